@@ -10,6 +10,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from numbers import Integral, Number, Real
 from typing import Any, Final, TypeVar, cast
@@ -245,21 +246,23 @@ def did_you_mean(
     return f"; did you mean {known[near[0]]!r}?" if near else "."
 
 
-def nearest_file(location: str) -> str:
-    """Return the end of a message about a missing file: a similar name beside it.
+def nothing_at(location: str) -> str:
+    """Return the end of a message about a missing path, with one near it if there is.
+
+    Every message about a path that is not there ends so.
 
     Examples
     --------
-    >>> nearest_file("/nowhere/labeled.csv")
-    '.'
+    >>> nothing_at("/nowhere/labeled.csv")
+    "there is nothing at '/nowhere/labeled.csv'."
     """
     folder, name = os.path.split(location.rstrip("/"))
-    try:
+    there = []
+    with suppress(OSError):
         there = sorted(os.listdir(folder or "."))
-    except OSError:
-        return "."
     near = get_close_matches(name, there, 1)
-    return f"; did you mean {os.path.join(folder, near[0])!r}?" if near else "."
+    end = f"; did you mean {os.path.join(folder, near[0])!r}?" if near else "."
+    return f"there is nothing at {location!r}{end}"
 
 
 def letters_of(label: object) -> str:

@@ -1,10 +1,11 @@
-"""The command line: one file for each command, loaded when it is called.
+"""The command line: for each command a file of options, and one of what it does.
 
 A command parses, calls one public function, and prints or saves what it returns. It
 ends with a status of `exit_status.ExitStatus`.
 
-To add a command: one file with a click command named `command`, and its line in
-`group.COMMANDS`.
+To add a command: its options as a click command named `command` in a file of
+`commands`, which imports nothing heavy; its function `run` in a file of the same name
+here, which is imported when the command runs; and its line in `group.COMMANDS`.
 """
 
 from dsel.cli.group import main

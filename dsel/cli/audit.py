@@ -9,36 +9,10 @@ from dsel.cli.running import numbers
 from dsel.rounded_texts import wrap_line
 
 
-@click.command
-@click.argument("settings", nargs=-1)
-@click.option(
-    "--delta",
-    default="0.5,0.2,0.05",
-    show_default=True,
-    help="One or more, separated by commas.",
-)
-@click.option("--draws", default=500, show_default=True, help="Draws of each setting.")
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Seed of the draws.",
-)
-@click.option(
-    "--jobs",
-    type=click.IntRange(1),
-    default=1,
-    help="Number of processes; 1 by default.",
-)
-def command(
+def run(
     settings: tuple[str, ...], delta: str, draws: int, seed: int, jobs: int
 ) -> None:
-    """Run searches on simulated data and count how often their bounds fail.
-
-    SETTINGS are names from the printed table; by default all are audited, which takes
-    an hour or more at 500 draws. The exit status is 3 if a bound fails too often.
-    """
+    """Run searches on simulated data and count how often their bounds fail."""
     report = audit(
         settings or None,
         delta=numbers(delta, float, "--delta"),

@@ -7,20 +7,9 @@ import click
 import pandas as pd
 
 from dsel.cli.models import import_from_here
+from dsel.cli.options import ClusterOptions, OutputOptions, TextOptions
 from dsel.cli.printing import say
-from dsel.cli.running import (
-    ClusterOptions,
-    OutputOptions,
-    TextOptions,
-    cluster_options,
-    draw_options,
-    notes,
-    open_client,
-    output_options,
-    print_json,
-    text_options,
-    trust_option,
-)
+from dsel.cli.running import notes, open_client, print_json
 from dsel.data.frames import Frame
 from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
@@ -34,41 +23,7 @@ from dsel.search.certifying.compare_models import compare_models
 from dsel.search.outcomes.predict_table import Deployed, open_deployed
 
 
-@click.command
-@click.argument("old")
-@click.argument("new")
-@click.option(
-    "--pool",
-    required=True,
-    help="Unlabeled rows that neither model was trained on: a table of any format, a "
-    "folder of Parquet or text files, a zarr pool, or a URL of one.",
-)
-@click.option(
-    "--queries",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Number of rows to label, drawn where the models differ. With 0 only the pool "
-    "is used.",
-)
-@click.option("--out", required=True, help="Folder for the comparison and its rows.")
-@click.option(
-    "--target",
-    default="label",
-    show_default=True,
-    help="Name of the empty column for the labels.",
-)
-@click.option(
-    "--seen",
-    help="Table of rows that one of the models was trained on; rows of the pool that "
-    "equal one of them are not drawn.",
-)
-@trust_option
-@text_options
-@draw_options
-@cluster_options
-@output_options
-def command(
+def run(
     old: str,
     new: str,
     pool: str,
@@ -83,12 +38,7 @@ def command(
     cluster: ClusterOptions,
     output: OutputOptions,
 ) -> None:
-    """Compare the errors of two models, OLD and NEW, by where they differ on a pool.
-
-    OLD and NEW are folders or URLs of --out of `dsel select`, or of models that
-    `save_model` stored. The rows to label are written to the folder --out; fill in
-    their last column, and `dsel label` prints which model is better.
-    """
+    """Compare the errors of two models, OLD and NEW, by where they differ on a pool."""
     check_new_place(out, "--out")
     import_from_here(trust)
     deployed = [open_deployed(place, trusted=trust) for place in (old, new)]

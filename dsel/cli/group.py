@@ -13,13 +13,7 @@ from dsel.checks import did_you_mean
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.printing import say
 from dsel.cli.users_code import user_frames
-from dsel.errors import (
-    ClusterLostError,
-    DselWarning,
-    UserCodeError,
-    naming,
-    reaching,
-)
+from dsel.errors import ClusterLostError, DselWarning, UserCodeError, naming, reaching
 
 COMMANDS: Final = {
     "audit": "Count how often certificates fail where the truth is known.",
@@ -59,7 +53,7 @@ SHOWS: Final = "Print the full traceback of an error before its message."
 
 
 class LazyGroup(click.Group):
-    """Group that imports a command when it is called, so that `dsel --help` is fast."""
+    """Group that imports the options of a command when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
@@ -70,7 +64,7 @@ class LazyGroup(click.Group):
         if name not in COMMANDS:
             return None
         command: click.Command
-        command = import_module(f"dsel.cli.{name.replace('-', '_')}").command
+        command = import_module(f"dsel.cli.commands.{name.replace('-', '_')}").command
         return _with_traceback(command)
 
     def resolve_command(

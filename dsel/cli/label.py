@@ -4,14 +4,8 @@ from dataclasses import replace
 
 import click
 
-from dsel.cli.running import (
-    OutputOptions,
-    TextOptions,
-    choice_content,
-    output_options,
-    print_json,
-    text_options,
-)
+from dsel.cli.options import OutputOptions, TextOptions
+from dsel.cli.running import choice_content, print_json
 from dsel.results.certificate import NO_QUERIES
 from dsel.results.queried_labels import LabelTerms
 from dsel.results.queries import EFFECT
@@ -25,26 +19,7 @@ from dsel.results.query_files import (
 )
 
 
-@click.command
-@click.argument("place")
-@click.argument("labels")
-@click.option(
-    "--target",
-    help="Column of the labels; by default that of `dsel select` or `dsel compare`.",
-)
-@click.option(
-    "--partial",
-    is_flag=True,
-    help="Accept rows without a label: each counts against what is to be proved.",
-)
-@click.option(
-    "--allow-unknown",
-    is_flag=True,
-    help="Accept labels that are no class: each counts against what is to be proved.",
-)
-@text_options
-@output_options
-def command(
+def run(
     place: str,
     labels: str,
     target: str | None,
@@ -53,15 +28,7 @@ def command(
     text: TextOptions,
     output: OutputOptions,
 ) -> None:
-    """Read LABELS of the queried rows at PLACE, and print what they prove.
-
-    PLACE is the --out of `dsel select --queries`: then the labels make the bound of the
-    model trained on all labels smaller. Or it is the --out of `dsel compare`: then they
-    show which of two models is better. LABELS is its file of rows with labels, or a
-    copy of it in any order. Rows are found by their `pool_row`. The result is stored,
-    and is final: therefore a file in which labels are missing or are no class is
-    refused, unless --partial or --allow-unknown say that it is finished.
-    """
+    """Read LABELS of the queried rows at PLACE, and print what they prove."""
     if is_comparison(place):
         question, column = read_comparison(place)
         if not question.rows:

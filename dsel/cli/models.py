@@ -29,12 +29,21 @@ from dsel.arrays import Estimator
 from dsel.checks import did_you_mean
 from dsel.cli.encoders import encoders, leave_out
 from dsel.cli.users_code import users_code
+from dsel.option_values import (
+    BOOSTING,
+    DEFAULT_MODELS,
+    FOREST,
+    LOGISTIC,
+    MODEL_OF_GRID,
+    RIDGE,
+    SVM,
+)
 
 MODELS: Final[dict[str, tuple[Any, tuple[str, ...], bool]]] = {
-    "svm": (SVC(), ("C=2^-2..2^12:4", "gamma=2^-10..2^4:4"), True),
-    "logistic": (LogisticRegression(max_iter=1000), ("C=2^-8..2^4:4",), True),
-    "forest": (RandomForestClassifier(), ("max_features=0.1,0.3,1.0",), False),
-    "boosting": (
+    SVM: (SVC(), ("C=2^-2..2^12:4", "gamma=2^-10..2^4:4"), True),
+    LOGISTIC: (LogisticRegression(max_iter=1000), ("C=2^-8..2^4:4",), True),
+    FOREST: (RandomForestClassifier(), ("max_features=0.1,0.3,1.0",), False),
+    BOOSTING: (
         HistGradientBoostingClassifier(),
         ("learning_rate=0.03,0.1,0.3", "max_leaf_nodes=7,31"),
         False,
@@ -43,28 +52,20 @@ MODELS: Final[dict[str, tuple[Any, tuple[str, ...], bool]]] = {
 """Classifiers by name, their default grids, and whether numbers are scaled first."""
 REGRESSORS: Final[dict[str, tuple[Any, tuple[str, ...], bool]]] = {
     # The target is scaled, too: epsilon and C of an SVR are in units of the target.
-    "svm": (
+    SVM: (
         TransformedTargetRegressor(SVR(), transformer=StandardScaler()),
         ("regressor__C=2^-2..2^8:4", "regressor__gamma=2^-10..2^2:4"),
         True,
     ),
-    "ridge": (Ridge(), ("alpha=2^-8..2^12:4",), True),
-    "forest": (RandomForestRegressor(), ("max_features=0.1,0.3,1.0",), False),
-    "boosting": (
+    RIDGE: (Ridge(), ("alpha=2^-8..2^12:4",), True),
+    FOREST: (RandomForestRegressor(), ("max_features=0.1,0.3,1.0",), False),
+    BOOSTING: (
         HistGradientBoostingRegressor(),
         ("learning_rate=0.03,0.1,0.3", "max_leaf_nodes=7,31"),
         False,
     ),
 }
 """Regressors by name, as in `MODELS`."""
-DEFAULTS: Final = "forest", "boosting"
-"""The default classifier and the default regressor.
-
-With some hundred labels of mixed columns forests err less than boosting on average, and
-no more than SVMs; unlike these they have probabilities, and scale to many labels.
-"""
-WITH_GRID: Final = "svm"
-"""The classifier if only a grid is given, which was one for SVMs in 0.2."""
 
 MOST_VALUES: Final = 10_000
 """Most values of one parameter that a range may have."""
@@ -73,7 +74,9 @@ NAMED: Final = {"true": True, "false": False, "none": None}
 
 def default_model(grid: Sequence[str], *, is_regression: bool) -> str:
     """Return the model that is taken where none is named."""
-    return WITH_GRID if grid and not is_regression else DEFAULTS[is_regression]
+    return (
+        MODEL_OF_GRID if grid and not is_regression else DEFAULT_MODELS[is_regression]
+    )
 
 
 def build(
@@ -107,7 +110,7 @@ def build(
             f"MODULE:OBJECT, such as xgboost:XGBClassifier{did_you_mean(name, models)}",
             param_hint="--model",
         )
-    if name == "boosting" and sparse.issparse(X):
+    if name == BOOSTING and sparse.issparse(X):
         raise click.BadParameter(
             "boosting takes no sparse rows; the other models do.", param_hint="--model"
         )

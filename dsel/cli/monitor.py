@@ -8,56 +8,19 @@ import click
 
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.models import import_from_here
-from dsel.cli.running import (
-    ClusterOptions,
-    OutputOptions,
-    TextOptions,
-    cluster_options,
-    notes,
-    open_client,
-    output_options,
-    print_json,
-    text_options,
-    trust_option,
-)
+from dsel.cli.options import ClusterOptions, OutputOptions, TextOptions
+from dsel.cli.running import notes, open_client, print_json
 from dsel.data.table_files import NPY, NPZ, SVMLIGHT
 from dsel.data.tables import read_table
 from dsel.results.renderings import render_lines
 from dsel.rounded_texts import wrap_line
 from dsel.runtime.progress import row_progress
-from dsel.search.outcomes.monitor import LEVEL, monitor_table
+from dsel.search.outcomes.monitor import monitor_table
 from dsel.search.outcomes.new_labels import NewLabels, checked_labels
 from dsel.search.outcomes.promises import open_promises
 
 
-@click.command
-@click.argument("results")
-@click.argument("next_month")
-@click.option(
-    "--labeled",
-    help="Table of the labeled rows; by default the one of `dsel select`.",
-)
-@click.option(
-    "--target",
-    help="Column of NEXT_MONTH with labels: then errors are tested against the bounds, "
-    "too. Empty cells are rows without a label.",
-)
-@click.option(
-    "--groups",
-    help="Of results of `dsel select --groups`: the column of both tables with the key "
-    "of each row's group. Then one row of each new group is tested.",
-)
-@click.option(
-    "--level",
-    default=LEVEL,
-    show_default=True,
-    help="Probability that a test refutes a promise that holds.",
-)
-@trust_option
-@text_options
-@cluster_options
-@output_options
-def command(
+def run(
     results: str,
     next_month: str,
     labeled: str | None,
@@ -69,14 +32,7 @@ def command(
     cluster: ClusterOptions,
     output: OutputOptions,
 ) -> None:
-    """Test whether the promises of RESULTS still hold on the rows of NEXT_MONTH.
-
-    RESULTS is the folder or URL of --out of `dsel select`. NEXT_MONTH is a table of any
-    size that `dsel predict` reads. Three tests compare its rows with the labeled ones,
-    the disagreement of both models with its limit and, with --target, their errors with
-    the bounds. The exit status is 3 if a promise is refuted. A promise that is not
-    refuted is not proved.
-    """
+    """Test whether the promises of RESULTS still hold on the rows of NEXT_MONTH."""
     import_from_here(trust)
     promises, remarks = open_promises(
         results, labeled=labeled, trusted=trust, groups=groups, **text.arguments

@@ -7,15 +7,8 @@ from typing import Any
 import click
 
 from dsel.checks import listing
-from dsel.cli.running import (
-    ClusterOptions,
-    TextOptions,
-    cluster_options,
-    names_in,
-    notes,
-    open_client,
-    text_options,
-)
+from dsel.cli.options import ClusterOptions, TextOptions
+from dsel.cli.running import names_in, notes, open_client
 from dsel.data.open import open_pool
 from dsel.data.schema import TableSchema
 from dsel.data.tables import read_table
@@ -27,26 +20,6 @@ from dsel.rounded_texts import wrap_line
 from dsel.runtime.progress import row_progress
 
 
-@click.group(name="pool")
-def command() -> None:
-    """Write pools of unlabeled rows, or describe them."""
-
-
-@command.command()
-@click.argument("source")
-@click.argument("path")
-@click.option("--target", help="Column of labels; it is left out of the pool.")
-@click.option(
-    "--like",
-    help="Labeled table, or results of `dsel select`: a text file is converted by its "
-    "kinds of columns.",
-)
-@click.option("--drop", help="Columns of a text file to leave out, such as name,note.")
-@text_options
-@click.option("--dtype", help="Type of the numbers, such as float32.")
-@click.option("--chunk-rows", type=click.IntRange(min=1), help="Rows of a chunk.")
-@cluster_options
-@click.option("--quiet", is_flag=True, help="Print nothing.")
 def build(
     source: str,
     path: str,
@@ -58,16 +31,7 @@ def build(
     target: str | None,
     **options: Any,
 ) -> None:
-    """Convert SOURCE to a zarr pool at PATH, chunk by chunk.
-
-    SOURCE is a text table such as CSV, or a folder of them, a Parquet, Feather, JSON
-    lines, npz or npy file, or a zarr array; PATH may be a URL. If the command is
-    interrupted, run it again: it starts from the beginning. A text file with columns of
-    text needs a PATH that ends in .parquet, to which Feather and JSON lines may go with
-    their types. Text files are read twice, by this process;
-    other files are converted by tasks, on local threads unless --scheduler or --workers
-    is given.
-    """
+    """Convert SOURCE to a zarr pool at PATH, chunk by chunk."""
     opened: Any = source
     if os.path.exists(source) and is_text(source):
         schema = None
@@ -88,7 +52,7 @@ def build(
             opened, path, target=target, client=client, on_progress=shown, **options
         )
     if not quiet:
-        click.get_current_context().invoke(info, path=path)
+        info(path)
 
 
 def _schema_of(like: str, target: str | None, text: TextOptions) -> TableSchema:
@@ -111,8 +75,6 @@ def _schema_of(like: str, target: str | None, text: TextOptions) -> TableSchema:
     return schema
 
 
-@command.command()
-@click.argument("path")
 def info(path: str) -> None:
     """Describe the pool at PATH, without reading its rows."""
     pool = open_pool(path)

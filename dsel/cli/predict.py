@@ -8,50 +8,14 @@ import click
 from dsel.checks import listing
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.models import import_from_here
+from dsel.cli.options import ClusterOptions, OutputOptions, TextOptions
 from dsel.cli.printing import say
-from dsel.cli.running import (
-    ClusterOptions,
-    NameOf,
-    OutputOptions,
-    TextOptions,
-    cluster_options,
-    names_in,
-    notes,
-    open_client,
-    output_options,
-    print_json,
-    text_options,
-    trust_option,
-)
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD
+from dsel.cli.running import names_in, notes, open_client, print_json
 from dsel.runtime.progress import row_progress
 from dsel.search.outcomes.predict_table import Deployed, open_deployed, predict_table
 
 
-@click.command
-@click.argument("results")
-@click.argument("new")
-@click.option(
-    "--out",
-    required=True,
-    help="File to write, which ends in .parquet, .csv or .zarr.",
-)
-@click.option(
-    "--deploy",
-    type=NameOf([ONE_FOLD, ALL_ROWS]),
-    help="Which model of a nested search; by default the one that was chosen then.",
-)
-@click.option(
-    "--id",
-    "ids",
-    help="Columns of NEW that are carried into the file, in the place of row numbers; "
-    "those of `dsel select --id` by default.",
-)
-@trust_option
-@text_options
-@cluster_options
-@output_options
-def command(
+def run(
     results: str,
     new: str,
     out: str,
@@ -62,14 +26,7 @@ def command(
     cluster: ClusterOptions,
     output: OutputOptions,
 ) -> None:
-    """Predict every row of NEW with the model in RESULTS.
-
-    RESULTS is the folder or URL of --out of `dsel select`. NEW is a table of any format
-    and size that `dsel select` reads; its columns are found by their names, and columns
-    that the model does not use are left out. The file has labels, and probabilities if
-    the model has them, in the order of NEW. Numbers come with the ends of an interval
-    that contains a certified share of the targets.
-    """
+    """Predict every row of NEW with the model in RESULTS."""
     import_from_here(trust)
     id = None if ids is None else names_in(ids)
     deployed = open_deployed(results, deploy=deploy, trusted=trust)

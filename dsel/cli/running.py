@@ -1,20 +1,18 @@
-"""Options that commands share, and functions that run a plan and print its outcome."""
+"""Functions that commands share: they run a plan and print its outcome."""
 
 import csv
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
-from functools import reduce, wraps
 from importlib.metadata import version
 from math import isfinite
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from dsel.checks import did_you_mean, nearest_file
+from dsel.cli.options import ClusterOptions, OutputOptions
 from dsel.cli.printing import say
 from dsel.results.choice import Choice
 from dsel.results.inputs import RunInputs, save_inputs
@@ -30,183 +28,10 @@ if TYPE_CHECKING:
     from dsel.search.outcomes.outcome import Outcome
     from dsel.search.planning.plan import Plan
 
-Command = Callable[..., Any]
 VERSION: Final = 1
 """Version of the output of `print_json`; raised whenever a reader could misread it."""
 MOST_NOTES: Final = 12
 """Largest number of notes of one kind that are printed."""
-
-
-class NameOf(click.Choice[str]):
-    """One of some names; a misspelled one gets a suggestion."""
-
-    def fail(
-        self,
-        message: str,
-        param: click.Parameter | None = None,
-        ctx: click.Context | None = None,
-    ) -> NoReturn:
-        """Raise the error of click with the name that was probably meant."""
-        value = message.partition("' is not one of")[0].removeprefix("'")
-        end = did_you_mean(value, self.choices)
-        super().fail(message.removesuffix(".") + end, param, ctx)
-
-
-class ExistingFile(click.Path):
-    """A path that exists; a misspelled one gets the name of a file beside it."""
-
-    def fail(
-        self,
-        message: str,
-        param: click.Parameter | None = None,
-        ctx: click.Context | None = None,
-    ) -> NoReturn:
-        """Raise the error of click with the file that was probably meant."""
-        value = message.partition("' does not exist")[0].rpartition("'")[2]
-        end = nearest_file(value)
-        super().fail(message.removesuffix(".") + end, param, ctx)
-
-
-def join_options(
-    *options: Callable[[Command], Command],
-) -> Callable[[Command], Command]:
-    """Return a decorator that adds options, the last one first in the help."""
-    return lambda command: reduce(lambda made, add: add(made), options, command)
-
-
-@dataclass(frozen=True)
-class ClusterOptions:
-    """Where tasks run."""
-
-    scheduler: str | None
-    workers: int | None
-
-
-@dataclass(frozen=True)
-class TextOptions:
-    """How text files are read."""
-
-    sep: str | None
-    encoding: str | None
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """As the readers of tables take them."""
-        return {"separator": self.sep, "encoding": self.encoding}
-
-
-@dataclass(frozen=True)
-class OutputOptions:
-    """How much is printed, and in which form."""
-
-    quiet: bool
-    as_json: bool
-
-    @property
-    def shows_progress(self) -> bool | None:
-        """As `row_progress` takes it: None where a terminal decides."""
-        return False if self.quiet else None
-
-
-def packing(
-    name: str, kind: type[Any], *options: Callable[[Command], Command]
-) -> Callable[[Command], Command]:
-    """Return a decorator that adds options, and passes them as one record.
-
-    A command with ten options of its own would need as many parameters again for those
-    that all commands share.
-    """
-
-    def decorate(command: Command) -> Command:
-        @wraps(command)
-        def call(**values: Any) -> Any:
-            packed = {each.name: values.pop(each.name) for each in fields(kind)}
-            return command(**values, **{name: kind(**packed)})
-
-        return join_options(*options)(call)
-
-    return decorate
-
-
-cluster_options = packing(
-    "cluster",
-    ClusterOptions,
-    click.option(
-        "--workers",
-        type=click.IntRange(min=1),
-        help="Number of local worker processes to start.",
-    ),
-    click.option(
-        "--scheduler",
-        help="Address or file of a running Dask scheduler, or a YAML file that "
-        "describes a cluster; by default the run uses threads of this machine.",
-    ),
-)
-"""Adds the options for the workers of tasks."""
-
-text_options = packing(
-    "text",
-    TextOptions,
-    click.option(
-        "--encoding",
-        help="Encoding of text files, such as latin-1; UTF-8 by default.",
-    ),
-    click.option(
-        "--sep",
-        help="Separator of text files, where the header does not show it.",
-    ),
-)
-"""Adds the options for reading text files."""
-
-trust_option = click.option(
-    "--trust",
-    multiple=True,
-    help="Full name of a type of your own that a model holds, such as mine.Encoder. "
-    "May be given several times.",
-)
-"""Adds the option for types that may be built when a model is opened."""
-
-draw_options = join_options(
-    click.option(
-        "--seed",
-        type=click.IntRange(0),
-        default=0,
-        show_default=True,
-        help="Seed of all random draws.",
-    ),
-    click.option(
-        "--delta",
-        default=0.05,
-        show_default=True,
-        help="Probability that the bound fails: 0.05 is 95% confidence.",
-    ),
-)
-"""Adds the seed of random draws and the delta of bounds."""
-
-json_option = click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print one JSON object, and nothing else, on standard output.",
-)
-output_options = packing(
-    "output",
-    OutputOptions,
-    click.option("--quiet", is_flag=True, help="Print the result only."),
-    json_option,
-)
-"""Adds the options for the amount and the form of the output."""
-
-run_options = join_options(
-    output_options,
-    draw_options,
-    cluster_options,
-    click.option(
-        "--out",
-        help="Folder or URL for the results; an interrupted command continues there.",
-    ),
-)
-"""Adds the options of every search."""
 
 
 def print_json(kind: str, **content: Any) -> None:

@@ -15,27 +15,15 @@ from numpy.typing import NDArray
 from dsel.arrays import Estimator, Features
 from dsel.cli.compare import join_columns
 from dsel.cli.models import (
-    DEFAULTS,
     MODELS,
     REGRESSORS,
-    WITH_GRID,
     build,
     default_model,
     import_from_here,
     show_failure,
 )
-from dsel.cli.running import (
-    ExistingFile,
-    NameOf,
-    TextOptions,
-    names_in,
-    notes,
-    numbers,
-    run_options,
-    run_plan,
-    text_options,
-    trust_option,
-)
+from dsel.cli.options import TextOptions
+from dsel.cli.running import names_in, notes, numbers, run_plan
 from dsel.data.frames import take_rows
 from dsel.data.labeled import MOST_WHOLE, check_labels
 from dsel.data.like import open_pool_like
@@ -45,16 +33,13 @@ from dsel.data.schema import TableSchema
 from dsel.data.table_files import FEATHER, JSON_LINES, PARQUET
 from dsel.data.table_request import Table
 from dsel.data.tables import read_table
-from dsel.data.targets import CLASSIFICATION, REGRESSION, TASKS
 from dsel.data.text_tables import is_text, text_source
 from dsel.errors import AllFitsFailedError
 from dsel.families.kinds import is_classifier, is_regressor
-from dsel.losses.texts import FORMS, class_of_text, loss_of_name
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD
+from dsel.losses.texts import class_of_text, loss_of_name
+from dsel.option_values import CLASSIFICATION, LARGEST_CLASS, LOSS_FORMS, REGRESSION
 from dsel.results.inputs import RunInputs
 from dsel.results.query_files import write_query_rows
-from dsel.search.design.baseline import LARGEST_CLASS
-from dsel.search.design.certificate_methods import METHODS
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.outcomes.predict_table import open_deployed
 from dsel.search.planning.plan_search import plan_search
@@ -63,93 +48,7 @@ from dsel.typing import AnyArray
 REPORT: Final = "report"
 
 
-@click.command
-@click.argument("labeled", type=ExistingFile(exists=True))
-@click.option(
-    "--target",
-    help="Column of the labels, such as label; npz and zarr have theirs in y.",
-)
-@click.option(
-    "--pool",
-    help="Unlabeled rows: a table of any of these formats, a folder of Parquet or text "
-    "files, a zarr pool, or a URL of one. Its columns are read as those of LABELED. "
-    "Without --pool, rows of LABELED whose target is empty are the pool.",
-)
-@click.option("--drop", help="Columns to leave out, such as name,note.")
-@click.option(
-    "--id",
-    "ids",
-    help="Columns that are not features, such as an identifier; kept as text and "
-    "copied to predictions.",
-)
-@click.option(
-    "--groups",
-    help="Column whose equal values form one group, such as customer; it is no "
-    "feature, and the bound holds for a random row of a new group.",
-)
-@text_options
-@click.option(
-    "--task",
-    type=NameOf(TASKS),
-    help="What the target is: classes, or numbers. By default numbers with fractions "
-    "are a regression; text, truth values and at most 20 different whole numbers are "
-    "classes.",
-)
-@click.option(
-    "--model",
-    help=f"{', '.join(MODELS)}; of numbers {', '.join(REGRESSORS)}: after encoders for "
-    "text, categories and dates. Or MODULE:OBJECT, an estimator or a function that "
-    f"returns one. By default {DEFAULTS[0]}, or {WITH_GRID} if only --grid is given; "
-    f"of numbers {DEFAULTS[1]}.",
-)
-@click.option(
-    "--grid",
-    multiple=True,
-    help="Values of a parameter: C=0.1,1,10 or C=2^-2..2^12:4 (start..stop:factor). "
-    "May be given several times.",
-)
-@click.option(
-    "--certificate",
-    type=NameOf([*METHODS]),
-    help="Method of the bound; nested by default.",
-)
-@click.option(
-    "--deploy",
-    type=NameOf([ONE_FOLD, ALL_ROWS]),
-    help="Which of the two models of a nested search is deployed: the one of the best "
-    "fold (default), with the smaller bound, or the one trained on all labels.",
-)
-@click.option(
-    "--loss",
-    multiple=True,
-    help=f"What is ranked and bounded: {FORMS}. --loss report adds recall and "
-    "precision of every class, or how far off 50, 80, 90 and 95% of predictions are; "
-    "report:yes,no names classes, report=0.5,0.9 parts of the predictions.",
-)
-@click.option(
-    "--report-by",
-    help="Column, such as site: the error is certified for each of its values, too. "
-    "One that --drop names is no feature and stays in the table; of tables without "
-    "names its number, from 0.",
-)
-@click.option(
-    "--queries",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Number of pool rows to label by hand, drawn where the two models differ: a "
-    "smaller bound of the model trained on all labels; needs --out.",
-)
-@click.option(
-    "--baseline",
-    help="Folder or URL of the model in production, as `dsel compare` opens it, which "
-    "was trained on none of these labels; or 'largest class'. Says whether the "
-    "deployed model is proved to err less.",
-)
-@click.option("--cv", type=int, help="Number of random folds: 5 by default.")
-@trust_option
-@run_options
-def command(
+def run(
     labeled: str,
     target: str | None,
     pool: str | None,
@@ -172,11 +71,7 @@ def command(
     seed: int,
     **options: Any,
 ) -> None:
-    """Choose a model from labeled rows and bound its error.
-
-    LABELED is a CSV or other text table, or a Parquet, Feather, JSON lines, npz,
-    svmlight or zarr table.
-    """
+    """Choose a model from labeled rows and bound its error."""
     has_columns = is_text(labeled) or labeled.lower().endswith(
         (*PARQUET, *FEATHER, *JSON_LINES)
     )
@@ -475,7 +370,7 @@ def parse_loss(
     named = [text for text in texts if not _is_report(text)] or ["error"]
     if len(named) > 1:
         raise click.UsageError(
-            f"--loss must be {FORMS}, optionally with another --loss report, got "
+            f"--loss must be {LOSS_FORMS}, optionally with another --loss report, got "
             f"{' and '.join(map(repr, named))}."
         )
     if named == ["error"]:

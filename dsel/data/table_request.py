@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from dsel.checks import did_you_mean, listing, show
 from dsel.data.kinds import LARGEST_EXACT
 from dsel.data.schema import TableSchema
-from dsel.data.targets import CLASSIFICATION
+from dsel.option_values import CLASSIFICATION
 
 FEWEST_ROWS: Final = 20
 """Rows from which numbers in any order count as row numbers."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from dsel.checks import did_you_mean, nearest_file, show
+from dsel.checks import did_you_mean, nothing_at, show
 from dsel.data.schema import TableSchema
 from dsel.data.table_files import (
     FEATHER,
@@ -25,7 +25,7 @@ from dsel.data.table_files import (
     listed_formats,
 )
 from dsel.data.table_request import Table, TableRequest
-from dsel.data.targets import CLASSIFICATION, numbers_of_labels
+from dsel.data.targets import numbers_of_labels
 from dsel.data.text_tables import read_text
 from dsel.data.typed_tables import (
     read_feather,
@@ -36,6 +36,7 @@ from dsel.data.typed_tables import (
     read_svmlight,
     read_zarr,
 )
+from dsel.option_values import CLASSIFICATION
 
 FORMATS: Final[dict[str, Callable[[str, TableRequest], Table]]] = {
     **dict.fromkeys(TEXT_FILES, read_text),
@@ -105,8 +106,7 @@ def read_table(
     location = str(path)
     if not os.path.exists(location):
         raise FileNotFoundError(
-            f"`path` must be a table that exists, but there is nothing at {location!r}"
-            f"{nearest_file(location)}"
+            f"`path` must be a table that exists, but {nothing_at(location)}"
         )
     request = TableRequest(
         target, like, tuple(drop), tuple(ids), separator, encoding, groups, task

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -12,10 +11,7 @@ from numpy.typing import NDArray
 from dsel.checks import letters_of, show
 from dsel.data.kinds import ROWS_FROM_0, ColumnScan, Kind, convert
 from dsel.data.labeled import MOST_WHOLE
-
-CLASSIFICATION: Final = "classification"
-REGRESSION: Final = "regression"
-TASKS: Final = (CLASSIFICATION, REGRESSION)
+from dsel.option_values import CLASSIFICATION, REGRESSION
 
 
 def is_regression_task(

@@ -28,11 +28,7 @@ from dsel.data.kinds import (
 from dsel.data.schema import ColumnSchema, TableSchema, categories_of
 from dsel.data.table_files import PARQUET, TEXT_FILES, files_in, name_text_file
 from dsel.data.table_request import Table, TableRequest, whole_number_notes
-from dsel.data.targets import (
-    CLASSIFICATION,
-    notes_on_similar_labels,
-    numbers_of_texts,
-)
+from dsel.data.targets import notes_on_similar_labels, numbers_of_texts
 from dsel.data.text import (
     MOST_NBYTES,
     SHOWN,
@@ -42,6 +38,7 @@ from dsel.data.text import (
     header_line,
     open_text,
 )
+from dsel.option_values import CLASSIFICATION
 from dsel.runtime.clients import count_threads, current_worker
 from dsel.typing import AnyArray
 

@@ -28,7 +28,7 @@ from dsel.least_squares.closed_form import EPS
 from dsel.least_squares.estimators import KernelLeastSquares
 from dsel.least_squares.losses import axes_of
 from dsel.losses.regression import mean_squared_error
-from dsel.results.certificate import ALL_ROWS
+from dsel.option_values import ALL_ROWS
 from dsel.results.cube import with_estimates
 from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.results.tables import content_token

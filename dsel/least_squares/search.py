@@ -64,8 +64,9 @@ from dsel.least_squares.nested import (
     plan_certified_search,
     why_below_rounding,
 )
+from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import Choice
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
+from dsel.results.certificate import CertifiedReport
 from dsel.results.place import CUBE
 from dsel.results.run_store import Store
 from dsel.results.tolerances import ToleranceReport

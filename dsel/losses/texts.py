@@ -6,12 +6,8 @@ from typing import Any, Final
 
 from dsel.checks import did_you_mean, listing
 from dsel.losses.base import Loss
+from dsel.option_values import LOSS_FORMS
 
-FORMS: Final = (
-    "error, recall:CLASS, precision:CLASS, balanced, or cost:TRUE>ANSWER=5,...; of "
-    "numbers error_quantile=0.9 (how far off 90% of them are at most) or beyond=2.0 "
-    "(how many are off by more)"
-)
 OF_NUMBERS: Final = ("error_quantile", "beyond")
 OF_CLASSES: Final = ("error", "recall", "precision", "balanced", "cost")
 MOST_SHOWN: Final = 5
@@ -19,7 +15,7 @@ MOST_SHOWN: Final = 5
 
 
 def loss_of_name(text: str, classes: Sequence[Any], *, name: str = "`loss`") -> Loss:
-    """Return the loss with a name of `FORMS`, for these classes; none of a regression.
+    """Return the loss with a name of `LOSS_FORMS`; a regression has no classes.
 
     `name` is the argument or option, for messages. Raises ValueError for other texts.
 
@@ -59,7 +55,7 @@ def loss_of_name(text: str, classes: Sequence[Any], *, name: str = "`loss`") -> 
         end = f"; name costs, such as cost:{classes[0]}>{classes[-1]}=5."
     elif kind in OF_CLASSES or kind in OF_NUMBERS:
         end = "."
-    raise ValueError(f"{name} must be {FORMS}, got {text!r}{end}")
+    raise ValueError(f"{name} must be {LOSS_FORMS}, got {text!r}{end}")
 
 
 def class_of_text(text: str, classes: Sequence[Any], *, name: str = "`loss`") -> Any:

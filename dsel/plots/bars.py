@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.checks import check_integer, check_kind
 from dsel.criteria.base import Criterion, Terms
+from dsel.option_values import ONE_FOLD
 from dsel.plots.style import (
     ACCENT,
     BLUE,
@@ -24,7 +25,7 @@ from dsel.plots.style import (
     tidy,
 )
 from dsel.results.by_value import ReportByValue
-from dsel.results.certificate import ONE_FOLD, Certificate, CertifiedReport
+from dsel.results.certificate import Certificate, CertifiedReport
 from dsel.results.comparison import ModelComparison
 from dsel.results.cube import check_cube, read_counts
 from dsel.results.tables import all_params

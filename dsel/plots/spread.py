@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from dsel import names
+from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.plots.style import (
     ACCENT,
     BLUE,
@@ -17,7 +18,6 @@ from dsel.plots.style import (
     new_axes,
     tidy,
 )
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 from dsel.results.cube import answers_behind, read_counts
 from dsel.results.tables import all_params
 from dsel.search.planning.plan_bound import PLAIN_HOLDOUT, plan_bound

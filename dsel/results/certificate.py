@@ -16,6 +16,7 @@ import xarray as xr
 from dsel import names
 from dsel.cards import Fact
 from dsel.errors import NewerRecordError, warn_of_old_name
+from dsel.option_values import ALL_ROWS
 from dsel.results import records
 from dsel.results.caveats import (
     Caveat,
@@ -59,10 +60,6 @@ VIOLATED: Final = "violated"
 
 BOUNDED_EACH: Final = ("cv_bound", "best_fold", "holdout")
 """Criteria of 0.2 that bound every candidate; records of 0.2 do not say so."""
-ONE_FOLD: Final = "one_fold"
-"""Name of the model that was trained without one of the folds."""
-ALL_ROWS: Final = "all_rows"
-"""Name of the model that was trained on all labeled rows."""
 LOST: Final = (
     "the results lost their attribute `assumptions`, which lists what was checked; "
     "select from what the run or `open_results` returned"

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from dsel.cards import Fact
 from dsel.checks import check_choice, check_truth
 from dsel.errors import warn_of_old_name
+from dsel.option_values import ALL_ROWS
 from dsel.results import records
 from dsel.results.baseline import BaselineComparison
 from dsel.results.by_value import ReportByValue
@@ -23,7 +24,6 @@ from dsel.results.caveats import (
     upgrade_texts,
 )
 from dsel.results.certificate import (
-    ALL_ROWS,
     NO_QUERIES,
     Certificate,
     CertifiedReport,

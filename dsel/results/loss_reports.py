@@ -12,9 +12,10 @@ from dsel.losses.by_value import LossByValue
 from dsel.losses.declared import DeclaredLosses, JointBounds
 from dsel.losses.joint import Evidence, ModelBounds
 from dsel.losses.regression import ErrorQuantile
+from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.baseline import BaselineComparison
 from dsel.results.by_value import ERROR, OFF_BY, SHARE, ReportByValue
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD, CertifiedReport
+from dsel.results.certificate import CertifiedReport
 from dsel.results.tolerances import ToleranceReport
 
 MODEL_NAMES: Final = (ONE_FOLD, ALL_ROWS)

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from fsspec.core import url_to_fs
 
-from dsel.checks import check_options, check_path, check_url
+from dsel.checks import check_options, check_path, check_url, nothing_at
 from dsel.errors import StoreMismatchError, reaching, writing
 from dsel.files import (
     PARTIAL,
@@ -319,11 +319,16 @@ def _difference(key: str, there: object, now: object) -> str:
 
 def check_has_results(place: Place) -> None:
     """Raise FileNotFoundError if a folder has no results of dsel."""
-    if read_head(place) is None:
+    if read_head(place) is not None:
+        return
+    if place.folder is not None and not place.folder.exists():
         raise FileNotFoundError(
-            f"there are no results at {place}: it does not exist, or holds nothing of "
-            f"dsel; name the place that `out` named."
+            f"`{place.name}` must have results of dsel, but {nothing_at(str(place))}"
         )
+    raise FileNotFoundError(
+        f"there are no results at {place}: it does not exist, or holds nothing of "
+        f"dsel; name the place that `out` named."
+    )
 
 
 @contextmanager

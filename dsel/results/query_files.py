@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from dsel.checks import nearest_file
+from dsel.checks import nothing_at
 from dsel.data.kinds import GAP_WORDS, TRUTH_PAIRS
 from dsel.data.query_rows import POOL_ROW
 from dsel.data.schema import TableSchema
@@ -202,9 +202,7 @@ def read_labels(
     """
     location = os.fspath(path)
     if not os.path.exists(location):
-        raise FileNotFoundError(
-            f"there is nothing at {location!r}{nearest_file(location)}"
-        )
+        raise FileNotFoundError(nothing_at(location))
     if not is_text(location):
         raise ValueError(
             f"{location!r} is no text table; save the rows as CSV, with the columns "

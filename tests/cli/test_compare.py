@@ -223,12 +223,8 @@ def test_label__refuses_what_is_not_its_rows(place, tmp_path, change, words):
 def test_label__refuses_places_that_are_no_comparison(place, tmp_path):
     folder, truth, _ = place
     labeled(folder, truth).to_csv(tmp_path / "rows.csv", index=False)
-    for there, words in (
-        (tmp_path, "there are no results at"),
-        (tmp_path / "nothing", "there are no results at"),
-    ):
-        done = run("label", there, tmp_path / "rows.csv")
-        assert (done.exit_code, words in done.output) == (1, True)
+    done = run("label", tmp_path, tmp_path / "rows.csv")
+    assert (done.exit_code, "there are no results at" in done.output) == (1, True)
     assert "nothing at" in run("label", folder, tmp_path / "gone.csv").output
     record = json.loads((folder / "comparison.json").read_text())
     record["n_differ"] += 100

@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 import zarr
 
+from dsel import option_values
 from dsel.cli.exit_status import ExitStatus
+from dsel.cli.group import COMMANDS
+from dsel.cli.models import MODELS, REGRESSORS
 from dsel.errors import ClusterLostError, DselWarning
+from dsel.search.design.certificate_methods import METHODS
 from tests.cli.test_select import run
 
 
@@ -55,8 +59,8 @@ def test_main__prints_no_traceback_of_a_read_that_zarr_left(tmp_path):
 
 def calling(monkeypatch, does):
     """Return how `dsel report` ends that does something else."""
-    monkeypatch.setattr("dsel.cli.report.command.callback", does)
-    return run("report", "results")
+    monkeypatch.setattr("dsel.cli.report.run", does)
+    return run("report", "memory://results")
 
 
 @pytest.mark.parametrize(
@@ -90,3 +94,88 @@ def test_main__ends_with_one_line_and_a_code(monkeypatch, error, code, message):
     assert found.exit_code == code
     assert message in found.output
     assert len(found.output.strip().splitlines()) == 1
+
+
+HEAVY = ("dask", "pandas", "scipy", "sklearn", "xarray", "zarr")
+WAYS = [
+    *([name, "--help"] for name in COMMANDS),
+    *([name, "--hlp"] for name in COMMANDS),
+    ["pool", "build", "--help"],
+    ["pool", "info", "--help"],
+]
+
+
+@pytest.mark.parametrize("words", WAYS, ids=" ".join)
+def test_main__loads_nothing_heavy_for_help_and_misspelled_options(words):
+    done, loaded = in_a_process(*words)
+    assert done.returncode == (0 if "--help" in words else 2)
+    assert ("No such option" in done.stderr) == ("--hlp" in words)
+    assert not loaded & {*HEAVY}
+
+
+MISSING = [
+    ["select", "old.cvs", "--target", "y"],
+    ["select", "old.csv", "--target", "y", "--pool", "old.cvs"],
+    ["select", "old.csv", "--target", "y", "--baseline", "old.cvs"],
+    ["report", "old.cvs"],
+    ["predict", "old.cvs", "old.csv", "--out", "p.csv"],
+    ["predict", "old.csv", "old.cvs", "--out", "p.csv"],
+    ["monitor", "old.cvs", "old.csv"],
+    ["monitor", "old.csv", "old.cvs"],
+    ["monitor", "old.csv", "old.csv", "--labeled", "old.cvs"],
+    ["label", "old.cvs", "old.csv"],
+    ["label", "old.csv", "old.cvs"],
+    ["compare", "old.cvs", "old.csv", "--pool", "old.csv", "--out", "c"],
+    ["compare", "old.csv", "old.cvs", "--pool", "old.csv", "--out", "c"],
+    ["compare", "old.csv", "old.csv", "--pool", "old.cvs", "--out", "c"],
+    [
+        "compare",
+        *2 * ["old.csv"],
+        "--pool",
+        "old.csv",
+        "--out",
+        "c",
+        "--seen",
+        "old.cvs",
+    ],
+    ["pool", "build", "old.cvs", "p.zarr"],
+    ["pool", "build", "old.csv", "p.zarr", "--like", "old.cvs"],
+    ["pool", "info", "old.cvs"],
+]
+
+
+@pytest.mark.parametrize("words", MISSING, ids=" ".join)
+def test_main__names_the_path_that_was_meant(words, tmp_path, monkeypatch):
+    (tmp_path / "old.csv").touch()
+    monkeypatch.chdir(tmp_path)
+    done = run(*words)
+    assert done.exit_code == 2
+    end = "there is nothing at 'old.cvs'; did you mean 'old.csv'?\n"
+    assert done.stderr.endswith(end)
+
+
+@pytest.mark.parametrize("words", [["report", "x"], ["select", "x", "--target", "y"]])
+def test_main__loads_nothing_heavy_for_a_missing_path(words, tmp_path):
+    done, loaded = in_a_process(*words, cwd=tmp_path)
+    assert done.stderr.endswith("there is nothing at 'x'.\n")
+    assert not loaded & {*HEAVY}
+
+
+def in_a_process(*words, cwd=None):
+    """Run `dsel` in a process; return how it ended, and the packages that it loaded."""
+    script = (
+        "import atexit, sys\n"
+        "names = lambda: {name.partition('.')[0] for name in sys.modules}\n"
+        "atexit.register(lambda: print(*names()))\n"
+        "from dsel.cli import main\n"
+        "main(sys.argv[1:], prog_name='dsel')\n"
+    )
+    command = [sys.executable, "-c", script, *words]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+    return done, {*done.stdout.splitlines()[-1].split()}
+
+
+def test_option_values__are_those_of_models_and_methods():
+    assert [*METHODS] == [*option_values.CERTIFICATES]
+    assert [*MODELS] == [*option_values.CLASSIFIERS]
+    assert [*REGRESSORS] == [*option_values.REGRESSORS]

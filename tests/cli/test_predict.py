@@ -200,7 +200,6 @@ def test_predict__refuses_what_holds_no_model(new, tmp_path):
     cube = make_cube(grid_axes({"C": [1, 10]}), {"fold": 5}, {})
     save_results(cube, tmp_path / "cube")
     for place, message in (
-        ("nothing", "there are no results at "),
         ("empty", "there are no results at "),
         ("cube", "it has none; `save_model` keeps one"),
     ):

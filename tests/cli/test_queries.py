@@ -184,8 +184,6 @@ def test_label__says_where_nothing_is_to_be_labeled(tables, tmp_path):
     found = run("label", out, tmp_path / "rows.csv")
     assert found.exit_code == 1
     assert "n_queries=50" in found.output
-    nothing = run("label", tmp_path / "no", tmp_path / "rows.csv")
-    assert nothing.exit_code == 1
 
 
 def test_predict__names_the_bound_that_labels_have_given(place, tables):

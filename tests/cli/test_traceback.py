@@ -102,7 +102,7 @@ def test_traceback__is_taken_from_the_words_of_the_process(table):
     words = [sys.executable, "-m", "dsel", "--traceback", "pool", "info", "nowhere"]
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.stderr.startswith("Traceback")
-    assert done.stderr.splitlines()[-1].startswith("Error: `pool`")
+    assert done.stderr.splitlines()[-1].startswith("Error: Invalid value for 'PATH'")
 
 
 def test_errors__have_a_base_and_kinds_of_python():

@@ -57,7 +57,7 @@ WRITERS = {
     "write_report": lambda path, run: write_report(run[0].results, path),
     "dsel report": lambda path, run: report_of_the_shell(run[1], path),
 }
-REFUSED = "`(out|place|path)` .* is a symbolic link to .*theirs"
+REFUSED = "`(out|place|path|--out)` .* is a symbolic link to .*theirs"
 
 
 def content(folder):
@@ -155,6 +155,6 @@ def test_writers__leave_a_file_that_is_where_their_folder_should_be(
 ):
     theirs = tmp_path / "theirs"
     theirs.write_text("mine")
-    with pytest.raises(OSError, match=r"`(out|place|path)` .*theirs.*; "):
+    with pytest.raises(OSError, match=r"`(out|place|path|--out)` .*theirs.*; "):
         WRITERS[writer](theirs / below, run)
     assert theirs.read_text() == "mine"

@@ -208,7 +208,7 @@ READ = [
 WRITTEN = [
     (damaged, {}, V, "rows 0 to 3 cannot be read"),
     (lambda _: sparse.csr_matrix(X), {}, V, "sparse rows.* as the pool"),
-    (lambda f: f / "t.csv", {}, OSError, "`source` .*nothing is at"),
+    (lambda f: f / "t.csv", {}, OSError, "`source` .*there is nothing at"),
     (lambda _: X[:0], {}, V, "must have rows and columns, got 0"),
     (lambda _: X, {"target": "a"}, V, "`target` .* got 'a'; it has no names"),
     (lambda f: codes(f, [0, 1], "ab"), {"target": "a"}, V, "an array 'a', found X, y"),

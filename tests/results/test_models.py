@@ -261,7 +261,7 @@ def test_models__are_refused_in_one_line(rows, cube, tmp_path, monkeypatch):
         ("begun/run", "it has none; its run has not ended; run the same command again"),
         ("cube", "holds no model .*it has none; `save_model` keeps one"),
         ("run", r"holds no model .*it has none; the script .* makes them again"),
-        ("nothing", "nothing: it does not exist, or holds"),
+        ("nothing", "`place` must have results of dsel, but there is nothing at"),
     ):
         with pytest.raises(FileNotFoundError, match=words):
             open_model(tmp_path / place)

@@ -21,8 +21,9 @@ from dsel.losses.base import FoldCounts, Loss, Rows
 from dsel.losses.by_value import find_column
 from dsel.losses.declared import declare_losses
 from dsel.losses.joint import Evidence
+from dsel.option_values import ONE_FOLD
 from dsel.results.caveats import Caveat, Effect
-from dsel.results.certificate import ONE_FOLD, Assumption, CertifiedReport, full_list
+from dsel.results.certificate import Assumption, CertifiedReport, full_list
 from dsel.results.loss_reports import make_reports
 from dsel.results.prefit import AS_GIVEN, NEW_GROUPS, PrefitCertificate
 from dsel.results.tolerances import ToleranceReport

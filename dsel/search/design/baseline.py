@@ -7,7 +7,6 @@ cannot predict them is refused at once, and no task needs the model.
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from dsel.data.splits import Split
 from dsel.losses.baseline import BaselineDifference
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR
+from dsel.option_values import LARGEST_CLASS
 from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.design.fitted_models import (
     PredictedShapeError,
@@ -26,8 +26,6 @@ from dsel.search.design.fitted_models import (
     fitted_model,
 )
 from dsel.typing import AnyArray, BaselineLike, Model
-
-LARGEST_CLASS: Final = "largest class"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from functools import cached_property
 from numbers import Real
 from typing import Any, Final
 
-from dsel import names
+from dsel import names, option_values
 from dsel.bounds.shares import LABEL_SHARE
 from dsel.checks import check_choice, check_integer, show
 from dsel.criteria import get_criterion
@@ -22,7 +22,7 @@ from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
 from dsel.losses.base import Loss
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD
+from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.search.design.expected_bounds import (
     ExpectedBound,
     all_but_one_fold,
@@ -410,7 +410,7 @@ def check_groups(groups: RowGroups | None, n_folds: int, fewest: int) -> None:
 # Halving may drop what the whole grid would choose, and no bound depends on it: the
 # searches without a fold are halved by rows that they may see.
 NESTED: Final = CertificateMethod(
-    "nested",
+    option_values.NESTED,
     "cv_error",
     HALVING,
     ONE_FOLD,
@@ -437,7 +437,7 @@ NESTED: Final = CertificateMethod(
     },
 )
 CV_BOUND: Final = CertificateMethod(
-    "cv_bound",
+    option_values.CV_BOUND,
     "cv_bound",
     EXACT,
     ALL_ROWS,
@@ -457,7 +457,7 @@ CV_BOUND: Final = CertificateMethod(
 # limits may rank, and the smallest of the chosen one is its bound.
 BEST_FOLD: Final = replace(
     CV_BOUND,
-    name="best_fold",
+    name=option_values.BEST_FOLD,
     expects={
         "best_fold": ExpectedBound(
             "the same, tighter", best_fold_terms, all_labels, needs_pool=True
@@ -467,7 +467,7 @@ BEST_FOLD: Final = replace(
 # The first fold and no other: the smallest limit of several would have to be paid for.
 # Regressors are ranked by their squared errors on it, and what is chosen is bounded.
 HOLDOUT: Final = CertificateMethod(
-    "holdout",
+    option_values.HOLDOUT,
     "holdout",
     EXACT,
     ONE_FOLD,

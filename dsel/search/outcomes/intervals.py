@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from dsel.arrays import Estimator, Floats
 from dsel.bounds.tolerance import add_tolerances
 from dsel.families.answers import predict_numbers
+from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import Choice
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 
 
 def check_tolerance(choice: Choice, deploy: str | None = None) -> str:

@@ -9,12 +9,13 @@ errors. One pass over the table counts for all of them, and keeps a sample of it
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from dsel.checks import check_probability
 from dsel.families.kinds import is_regressor
+from dsel.option_values import MONITOR_LEVEL
 from dsel.results.monitoring import MonitorReport
 from dsel.runtime.clients import resolve_client
 from dsel.search.design.assumptions import N_PERMUTATIONS
@@ -28,16 +29,13 @@ from dsel.typing import PoolLike
 if TYPE_CHECKING:
     from distributed import Client
 
-LEVEL: Final = 0.01
-"""Default of the probability that a test refutes a promise that holds."""
-
 
 def monitor_table(
     promises: Promises,
     source: PoolLike,
     labels: NewLabels,
     *,
-    level: float = LEVEL,
+    level: float = MONITOR_LEVEL,
     client: "Client | None" = None,
     on_progress: Report | None = None,
     separator: str | None = None,

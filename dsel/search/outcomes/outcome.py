@@ -18,21 +18,16 @@ from dsel.data.frames import FrameSchema, frame_like, frame_of, has_named_column
 from dsel.data.labeled import LabeledRows
 from dsel.errors import GuaranteeWarning, warn
 from dsel.losses.base import Loss
+from dsel.option_values import ALL_ROWS, MONITOR_LEVEL, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.baseline import BaselineComparison
 from dsel.results.by_value import ReportByValue
-from dsel.results.certificate import (
-    ALL_ROWS,
-    CHOICE,
-    NO_QUERIES,
-    ONE_FOLD,
-    CertifiedReport,
-)
+from dsel.results.certificate import CHOICE, NO_QUERIES, CertifiedReport
 from dsel.results.monitoring import MonitorReport
 from dsel.results.tolerances import ToleranceReport
 from dsel.runtime.progress import check_verbose, row_progress
 from dsel.search.outcomes.intervals import Tolerance, predict_interval
-from dsel.search.outcomes.monitor import LEVEL, monitor_table
+from dsel.search.outcomes.monitor import monitor_table
 from dsel.search.outcomes.new_labels import NewLabels, checked_labels
 from dsel.search.outcomes.predict_table import (
     Deployed,
@@ -446,7 +441,7 @@ class Outcome:
         target: str | None = None,
         y: Any = None,
         groups: Any = None,
-        level: float = LEVEL,
+        level: float = MONITOR_LEVEL,
         client: "Client | None" = None,
         verbose: bool | None = None,
     ) -> MonitorReport:

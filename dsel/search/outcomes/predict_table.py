@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import Features
 from dsel.candidates import takes_nan
-from dsel.checks import did_you_mean, listing, nearest_file
+from dsel.checks import did_you_mean, listing, nothing_at
 from dsel.data.frames import (
     NOTHING,
     NUMBER,
@@ -59,7 +59,8 @@ from dsel.data.unknown_values import (
     merge_unknown_values,
 )
 from dsel.families.answers import predict_numbers
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD, Certificate
+from dsel.option_values import ALL_ROWS, ONE_FOLD
+from dsel.results.certificate import Certificate
 from dsel.results.choice import Choice
 from dsel.results.models import open_model
 from dsel.results.place import Place, check_has_results, read_outcome
@@ -483,8 +484,7 @@ def open_table(
     is_file = isinstance(source, (str, os.PathLike))
     if is_file and "://" not in str(source) and not os.path.exists(source):
         raise FileNotFoundError(
-            f"`source` must be a table that exists, but nothing is at {str(source)!r}"
-            f"{nearest_file(str(source))}"
+            f"`source` must be a table that exists, but {nothing_at(str(source))}"
         )
     if is_file and is_text(os.fspath(source)):
         return TextTable(input_format, os.fspath(source), ids, separator, encoding)

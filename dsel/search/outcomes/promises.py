@@ -20,7 +20,7 @@ from dsel.data.schema import TableSchema
 from dsel.data.tables import read_table
 from dsel.losses import loss_of_text
 from dsel.losses.base import Loss, RefutableLoss
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD
+from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.choice import Choice
 from dsel.results.inputs import load_inputs
 from dsel.results.place import Place

@@ -20,7 +20,7 @@ from dsel.checks import (
     explain_unknown,
     show,
 )
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD
+from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.search.design.certificate_methods import METHODS
 from dsel.search.design.expected_bounds import (
     Case,

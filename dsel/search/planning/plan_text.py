@@ -12,8 +12,8 @@ from dsel.cards import Fact
 from dsel.data.cache import nbytes_of
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR
+from dsel.option_values import ONE_FOLD
 from dsel.results.caveats import Effect, collect_caveats, make_caveats
-from dsel.results.certificate import ONE_FOLD
 from dsel.rounded_texts import shorten_text
 
 if TYPE_CHECKING:

@@ -33,9 +33,9 @@ from dsel.arrays import Floats
 from dsel.losses.base import FoldCounts, PoolCounts, Statistic
 from dsel.losses.error_rate import ERROR
 from dsel.losses.joint import Evidence, ModelBounds
+from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.caveats import Effect, make_caveats
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 from dsel.results.cube import read_counts
 from dsel.results.fit_messages import FitMessage
 from dsel.results.loss_reports import make_reports

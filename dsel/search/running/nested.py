@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.criteria.base import CandidateCounts
 from dsel.families.generic import collect_warnings
+from dsel.option_values import ALL_ROWS
 from dsel.results import Choice
-from dsel.results.certificate import ALL_ROWS, CHOICE
+from dsel.results.certificate import CHOICE
 from dsel.results.cube import make_pair_cube
 from dsel.runtime.clients import current_worker
 from dsel.runtime.progress import CHECKING, Phase, Progress

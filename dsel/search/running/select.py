@@ -15,15 +15,10 @@ from dsel.criteria.base import Criterion
 from dsel.losses.base import Loss
 from dsel.losses.error_rate import ERROR
 from dsel.losses.regression import DEFAULT
+from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
-from dsel.results.certificate import (
-    ALL_ROWS,
-    CHOICE,
-    ONE_FOLD,
-    assumptions_of,
-    attribute,
-)
+from dsel.results.certificate import CHOICE, assumptions_of, attribute
 from dsel.results.cube import in_order, read_counts
 from dsel.results.tables import all_params, is_as_stored, largest_class
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod

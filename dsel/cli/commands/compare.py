@@ -1,0 +1,59 @@
+"""Options of ``dsel compare``: compare two models on a pool, and draw rows to label."""
+
+import click
+
+from dsel.cli.options import (
+    ExistingPath,
+    cluster_options,
+    draw_options,
+    output_options,
+    run_from,
+    text_options,
+    trust_option,
+)
+
+
+@click.command
+@click.argument("old", type=ExistingPath())
+@click.argument("new", type=ExistingPath())
+@click.option(
+    "--pool",
+    type=ExistingPath(),
+    required=True,
+    help="Unlabeled rows that neither model was trained on: a table of any format, a "
+    "folder of Parquet or text files, a zarr pool, or a URL of one.",
+)
+@click.option(
+    "--queries",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Number of rows to label, drawn where the models differ. With 0 only the pool "
+    "is used.",
+)
+@click.option("--out", required=True, help="Folder for the comparison and its rows.")
+@click.option(
+    "--target",
+    default="label",
+    show_default=True,
+    help="Name of the empty column for the labels.",
+)
+@click.option(
+    "--seen",
+    type=ExistingPath(),
+    help="Table of rows that one of the models was trained on; rows of the pool that "
+    "equal one of them are not drawn.",
+)
+@trust_option
+@text_options
+@draw_options
+@cluster_options
+@output_options
+@run_from("dsel.cli.compare")
+def command() -> None:
+    """Compare the errors of two models, OLD and NEW, by where they differ on a pool.
+
+    OLD and NEW are folders or URLs of --out of `dsel select`, or of models that
+    `save_model` stored. The rows to label are written to the folder --out; fill in
+    their last column, and `dsel label` prints which model is better.
+    """

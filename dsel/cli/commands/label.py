@@ -1,0 +1,37 @@
+"""Options of ``dsel label``: compute bounds from the labels of queried rows."""
+
+import click
+
+from dsel.cli.options import ExistingPath, output_options, run_from, text_options
+
+
+@click.command
+@click.argument("place", type=ExistingPath())
+@click.argument("labels", type=ExistingPath())
+@click.option(
+    "--target",
+    help="Column of the labels; by default that of `dsel select` or `dsel compare`.",
+)
+@click.option(
+    "--partial",
+    is_flag=True,
+    help="Accept rows without a label: each counts against what is to be proved.",
+)
+@click.option(
+    "--allow-unknown",
+    is_flag=True,
+    help="Accept labels that are no class: each counts against what is to be proved.",
+)
+@text_options
+@output_options
+@run_from("dsel.cli.label")
+def command() -> None:
+    """Read LABELS of the queried rows at PLACE, and print what they prove.
+
+    PLACE is the --out of `dsel select --queries`: then the labels make the bound of the
+    model trained on all labels smaller. Or it is the --out of `dsel compare`: then they
+    show which of two models is better. LABELS is its file of rows with labels, or a
+    copy of it in any order. Rows are found by their `pool_row`. The result is stored,
+    and is final: therefore a file in which labels are missing or are no class is
+    refused, unless --partial or --allow-unknown say that it is finished.
+    """

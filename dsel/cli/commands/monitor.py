@@ -1,0 +1,53 @@
+"""Options of ``dsel monitor``: test promises on the rows of a new table."""
+
+import click
+
+from dsel.cli.options import (
+    ExistingPath,
+    cluster_options,
+    output_options,
+    run_from,
+    text_options,
+    trust_option,
+)
+from dsel.option_values import MONITOR_LEVEL
+
+
+@click.command
+@click.argument("results", type=ExistingPath())
+@click.argument("next_month", type=ExistingPath())
+@click.option(
+    "--labeled",
+    type=ExistingPath(),
+    help="Table of the labeled rows; by default the one of `dsel select`.",
+)
+@click.option(
+    "--target",
+    help="Column of NEXT_MONTH with labels: then errors are tested against the bounds, "
+    "too. Empty cells are rows without a label.",
+)
+@click.option(
+    "--groups",
+    help="Of results of `dsel select --groups`: the column of both tables with the key "
+    "of each row's group. Then one row of each new group is tested.",
+)
+@click.option(
+    "--level",
+    default=MONITOR_LEVEL,
+    show_default=True,
+    help="Probability that a test refutes a promise that holds.",
+)
+@trust_option
+@text_options
+@cluster_options
+@output_options
+@run_from("dsel.cli.monitor")
+def command() -> None:
+    """Test whether the promises of RESULTS still hold on the rows of NEXT_MONTH.
+
+    RESULTS is the folder or URL of --out of `dsel select`. NEXT_MONTH is a table of any
+    size that `dsel predict` reads. Three tests compare its rows with the labeled ones,
+    the disagreement of both models with its limit and, with --target, their errors with
+    the bounds. The exit status is 3 if a promise is refuted. A promise that is not
+    refuted is not proved.
+    """

@@ -1,0 +1,59 @@
+"""Options of ``dsel plan-bound``: the bounds to expect, before any label is used."""
+
+from typing import Final
+
+import click
+
+from dsel.cli.options import run_from
+
+ASSUMED_ERROR: Final = 0.1
+"""Default of the option --error."""
+
+
+@click.command
+@click.argument("n_labeled", type=int)
+@click.argument("n_unlabeled", type=int)
+@click.option(
+    "--candidates", default=225, show_default=True, help="Number of candidates."
+)
+@click.option(
+    "--delta",
+    default=0.05,
+    show_default=True,
+    help="Probability that the bound fails: 0.05 is 95% confidence.",
+)
+@click.option(
+    "--error",
+    type=float,
+    help=f"Expected error of the model; {ASSUMED_ERROR:g} by default.",
+)
+@click.option(
+    "--error-quantile",
+    type=float,
+    help="Of a regression: prints how many labeled rows it needs for a "
+    "finite bound on how far this part of the predictions is off, such as 0.9.",
+)
+@click.option(
+    "--disagreement",
+    type=float,
+    help="Expected part of the rows on which the model trained on all labels and that "
+    "trained on 80% differ; by default a third of --error.",
+)
+@click.option(
+    "--class-share",
+    type=float,
+    help="Bound the misses of a class that makes up this part of the rows; --error is "
+    "then the expected part of its rows that is missed.",
+)
+@click.option(
+    "--folds",
+    default="2,3,5,10",
+    show_default=True,
+    help="Numbers of folds, a column for each.",
+)
+@click.option(
+    "--wanted", type=float, help="Also print how many rows a bound of this size needs."
+)
+@run_from("dsel.cli.plan_bound")
+def command() -> None:
+    """Print the expected bound of each certificate for these numbers of rows."""

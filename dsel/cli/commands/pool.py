@@ -1,0 +1,47 @@
+"""Options of ``dsel pool``: write a pool of unlabeled rows, or describe one."""
+
+import click
+
+from dsel.cli.options import ExistingPath, cluster_options, run_from, text_options
+
+
+@click.group(name="pool")
+def command() -> None:
+    """Write pools of unlabeled rows, or describe them."""
+
+
+@command.command()
+@click.argument("source", type=ExistingPath())
+@click.argument("path")
+@click.option("--target", help="Column of labels; it is left out of the pool.")
+@click.option(
+    "--like",
+    type=ExistingPath(),
+    help="Labeled table, or results of `dsel select`: a text file is converted by its "
+    "kinds of columns.",
+)
+@click.option("--drop", help="Columns of a text file to leave out, such as name,note.")
+@text_options
+@click.option("--dtype", help="Type of the numbers, such as float32.")
+@click.option("--chunk-rows", type=click.IntRange(min=1), help="Rows of a chunk.")
+@cluster_options
+@click.option("--quiet", is_flag=True, help="Print nothing.")
+@run_from("dsel.cli.pool", "build")
+def build() -> None:
+    """Convert SOURCE to a zarr pool at PATH, chunk by chunk.
+
+    SOURCE is a text table such as CSV, or a folder of them, a Parquet, Feather, JSON
+    lines, npz or npy file, or a zarr array; PATH may be a URL. If the command is
+    interrupted, run it again: it starts from the beginning. A text file with columns of
+    text needs a PATH that ends in .parquet, to which Feather and JSON lines may go with
+    their types. Text files are read twice, by this process;
+    other files are converted by tasks, on local threads unless --scheduler or --workers
+    is given.
+    """
+
+
+@command.command()
+@click.argument("path", type=ExistingPath())
+@run_from("dsel.cli.pool", "info")
+def info() -> None:
+    """Describe the pool at PATH, without reading its rows."""

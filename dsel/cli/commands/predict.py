@@ -1,0 +1,49 @@
+"""Options of ``dsel predict``: apply the stored model of a search to a table."""
+
+import click
+
+from dsel.cli.options import (
+    ExistingPath,
+    NameOf,
+    cluster_options,
+    output_options,
+    run_from,
+    text_options,
+    trust_option,
+)
+from dsel.option_values import ALL_ROWS, ONE_FOLD
+
+
+@click.command
+@click.argument("results", type=ExistingPath())
+@click.argument("new", type=ExistingPath())
+@click.option(
+    "--out",
+    required=True,
+    help="File to write, which ends in .parquet, .csv or .zarr.",
+)
+@click.option(
+    "--deploy",
+    type=NameOf([ONE_FOLD, ALL_ROWS]),
+    help="Which model of a nested search; by default the one that was chosen then.",
+)
+@click.option(
+    "--id",
+    "ids",
+    help="Columns of NEW that are carried into the file, in the place of row numbers; "
+    "those of `dsel select --id` by default.",
+)
+@trust_option
+@text_options
+@cluster_options
+@output_options
+@run_from("dsel.cli.predict")
+def command() -> None:
+    """Predict every row of NEW with the model in RESULTS.
+
+    RESULTS is the folder or URL of --out of `dsel select`. NEW is a table of any format
+    and size that `dsel select` reads; its columns are found by their names, and columns
+    that the model does not use are left out. The file has labels, and probabilities if
+    the model has them, in the order of NEW. Numbers come with the ends of an interval
+    that contains a certified share of the targets.
+    """

@@ -1,0 +1,22 @@
+"""Options of ``dsel report``: write a page about a finished run."""
+
+import click
+
+from dsel.cli.options import ExistingPath, json_option, run_from
+
+
+@click.command
+@click.argument("place", type=ExistingPath())
+@click.option(
+    "--out",
+    help="File of the page; by default report.html in PLACE, or here if PLACE is a "
+    "URL. A page of an earlier `dsel report` is replaced, any other file is kept.",
+)
+@click.option("--quiet", is_flag=True, help="Print the path of the page only.")
+@json_option
+@run_from("dsel.cli.report")
+def command() -> None:
+    """Write a page about the run at PLACE, the folder or URL of its --out.
+
+    The page needs no network to read. Nothing is fitted.
+    """

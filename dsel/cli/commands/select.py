@@ -1,0 +1,121 @@
+"""Options of ``dsel select``: choose a model from files."""
+
+import click
+
+from dsel.cli.options import (
+    ExistingPath,
+    NameOf,
+    run_from,
+    run_options,
+    text_options,
+    trust_option,
+)
+from dsel.option_values import (
+    ALL_ROWS,
+    CERTIFICATES,
+    CLASSIFIERS,
+    DEFAULT_MODELS,
+    LARGEST_CLASS,
+    LOSS_FORMS,
+    MODEL_OF_GRID,
+    ONE_FOLD,
+    REGRESSORS,
+    TASKS,
+)
+
+
+@click.command
+@click.argument("labeled", type=ExistingPath())
+@click.option(
+    "--target",
+    help="Column of the labels, such as label; npz and zarr have theirs in y.",
+)
+@click.option(
+    "--pool",
+    type=ExistingPath(),
+    help="Unlabeled rows: a table of any of these formats, a folder of Parquet or text "
+    "files, a zarr pool, or a URL of one. Its columns are read as those of LABELED. "
+    "Without --pool, rows of LABELED whose target is empty are the pool.",
+)
+@click.option("--drop", help="Columns to leave out, such as name,note.")
+@click.option(
+    "--id",
+    "ids",
+    help="Columns that are not features, such as an identifier; kept as text and "
+    "copied to predictions.",
+)
+@click.option(
+    "--groups",
+    help="Column whose equal values form one group, such as customer; it is no "
+    "feature, and the bound holds for a random row of a new group.",
+)
+@text_options
+@click.option(
+    "--task",
+    type=NameOf(TASKS),
+    help="What the target is: classes, or numbers. By default numbers with fractions "
+    "are a regression; text, truth values and at most 20 different whole numbers are "
+    "classes.",
+)
+@click.option(
+    "--model",
+    help=f"{', '.join(CLASSIFIERS)}; of numbers {', '.join(REGRESSORS)}: after "
+    "encoders for text, categories and dates. Or MODULE:OBJECT, an estimator or a "
+    f"function that returns one. By default {DEFAULT_MODELS[0]}, or {MODEL_OF_GRID} "
+    f"if only --grid is given; of numbers {DEFAULT_MODELS[1]}.",
+)
+@click.option(
+    "--grid",
+    multiple=True,
+    help="Values of a parameter: C=0.1,1,10 or C=2^-2..2^12:4 (start..stop:factor). "
+    "May be given several times.",
+)
+@click.option(
+    "--certificate",
+    type=NameOf(CERTIFICATES),
+    help="Method of the bound; nested by default.",
+)
+@click.option(
+    "--deploy",
+    type=NameOf([ONE_FOLD, ALL_ROWS]),
+    help="Which of the two models of a nested search is deployed: the one of the best "
+    "fold (default), with the smaller bound, or the one trained on all labels.",
+)
+@click.option(
+    "--loss",
+    multiple=True,
+    help=f"What is ranked and bounded: {LOSS_FORMS}. --loss report adds recall and "
+    "precision of every class, or how far off 50, 80, 90 and 95% of predictions are; "
+    "report:yes,no names classes, report=0.5,0.9 parts of the predictions.",
+)
+@click.option(
+    "--report-by",
+    help="Column, such as site: the error is certified for each of its values, too. "
+    "One that --drop names is no feature and stays in the table; of tables without "
+    "names its number, from 0.",
+)
+@click.option(
+    "--queries",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Number of pool rows to label by hand, drawn where the two models differ: a "
+    "smaller bound of the model trained on all labels; needs --out.",
+)
+@click.option(
+    "--baseline",
+    type=ExistingPath(LARGEST_CLASS),
+    help="Folder or URL of the model in production, as `dsel compare` opens it, which "
+    "was trained on none of these labels; or 'largest class'. Says whether the "
+    "deployed model is proved to err less.",
+)
+@click.option("--cv", type=int, help="Number of random folds: 5 by default.")
+@trust_option
+@run_options
+@run_from("dsel.cli.select")
+def command() -> None:
+    """Choose a model from labeled rows and bound its error.
+
+    LABELED is a CSV or other text table, or a Parquet, Feather, JSON lines, npz,
+    svmlight or zarr table.
+    """

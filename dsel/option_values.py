@@ -1,0 +1,53 @@
+"""Names and defaults that options take, in Python and in the shell.
+
+Each is written here only. The module imports nothing, so that `dsel COMMAND --help`
+prints them without what they name: scikit-learn's models, or methods of certificates.
+"""
+
+from typing import Final
+
+NESTED: Final = "nested"
+CV_BOUND: Final = "cv_bound"
+BEST_FOLD: Final = "best_fold"
+HOLDOUT: Final = "holdout"
+CERTIFICATES: Final = (NESTED, CV_BOUND, BEST_FOLD, HOLDOUT)
+"""Values of ``certificate``; `dsel.search.design.certificate_methods` has the methods.
+"""
+
+ONE_FOLD: Final = "one_fold"
+"""Name of the model that was trained without one of the folds."""
+ALL_ROWS: Final = "all_rows"
+"""Name of the model that was trained on all labeled rows."""
+
+CLASSIFICATION: Final = "classification"
+REGRESSION: Final = "regression"
+TASKS: Final = (CLASSIFICATION, REGRESSION)
+
+SVM: Final = "svm"
+LOGISTIC: Final = "logistic"
+RIDGE: Final = "ridge"
+FOREST: Final = "forest"
+BOOSTING: Final = "boosting"
+CLASSIFIERS: Final = (SVM, LOGISTIC, FOREST, BOOSTING)
+REGRESSORS: Final = (SVM, RIDGE, FOREST, BOOSTING)
+"""Values of ``--model``; `dsel.cli.models` has the models."""
+DEFAULT_MODELS: Final = FOREST, BOOSTING
+"""The default classifier and the default regressor.
+
+With some hundred labels of mixed columns forests err less than boosting on average, and
+no more than SVMs; unlike these they have probabilities, and scale to many labels.
+"""
+MODEL_OF_GRID: Final = SVM
+"""The classifier if only a grid is given, which was one for SVMs in 0.2."""
+
+LOSS_FORMS: Final = (
+    "error, recall:CLASS, precision:CLASS, balanced, or cost:TRUE>ANSWER=5,...; of "
+    "numbers error_quantile=0.9 (how far off 90% of them are at most) or beyond=2.0 "
+    "(how many are off by more)"
+)
+"""Values of ``loss``, as they are described to users."""
+
+LARGEST_CLASS: Final = "largest class"
+"""Value of ``baseline`` that is no model."""
+MONITOR_LEVEL: Final = 0.01
+"""Default of ``level``: probability that a test refutes a promise that holds."""
