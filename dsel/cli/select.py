@@ -164,8 +164,9 @@ def run(
             source = source.with_columns(names)
         plan = replace(plan, source=source)
     # Notes come after all checks, so that a refusal is a single line, and before a run
-    # that may take hours.
-    notes([*lines, *plan.few_rows])
+    # that may take hours. What the plan found, too, is printed with the choice.
+    known = {caveat.text for caveat in plan.caveats}
+    notes([*(line for line in lines if line not in known), *plan.few_rows])
     try:
         run_plan(
             plan,

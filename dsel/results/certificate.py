@@ -55,6 +55,8 @@ STATEMENTS: Final[Mapping[str, str]] = {
 deployed model is the one whose errors were counted."""
 ALWAYS: Final = ("A1", "A3", "A5", "A7")
 """Assumptions of every certificate; A4 is added with a pool."""
+ALL_CAVEATS: Final = "all_caveats"
+"""Key of `Certificate.to_json` that no stored record has, as it follows from others."""
 DECLARED: Final = "declared"
 VIOLATED: Final = "violated"
 
@@ -263,10 +265,16 @@ class Certificate(Renderable):
             f"rows of the fold that gave it were likely lucky; plan with {estimate}"
         )
 
+    def to_json(self) -> str:
+        """Return all fields, with all digits, and `all_caveats`."""
+        record = json.loads(super().to_json())
+        return json.dumps(record | {ALL_CAVEATS: records.to_record(self.all_caveats)})
+
     @classmethod
     def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
         """Return a record of 0.2 with its reasons as caveats."""
         record = upgrade_texts(record, "objections", Effect.VOIDS)
+        record.pop(ALL_CAVEATS, None)  # it follows from the other fields
         name = record.get("criterion")
         # 0.2 knew both by the name, and had no other certificates.
         known = {

@@ -439,3 +439,18 @@ def test_commands__print_one_json_object_and_nothing_else(numbers, tmp_path, com
             == record["choice"]["deployed"][name]["certificate"]["unclipped"]
         )
     assert "NaN" not in found.stdout
+
+
+@pytest.mark.parametrize("how", [(), ("--quiet",)])
+def test_select__says_once_that_labels_are_similar(how, tmp_path, rng):
+    a = rng.normal(size=90)
+    y = np.where(a > 0, np.where(a > 1, "Yes", "yes"), "no")
+    pd.DataFrame({"a": a, "y": y}).to_csv(tmp_path / "t.csv", index=False)
+    done = run(
+        *("select", tmp_path / "t.csv", "--target", "y", "--model", "logistic"),
+        *("--grid", "C=1", *how),
+    )
+    assert done.exit_code == 0, done.output
+    line = "labels 'Yes' and 'yes' differ by blanks or case only"
+    assert line not in done.stderr
+    assert " ".join(done.stdout.partition("Chosen")[2].split()).count(line) == 1

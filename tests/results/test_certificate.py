@@ -158,6 +158,10 @@ def test_bound_below_the_estimate__has_a_note(fields, words):
     made = certificate(**fields)
     choice = make_choice(bounded_models={"one_fold": bounded(made)})
     assert ("above the bound" in str(made)) == (words is not None)
+    listed = json.loads(made.to_json())["all_caveats"]
+    texts = [caveat["text"] for caveat in listed]
+    assert texts == [caveat.text for caveat in made.all_caveats]
+    assert type(made).from_json(made.to_json()) == made
     for text in (str(made), str(choice), choice._repr_html_()):
         text = " ".join(text.split())
         assert words is None or words in text
