@@ -4,7 +4,8 @@ A `Family` (see `family.py`) groups candidates that share work, fits a group on 
 list of splits, and packs fitted groups so that they predict in as few matrix products
 as possible. A family receives splits and knows nothing else of cross-validation, so
 folds, halvings and single splits are fitted alike. `assign_families` finds the family
-of each candidate: `svm/` has one, `generic.py` takes any other classifier or regressor.
+of each candidate: `svm/` has one, `ensembles.py` takes ensembles that differ in size,
+`generic.py` any other classifier or regressor.
 
 Vocabulary: a *candidate* is one setting of the grid; a *split* names training and test
 rows; a *group* is a set of candidates that share work; a *fitted group* predicts class

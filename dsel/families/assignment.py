@@ -11,13 +11,18 @@ from typing import Final
 import numpy as np
 
 from dsel.arrays import Features
+from dsel.families.ensembles import EnsembleFamily
 from dsel.families.family import Candidate, Family
 from dsel.families.generic import ScikitLearnFamily
 from dsel.families.svm.family import KernelSVMFamily
 from dsel.results.values import value_label
 from dsel.typing import AnyArray, Options
 
-FAMILIES: Final[list[type[Family]]] = [KernelSVMFamily, ScikitLearnFamily]
+FAMILIES: Final[list[type[Family]]] = [
+    KernelSVMFamily,
+    EnsembleFamily,
+    ScikitLearnFamily,
+]
 """A candidate goes to the first family that does not refuse it; the last takes any."""
 
 MAX_LABEL_LENGTH: Final = 60
@@ -58,9 +63,14 @@ def assign_families(
             refusal = family.refusal(candidate.estimator)
             (members if refusal is None else remaining).append(candidate)
             refusals[candidate.number] += filter(None, [refusal])
+        groups = tuple(family.group_candidates(members)) if members else ()
+        if not family.takes_single:
+            single = [group[0] for group in groups if len(group) == 1]
+            remaining = sorted([*remaining, *single], key=lambda each: each.number)
+            groups = tuple(group for group in groups if len(group) > 1)
+            members = [candidate for group in groups for candidate in group]
         if members:
             family.check(members, X)
-            groups = tuple(family.group_candidates(members))
             # The plan also says why faster families did not take these candidates.
             texts = dict.fromkeys(text for c in members for text in refusals[c.number])
             remark = "; ".join([family.remark(len(groups), X.shape[0]), *texts])

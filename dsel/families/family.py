@@ -190,6 +190,9 @@ class Family:
     """Shown by the plan."""
     holds_interpreter: ClassVar[bool] = True
     """Whether two threads fit no faster than one, so that processes pay."""
+    takes_single: ClassVar[bool] = True
+    """Whether it takes a candidate that shares work with no other one. If not, the
+    next family does, which must make the same model of it."""
     classes: NDArray[Any]
     """Label of each class code, sorted; empty for regressors."""
     seed: int

@@ -3,10 +3,10 @@
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, ClassVar, Final
 
@@ -24,6 +24,7 @@ from dsel.data.labeled import labels_of
 from dsel.data.row_random import canonical_text, hashed_seed
 from dsel.data.splits import Split
 from dsel.families.answers import FittedClassifiers, predict_codes_or_numbers
+from dsel.families.ensemble_sizes import size_parameter
 from dsel.families.family import (
     Cache,
     Candidate,
@@ -109,6 +110,31 @@ def _are_matrices(parts: Sequence[Any]) -> bool:
 
 
 @dataclass(frozen=True)
+class Fit:
+    """A fitted candidate, with what its predictions for the test rows need."""
+
+    model: Any
+    last: Any
+    """Last step of a pipeline whose other steps are shared; else the model."""
+    tests: Sequence[Any]
+    """Each part of the test rows, as input of `last`, or an exception."""
+    stopped: str = ""
+    """Warning of a fit that ended before it converged."""
+
+
+def fit_or_error(
+    fit_one: Callable[[Candidate], Fit], candidate: Candidate
+) -> Fit | Exception:
+    """Fit a candidate; return what was raised instead, and warnings with the fit."""
+    try:
+        with collect_warnings() as stopped:
+            fit = fit_one(candidate)
+    except Exception as error:
+        return error
+    return replace(fit, stopped=stopped[0]) if stopped else fit
+
+
+@dataclass(frozen=True)
 class ScikitLearnFamily(Family):
     """Any classifier, regressor or pipeline, used through its public methods.
 
@@ -150,35 +176,37 @@ class ScikitLearnFamily(Family):
         tested: dict[tuple[int, int, int], NDArray[Any]] = {}
         counts = FitCounts.empty(len(group), len(splits))
         hash_rows = cache(lambda: content_hash(X, y))
-        for i, candidate in enumerate(group):
-            for j, split in enumerate(splits):
-                started = time.perf_counter()
+        for j, split in enumerate(splits):
+            started = time.perf_counter()
+            fit_one = partial(
+                self._fit_one,
+                X=X,
+                y=y,
+                split=split,
+                pool=pool,
+                budget=budget,
+                hash_rows=hash_rows,
+            )
+            fits = self._fit_candidates(group, fit_one)
+            for i, (candidate, fit) in enumerate(zip(group, fits, strict=True)):
                 key = (candidate.number, split.number)
-                try:
-                    with collect_warnings() as stopped:
-                        model, last, tests = self._fit_one(
-                            candidate, X, y, split, pool, budget, hash_rows
-                        )
-                except Exception as error:
-                    counts.record_error(*key, error)
-                else:
-                    models[key] = model
-                    if stopped:
-                        counts.messages[key] = FitMessage(
-                            FitProblem.STOPPED, stopped[0]
-                        )
-                    errors = [len(rows) for rows in split.test_parts]
-                    parts = zip(
-                        split.test_parts, self._predict_parts(last, tests), strict=True
-                    )
-                    for part, (rows, predicted) in enumerate(parts):
-                        if isinstance(predicted, Exception):
-                            counts.record_error(*key, predicted, FitProblem.UNPREDICTED)
-                        elif predicted is not None:
-                            tested[*key, part] = predicted
-                            errors[part] = self._count_errors(predicted, y[rows])
-                    counts.record((i, j), *errors)
-                counts.seconds[i, j] = time.perf_counter() - started
+                if isinstance(fit, Exception):
+                    counts.record_error(*key, fit)
+                    continue
+                models[key] = fit.model
+                if fit.stopped:
+                    counts.messages[key] = FitMessage(FitProblem.STOPPED, fit.stopped)
+                errors = [len(rows) for rows in split.test_parts]
+                predictions = self._predict_parts(fit.last, fit.tests)
+                parts = zip(split.test_parts, predictions, strict=True)
+                for part, (rows, predicted) in enumerate(parts):
+                    if isinstance(predicted, Exception):
+                        counts.record_error(*key, predicted, FitProblem.UNPREDICTED)
+                    elif predicted is not None:
+                        tested[*key, part] = predicted
+                        errors[part] = self._count_errors(predicted, y[rows])
+                counts.record((i, j), *errors)
+            counts.seconds[:, j] = (time.perf_counter() - started) / len(group)
         return FittedClassifiers(
             tuple(candidate.number for candidate in group),
             tuple(split.number for split in splits),
@@ -206,6 +234,12 @@ class ScikitLearnFamily(Family):
             numbers, splits, counts, models, self.classes, is_dense
         )
         return (stack_linear(joined) if len(self.classes) else None) or joined
+
+    def _fit_candidates(
+        self, group: Sequence[Candidate], fit_one: Callable[[Candidate], "Fit"]
+    ) -> list["Fit | Exception"]:
+        """Fit the candidates of a group on a split; an exception is a result."""
+        return [fit_or_error(fit_one, candidate) for candidate in group]
 
     def _predict_parts(
         self, model: Any, parts: Sequence[Any]
@@ -248,8 +282,8 @@ class ScikitLearnFamily(Family):
         pool: Features | None,
         budget: Cache,
         hash_rows: Callable[[], str],
-    ) -> tuple[Any, Any, Sequence[Any]]:
-        """Return the model, its last step, and the test rows as input of that step.
+    ) -> "Fit":
+        """Fit a candidate on a split.
 
         `hash_rows` returns the `content_hash` of all labeled rows, made once for many
         fits.
@@ -261,7 +295,7 @@ class ScikitLearnFamily(Family):
             # treats all learners and folds alike.
             model: Any = DummyClassifier(strategy="most_frequent")
             model.fit(native(X[rows]), labels)
-            return model, model, [X[part] for part in split.test_parts]
+            return Fit(model, model, [X[part] for part in split.test_parts])
         estimator, seeds = candidate.estimator, self._missing_seeds(candidate, split)
         arguments = dict(self.fit_params)
         if self.row_groups is not None:
@@ -280,7 +314,7 @@ class ScikitLearnFamily(Family):
             if arguments or not has_prefix(estimator):
                 model = seeded_clone(estimator, seeds, candidate.all_params)
                 model.fit(native(X[rows]), labels, **arguments)
-                return model, model, [X[part] for part in split.test_parts]
+                return Fit(model, model, [X[part] for part in split.test_parts])
             front_seeds, last_seeds = split_params(estimator, seeds)
             # A clone takes a tenth of a small fit, so the first steps are cloned only
             # where they are fitted.
@@ -299,7 +333,7 @@ class ScikitLearnFamily(Family):
             # The candidate's pipeline is shared by its fits: each has a copy of it.
             model = copy(estimator)
             model.steps = [*steps, (estimator.steps[-1][0], last)]
-            return model, last, tests
+            return Fit(model, last, tests)
 
     def _missing_seeds(self, candidate: Candidate, split: Split) -> dict[str, int]:
         """Return a seed for each `random_state` of a candidate that is None.
@@ -312,11 +346,24 @@ class ScikitLearnFamily(Family):
         if not names:
             return {}
         shared, _ = split_params(candidate.estimator, dict.fromkeys(names))
-        params = canonical_text(candidate.params or candidate.all_params)
-        identity = f"{type(candidate.estimator).__name__}{params}"
+        identity = self.seed_text(candidate)
         return {
             name: hashed_seed(self.seed, name, split.name)
             if name in shared
             else hashed_seed(self.seed, identity, split.name, name)
             for name in names
         }
+
+    def seed_text(self, candidate: Candidate) -> str:
+        """Return what seeds of a candidate's last step depend on; "" without these.
+
+        The size of an ensemble is left out where a larger fit contains a smaller one,
+        so that ensembles of all sizes draw alike, in one fit or in several.
+        """
+        if not names_without_seed(candidate.all_params):
+            return ""
+        params: Mapping[str, Any] = candidate.all_params
+        if candidate.params:
+            size = size_parameter(candidate.estimator)
+            params = {k: v for k, v in candidate.params.items() if k != size}
+        return f"{type(candidate.estimator).__name__}{canonical_text(params)}"

@@ -7,7 +7,6 @@ from hashlib import blake2b
 from numbers import Real
 from typing import Any, cast
 
-import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +15,7 @@ from dsel.data.cache import LastUse, process_cache
 from dsel.data.splits import Split, SplitKind
 from dsel.errors import LossError
 from dsel.families.batches import has_function, refuse_batches
+from dsel.families.ensemble_sizes import pickle_fitted
 from dsel.families.family import (
     FIT_DONE,
     Cache,
@@ -282,7 +282,7 @@ def model_token(fitted: FittedGroup, candidate: int, split: int) -> str:
         return ""
     # Where the model was fitted: one that has moved may be written otherwise.
     try:
-        content = cloudpickle.dumps(models[candidate, split])
+        content = pickle_fitted(models[candidate, split])
     except Exception:  # what cannot be pickled stays in this process
         return f"object-{id(models[candidate, split])}"
     return blake2b(content, digest_size=12).hexdigest()

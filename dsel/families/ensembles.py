@@ -1,0 +1,73 @@
+"""The family of ensembles: one fit for all sizes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from dsel.arrays import Estimator
+from dsel.data.identity import exact_text
+from dsel.families.ensemble_sizes import keep_members, size_parameter, with_last_step
+from dsel.families.family import Candidate
+from dsel.families.generic import Fit, ScikitLearnFamily, fit_or_error
+from dsel.families.prefixes import clone_estimator
+
+
+@dataclass(frozen=True)
+class EnsembleFamily(ScikitLearnFamily):
+    """Forests, bagging and boosting that differ in the number of their members.
+
+    Of these only the largest is fitted on a split. The others are its first members,
+    which predict what they would if each ensemble had been fitted by itself.
+    """
+
+    takes_single: ClassVar[bool] = False
+
+    def refusal(self, estimator: Estimator) -> str | None:
+        """Return "" for any estimator but an ensemble that contains smaller ones."""
+        names = {name.rpartition("__")[2] for name in self.fit_params}
+        # A monitor of the fit, for example, is called for each member.
+        shares = size_parameter(estimator) and names <= {"sample_weight"}
+        return None if shares else ""
+
+    def group_candidates(
+        self, candidates: Sequence[Candidate]
+    ) -> list[tuple[Candidate, ...]]:
+        """Group candidates that differ only in the size of their ensemble."""
+        groups: dict[tuple[str, str], list[Candidate]] = {}
+        for candidate in sorted(candidates, key=lambda candidate: candidate.number):
+            same = clone_estimator(candidate.estimator, candidate.all_params)
+            same.set_params(**{size_parameter(same): 1})
+            key = exact_text(same), self.seed_text(candidate)
+            groups.setdefault(key, []).append(candidate)
+        return [tuple(group) for group in groups.values()]
+
+    def remark(self, n_groups: int, n_rows: int) -> str:
+        """Return the number of ensembles that are fitted on each split, as text."""
+        return f"one ensemble for all its sizes, {n_groups} on each split"
+
+    def _fit_candidates(
+        self, group: Sequence[Candidate], fit_one: Callable[[Candidate], Fit]
+    ) -> list[Fit | Exception]:
+        """Fit the largest ensemble of a group, which contains the others."""
+        sizes = [each.all_params[size_parameter(each.estimator)] for each in group]
+        largest = sizes.index(max(sizes))
+        whole = fit_or_error(fit_one, group[largest])
+        if isinstance(whole, Exception) or whole.stopped:
+            # Which member raised or warned is not known, so each size finds out alone.
+            return [
+                whole if i == largest else fit_or_error(fit_one, candidate)
+                for i, candidate in enumerate(group)
+            ]
+        return [
+            whole if i == largest else _smaller(whole, size)
+            for i, size in enumerate(sizes)
+        ]
+
+
+def _smaller(fit: Fit, size: int) -> Fit:
+    """Return the fit of the first members; the steps before them are shared."""
+    last = keep_members(fit.last, size)
+    is_whole = fit.model is fit.last
+    return replace(
+        fit, model=last if is_whole else with_last_step(fit.model, last), last=last
+    )
