@@ -157,7 +157,7 @@ OUTER_DUPLICATE_APART: Final = "outer_duplicate_apart"
 # Attributes: caveats and assumptions, in JSON; which models the fold errors are of;
 # and, of a coordinate of folds or halves, how many the search has.
 CONSTANT: Final = "constant_prediction"
-"""Attribute: median of the targets of a regression, and the loss of predicting it."""
+"""Attribute: the best constant prediction, a class or the median, and its loss."""
 CAVEATS: Final = "caveats"
 ASSUMPTIONS: Final = "assumptions"
 FOLD_ERROR_KIND: Final = "fold_error_kind"

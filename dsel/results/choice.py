@@ -178,6 +178,11 @@ class Choice(Renderable):
     """The class with the most labeled rows; empty if the target has no classes."""
     largest_class_error: float = nan
     """Error of always predicting that class, on the labeled rows."""
+    constant: str = ""
+    """The class that is the best constant prediction by the loss of the search."""
+    constant_loss: float = nan
+    """Loss of always predicting that class, on the labeled rows; NaN if the loss has no
+    such constant, or an older version made the record."""
     median: float = nan
     """Median of the labeled targets of a regression; NaN for classes."""
     median_loss: float = nan
@@ -451,22 +456,54 @@ class Choice(Renderable):
             lines.append(
                 f"For comparison: a 20% hold-out set would give about {text} on average"
             )
-        if bound.loss == "error" and not isnan(self.largest_class_error):
-            wrong = about_percent(self.largest_class_error)
+        constant, loss = self.best_constant
+        if bound.loss == "error" and constant:
             lines.append(
                 f"For comparison: always predicting the largest class, "
-                f"{self.largest_class}, errs on {wrong} of the labeled rows"
+                f"{constant}, errs on {about_percent(loss)} of the labeled rows"
             )
-        if not isnan(self.median_loss):
-            of_median = f"{bound.what} about {bound.about(self.median_loss)}"
-            if bound.is_tolerance:
-                of_median = f"{bound.says} {bound.about(self.median_loss)}"
-            of_median = of_median[:1].lower() + of_median[1:]
+        elif constant:
+            verb = "at most" if bound.is_tolerance else "about"
+            what = bound.what[:1].lower() + bound.what[1:]
             lines.append(
-                f"For comparison: always predicting the median, {self.median:.6g}: "
-                f"{of_median} on the labeled rows"
+                f"For comparison: always predicting {constant}: {what} {verb} "
+                f"{bound.about(loss)} on the labeled rows"
             )
         return lines
+
+    @property
+    def best_constant(self) -> tuple[str, float]:
+        """The best constant prediction as text, and its loss on the labeled rows.
+
+        ``("", nan)`` if the loss has none, such as the recall of one class.
+        """
+        if not isnan(self.median_loss):
+            return f"the median, {self.median:.6g}", self.median_loss
+        if not isnan(self.constant_loss):
+            return self.constant, self.constant_loss
+        # Records of before have the largest class alone, the best one for the error.
+        if self.certificate.loss == "error" and not isnan(self.largest_class_error):
+            return self.largest_class, self.largest_class_error
+        return "", nan
+
+    def note_useless_bound(self) -> Self:
+        """Return the choice with a note if a constant may be as good as the model."""
+        constant, loss = self.best_constant
+        bound = self.certificate
+        # A comparison with a baseline says more than its loss on the labeled rows.
+        if bound.is_estimate or self.baseline or not constant or bound.bound < loss:
+            return self
+        text = (
+            f"the bound does not show that the model is better than always predicting "
+            f"{constant}"
+        )
+        if bound.loss == "error":
+            text += (
+                ": baseline='largest class' (--baseline) tests it, and report=True "
+                "(--loss report) has the recall of each class"
+            )
+        note = Caveat(Effect.INFO, text)
+        return replace(self, caveats=collect_caveats([note], self.caveats))
 
     @property
     def chosen(self) -> str:

@@ -40,12 +40,15 @@ def largest_class(cube: xr.Dataset) -> dict[str, Any]:
 
 
 def constant_prediction(cube: xr.Dataset) -> dict[str, Any]:
-    """Return the median of the labeled targets and its loss, for `Choice`.
+    """Return the best constant prediction and its loss, for `Choice`.
 
-    Empty if the target has classes, or if an older version made the cube.
+    Empty if the loss has none, or if an older version made the cube.
     """
     stored = json.loads(cube.attrs.get(names.CONSTANT, "[]"))
-    return dict(zip(("median", "median_loss"), stored, strict=False))
+    fields = ("median", "median_loss")
+    if stored and isinstance(stored[0], str):
+        fields = ("constant", "constant_loss")
+    return dict(zip(fields, stored, strict=False))
 
 
 def parameters(cube: xr.Dataset) -> pd.DataFrame:

@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.arrays import Floats
 from dsel.losses.base import FoldCounts, PoolCounts, Statistic
-from dsel.losses.error_rate import ERROR
 from dsel.losses.joint import Evidence, ModelBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
@@ -149,11 +148,7 @@ def bound_chosen(
         ).with_report(reports[name].report)
     # The fit of all rows may have failed; the bound of a fold holds all the same.
     deploy = plan.deploy if plan.deploy in bounded else ONE_FOLD
-    baseline = largest_class(cube)
     notes: list[str] = []
-    if baseline and losses.main == ERROR and losses.baseline is None:
-        bound = bounded[deploy].certificate.bound
-        notes += useless_bound(bound, **baseline)
     if losses.shares(1.0)[0] < 1.0:
         notes.append(
             f"a report is certified jointly with the bounds above, which have "
@@ -171,25 +166,12 @@ def bound_chosen(
             make_caveats(Effect.INFO, [*notes, *fitted.failures]),
         ),
         make_queries(plan, last, read) if ALL_ROWS in bounded else None,
-        **baseline,
+        **largest_class(cube),
         **constant_prediction(cube),
-    )
+    ).note_useless_bound()
     models = {name: fitted.models.get(split) for name, split in splits.items()}
     of_folds = {fold: model for fold, model in fitted.models.items() if fold < k}
     return name_procedure(choice, models, of_folds), models
-
-
-def useless_bound(
-    bound: float, largest_class: str, largest_class_error: float
-) -> list[str]:
-    """Return a note if a bound does not exclude that a constant is as good."""
-    if bound < largest_class_error:
-        return []
-    return [
-        f"the bound does not show that the model is better than always predicting "
-        f"{largest_class}: baseline='largest class' (--baseline) tests it, and "
-        f"report=True (--loss report) has the recall of each class"
-    ]
 
 
 def certify_model(

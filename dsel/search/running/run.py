@@ -16,7 +16,7 @@ from dsel.criteria.base import CandidateCounts
 from dsel.data.query_rows import read_pool_rows
 from dsel.data.sampled_rows import SampledRows
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
-from dsel.losses.regression import RegressionLoss
+from dsel.losses.constants import best_constant
 from dsel.results import Choice
 from dsel.results.caveats import Effect, collect_caveats
 from dsel.results.certificate import params_text
@@ -340,14 +340,11 @@ def class_rows(plan: "Plan") -> dict[str, list[int]]:
     return {"class_rows": counts.tolist()}
 
 
-def constant_prediction(plan: "Plan") -> dict[str, list[float]]:
-    """Return the median of the labeled targets and its loss; empty for classes."""
-    loss = plan.context.losses.main
-    if not isinstance(loss, RegressionLoss):
-        return {}
-    y = np.asarray(plan.labeled.y, dtype=float)
-    constant = [float(np.median(y)), loss.of_constant(y)]
-    return {names.CONSTANT: constant} if np.isfinite(constant).all() else {}
+def constant_prediction(plan: "Plan") -> dict[str, list[str | float]]:
+    """Return the best constant prediction and its loss; empty if it has none."""
+    loss, labeled = plan.context.losses.main, plan.labeled
+    constant = best_constant(loss, labeled.y, plan.classes.tolist())
+    return {} if constant is None else {names.CONSTANT: list(constant)}
 
 
 class SearchWay(NamedTuple):

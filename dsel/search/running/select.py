@@ -20,7 +20,12 @@ from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.certificate import CHOICE, assumptions_of, attribute
 from dsel.results.cube import in_order, read_counts
-from dsel.results.tables import all_params, is_as_stored, largest_class
+from dsel.results.tables import (
+    all_params,
+    constant_prediction,
+    is_as_stored,
+    largest_class,
+)
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.engine.pruning import ROUNDING
 from dsel.search.running.cube_caveats import caveats_of, voiding_caveats
@@ -140,7 +145,9 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     _check_pruned(ranking, number)
     delta = delta_of(cube) if delta is None else delta
     certificate = _certify_candidate(cube, reported, ranking, number, delta)
-    name = certificate.model_name
+    name, declared = certificate.model_name, declared_loss(cube)
+    # The stored constant has the loss of the plan; another rule may bound another one.
+    is_declared = declared is not None and declared.loss == certificate.loss
     model = BoundedModel(name, number, all_params(cube)[number], certificate)
     return Choice(
         ranking.rule.name,
@@ -149,7 +156,8 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
         name,
         caveats=caveats_of(cube),
         **largest_class(cube),
-    )
+        **(constant_prediction(cube) if is_declared else {}),
+    ).note_useless_bound()
 
 
 def _certify_candidate(

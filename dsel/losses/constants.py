@@ -1,0 +1,59 @@
+"""The best constant prediction, with which a reader compares a bound."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.losses.base import FoldCounts, Loss, Rows, stack_folds
+from dsel.losses.by_class import Precision, Recall
+from dsel.losses.regression import RegressionLoss
+
+
+class ConstantPrediction(NamedTuple):
+    """A prediction that is the same for every row, and its loss on labeled rows."""
+
+    prediction: str | float
+    """A class as text, or the median of the targets."""
+    loss: float
+
+
+def best_constant(
+    loss: Loss, y: NDArray[Any], classes: Sequence[object] = ()
+) -> ConstantPrediction | None:
+    """Return the constant with the smallest loss on labeled rows; None without one.
+
+    `y` are class codes, or the targets of a regressor, whose constant is the median.
+    The recall and the precision of one class have none: always predicting this class
+    misses no row of it.
+
+    Examples
+    --------
+    >>> from dsel.losses import cost
+    >>> costs = cost({("ill", "well"): 50, ("well", "ill"): 1})
+    >>> best_constant(costs, np.array([0, 1, 1, 1]), ["ill", "well"])
+    ConstantPrediction(prediction='ill', loss=0.75)
+    """
+    if isinstance(loss, RegressionLoss):
+        numbers = np.asarray(y, np.float64)
+        found = ConstantPrediction(float(np.median(numbers)), loss.of_constant(numbers))
+        return found if np.isfinite(found).all() else None
+    if loss.is_regression or isinstance(loss, Recall | Precision) or not len(classes):
+        return None
+    # Of equally good constants the largest class comes first. All classes without a
+    # name in the loss are alike to it, so that the largest stands for them.
+    codes = [int(np.argmax(np.bincount(y, minlength=len(classes))))]
+    known = list(classes)
+    codes += [known.index(label) for label in loss.named_classes(known)]
+    losses = [_score_constant(loss, y, code) for code in codes]
+    place = int(np.argmin(losses))
+    return ConstantPrediction(str(known[codes[place]]), losses[place])
+
+
+def _score_constant(loss: Loss, y: NDArray[Any], code: int) -> float:
+    """Return the loss of rows that are all predicted as one class."""
+    rows, predictions = Rows(None, y), np.full(len(y), code, np.int64)
+    # What is bounded, not `score`: any rule may rank candidates.
+    counts = stack_folds([loss.statistic.count(rows, predictions)])
+    return float(loss.estimate(FoldCounts(counts, np.array([len(y)]))))
