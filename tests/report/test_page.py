@@ -1,6 +1,7 @@
 """The page says first what holds, and holds all that it needs itself."""
 
 import html
+import json
 import re
 
 import numpy as np
@@ -60,6 +61,18 @@ def test_report_html__says_what_is_guaranteed_as_the_choice_does(outcome):
     assert "Error at most" in text
     has_terms = outcome.choice.certificate.criterion == "cv_bound"
     assert ("Parts of the bounds" in text) == has_terms
+
+
+def test_report_html__says_why_a_bound_is_below_the_estimate():
+    with pytest.warns(dsel.errors.FitFailedWarning):
+        results = run(with_pool=False).results
+    assert "is above the bound" not in words(report_html(results))
+    record = json.loads(results.attrs["choice"])
+    for model in record["deployed"].values():
+        model["certificate"]["estimate"] = 0.9
+    results.attrs["choice"] = json.dumps(record)
+    text = words(report_html(results))
+    assert "the estimate from all folds (90.0%) is above the bound" in text
 
 
 def test_report_html__puts_the_reason_first_where_nothing_is_guaranteed():
