@@ -21,6 +21,7 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
@@ -79,6 +80,13 @@ def default_model(grid: Sequence[str], *, is_regression: bool) -> str:
     )
 
 
+def count_default_candidates(*, is_regression: bool) -> int:
+    """Return the number of candidates of a search that names no model and no grid."""
+    models = REGRESSORS if is_regression else MODELS
+    _, grid, _ = models[default_model((), is_regression=is_regression)]
+    return len(ParameterGrid(parse_grid(grid)))
+
+
 def build(
     name: str,
     grid: Sequence[str],
@@ -87,11 +95,13 @@ def build(
     unused: str | None = None,
     *,
     is_regression: bool = False,
+    weighs_classes: bool = False,
 ) -> tuple[Any, Any, list[tuple[str, str]]]:
     """Return estimator and grid for rows `X`, and descriptions of the encoders.
 
     `why_texts` has the reader's reasons for columns of texts; the model must not use
-    the column `unused`.
+    the column `unused`. If `weighs_classes`, the grid of a named classifier has
+    `class_weight`, too.
     """
     values = parse_grid(grid)
     models = REGRESSORS if is_regression else MODELS
@@ -125,9 +135,13 @@ def build(
     if unused is not None:
         steps.insert(0, ("without", leave_out(unused)))
         facts.append(("no feature", unused))
+    if not values:
+        values = parse_grid(own_grid)
+        if weighs_classes and "class_weight" in model.get_params():
+            values["class_weight"] = [None, "balanced"]
     params = {
         key if _is_of_step(key) else f"model__{key}": listed
-        for key, listed in (values or parse_grid(own_grid)).items()
+        for key, listed in values.items()
     }
     return Pipeline([*steps, ("model", model)]), params, facts
 

@@ -60,6 +60,14 @@ def run(
     else:
         for line in render_lines(report.facts()).splitlines():
             click.echo(wrap_line(line, 9 if line.startswith("Note ") else 2))
+    if not report.n_tested:
+        # A cron job that reads statuses must not take silence for a kept promise.
+        reasons = dict.fromkeys(test.reason for test in report.tests)
+        raise click.ClickException(
+            f"no promise was tested ({'; '.join(reasons)}); pass --labeled for the "
+            f"labeled table, --target for labels in NEXT_MONTH, --groups for rows in "
+            f"groups, or rows that were not labeled."
+        )
     status = ExitStatus.REFUTED if report.is_refuted else ExitStatus.DONE
     click.get_current_context().exit(status)
 

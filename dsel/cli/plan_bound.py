@@ -7,6 +7,7 @@ import click
 
 from dsel import names
 from dsel.cli.commands.plan_bound import ASSUMED_ERROR
+from dsel.cli.models import count_default_candidates
 from dsel.cli.printing import say
 from dsel.cli.running import numbers
 from dsel.rounded_texts import confidence, wrap_line
@@ -14,12 +15,14 @@ from dsel.search.planning.plan_bound import name_row, plan_bound, table_rows
 
 
 def run(
-    n_labeled: int, n_unlabeled: int, candidates: int, folds: str, **assumed: Any
+    n_labeled: int, n_unlabeled: int, candidates: int | None, folds: str, **assumed: Any
 ) -> None:
     """Print the expected bound of each certificate for these numbers of rows."""
     is_regression = assumed["error_quantile"] is not None
     if assumed["error"] is None and not is_regression:
         assumed["error"] = ASSUMED_ERROR
+    if candidates is None:
+        candidates = count_default_candidates(is_regression=is_regression)
     plan = plan_bound(
         n_labeled,
         n_unlabeled,

@@ -119,8 +119,16 @@ def run(
     by_default = "" if model else " by default; --model names another"
     model = model or default_model(grid, is_regression=table.is_regression)
     check_named_model(model, target, y, task, is_regression=table.is_regression)
+    ranked = parse_loss(loss, y, is_regression=table.is_regression)
     estimator, values, used = build(
-        model, grid, X, table.why_texts, unused, is_regression=table.is_regression
+        model,
+        grid,
+        X,
+        table.why_texts,
+        unused,
+        is_regression=table.is_regression,
+        # The error alone counts each row alike, whichever class it has.
+        weighs_classes=ranked != "error",
     )
     check_kind_of_model(
         values[0] if estimator is None else estimator, model, target, table
@@ -149,7 +157,7 @@ def run(
         cv=cv,
         delta=delta,
         report=parse_report(loss, y, is_regression=table.is_regression),
-        loss=parse_loss(loss, y, is_regression=table.is_regression),
+        loss=ranked,
         report_by=_column(report_by, table.columns),
         random_state=seed,
         n_queries=queries,

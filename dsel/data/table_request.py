@@ -18,6 +18,10 @@ from dsel.option_values import CLASSIFICATION
 
 FEWEST_ROWS: Final = 20
 """Rows from which numbers in any order count as row numbers."""
+MOST_CATEGORIES: Final = 20
+"""Values up to which a column holds categories, and no identifiers."""
+MOST_REPEATS: Final = 50
+"""Rows of a value, on average, above which a column holds categories."""
 
 
 class Table(NamedTuple):
@@ -155,6 +159,31 @@ def check_distinct_names(names: Sequence[str], path: str) -> None:
     """Raise ValueError if a table has two columns of one name."""
     if twice := [name for name, n in Counter(names).items() if n > 1]:
         raise ValueError(f"{path!r} has the column {twice[0]!r} twice; rename one.")
+
+
+def notes_on_repeats(values: pd.Series) -> list[str]:
+    """Return a caveat where rows with one identifier may be no independent rows.
+
+    Few values, or values of very many rows, are ordinary categories, such as towns;
+    values of mostly one row identify rows.
+
+    Examples
+    --------
+    >>> notes_on_repeats(pd.Series([f"K{n // 4}" for n in range(120)], name="kunde"))
+    ['kunde has 30 values in 120 rows; if rows of one kunde belong together, the bound needs --groups kunde']
+    >>> notes_on_repeats(pd.Series([f"V{n}" for n in range(120)], name="contract"))
+    []
+    """  # noqa: E501
+    n_rows = values.dropna().value_counts()
+    n_values, n_known = len(n_rows), int(n_rows.sum())
+    is_category = n_values <= MOST_CATEGORIES or n_known > MOST_REPEATS * n_values
+    if is_category or 2 * int(n_rows[n_rows > 1].sum()) <= n_known:
+        return []
+    return [
+        f"{values.name} has {n_values:,} values in {n_known:,} rows; if rows of one "
+        f"{values.name} belong together, the bound needs --groups "
+        f"{shlex.quote(str(values.name))}"
+    ]
 
 
 def whole_number_notes(name: str, values: ArrayLike) -> list[str]:

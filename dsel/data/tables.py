@@ -24,7 +24,7 @@ from dsel.data.table_files import (
     files_in,
     listed_formats,
 )
-from dsel.data.table_request import Table, TableRequest
+from dsel.data.table_request import Table, TableRequest, notes_on_repeats
 from dsel.data.targets import numbers_of_labels
 from dsel.data.text_tables import read_text
 from dsel.data.typed_tables import (
@@ -101,7 +101,8 @@ def read_table(
         Where the path does not exist.
     ValueError
         Where the file cannot be read completely, or a value is not of its kind in
-        `like`, or a target has more than 20 different whole numbers and `task` is None.
+        `like`, or `task` is None and a target has more than 20 different whole numbers,
+        or more than 20 different texts with fewer than 10 rows each on average.
     """
     location = str(path)
     if not os.path.exists(location):
@@ -112,6 +113,9 @@ def read_table(
         target, like, tuple(drop), tuple(ids), separator, encoding, groups, task
     )
     table = reader_of(location)(location, request)
+    if table.ids is not None and like is None and groups is None:
+        notes = [note for name in ids for note in notes_on_repeats(table.ids[name])]
+        table = table._replace(caveats=(*table.caveats, *notes))
     if table.y is None or table.is_regression:
         return table
     targets = numbers_of_labels(table.y, target or "y", task)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,12 @@ from dsel.checks import letters_of, show
 from dsel.data.kinds import ROWS_FROM_0, ColumnScan, Kind, convert
 from dsel.data.labeled import MOST_WHOLE
 from dsel.option_values import CLASSIFICATION, REGRESSION
+
+FEWEST_ROWS_OF_CLASS: Final = 10
+"""Rows of a class, on average, from which on many texts are classes without a doubt.
+
+With fewer, most of five folds have one row of a class, or none.
+"""
 
 
 def is_regression_task(
@@ -102,6 +109,17 @@ def numbers_of_texts(
     return targets if is_regression else None
 
 
+def _check_text_classes(known: NDArray[np.str_], target: str | None) -> None:
+    """Raise ValueError for many texts of few rows each, as identifiers are."""
+    n_rows, n_values = len(known), len(np.unique(known))
+    if n_values > MOST_WHOLE and n_rows < FEWEST_ROWS_OF_CLASS * n_values:
+        raise ValueError(
+            f"`target` {target!r} has {n_values:,} different texts in {n_rows:,} rows, "
+            f"which may be identifiers; name another column as the target, or say that "
+            f"they are classes by --task classification."
+        )
+
+
 def numbers_of_labels(
     labels: NDArray[np.generic], target: str | None, task: str | None
 ) -> NDArray[np.float64] | None:
@@ -117,6 +135,8 @@ def numbers_of_labels(
                 f"{show(known.tolist()[0] if len(known) else None)}; write --task "
                 f"classification."
             )
+        if task is None and known.dtype.kind == "U":
+            _check_text_classes(known, target)
         return None
     finite = known[np.isfinite(known.astype(np.float64))]
     has_fractions = bool((finite != np.rint(finite)).any())

@@ -113,9 +113,14 @@ class MonitorReport(Renderable):
         """Whether any promise is refuted."""
         return bool(self.refuted)
 
+    @property
+    def n_tested(self) -> int:
+        """Number of promises that could be tested."""
+        return sum(test.result != UNTESTED for test in self.tests)
+
     def headline(self) -> str:
         """Return the verdict in one sentence."""
-        n_tested = sum(test.result != UNTESTED for test in self.tests)
+        n_tested = self.n_tested
         n_refuted, rows = len(self.refuted), f"{self.n_rows:,} new rows"
         if not n_tested:
             return f"Nothing can be tested on {rows}"
@@ -149,6 +154,6 @@ class MonitorReport(Renderable):
             )
             facts.append(("Note", text))
         facts += [("Note", note) for note in self.notes]
-        if n_tested := sum(test.result != UNTESTED for test in self.tests):
-            facts.append(("", self._means(n_tested)))
+        if self.n_tested:
+            facts.append(("", self._means(self.n_tested)))
         return facts

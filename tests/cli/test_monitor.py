@@ -149,3 +149,16 @@ def test_monitor__says_which_values_no_labeled_row_has(place, tmp_path):
     found = run("monitor", place / "results", tmp_path / "new.csv")
     text = " ".join(found.output.split())
     assert "in 2 rows column 'city' has values that no labeled row has" in text
+
+
+@pytest.mark.parametrize("options", [(), ("--quiet",), ("--json",)])
+def test_monitor__fails_where_nothing_can_be_tested(tmp_path, place, options):
+    made = run(
+        "select", place / "labeled.csv", "--target", "label", "--model", "logistic",
+        "--grid", "C=1", "--cv", 3, "--out", tmp_path / "results", "--quiet",
+    )  # fmt: skip
+    assert made.exit_code == 0, made.output
+    found = run("monitor", tmp_path / "results", place / "labeled.csv", *options)
+    assert found.exit_code == 1, found.output
+    assert "no promise was tested" in " ".join(found.stderr.split())
+    assert "pass --labeled" in " ".join(found.stderr.split())

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from distributed import LocalCluster
 from sklearn.datasets import dump_svmlight_file, load_digits
 
+import dsel
 from dsel.cli import main
 from dsel.cli.models import parse_grid
 
@@ -454,3 +455,65 @@ def test_select__says_once_that_labels_are_similar(how, tmp_path, rng):
     line = "labels 'Yes' and 'yes' differ by blanks or case only"
     assert line not in done.stderr
     assert " ".join(done.stdout.partition("Chosen")[2].split()).count(line) == 1
+
+
+def insured(n_rows=360, n_customers=90):
+    """Return a table of contracts, with several rows of most customers."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.normal(45, 15, n_rows)})
+    frame["city"] = rng.choice(["Ulm", "Bonn", "Kiel"], n_rows)
+    frame["kunde"] = [f"K{n % n_customers:04d}" for n in range(n_rows)]
+    frame["label"] = np.where(
+        frame["age"] + rng.normal(0, 9, n_rows) > 62, "ja", "nein"
+    )
+    return frame
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
+def test_select__asks_whether_many_texts_of_few_rows_are_classes(tmp_path, name):
+    frame, file = insured(), tmp_path / name
+    frame.to_csv(file, index=False) if name.endswith("csv") else frame.to_parquet(file)
+    text = " ".join(run("select", file, "--target", "kunde").output.split())
+    assert "`target` 'kunde' has 90 different texts in 360 rows" in text
+    assert "--task classification" in text
+    assert (
+        run("select", file, "--target", "city", "--loss", "recall:Rome").exit_code == 2
+    )
+
+
+IDS = [("kunde", True), ("contract,city", False)]
+
+
+@pytest.mark.parametrize(("ids", "has_note"), IDS)
+def test_select__names_an_identifier_whose_rows_may_belong_together(
+    tmp_path, ids, has_note
+):
+    rows = insured(120, 30).assign(contract=[f"V{n}" for n in range(120)])
+    left_out = [name for name in ("kunde", "contract", "city") if name not in ids]
+    rows.drop(columns=left_out).to_csv(tmp_path / "rows.csv", index=False)
+    found = run(
+        "select", tmp_path / "rows.csv", "--target", "label", "--id", ids,
+        "--model", "logistic", "--grid", "C=1", "--cv", 2,
+    )  # fmt: skip
+    assert found.exit_code == 0, found.output
+    note = "kunde has 30 values in 120 rows; if rows of one kunde belong together"
+    assert (note in " ".join(found.output.split())) == has_note
+    assert ("--groups" in found.output) == has_note
+
+
+LOSSES = [((), 3, False), (("balanced",), 6, True), (("error", "report"), 3, False)]
+
+
+@pytest.mark.parametrize(("losses", "n_candidates", "weighs"), LOSSES)
+def test_select__weighs_classes_where_the_loss_is_not_the_error(
+    tmp_path, losses, n_candidates, weighs
+):
+    insured().drop(columns="kunde").to_csv(tmp_path / "rows.csv", index=False)
+    options = [word for loss in losses for word in ("--loss", loss)]
+    found = run(
+        "select", tmp_path / "rows.csv", "--target", "label", "--cv", 2, *options,
+        "--out", tmp_path / "results",
+    )  # fmt: skip
+    assert found.exit_code == 0, found.output
+    assert ("class_weight" in found.output) == weighs
+    assert dsel.open_outcome(tmp_path / "results").results.status.size == n_candidates

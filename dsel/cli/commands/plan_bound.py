@@ -14,7 +14,9 @@ ASSUMED_ERROR: Final = 0.1
 @click.argument("n_labeled", type=int)
 @click.argument("n_unlabeled", type=int)
 @click.option(
-    "--candidates", default=225, show_default=True, help="Number of candidates."
+    "--candidates",
+    type=int,
+    help="Number of candidates; by default those of `dsel select` without --grid.",
 )
 @click.option(
     "--delta",
