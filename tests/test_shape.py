@@ -1,8 +1,10 @@
 """The shape of the code: names of files, imports, and what may not stand in them."""
 
 import ast
+import importlib
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -54,3 +56,80 @@ def test_tracked_files__name_no(what):
         for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1)
         if FORBIDDEN[what].search(line)
     ] == []
+
+
+def _layers(container):
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    return next(each["layers"] for each in contracts
+                if each.get("containers") == [container])  # fmt: skip
+
+
+def test_inside_md__has_the_layers_that_are_checked():
+    text = (ROOT / "docs/project/inside.md").read_text("utf-8")
+    block = re.search(r"## The packages\n+```text\n(.*?)```", text, re.DOTALL)[1]
+    lines = [
+        re.split(r"\s{2,}", line.rstrip() + "  ")[:2] for line in block.splitlines()
+    ]
+    assert [name for name, _ in lines if name] == _layers("dsel")
+    inner = [part for name, part in lines if not name]
+    assert inner == _layers("dsel.search")
+
+
+def _named_in_code(text):
+    """Return the dotted names in quoted code and maps of calls, without examples."""
+    text = "\n".join(line for line in text.splitlines()
+                     if not line.lstrip().startswith((">>>", "...")))  # fmt: skip
+    quoted = re.findall(r"`([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)`", text)
+    maps = re.findall(r"::\n\n((?: +.*\n|\n)+)", text + "\n")
+    name = r"(?<![\w.])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)(?![\w(=])"
+    return {*quoted, *(found for each in maps for found in re.findall(name, each))}
+
+
+def _is_there(name):
+    """Return whether ``file.function`` names something of dsel; None if not ours."""
+    parts = name.removesuffix(".py").split(".")
+    values = []
+    for end in range(1, len(parts) + 1):
+        tail = "/".join(parts[:end]).removeprefix("dsel/")
+        for path in MODULES:
+            place = _relative(path)
+            if place.endswith((f"/{tail}.py", f"/{tail}/__init__.py")):
+                module = place.removesuffix(".py").removesuffix("/__init__")
+                found = importlib.import_module(module.replace("/", "."))
+                values.append((found, parts[end:]))
+    if not values:
+        return None
+    return any(_has(value, rest) for value, rest in values)
+
+
+def _has(value, names):
+    for name in names:
+        if hasattr(value, name):
+            value = getattr(value, name)
+        else:  # a field without a default, or a file that nothing has imported
+            fields = getattr(value, "__annotations__", {})
+            files = [
+                Path(each) / f"{name}.py" for each in getattr(value, "__path__", [])
+            ]
+            return name in fields or any(each.exists() for each in files)
+    return True
+
+
+NOT_OURS = {  # a member of a value in an example, or a file that is no module
+    "inputs.kept", "inputs.sources", "outcome.choice", "plan.run", "pool.zarr",
+    "report.html.j2", "results.dsel", "rows.y",
+}  # fmt: skip
+
+
+def test_maps_of_calls__name_what_exists():
+    texts = {_relative(path): ast.get_docstring(ast.parse(path.read_text("utf-8")))
+             for path in MODULES}  # fmt: skip
+    for page in ("inside", "extending"):
+        text = (ROOT / f"docs/project/{page}.md").read_text("utf-8")
+        texts[page] = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    named = {(place, name) for place, text in texts.items()
+             for name in _named_in_code(text or "")}  # fmt: skip
+    known = {pair: _is_there(pair[1]) for pair in named if pair[1] not in NOT_OURS}
+    assert sum(found is True for found in known.values()) > 30
+    assert [pair for pair, found in sorted(known.items()) if found is False] == []

@@ -204,7 +204,11 @@ class Family:
     """Group of each labeled row, for a `fit` that takes groups; None without groups."""
 
     def refusal(self, estimator: Estimator) -> str | None:
-        """Return why this family cannot fit a candidate; None if it can."""
+        """Return why this family cannot fit a candidate; None if it can.
+
+        The plan prints the text after that of the family which takes the candidate. An
+        empty one refuses without a word: the estimator is of another kind.
+        """
         return None
 
     def rows_of(self, estimator: Estimator, X: Features) -> Any:

@@ -19,6 +19,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from dsel.arrays import Floats, Integers
 from dsel.bounds.cross_validation import BoundTerms, upper_pool_rows
+from dsel.bounds.holdout import expected_holdout_bound
 
 Predictions = NDArray[Any]
 """Predictions: class codes of the plan (codes below 0 are no class), or numbers of a
@@ -296,6 +297,12 @@ class Loss(Protocol):
 
         `y` are class codes or numbers, `delta` is the part for limits on labeled rows.
         """
+
+
+def expect_holdout_rate(rate: float, folds: FoldCounts, delta: float) -> float:
+    """Return the limit of a rate that a 20% hold-out set would give on average."""
+    n_rows = max(1, int(folds.n_rows.sum() // 5))
+    return expected_holdout_bound(rate, n_rows, delta=delta)
 
 
 class SingleLoss:

@@ -19,6 +19,8 @@ from dsel.losses.base import (
     stack_folds,
 )
 
+CHECKED_ROWS: Final = 200
+"""Most labeled rows on which a plan tries a loss."""
 SHARES: Final = Shares(0.05, 0.95)
 
 
@@ -72,6 +74,15 @@ def check_loss(loss: Any, *, n_classes: int = 2, n_folds: int = 5) -> None:
     counts = FoldCounts(stack_folds(folds), n_rows)
     pool = _count_pool(loss, counts, n_classes, rng)
     _check_bounds(loss, counts, pool)
+
+
+def check_loss_on_rows(loss: Loss, rows: Rows) -> None:
+    """Raise ValueError if a loss scores or counts these labeled rows in a wrong way.
+
+    It is the part of `check_loss` that needs neither folds nor a pool, for the rows of
+    a plan: a loss may read columns that generated rows do not have.
+    """
+    _check_fold(loss, rows, np.arange(rows.X.shape[0]), np.random.default_rng(0))
 
 
 def _check_fold(

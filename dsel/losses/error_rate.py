@@ -10,7 +10,6 @@ from dsel import names
 from dsel.arrays import Floats, Integers
 from dsel.bounds.cross_validation import BoundTerms, fold_limits, nested_all_rows
 from dsel.bounds.duplicates import lower_rate_limits
-from dsel.bounds.holdout import expected_holdout_bound
 from dsel.losses.base import (
     Counts,
     CubeVariable,
@@ -20,6 +19,7 @@ from dsel.losses.base import (
     Rows,
     Shares,
     SingleLoss,
+    expect_holdout_rate,
 )
 
 
@@ -115,8 +115,7 @@ class ErrorRate(SingleLoss):
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
         """Return the average of the limits from 20% of the rows."""
-        n_rows = max(1, int(folds.n_rows.sum() // 5))
-        return expected_holdout_bound(self.estimate(folds), n_rows, delta=delta)
+        return expect_holdout_rate(self.estimate(folds), folds, delta)
 
 
 ERROR: Final = ErrorRate()

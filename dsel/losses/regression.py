@@ -16,7 +16,6 @@ from dsel import names
 from dsel.arrays import Floats, Integers
 from dsel.bounds.binomial import binomial_tail_inversion
 from dsel.bounds.cross_validation import BoundTerms, fold_limits
-from dsel.bounds.holdout import expected_holdout_bound
 from dsel.bounds.shares import fold_shares
 from dsel.bounds.tolerance import (
     SUM_ROUNDING,
@@ -39,6 +38,7 @@ from dsel.losses.base import (
     Rows,
     Shares,
     SingleLoss,
+    expect_holdout_rate,
     smallest_sum,
 )
 
@@ -403,8 +403,7 @@ class Beyond(RegressionLoss):
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
         """Return the limit that a 20% hold-out set would give on average."""
-        n_rows = max(1, int(folds.n_rows.sum() // 5))
-        return expected_holdout_bound(self.estimate(folds), n_rows, delta=delta)
+        return expect_holdout_rate(self.estimate(folds), folds, delta)
 
     def caveats(self, y: Floats, n_folds: int, delta: float) -> list[str]:
         """Return none: every loss has a caveat of small folds."""

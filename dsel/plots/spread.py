@@ -20,6 +20,7 @@ from dsel.plots.style import (
 )
 from dsel.results.cube import answers_behind, read_counts
 from dsel.results.tables import all_params
+from dsel.search.design.certificate_methods import is_nested
 from dsel.search.planning.plan_bound import PLAIN_HOLDOUT, plan_bound
 from dsel.search.running.evaluate import first_criterion
 from dsel.search.running.select import declared_loss, select
@@ -62,6 +63,8 @@ def fold_losses(results: xr.Dataset) -> FoldLosses:
     answers = answers_behind(counts)
     is_known = (errors >= 0) & (answers > 0)
     rates = np.where(is_known, errors / np.where(answers > 0, answers, 1.0), np.nan)
+    # Halvings have an axis of repeats and one of halves.
+    rates = rates.reshape(len(rates), -1)
     return FoldLosses(rates, "error on the fold", in_percent=True)
 
 
@@ -173,7 +176,7 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     choice, counts = select(results), read_counts(results)
     certificate = choice.certificate
     k = int(results.sizes.get(names.FOLD, 0))
-    if certificate.loss != "error" or certificate.criterion != "nested":
+    if certificate.loss != "error" or not is_nested(certificate):
         raise ValueError("`results` must be those of a nested search for the error.")
     n_labeled = int(counts[names.N_LABELED])
     n_pool = max(0, int(counts[names.N_UNLABELED]))

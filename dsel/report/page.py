@@ -35,6 +35,7 @@ from dsel.results.inputs import RunInputs
 from dsel.results.tables import CV_ERROR, all_params, candidate_table, class_rows
 from dsel.results.tolerances import amount_about
 from dsel.rounded_texts import about_percent, confidence, in_percent, shorten_text
+from dsel.search.design.certificate_methods import is_nested
 from dsel.search.running.evaluate import evaluate, first_criterion
 from dsel.search.running.select import select
 
@@ -302,7 +303,7 @@ def confusion_table(results: xr.Dataset) -> list[list[str]]:
 def _quoted_estimate(choice: Choice) -> str:
     """Return the estimate at the top of the page, if there is another one below."""
     bound = choice.certificate
-    is_there = bound.criterion == "nested" and np.isfinite(bound.estimate)
+    is_there = is_nested(bound) and np.isfinite(bound.estimate)
     return bound.about(bound.estimate) if is_there and not choice.procedure else ""
 
 

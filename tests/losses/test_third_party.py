@@ -191,3 +191,50 @@ def test_loss_of_a_third_party__is_monitored_where_it_has_lower_limits():
     assert test.at_least == pytest.approx(exact, abs=1e-6)
     assert "Error where positive at most" in test.promise
     assert kept.tests[-1].result == "kept"
+
+
+class Optimistic(ErrorWhere):
+    """Gives its best score where nothing is predicted."""
+
+    def score(self, rows, predictions):
+        return 0.0 if (predictions < 0).all() else super().score(rows, predictions)
+
+
+class Scoreless(ErrorWhere):
+    """Forgets to return its score."""
+
+    def score(self, rows, predictions):
+        super().score(rows, predictions)
+
+
+class Ordered(ErrorWhere):
+    """Counts by the place of a row."""
+
+    @property
+    def statistic(self):
+        return OrderedErrors(self.column)
+
+
+class OrderedErrors(ErrorsWhere):
+    """Errors in the first rows."""
+
+    def count(self, rows, predictions):
+        return super()._count(
+            rows, (predictions != rows.y) & (np.arange(len(rows.y)) < 9)
+        )
+
+
+@pytest.mark.parametrize(
+    ("loss", "words"),
+    [
+        (Optimistic(0), "Optimistic.score largest nothing predicted"),
+        (Scoreless(0), "`loss` score None check_loss"),
+        (ErrorWhere(6), "`loss` IndexError score out of bounds"),
+        (Ordered(0), "OrderedErrors.count order"),
+    ],
+)
+def test_plan__refuses_a_loss_that_fails_on_its_rows(loss, words):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        dsel.plan_search(TREE, GRID, X, Y, POOL, loss=loss, random_state=0)
+    assert [word for word in words.split() if word not in str(caught.value)] == []
+    assert "\n" not in str(caught.value)

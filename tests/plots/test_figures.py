@@ -553,3 +553,17 @@ def test_plot_surface__of_one_axis_has_a_dot_for_each_fold():
     (folds,) = [line for line in ax.lines if line.get_label() == "a fold"]
     errors = cube.error.transpose("n_neighbors", "fold").values.ravel()
     np.testing.assert_allclose(folds.get_ydata(), errors)
+
+
+def test_folds__of_random_halves_and_their_report(tmp_path):
+    rng = np.random.default_rng(5)
+    rows, pool = rng.normal(size=(2, 100, 3))
+    plan = dsel.plan_search(
+        KNeighborsClassifier(), {"n_neighbors": [1, 3]}, rows, rows[:, 0] > 0, pool,
+        criterion="max_dt_e", cv=3, random_state=0,
+    )  # fmt: skip
+    results = plan.run().results
+    dots = plot_folds(results).collections
+    assert {len(each.get_offsets()) for each in dots if len(each.get_offsets())} >= {6}
+    write_report(results, tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size > 10_000

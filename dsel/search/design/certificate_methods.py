@@ -23,6 +23,7 @@ from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
 from dsel.losses.base import Loss
 from dsel.option_values import ALL_ROWS, ONE_FOLD
+from dsel.results.certificate import Certificate
 from dsel.search.design.expected_bounds import (
     ExpectedBound,
     all_but_one_fold,
@@ -495,3 +496,9 @@ def estimate_by(criterion: str) -> CertificateMethod:
     return CertificateMethod(
         "", criterion, EXACT, ALL_ROWS, estimate_scheme, check_estimate
     )
+
+
+def is_nested(certificate: Certificate) -> bool:
+    """Return whether a nested search has made a certificate."""
+    method = METHODS.get(certificate.criterion)
+    return method is not None and method.is_nested

@@ -2,10 +2,15 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
+from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
+from dsel.losses.base import Loss, Rows
+from dsel.losses.checking import CHECKED_ROWS, check_loss_on_rows
 from dsel.losses.declared import DeclaredLosses, declare_losses
 from dsel.search.design.certificate_methods import (
     CertificateMethod,
@@ -15,6 +20,7 @@ from dsel.search.design.certificate_methods import (
     choose_pruning,
 )
 from dsel.search.design.folds import CVScheme
+from dsel.search.engine.fit_batch import score_rows
 from dsel.search.planning.plan_inputs import PoolParts, SearchInputs
 from dsel.search.planning.plan_options import SearchOptions, check_losses, check_queries
 
@@ -100,9 +106,11 @@ def choose_losses(
 ) -> DeclaredLosses:
     """Return the losses by which candidates are ranked, bounded and reported.
 
-    Raises ValueError if the certificate of the design cannot bound one.
+    Raises ValueError if the certificate of the design cannot bound one, or a loss that
+    is not of dsel fails on labeled rows.
     """
     losses = declare_losses(options.loss, options.report, inputs.labeled.classes)
+    check_own_loss(losses.main, inputs.labeled)
     if (column := inputs.column) is not None:
         if design.scheme.is_holdout:  # values are of all rows, and counted are some
             column = column.of_rows(inputs.labeled.X[design.scheme.counted_rows])
@@ -116,6 +124,19 @@ def choose_losses(
         in_groups=design.groups is not None,
     )
     return losses
+
+
+def check_own_loss(loss: Loss, labeled: LabeledRows) -> None:
+    """Raise LossError or ValueError if a loss of the user's own fails on labeled rows.
+
+    Only scores and counts are tried: rows and classes of a plan may be any, and for
+    limits `check_loss` has rows of its own.
+    """
+    if type(loss).__module__.startswith("dsel."):
+        return
+    rows = Rows(labeled.X[:CHECKED_ROWS], labeled.y[:CHECKED_ROWS])
+    score_rows(loss, rows, np.asarray(rows.y))  # which names what the loss raises
+    check_loss_on_rows(loss, rows)
 
 
 def ranking_criterion(losses: DeclaredLosses, method: CertificateMethod) -> Criterion:

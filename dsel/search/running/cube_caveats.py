@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from math import floor
+from typing import Final
 
 import numpy as np
 import xarray as xr
@@ -15,6 +16,10 @@ from dsel.results.certificate import attribute
 from dsel.results.cube import read_counts
 from dsel.results.fit_messages import FitProblem, problems_of_cube
 from dsel.results.records import from_record
+
+CAVEAT_DELTA: Final = 0.05
+"""Probability that the limit in a caveat about disagreements is wrong; its text says
+95% confidence, whatever the delta of the search is."""
 
 
 def run_caveats(cube: xr.Dataset) -> tuple[Caveat, ...]:
@@ -78,7 +83,7 @@ def _caveats_of_disagreements(counts: CandidateCounts) -> list[Caveat]:
     # be records that one of both was trained on.
     pairs, errors = counts[names.OUTER_DISAGREEMENTS], counts[names.OUTER_ERRORS]
     pairs = pairs - counts.get(names.OUTER_DUPLICATE_DISAGREEMENTS, 0)
-    delta = 0.05 / len(pairs)
+    delta = CAVEAT_DELTA / len(pairs)
     limits = pair_error_bound(pairs, counts[names.N_UNLABELED], delta=delta)
     at_least = float(limits.mean())
     error_rate = float(np.mean(errors / counts[names.FOLD_ROWS]))

@@ -6,7 +6,7 @@ counts the regressor that was chosen by squared errors. The calls, in their orde
     nested.certify_choices              exhaustive.search_all, of a regressor
       NestedPruner.choose_candidates      Search.run
       fit_chosen.fit_chosen               exhaustive.count_held_out
-        Engine.run_jobs (FitBatch)          jobs.count_rows
+        Engine.run_jobs (FitBatch)          fit_batch.count_rows
         fit_chosen.collect_models
         fit_chosen.count_chosen
           Engine.count_pool (EachFold)
