@@ -13,7 +13,7 @@ import threading
 import time
 import warnings
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from io import BytesIO
 from operator import methodcaller
@@ -62,6 +62,10 @@ LOST_PART: Final = 0.02
 least `LEAST_SECONDS` and at most `MOST_SECONDS`. So the number of files stays small."""
 MOST_SECONDS: Final = 300.0
 """Most time from a record to its file."""
+
+
+LONGEST_NAME: Final = 255
+"""Most bytes of a file's name, on all common file systems."""
 
 
 def save_results(
@@ -291,6 +295,20 @@ def _stored_name(name: str) -> str:
     # A name of dots is a folder, and zarr reserves names that begin with "__".
     is_special = not quoted.strip(".") or quoted.startswith(("__", "zarr.json"))
     return f"%{ord(quoted[0]):02X}{quoted[1:]}" if is_special and quoted else quoted
+
+
+def check_names(names_of_cube: Iterable[object], argument: str) -> None:
+    """Raise ValueError if a store cannot have a variable of one of these names.
+
+    File systems take 255 bytes for a name; a run would find that after its fits.
+    """
+    for name in map(str, names_of_cube):
+        if (size := len(_stored_name(name).encode())) > LONGEST_NAME:
+            raise ValueError(
+                f"`{argument}` has a name of {size} bytes, and a file in `out` can "
+                f"have one of {LONGEST_NAME}: {show(name)}; use shorter names, such as "
+                f"those of a pipeline's steps."
+            )
 
 
 def _rename_variables(dataset: xr.Dataset, rename: Callable[[str], str]) -> xr.Dataset:

@@ -128,7 +128,10 @@ def test_copy__predicts_and_monitors_as_before(copied):
     outcome = dsel.plan_search(LOGISTIC, CS, X, Y, POOL, random_state=0).run()
     other = copied(outcome)
     assert other.choice == outcome.choice
-    assert other.deployed["one_fold"].model.C == outcome.deployed["one_fold"].model.C
+    assert (
+        other.bounded_models["one_fold"].model.C
+        == outcome.bounded_models["one_fold"].model.C
+    )
     assert (other.predict(POOL) == outcome.predict(POOL)).all()
     with pytest.raises(ValueError, match=r"3 features, but .* 4"):
         other.predict(POOL[:, :3])

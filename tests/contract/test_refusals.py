@@ -23,7 +23,7 @@ from sklearn.model_selection import (
     StratifiedKFold,
 )
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC
 
@@ -467,3 +467,28 @@ def test_folds__of_the_user_give_estimates_only(options):
     assert not certificate.certified
     assert certificate.reasons
     assert certificate.assumptions[0].is_violated == ("groups" in options)
+
+
+def test_names_that_no_file_can_have__are_refused_before_any_fit(tmp_path):
+    name = "s" * 260
+    pipeline = Pipeline([(name, SVC())])
+    made = plan(pipeline, {f"{name}__C": [1, 2]})
+
+    def run():
+        made.run(out=tmp_path / "out", on_progress=lambda state: pytest.fail("it ran"))
+
+    is_refused(run, ValueError, "`param_grid` 263 255 shorter names")
+    assert not (tmp_path / "out").exists()
+
+
+def test_xgboost__names_labels_that_it_cannot_take():
+    xgboost = pytest.importorskip("xgboost", reason="xgboost is not installed")
+    learner = xgboost.XGBClassifier(n_estimators=2)
+    words = "`y` 0 to 1 XGBClassifier 'no' LabelEncoder"
+    texts = np.where(X[:, 2] > 0, "yes", "no")
+    for model in (learner, make_pipeline(StandardScaler(), learner)):
+
+        def search(model=model):
+            runs.plan_search(None, [model], X, texts, POOL)
+
+        is_refused(search, ValueError, words)

@@ -233,6 +233,11 @@ class StoreMachine(RuleBasedStateMachine):
     def teardown(self):
         for who in "ab":
             self.kill(who)
+        # The thread of a killed writer may be in the middle of a file.
+        for thread in threading.enumerate():
+            if isinstance(thread, threading.Timer):
+                thread.cancel()
+                thread.join()
         shutil.rmtree(self.folder)
 
     @rule(who=WRITERS)

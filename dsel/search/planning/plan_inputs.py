@@ -1,10 +1,11 @@
 """Reading of labeled rows, candidates and pool for a plan; nothing is decided here."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from dsel.arrays import Estimator, Floats, fill_masked
 from dsel.bounds.shares import normalized_weights
@@ -45,7 +46,14 @@ from dsel.results.certificate import params_text
 from dsel.results.cube import GridAxes, grid_axes
 from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.engine.jobs import CandidateGroup
-from dsel.typing import GroupsLike, LabelsLike, Options, PoolLike, RowsLike
+from dsel.typing import (
+    AnyArray,
+    GroupsLike,
+    LabelsLike,
+    Options,
+    PoolLike,
+    RowsLike,
+)
 
 FITTING_PART: Final = 0.5  # of the pool, for learners that want one
 
@@ -136,6 +144,7 @@ def read_inputs(
     )
     # Otherwise each fit would fail, with its own error.
     check_text((each.estimator for each in candidates), labeled.X)
+    check_takes_labels((each.estimator for each in candidates), labeled.classes)
     params = check_fit_params(fit_params, labeled.n_rows)
     of_rows = None if keys is None else row_groups(keys, labeled.n_rows)
     # With groups one row of each is counted. Values of other rows must not decide which
@@ -169,6 +178,24 @@ def read_inputs(
     if inputs.takes_pool or not _reads_frames(candidate_groups, labeled):
         return replace(inputs, labeled=replace(labeled, X=numbers(labeled.X)))
     return inputs
+
+
+def check_takes_labels(estimators: Iterable[Estimator], classes: AnyArray) -> None:
+    """Raise ValueError for labels that an estimator takes as whole numbers only.
+
+    XGBoost's classifiers want 0, 1, ...; others of other libraries code labels.
+    """
+    if np.array_equal(classes, np.arange(len(classes))):
+        return
+    for estimator in estimators:
+        last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+        if type(last).__module__.partition(".")[0] == "xgboost" and is_classifier(last):
+            shown = listing([repr(each) for each in classes.tolist()], 3)
+            raise ValueError(
+                f"`y` must have the labels 0 to {len(classes) - 1} for "
+                f"{type(last).__name__}, got {shown}; encode them, "
+                f"y = sklearn.preprocessing.LabelEncoder().fit_transform(y)."
+            )
 
 
 def _reads_frames(groups: Sequence[CandidateGroup], labeled: LabeledRows) -> bool:

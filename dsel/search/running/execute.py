@@ -16,7 +16,7 @@ from dsel.checks import check_choice, check_options
 from dsel.errors import NewerRecordError, PoolChangedError
 from dsel.results import Choice
 from dsel.results.place import CUBE, PAIRS, Place, check_claim
-from dsel.results.run_store import Store, read_query_rows
+from dsel.results.run_store import Store, check_names, read_query_rows
 from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.progress import Progress, check_verbose, run_progress
 from dsel.search.outcomes.outcome import Outcome
@@ -63,6 +63,7 @@ def execute(
     with ExitStack() as stack:
         store = None
         if out is not None:
+            check_names((*plan.axes.sizes, *plan.axes.coords), "param_grid")
             identity = {**plan.identity, **run.tokens_of_rows()}
             store = stack.enter_context(
                 Store(
