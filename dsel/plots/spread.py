@@ -53,12 +53,12 @@ def fold_losses(results: xr.Dataset) -> FoldLosses:
     """Return the loss of each candidate on each fold."""
     counts = read_counts(results)
     if (means := counts.get(names.FOLD_LOSS_MEAN)) is not None:
-        what, loss = "loss", declared_loss(results)
+        what, loss, is_rate = "loss", declared_loss(results), False
         if is_squared(results):
             what = "mean squared error"  # it ranks, whatever loss is bounded
         elif loss is not None:
-            what = loss.what[:1].lower() + loss.what[1:]
-        return FoldLosses(np.asarray(means, float), f"{what} on the fold")
+            what, is_rate = loss.what[:1].lower() + loss.what[1:], loss.is_rate
+        return FoldLosses(np.asarray(means, float), f"{what} on the fold", is_rate)
     errors = np.asarray(counts[names.FOLD_ERRORS], float)
     answers = answers_behind(counts)
     is_known = (errors >= 0) & (answers > 0)

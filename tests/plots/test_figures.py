@@ -18,6 +18,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel.least_squares import LeastSquaresSearch
@@ -567,3 +568,20 @@ def test_folds__of_random_halves_and_their_report(tmp_path):
     assert {len(each.get_offsets()) for each in dots if len(each.get_offsets())} >= {6}
     write_report(results, tmp_path / "report.html")
     assert (tmp_path / "report.html").stat().st_size > 10_000
+
+
+RATES = [("balanced", True), (dsel.losses.cost({("a", "b"): 5, ("b", "a"): 1}), False)]
+
+
+@pytest.mark.parametrize(("loss", "is_rate"), RATES)
+def test_plot_folds__shows_every_rate_in_percent(loss, is_rate):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    y = np.where(X[:, 0] + rng.normal(size=120) > 0, "a", "b")
+    model = DecisionTreeClassifier(random_state=0)
+    grid = {"max_depth": [1, 2]}
+    plan = dsel.plan_search(model, grid, X, y, loss=loss, prune=False, random_state=0)
+    ax = plot_folds(plan.run(n_jobs=1).results)
+    assert ax.get_xlabel().endswith(", %") == is_rate
+    ticks = ax.xaxis.get_major_formatter().format_ticks([0.2])
+    assert (ticks == ["20"]) == is_rate
