@@ -20,7 +20,6 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
-from dsel.errors import DselWarning
 from dsel.results import Choice, PrefitCertificate, save_model
 
 pytestmark = pytest.mark.contract
@@ -318,7 +317,7 @@ def test_certify__keeps_what_a_function_returns_without_a_warning(tmp_path, lear
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(80, 3))
     y = rows[:, 0] if isinstance(learner, Ridge) else rows[:, 0] > 0
-    with warnings.catch_warnings(action="error", category=DselWarning):
+    with warnings.catch_warnings(action="error", category=dsel.errors.DselWarning):
         made = dsel.certify(
             lambda X, y: clone(learner).fit(X, y), rows, y, out=tmp_path, random_state=0
         )

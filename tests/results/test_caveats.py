@@ -154,3 +154,14 @@ def test_caveats_of_a_plan__are_repeated_but_those_about_how_it_runs():
     assert "2 candidates by scikit-learn" in note
     assert note in " ".join(str(regressor).split())
     assert note not in str(regressor.run().choice)
+
+
+def test_choice__says_that_its_model_predicts_one_class_only():
+    X, y = RNG.normal(size=(200, 2)), np.repeat(["ok", "fraud"], [180, 20])
+    for C, n_notes in ((1e-6, 1), (1.0, 0)):
+        outcome = dsel.plan_search(
+            LogisticRegression(), {"C": [C]}, X + 3 * (y == "fraud")[:, None], y,
+            random_state=0,
+        ).run()  # fmt: skip
+        note = "predicts ok for all of 200 labeled rows"
+        assert str(outcome.choice).count(note) == n_notes

@@ -21,8 +21,9 @@ counts the regressor that was chosen by squared errors. The calls, in their orde
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import xarray as xr
@@ -30,6 +31,9 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.arrays import Floats
+from dsel.data.frames import native, take_rows
+from dsel.families.answers import predict_codes
+from dsel.families.generic import collect_warnings
 from dsel.losses.base import FoldCounts, PoolCounts, Statistic
 from dsel.losses.joint import Evidence, ModelBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
@@ -49,6 +53,9 @@ from dsel.search.running.select import certificate_of
 
 if TYPE_CHECKING:
     from dsel.search.planning.plan import Plan
+
+MOST_PREDICTED: Final = 1_000
+"""Labeled rows that are predicted to see whether a model knows only one class."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +155,7 @@ def bound_chosen(
         ).with_report(reports[name].report)
     # The fit of all rows may have failed; the bound of a fold holds all the same.
     deploy = plan.deploy if plan.deploy in bounded else ONE_FOLD
-    notes: list[str] = []
+    notes = note_one_class(plan, deploy, fitted.models.get(splits[deploy]))
     if losses.shares(1.0)[0] < 1.0:
         notes.append(
             f"a report is certified jointly with the bounds above, which have "
@@ -172,6 +179,30 @@ def bound_chosen(
     models = {name: fitted.models.get(split) for name, split in splits.items()}
     of_folds = {fold: model for fold, model in fitted.models.items() if fold < k}
     return name_procedure(choice, models, of_folds), models
+
+
+def note_one_class(plan: "Plan", name: str, model: Any) -> list[str]:
+    """Return a note if a model predicts the same class for all labeled rows.
+
+    The fold with the smallest limit may be one with few rows of a rare class, and its
+    search may have chosen a model that never predicts this class. The bound holds, but
+    nobody wants this model.
+    """
+    labeled = plan.labeled
+    if model is None or len(labeled.classes) < 2:
+        return []
+    n = min(labeled.n_rows, MOST_PREDICTED)
+    rows = np.linspace(0, labeled.n_rows - 1, n).astype(np.int64)  # they may be sorted
+    with collect_warnings(), suppress(Exception):  # one that raises is noted elsewhere
+        X = native(take_rows(labeled.X, rows))
+        codes = np.unique(predict_codes(model, X, labeled.classes))
+        if len(codes) == 1 and codes[0] >= 0:
+            return [
+                f"the model of {name} predicts {labeled.classes[codes[0]]} for all "
+                f"of {n:,} labeled rows; deploy= (--deploy) takes the other model, "
+                "report=True (--loss report) has the recall of each class"
+            ]
+    return []
 
 
 def certify_model(
