@@ -82,7 +82,7 @@ class ResultsAccessor:
         status = in_order(self._results)["status"]
         return (
             status.copy(data=evaluation.terms.value.reshape(status.shape))
-            .assign_attrs(long_name=evaluation.rule.name, units="1")
+            .assign_attrs(long_name=evaluation.criterion.name, units="1")
             .rename("bound")
         )
 

@@ -165,8 +165,7 @@ def plan_covalidation(
         Print it, or call its `run`.
     """
     check_options(options, OPTIONS, "covalidate", also=SWITCHES)
-    rule = get_criterion(criterion)
-    if not rule.by_halves:
+    if not get_criterion(criterion).by_halves:
         raise ValueError(
             f"`criterion` must be one of co-validation, such as 'max_dt_e', got "
             f"{criterion!r}."

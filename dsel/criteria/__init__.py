@@ -23,7 +23,7 @@ from dsel.criteria.co_validation import CO_VALIDATION
 from dsel.criteria.folds import FOLDS
 
 CRITERIA: Final[dict[str, Criterion]] = {
-    rule.name: rule for rule in (*FOLDS, *CO_VALIDATION)
+    criterion.name: criterion for criterion in (*FOLDS, *CO_VALIDATION)
 }
 """Every criterion by name."""
 

@@ -93,7 +93,7 @@ ESTIMATE_FOLDS: Final = 10
 
 
 @dataclass(eq=False, repr=False)
-class Search(RegressorMixin, BaseEstimator):
+class BaseSearch(RegressorMixin, BaseEstimator):
     """Base of both searches: the grid, the cube and the chosen model."""
 
     widths: ArrayLike
@@ -423,7 +423,7 @@ def evaluate_width(plan: LeastSquaresPlan, width: float) -> Record:
 
 
 @dataclass(eq=False, repr=False)
-class LeastSquaresSearch(Search):
+class LeastSquaresSearch(BaseSearch):
     """Choose width and regularization of `KernelLeastSquares` without refits.
 
     One eigendecomposition for each width serves every regularization, leave-one-out,

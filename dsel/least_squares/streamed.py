@@ -23,7 +23,7 @@ from dsel.data.row_random import seed_from
 from dsel.least_squares.closed_form import gaussian_kernel, whitening
 from dsel.least_squares.estimators import check_centers
 from dsel.least_squares.losses import Record, why_unusable
-from dsel.least_squares.search import NUMERIC, Search
+from dsel.least_squares.search import NUMERIC, BaseSearch
 from dsel.least_squares.two_passes import (
     Sums,
     ThinSolution,
@@ -41,7 +41,7 @@ from dsel.runtime.tasks import limit_threads
 STREAM_BLOCK_NBYTES: Final = 2**24
 """Bytes of the kernel values of one block of rows. It does not depend on free memory,
 because the size of blocks changes the rounding of sums."""
-S = TypeVar("S", bound=Search)
+S = TypeVar("S", bound=BaseSearch)
 ESTIMATES_ONLY: Final = dict.fromkeys(
     ("certificate", "loss", "report", "delta", "deploy"),
     "it has estimates only, since centers that are drawn among all rows are rows of "
@@ -60,7 +60,7 @@ def _explain(search: type[S]) -> type[S]:
 
 @_explain
 @dataclass(eq=False, repr=False)
-class StreamedLeastSquaresSearch(Search):
+class StreamedLeastSquaresSearch(BaseSearch):
     """Choose width and regularization with few centers and any number of rows.
 
     Two passes over the rows for each width give the exact leave-one-out error of the

@@ -234,7 +234,7 @@ def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> Declared
     reported = tuple(known) if report is True else as_labels("report", report)
     of_loss = named.named_classes(known)
     for argument, labels in (("loss", of_loss), ("report", reported)):
-        check_classes(argument, labels, known)
+        check_named_classes(argument, labels, known)
     if not (of_loss or reported):
         return DeclaredLosses(named)
     counted = tuple(dict.fromkeys((*reported, *of_loss)))
@@ -269,7 +269,7 @@ def _tolerances(main: Loss, report: Any) -> tuple[ErrorQuantile, ...]:
     )
 
 
-def check_classes(
+def check_named_classes(
     argument: str, labels: Sequence[object], known: Sequence[object]
 ) -> None:
     """Raise ValueError if a label is no class of `y`, or there are too many classes."""

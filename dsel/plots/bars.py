@@ -253,7 +253,7 @@ def _terms_of(results: xr.Dataset, criterion: str | None) -> tuple[Criterion, Te
     if criterion is None and declared is not None and declared.needs_pool:
         criterion = declared.name  # it has a term from the pool, too
     evaluation = evaluate(results, criterion)
-    return evaluation.rule, evaluation.terms
+    return evaluation.criterion, evaluation.terms
 
 
 def plot_terms(
@@ -296,16 +296,16 @@ def plot_terms(
     """
     check_cube(results)
     check_integer(n_best, "n_best", at_least=1)
-    rule, terms = _terms_of(results, criterion)
+    ranking, terms = _terms_of(results, criterion)
     first, second = terms.label_term, terms.disagreement_term
     order = np.argsort(terms.value, kind="stable")
     best = [int(n) for n in order if np.isfinite(first[n] + second[n])][:n_best]
     if not best:
         raise ValueError(
-            f"`criterion` {rule.name!r} has no two terms to show for every candidate, "
-            f"as a search by 'cv_bound' or 'best_fold' with a pool has; of this one "
-            f"write plot.certificates() for its bounds, or plot.folds() for the errors "
-            f"of candidates."
+            f"`criterion` {ranking.name!r} has no two terms to show for every "
+            f"candidate, as a search by 'cv_bound' or 'best_fold' with a pool has; of "
+            f"this one write plot.certificates() for its bounds, or plot.folds() for "
+            f"the errors of candidates."
         )
     counts = read_counts(results)
     errors = counts[names.FOLD_ERRORS][best].reshape(len(best), -1).sum(axis=1)
@@ -313,7 +313,7 @@ def plot_terms(
     ax = new_axes(ax, height=1.4 + 0.5 * len(best))
     labels, sums = candidate_labels(all_params(results)), (first + second)[best]
     words, amount = "about", about_percent
-    if rule.is_guarantee:
+    if ranking.is_guarantee:
         words, amount = "at most", in_percent
     texts = [
         f"{labels[n]}: {words} {amount(number)}, "
@@ -324,7 +324,7 @@ def plot_terms(
     ax.set_xlabel(
         "%; dark: from labeled rows, pale: from the pool, mark: error on folds"
     )
-    tidy(ax, title=f"Parts of the smallest values of {rule.name}")
+    tidy(ax, title=f"Parts of the smallest values of {ranking.name}")
     return ax
 
 

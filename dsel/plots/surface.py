@@ -90,12 +90,12 @@ def plot_surface(
     check_cube(results)
     _check_grid(results)
     evaluation = evaluate(results, criterion)
-    rule, terms = evaluation.rule, evaluation.terms
+    ranking, terms = evaluation.criterion, evaluation.terms
     dims = candidate_dims(results)
     shape = [results.sizes[dim] for dim in dims]
     shown = np.asarray(terms.value)
-    by_loss = names.FOLD_LOSS_MEAN in rule.needs
-    if names.FOLD_ANSWERS in results and (by_loss or rule.name == "cv_error"):
+    by_loss = names.FOLD_LOSS_MEAN in ranking.needs
+    if names.FOLD_ANSWERS in results and (by_loss or ranking.name == "cv_error"):
         # A pruned candidate has no value: the mean of its counted folds is drawn.
         if by_loss:
             rates = results[names.FOLD_LOSS_MEAN]
@@ -105,7 +105,7 @@ def plot_surface(
         means = rates.mean(names.FOLD).values.ravel()
         shown = np.where(np.isfinite(shown), shown, means)
     # Roots of squared errors are in units of the target.
-    shown = np.sqrt(shown) if rule.name in _ROOTS else shown
+    shown = np.sqrt(shown) if ranking.name in _ROOTS else shown
     plane = xr.DataArray(shown.reshape(shape), dims=dims)
     is_dropped = results[names.STATUS].values == names.STATUS_PRUNED
     dropped = xr.DataArray(is_dropped, dims=dims)
@@ -124,16 +124,16 @@ def plot_surface(
         plane, dropped = plane.isel(smallest), dropped.isel(smallest)
     short = short_names(dims)
     others = ", ".join(short[dim] for dim in rest if results.sizes[dim] > 1)
-    loss = declared_loss(results) if rule.of_declared_loss else None
-    label = f"{loss.what if loss else _WORDS.get(rule.name, rule.name)} "
-    label += "(bound)" if rule.is_guarantee else "(estimate)"
+    loss = declared_loss(results) if ranking.of_declared_loss else None
+    label = f"{loss.what if loss else _WORDS.get(ranking.name, ranking.name)} "
+    label += "(bound)" if ranking.is_guarantee else "(estimate)"
     label += f", smallest over {others}" if others else ""
-    is_rate = rule.name != "mean_squared_error" and not (loss and loss.is_cost)
-    axis = ValueAxis(f"{label}{', %' * is_rate}", is_rate, rule.is_guarantee)
+    is_rate = ranking.name != "mean_squared_error" and not (loss and loss.is_cost)
+    axis = ValueAxis(f"{label}{', %' * is_rate}", is_rate, ranking.is_guarantee)
     place, title = _choice(results, criterion)
     ax = new_axes(ax)
     if rows is None:
-        folds = _fold_values(results, rule.name, by_loss, rest)
+        folds = _fold_values(results, ranking.name, by_loss, rest)
         _draw_line(plane.values, dropped.values, folds, place.get(columns), axis, ax)
     else:
         values, hatched = (

@@ -311,7 +311,7 @@ def _best(results: xr.Dataset, choice: Choice) -> list[list[Any]]:
     """Return heads, then rows, of the table of the best candidates."""
     table, loss = candidate_table(results), choice.certificate
     params, criterion = all_params(results), first_criterion(results)
-    is_bound = evaluate(results).rule.is_guarantee
+    is_bound = evaluate(results).criterion.is_guarantee
     texts: dict[str, Callable[[float], str]]
     texts = {CV_ERROR: about_percent, criterion: in_percent if is_bound else loss.about}
     columns = [name for name in dict.fromkeys([criterion, CV_ERROR]) if name in table]

@@ -39,7 +39,7 @@ def largest_class(cube: xr.Dataset) -> dict[str, Any]:
     return {"largest_class": name, "largest_class_error": wrong}
 
 
-def constant_prediction(cube: xr.Dataset) -> dict[str, Any]:
+def read_constant_prediction(cube: xr.Dataset) -> dict[str, Any]:
     """Return the best constant prediction and its loss, for `Choice`.
 
     Empty if the loss has none, or if an older version made the cube.

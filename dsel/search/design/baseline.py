@@ -171,7 +171,7 @@ def predict_baseline(model: Model, X: Features, classes: AnyArray) -> Integers:
     """
     known = getattr(model, "classes_", None)
     own_classes = np.ravel(np.asarray([] if known is None else known))
-    check_classes(own_classes, classes)
+    check_baseline_labels(own_classes, classes)
     predictor = Predictor.of_rows(model, "baseline", X)
     try:
         predicted = predictor.predict(X)
@@ -183,7 +183,7 @@ def predict_baseline(model: Model, X: Features, classes: AnyArray) -> Integers:
             f"`baseline` {describe(model)} cannot predict the rows of `X`: {text}. "
             f"Give the columns that it was fitted with."
         ) from error
-    check_classes(predicted, classes, "predicts")
+    check_baseline_labels(predicted, classes, "predicts")
     codes = codes_of(predicted, classes)
     strange = codes < 0
     if len(own_classes):
@@ -199,7 +199,7 @@ def predict_baseline(model: Model, X: Features, classes: AnyArray) -> Integers:
     return codes
 
 
-def check_classes(
+def check_baseline_labels(
     labels: AnyArray, classes: AnyArray, verb: str = "knows the classes"
 ) -> None:
     """Raise if labels of a baseline have another type than those of `y`."""

@@ -363,21 +363,21 @@ def first_fold(options: SchemeOptions) -> CVScheme:
 
 def estimate_scheme(options: SchemeOptions) -> CVScheme:
     """Return the trainings for the criterion of an estimate: halves, folds, or rows."""
-    rule, n_rows = options.criterion, options.labeled.n_rows
-    if rule.by_halves:
+    criterion, n_rows = options.criterion, options.labeled.n_rows
+    if criterion.by_halves:
         repeats = DEFAULT_HALVINGS if options.cv is None else options.cv
         repeats = check_integer(repeats, "cv", at_least=1)
         scheme = scheme_of_halves(n_rows, repeats, options.seed)
     else:
         scheme = plain_folds(options, is_certified=False)
-    reads_rows = rule.by_halves or names.LOO_ERRORS in rule.needs
+    reads_rows = criterion.by_halves or names.LOO_ERRORS in criterion.needs
     if reads_rows and options.groups is not None:
         raise ValueError(
-            f"`groups` are not kept together by {rule.name!r}, which is counted by "
-            f"random halves or row by row; leave them out, or search without "
+            f"`groups` are not kept together by {criterion.name!r}, which is counted "
+            f"by random halves or row by row; leave them out, or search without "
             f"`criterion`."
         )
-    if names.LOO_ERRORS in rule.needs:
+    if names.LOO_ERRORS in criterion.needs:
         scheme = with_leave_one_out(scheme, n_rows)
     return scheme
 

@@ -192,7 +192,7 @@ def score_models(
         return cast(list[float], known)  # no row is predicted twice
     predictions = fitted.test_predictions(split.number, part)
     if predictions is None:
-        predictions = predict_rows(context, fitted, split.number, rows)
+        predictions = predict_labeled_rows(context, fitted, split.number, rows)
     # One object for all candidates: `Rows.memo` keeps what depends on the rows only.
     labeled = Rows(context.X[rows], context.y[rows])
     return [score_rows(loss, labeled, each) for each in predictions]
@@ -248,7 +248,7 @@ def count_rows(
         labeled = Rows(context.X[rows], context.y[rows], baseline)
         kept = fitted.test_predictions(split.number, 0)
         if kept is None:
-            kept = predict_rows(context, fitted, split.number, rows)
+            kept = predict_labeled_rows(context, fitted, split.number, rows)
         [predictions] = kept
     return tuple(
         statistic.count(labeled, predictions) if known is None else known
@@ -256,7 +256,7 @@ def count_rows(
     )
 
 
-def predict_rows(
+def predict_labeled_rows(
     context: JobContext, fitted: FittedGroup, split: int, rows: NDArray[np.int64]
 ) -> NDArray[Any]:
     """Return predictions for labeled rows, (n_candidates, n_rows).

@@ -12,7 +12,7 @@ from dsel.checks import as_array
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import check_unmasked
 from dsel.runtime.tasks import Inputs, Output
-from dsel.search.outcomes.predict_table import PoolTable, TextTable, read_table_part
+from dsel.search.outcomes.predict_table import PoolRows, TextTable, read_table_part
 from dsel.search.outcomes.promises import Promises
 
 SEED: Final = 0
@@ -75,7 +75,7 @@ class ReadKeys:
 
 
 def draw_rows_of_groups(
-    promises: Promises, table: TextTable | PoolTable, labels: NewLabels, client: Any
+    promises: Promises, table: TextTable | PoolRows, labels: NewLabels, client: Any
 ) -> tuple[Bools, list[str]]:
     """Draw one row with a label of each new group; return a mask of rows, and notes.
 

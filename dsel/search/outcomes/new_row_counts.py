@@ -34,7 +34,7 @@ from dsel.search.design.assumptions import SAMPLE_ROWS
 from dsel.search.outcomes.new_labels import SEED, NewLabels
 from dsel.search.outcomes.predict_table import (
     ModelRows,
-    PoolTable,
+    PoolRows,
     TextTable,
     read_table_part,
 )
@@ -119,7 +119,7 @@ class MonitorContext:
 
     @classmethod
     def of(
-        cls, promises: Promises, table: TextTable | PoolTable, labels: NewLabels
+        cls, promises: Promises, table: TextTable | PoolRows, labels: NewLabels
     ) -> "MonitorContext":
         """Return the data that tasks of a table need."""
         models, labeled = tuple(promises.models.values()), promises.labeled

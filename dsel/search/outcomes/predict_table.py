@@ -476,7 +476,7 @@ def open_table(
     option: str = "id",
     separator: str | None = None,
     encoding: str | None = None,
-) -> "TextTable | PoolTable":
+) -> "TextTable | PoolRows":
     """Open a table for predictions by one model, or by several with the same columns.
 
     `ids` are columns that no model uses; errors name their argument `option`.
@@ -488,7 +488,7 @@ def open_table(
         )
     if is_file and is_text(os.fspath(source)):
         return TextTable(input_format, os.fspath(source), ids, separator, encoding)
-    return PoolTable(input_format, model, source, ids, option)
+    return PoolRows(input_format, model, source, ids, option)
 
 
 class TextTable:
@@ -551,7 +551,7 @@ class TextTable:
             yield from results_in_order(context, tasks, client)
 
 
-class PoolTable:
+class PoolRows:
     """Rows that tasks read by themselves, of anything that `open_pool` takes."""
 
     dialect = PLAIN_DIALECT

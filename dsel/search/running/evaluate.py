@@ -29,88 +29,89 @@ def is_regression_cube(cube: xr.Dataset) -> bool:
 class Evaluation:
     """A criterion, its numbers for all candidates, and what they were computed from."""
 
-    rule: Criterion
+    criterion: Criterion
     terms: Terms
     counts: CandidateCounts
     settings: Settings
 
 
 def evaluate(
-    cube: xr.Dataset, criterion: str | None = None, *, delta: float | None = None
+    cube: xr.Dataset, name: str | None = None, *, delta: float | None = None
 ) -> Evaluation:
     """Evaluate a criterion, by default that of the run, for all candidates of a cube.
 
     Raises ValueError if counts that it needs were not made.
     """
     counts = read_counts(cube)
-    if criterion is not None:
-        check_string(criterion, "criterion")
+    if name is not None:
+        check_string(name, "criterion")
     if names.REGULARIZATION in cube.dims:
-        asked = f" and has no {criterion!r}" if criterion else ""
+        asked = f" and has no {name!r}" if name else ""
         raise ValueError(
             f"`results` are of a least-squares search{asked}, whose estimates are no "
             f"bounds: "
             "`results.dsel.select()` chooses, and `results.estimate` has the numbers."
         )
-    if names.VALIDATION_ERRORS in counts and criterion not in CRITERIA:
-        return _read_estimates(cube, counts, criterion or first_criterion(cube))
-    rule = get_criterion(criterion or first_criterion(cube))
-    _check_counts(cube, counts, rule)
+    if names.VALIDATION_ERRORS in counts and name not in CRITERIA:
+        return _read_estimates(cube, counts, name or first_criterion(cube))
+    criterion = get_criterion(name or first_criterion(cube))
+    _check_counts(cube, counts, criterion)
     delta = delta_of(cube) if delta is None else check_delta(delta)
     settings = divide_delta(counts, delta)
-    return Evaluation(rule, rule.evaluate(counts, settings), counts, settings)
+    return Evaluation(criterion, criterion.evaluate(counts, settings), counts, settings)
 
 
-def _check_counts(cube: xr.Dataset, counts: CandidateCounts, rule: Criterion) -> None:
+def _check_counts(
+    cube: xr.Dataset, counts: CandidateCounts, criterion: Criterion
+) -> None:
     """Raise ValueError if a criterion cannot be evaluated by the counts of a cube."""
-    kind = "certificate" if rule.is_guarantee else "criterion"
-    reads_splits = rule.by_halves or names.FOLD_ERRORS in rule.needs
-    if reads_splits and rule.by_halves != (names.HALF in cube.dims):
+    shown = repr(criterion.name)
+    kind = "certificate" if criterion.is_guarantee else "criterion"
+    reads_splits = criterion.by_halves or names.FOLD_ERRORS in criterion.needs
+    if reads_splits and criterion.by_halves != (names.HALF in cube.dims):
         splits = ("folds", "random halvings")
         raise ValueError(
-            f"{rule.name!r} needs {splits[rule.by_halves]}, and `results` are of "
-            f"{splits[not rule.by_halves]}; run plan_search(..., "
-            f"{kind}={rule.name!r}), with an `out` of its own."
+            f"{shown} needs {splits[criterion.by_halves]}, and `results` are of "
+            f"{splits[not criterion.by_halves]}; run plan_search(..., "
+            f"{kind}={shown}), with an `out` of its own."
         )
-    if rule.is_guarantee and names.FOLD_ANSWERS in counts:
+    if criterion.is_guarantee and names.FOLD_ANSWERS in counts:
         raise ValueError(
-            f"{rule.name!r} needs errors of one model for each fold, and `results` are "
+            f"{shown} needs errors of one model for each fold, and `results` are "
             f"of a nested search, where several models answer for a row; run "
-            f"plan_search(..., {kind}={rule.name!r}), with an `out` of its own."
+            f"plan_search(..., {kind}={shown}), with an `out` of its own."
         )
     sizes = (names.N_CANDIDATES, names.N_LABELED, names.N_UNLABELED)
     is_regression = is_regression_cube(cube)
-    if is_regression != rule.is_regression:
+    if is_regression != criterion.is_regression:
         has = "numbers" if is_regression else "classes"
         rank = "'mean_squared_error' ranks regressors"
         if is_regression:
-            rank += f", and {rule.name!r} is for classifiers"
+            rank += f", and {shown} is for classifiers"
         raise ValueError(f"`results` are of a search whose `y` holds {has}: {rank}.")
-    if rule.of_declared_loss and names.FOLD_LOSS_MEAN not in counts:
+    if criterion.of_declared_loss and names.FOLD_LOSS_MEAN not in counts:
         raise ValueError(
-            f"{rule.name!r} is that of a declared loss, and `results` are of a search "
+            f"{shown} is that of a declared loss, and `results` are of a search "
             f"without one; run plan_search(..., loss=dsel.losses.recall('fraud')) or "
             f"another, with an `out` of its own."
         )
-    if missing := [name for name in (*rule.needs, *sizes) if name not in counts]:
+    if missing := [name for name in (*criterion.needs, *sizes) if name not in counts]:
         raise ValueError(
-            f"`results` lack {', '.join(missing)}, which {rule.name!r} needs and this "
-            f"search did not count; run plan_search(..., {kind}={rule.name!r}), with "
+            f"`results` lack {', '.join(missing)}, which {shown} needs and this "
+            f"search did not count; run plan_search(..., {kind}={shown}), with "
             f"an `out` of its own."
         )
 
 
-def _read_estimates(
-    cube: xr.Dataset, counts: CandidateCounts, criterion: str
-) -> Evaluation:
+def _read_estimates(cube: xr.Dataset, counts: CandidateCounts, name: str) -> Evaluation:
     """Return the stored estimates of all candidates, which counts cannot reproduce."""
     known = list(map(str, cube.get(names.CRITERION, xr.DataArray([])).values))
-    check_choice(criterion, "criterion", known)
-    values = cube[names.ESTIMATE].sel({names.CRITERION: criterion}).values.ravel()
+    check_choice(name, "criterion", known)
+    values = cube[names.ESTIMATE].sel({names.CRITERION: name}).values.ravel()
     # Models were trained without the rows that these numbers are counted on.
-    rule = Estimate(criterion, lambda _: values, (), (), holds_out_one_fold=True)
+    criterion = Estimate(name, lambda _: values, (), (), holds_out_one_fold=True)
     settings = Settings(np.ones(len(values)))
-    return Evaluation(rule, rule.terms(counts, settings), counts, settings)
+    return Evaluation(criterion, criterion.terms(counts, settings), counts, settings)
 
 
 def first_criterion(cube: xr.Dataset) -> str:
@@ -156,7 +157,7 @@ def add_criteria(cube: xr.Dataset, criterion: Criterion, delta: float) -> xr.Dat
         free = [*of_halves, get_criterion("loo_error")]
     # The plan's criterion comes first: `first_criterion` reads it from this place.
     wanted = [criterion, *(each for each in free if counts.keys() >= set(each.needs))]
-    terms = {rule.name: rule.evaluate(counts, settings) for rule in wanted}
+    terms = {each.name: each.evaluate(counts, settings) for each in wanted}
     cube = with_criteria(cube, terms, delta_shares=settings.delta_shares, delta=delta)
     return cube.assign_attrs({TOKEN: content_token(cube)})
 

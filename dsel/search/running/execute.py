@@ -78,13 +78,7 @@ def execute(
             cube = store.dataset(CUBE)
             # The outcome is written last: without one a killed run continues.
             if store.outcome is not None and cube is not None:
-                return replace(
-                    open_finished(run, store, cube),
-                    input_format=run.input_format,
-                    labeled=plan.labeled,
-                    group_keys=None if plan.groups is None else plan.groups.keys,
-                    loss=plan.context.losses.main,
-                )
+                return run.add_inputs(open_finished(run, store, cube))
             # Hours of fits should not end with models that cannot be written.
             not_kept = check_estimators(run.estimators, store.place)
             run = replace(run, store=store, not_kept=not_kept)
@@ -101,13 +95,7 @@ def execute(
             raise
         if store is not None:
             outcome = keep_outcome(run, outcome, store)
-    return replace(
-        outcome,
-        input_format=run.input_format,
-        labeled=plan.labeled,
-        group_keys=None if plan.groups is None else plan.groups.keys,
-        loss=plan.context.losses.main,
-    )
+    return run.add_inputs(outcome)
 
 
 def way_of(plan: "Plan") -> SearchWay:

@@ -58,7 +58,7 @@ def search_all(run: Run) -> Outcome:
         choice = choose(cube, plan.criterion.name)
         models = deployed_model(run, search, choice)
         if plan.certificate and not plan.criterion.is_guarantee:
-            last = count_held_out(run, search, choice.candidate, choice.estimate)
+            last = count_only_fold(run, search, choice.candidate, choice.estimate)
             counts |= last.counts
             cube = add_counts(run.make_cube(counts, pool_check.facts), last)
             choice, models = bound_chosen(plan, cube, last)
@@ -66,7 +66,7 @@ def search_all(run: Run) -> Outcome:
     return Outcome(cube, choice, None, partial(dict, models))
 
 
-def count_held_out(run: Run, search: Search, number: int, score: float) -> LastStep:
+def count_only_fold(run: Run, search: Search, number: int, score: float) -> LastStep:
     """Count the losses of the model of a candidate on the only fold.
 
     The bounds of all candidates share delta equally and hold at once, so that the same
@@ -114,7 +114,7 @@ def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
         models = deployed_model(run, search, choice)
         last = None
         if run.plan.certificate and not run.plan.criterion.is_guarantee:
-            last = count_held_out(run, search, number, choice.estimate)
+            last = count_only_fold(run, search, number, choice.estimate)
     if last is not None:
         return Remade(models, {k: (cube[k].values, n) for k, n in last.counts.items()})
     counted = names.FOLD_ERRORS, names.DISAGREEMENTS, names.BEST_FOLD_DISAGREEMENTS

@@ -5,7 +5,7 @@ counts the regressor that was chosen by squared errors. The calls, in their orde
 
     nested.certify_choices              exhaustive.search_all, of a regressor
       NestedPruner.choose_candidates      Search.run
-      fit_chosen.fit_chosen               exhaustive.count_held_out
+      fit_chosen.fit_chosen               exhaustive.count_only_fold
         Engine.run_jobs (FitBatch)          fit_batch.count_rows
         fit_chosen.collect_models
         fit_chosen.count_chosen
@@ -43,7 +43,7 @@ from dsel.results.cube import read_counts
 from dsel.results.fit_messages import FitMessage
 from dsel.results.loss_reports import make_reports
 from dsel.results.queries import Queries
-from dsel.results.tables import constant_prediction, largest_class
+from dsel.results.tables import largest_class, read_constant_prediction
 from dsel.search.design.drawn_rows import DrawnRows
 from dsel.search.engine.pruning import ChosenCandidates
 from dsel.search.running.cube_caveats import caveats_of, voiding_caveats
@@ -174,7 +174,7 @@ def bound_chosen(
         ),
         make_queries(plan, last, read) if ALL_ROWS in bounded else None,
         **largest_class(cube),
-        **constant_prediction(cube),
+        **read_constant_prediction(cube),
     ).note_useless_bound()
     models = {name: fitted.models.get(split) for name, split in splits.items()}
     of_folds = {fold: model for fold, model in fitted.models.items() if fold < k}

@@ -80,6 +80,17 @@ class Run:
         groups = self.plan.context.candidate_groups
         return [each.estimator for group in groups for each in group.candidates]
 
+    def add_inputs(self, outcome: Outcome) -> Outcome:
+        """Return an outcome with what later calls need of the plan's inputs."""
+        plan = self.plan
+        return replace(
+            outcome,
+            input_format=self.input_format,
+            labeled=plan.labeled,
+            group_keys=None if plan.groups is None else plan.groups.keys,
+            loss=plan.context.losses.main,
+        )
+
     def show_progress(self, progress: Progress, phase: Phase) -> None:
         """Show the progress of a phase, and the most work that is left."""
         if self.on_progress is not None:

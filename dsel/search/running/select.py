@@ -22,9 +22,9 @@ from dsel.results.certificate import CHOICE, assumptions_of, attribute
 from dsel.results.cube import in_order, read_counts
 from dsel.results.tables import (
     all_params,
-    constant_prediction,
     is_as_stored,
     largest_class,
+    read_constant_prediction,
 )
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.engine.pruning import ROUNDING
@@ -140,8 +140,8 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     ranking = reported
     if method is not None and method.ranks_by != name:
         ranking = evaluate(cube, method.ranks_by, delta=delta)
-    # The rule breaks ties: a candidate's number decides, never the order of its tasks.
-    number = ranking.rule.choose(ranking.terms, ranking.counts)
+    # Ties are broken by a candidate's number, never by the order of its tasks.
+    number = ranking.criterion.choose(ranking.terms, ranking.counts)
     _check_pruned(ranking, number)
     delta = delta_of(cube) if delta is None else delta
     certificate = _certify_candidate(cube, reported, ranking, number, delta)
@@ -150,13 +150,13 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     is_declared = declared is not None and declared.loss == certificate.loss
     model = BoundedModel(name, number, all_params(cube)[number], certificate)
     return Choice(
-        ranking.rule.name,
+        ranking.criterion.name,
         float(ranking.terms.value[number]),
         {name: model},
         name,
         caveats=caveats_of(cube),
         **largest_class(cube),
-        **(constant_prediction(cube) if is_declared else {}),
+        **(read_constant_prediction(cube) if is_declared else {}),
     ).note_useless_bound()
 
 
@@ -170,15 +170,15 @@ def _certify_candidate(
     """Return the certificate of a candidate: its reported number, or an estimate."""
     # A search by one hold-out set has no model of all rows that an estimate is about.
     has_full = names.FULL_FIT_SECONDS in cube or cube.sizes.get(names.FOLD) != 1
-    fold = 0 if reported.rule.holds_out_one_fold or not has_full else None
+    fold = 0 if reported.criterion.holds_out_one_fold or not has_full else None
     deploy = ALL_ROWS if fold is None else ONE_FOLD
-    unsure = filter(None, [why_uncertified(cube, reported.rule, delta)])
+    unsure = filter(None, [why_uncertified(cube, reported.criterion, delta)])
     bound = float(reported.terms.value[number])
     return certificate_of(
         cube,
         bound,
         delta,
-        reported.rule.name,
+        reported.criterion.name,
         deploy,
         label_term=float(reported.terms.label_term[number]),
         disagreement_term=float(reported.terms.disagreement_term[number]),
@@ -186,43 +186,46 @@ def _certify_candidate(
         caveats=collect_caveats(
             make_caveats(Effect.VOIDS, unsure), voiding_caveats(cube)
         ),
-        is_estimate=not reported.rule.is_guarantee,
-        divides_delta=reported.rule.is_guarantee,
-        **_loss_fields(cube, ranking.rule, cv_error(ranking.counts, number), bound),
+        is_estimate=not reported.criterion.is_guarantee,
+        divides_delta=reported.criterion.is_guarantee,
+        **_loss_fields(
+            cube, ranking.criterion, cv_error(ranking.counts, number), bound
+        ),
     )
 
 
 def _check_pruned(ranking: Evaluation, number: int) -> None:
     """Raise unless the counts prove that no pruned candidate wins against this one."""
-    rule, counts, values = ranking.rule, ranking.counts, ranking.terms.value
+    criterion, counts, values = ranking.criterion, ranking.counts, ranking.terms.value
     is_open = np.isin(counts[names.STATUS], (names.STATUS_PRUNED, names.STATUS_MISSING))
     unfinished = is_open & np.isnan(values)
     if not unfinished.any():
         return
-    lower = rule.lower_bound(counts, ranking.settings)[unfinished]
-    may_win = (lower <= values[number] + ROUNDING) | (not rule.can_prune)
-    kind = "certificate" if rule.is_guarantee else "criterion"
+    lower = criterion.lower_bound(counts, ranking.settings)[unfinished]
+    may_win = (lower <= values[number] + ROUNDING) | (not criterion.can_prune)
+    kind = "certificate" if criterion.is_guarantee else "criterion"
+    shown = repr(criterion.name)
     if n := int(may_win.sum()):
         raise ValueError(
-            f"`results` cannot answer for criterion={rule.name!r} at this `delta`: "
+            f"`results` cannot answer for criterion={shown} at this `delta`: "
             f"{n} candidates were pruned and might win. Search with prune=False "
-            f"for the whole surface, or with {kind}={rule.name!r} and this delta."
+            f"for the whole surface, or with {kind}={shown} and this delta."
         )
 
 
-def why_uncertified(cube: xr.Dataset, rule: Criterion, delta: float) -> str:
+def why_uncertified(cube: xr.Dataset, criterion: Criterion, delta: float) -> str:
     """Return why a number is no guarantee, whatever was counted; "" if it may be one.
 
     A guarantee was declared before the run, at this delta, and is read from the very
     cube that the run has made.
     """
     planned, declared = method_of(cube), delta_of(cube, nan)
-    if not rule.is_guarantee:
-        return f"{rule.name} is an estimate, not a bound"
-    if planned is None or rule.name != planned.name:
+    if not criterion.is_guarantee:
+        return f"{criterion.name} is an estimate, not a bound"
+    if planned is None or criterion.name != planned.name:
         return (
-            f"{rule.name} is not the certificate that the plan declared; a plan "
-            f"with certificate={rule.name!r} and an `out` of its own gives one"
+            f"{criterion.name} is not the certificate that the plan declared; a plan "
+            f"with certificate={criterion.name!r} and an `out` of its own gives one"
         )
     if isnan(declared):
         return "the results lost the delta that the plan declared"
@@ -232,17 +235,17 @@ def why_uncertified(cube: xr.Dataset, rule: Criterion, delta: float) -> str:
 
 
 def _loss_fields(
-    cube: xr.Dataset, rule: Criterion, error: float, estimate: float
+    cube: xr.Dataset, criterion: Criterion, error: float, estimate: float
 ) -> dict[str, Any]:
     """Return the fields of a certificate that say what is bounded, and its estimate."""
-    if rule.is_regression:
+    if criterion.is_regression:
         return {
-            "loss": rule.name,
+            "loss": criterion.name,
             "says": "Mean squared error at most",
             "largest": inf,
             "estimate": estimate,
         }
-    loss = declared_loss(cube) if rule.of_declared_loss else None
+    loss = declared_loss(cube) if criterion.of_declared_loss else None
     if loss is None:
         return {"estimate": error}
     shown = ("loss", "says", "largest", "is_cost")
