@@ -19,7 +19,7 @@ from dsel.checks import listing, show
 from dsel.data.cache import nbytes_of
 from dsel.data.frames import read_only_rows
 from dsel.data.labeled import codes_of
-from dsel.families.family import FitCounts, FittedGroup, iter_splits
+from dsel.families.family import FitCounts, FitKey, FittedGroup, iter_splits
 from dsel.families.prefixes import has_prefix, transform_rows
 from dsel.typing import AnyArray, Model
 
@@ -126,8 +126,8 @@ class FittedClassifiers(FittedGroup):
     candidates: tuple[int, ...]
     splits: tuple[int, ...]
     counts: FitCounts
-    models: Mapping[tuple[int, int], Any]
-    """Fitted model of each (candidate, split); failed fits have no entry."""
+    models: Mapping[FitKey, Any]
+    """Fitted models; failed fits have no entry."""
     classes: NDArray[Any]
     is_dense: bool = False
     """Whether the models were fitted on dense arrays; some then refuse sparse rows."""
@@ -164,11 +164,13 @@ class FittedClassifiers(FittedGroup):
         for item, split, some, rows in iter_splits(which, len(numbers)):
             part, known = X if isinstance(rows, slice) else X[rows], ""
             positions = np.arange(len(numbers))[some].tolist()
-            hashes = {i: self._encoders.get((numbers[i], split), "") for i in positions}
+            hashes = {
+                i: self._encoders.get(FitKey(numbers[i], split), "") for i in positions
+            }
             # Sorted, so that candidates with equal steps before the classifier follow
             # each other and transform the rows once.
             for position, encoder in sorted(hashes.items(), key=itemgetter(1)):
-                model, table = self.models.get((numbers[position], split)), part
+                model, table = self.models.get(FitKey(numbers[position], split)), part
                 if model is None:
                     continue
                 if encoder:
@@ -181,14 +183,14 @@ class FittedClassifiers(FittedGroup):
         return codes
 
     @cached_property
-    def _encoders(self) -> dict[tuple[int, int], str]:
+    def _encoders(self) -> dict[FitKey, str]:
         """Hash of the steps before the last one, for each pipeline.
 
         Where candidates differ only in the last step, the steps before it are equal and
         transform a block of rows once for all of them. Steps that cannot be pickled
         have no hash.
         """
-        hashes: dict[tuple[int, int], str] = {}
+        hashes: dict[FitKey, str] = {}
         known: dict[tuple[int, ...], str] = {}
         for key, model in self.models.items():
             if len(self.candidates) > 1 and has_prefix(model):
@@ -214,7 +216,7 @@ class FittedClassifiers(FittedGroup):
 
     def model(self, candidate: int, split: int) -> Any:
         """Return the fitted estimator; KeyError where its fit failed."""
-        model = self.models[candidate, split]
+        model = self.models[FitKey(candidate, split)]
         # Pipelines share fitted steps. A caller who fits one again must not change the
         # others, so it gets a copy.
         return deepcopy(model) if isinstance(model, Pipeline) else model

@@ -11,7 +11,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from dsel.arrays import Features, Integers
 from dsel.data.splits import Split
-from dsel.families.family import FIT_DONE, Candidate, FittedGroup
+from dsel.families.family import FIT_DONE, Candidate, FitKey, FittedGroup
 
 CHECKED_ROWS: Final = 64
 """Rows that are predicted in one call; eight of them are predicted alone, too."""
@@ -60,7 +60,7 @@ def refuse_batches(fitted: FittedGroup, split: Split, X: Features) -> None:
         if n > 1 or cause:
             counts.refuse(
                 (i, column),
-                (fitted.candidates[i], split.number),
+                FitKey(fitted.candidates[i], split.number),
                 f"`predict` answers {n} of {len(some)} rows otherwise alone than among "
                 f"other rows{cause}, so its errors depend on which rows come together. "
                 f"Compute means, ranks and codes of columns in the `fit` of a "

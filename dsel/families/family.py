@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from sysconfig import get_path
 from traceback import extract_tb
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -66,6 +66,13 @@ class Candidate:
         return exact_text(self.estimator[:-1])
 
 
+class FitKey(NamedTuple):
+    """Numbers of the candidate and the split of one fit."""
+
+    candidate: int
+    split: int
+
+
 @dataclass(frozen=True)
 class FitCounts:
     """Counts of the fits of a group, by candidate and split."""
@@ -77,8 +84,8 @@ class FitCounts:
     seconds: Floats
     """Time of each fit, candidates x splits; NaN where it was not measured. Shared work
     is divided evenly."""
-    messages: dict[tuple[int, int], FitMessage]
-    """Messages by (candidate number, split number), of fits with a problem."""
+    messages: dict[FitKey, FitMessage]
+    """Messages of fits with a problem."""
 
     @classmethod
     def empty(cls, n_candidates: int, n_splits: int) -> "FitCounts":
@@ -117,10 +124,10 @@ class FitCounts:
         if own:  # the last frame in the user's own code is where to look
             where = f"{Path(own[-1].filename).name}, line {own[-1].lineno}"
             message = f"{message.rstrip('.')} ({where})"
-        self.messages[candidate, split] = FitMessage(problem, message)
+        self.messages[FitKey(candidate, split)] = FitMessage(problem, message)
 
-    def refuse(self, index: tuple[int, int], key: tuple[int, int], why: str) -> None:
-        """Record a successful fit as failed; `key` as in `messages`."""
+    def refuse(self, index: tuple[int, int], key: FitKey, why: str) -> None:
+        """Record a successful fit, at `index` of the arrays, as failed."""
         self.errors[index] = -1
         self.messages[key] = FitMessage(FitProblem.FAILED, why)
 

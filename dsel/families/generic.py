@@ -30,6 +30,7 @@ from dsel.families.family import (
     Candidate,
     Family,
     FitCounts,
+    FitKey,
     FittedGroup,
     join_order,
 )
@@ -172,7 +173,7 @@ class ScikitLearnFamily(Family):
         whether a candidate is counted elsewhere, and the search without this fold would
         depend on it.
         """
-        models: dict[tuple[int, int], Any] = {}
+        models: dict[FitKey, Any] = {}
         tested: dict[tuple[int, int, int], NDArray[Any]] = {}
         counts = FitCounts.empty(len(group), len(splits))
         hash_rows = cache(lambda: content_hash(X, y))
@@ -189,7 +190,7 @@ class ScikitLearnFamily(Family):
             )
             fits = self._fit_candidates(group, fit_one)
             for i, (candidate, fit) in enumerate(zip(group, fits, strict=True)):
-                key = (candidate.number, split.number)
+                key = FitKey(candidate.number, split.number)
                 if isinstance(fit, Exception):
                     counts.record_error(*key, fit)
                     continue

@@ -8,7 +8,7 @@ import numpy as np
 from dsel.arrays import Features, Integers
 from dsel.data.cache import process_cache
 from dsel.data.splits import Split, SplitKind
-from dsel.families.family import FIT_FAILED, Candidate, Family, FitCounts
+from dsel.families.family import FIT_FAILED, Candidate, Family, FitCounts, FitKey
 
 MODELS_AT_ONCE: Final = 64
 """Rows whose models are in memory at once."""
@@ -45,10 +45,10 @@ def leave_one_out_counts(
         totals.errors[:, 0, 0] += counts.errors[..., 0].sum(axis=1)
         totals.seconds[:, 0] += np.nansum(counts.seconds, axis=1)
         for i, column in np.argwhere(counts.status == FIT_FAILED).tolist():
-            key = group[i].number, splits[column].number
+            key = FitKey(group[i].number, splits[column].number)
             message = counts.messages.get(key)
             why = message.text if message is not None else ""
-            failures.setdefault(i, f"without row {key[1]}: {why}")
+            failures.setdefault(i, f"without row {key.split}: {why}")
     for i, why in failures.items():
-        totals.refuse((i, 0), (group[i].number, split.number), why)
+        totals.refuse((i, 0), FitKey(group[i].number, split.number), why)
     return totals

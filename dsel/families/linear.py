@@ -25,7 +25,7 @@ from sklearn.svm import LinearSVC
 from dsel.arrays import Features, Floats, Integers
 from dsel.data.frames import numbers
 from dsel.families.answers import FittedClassifiers
-from dsel.families.family import iter_splits
+from dsel.families.family import FitKey, iter_splits
 
 # Classes whose `predict` is the argmax (or the sign) of X @ coef_.T + intercept_; a
 # subclass may predict otherwise.
@@ -47,7 +47,7 @@ PRODUCT_NBYTES = 2**20
 
 def stack_linear(fitted: FittedClassifiers) -> "LinearStack | None":
     """Stack models, or return None where one is not linear or is missing."""
-    keys = [(c, t) for c in fitted.candidates for t in fitted.splits]
+    keys = [FitKey(c, s) for c in fitted.candidates for s in fitted.splits]
     if not {type(fitted.models.get(key)) for key in keys} <= {*LINEAR}:
         return None
     parts = [_scores_of(fitted.models[key], fitted.classes) for key in keys]

@@ -24,6 +24,7 @@ from dsel import names
 from dsel.arrays import Floats, Integers
 from dsel.checks import check_choice
 from dsel.data.splits import Split
+from dsel.families.family import FitKey
 from dsel.least_squares.closed_form import EPS
 from dsel.least_squares.estimators import KernelLeastSquares
 from dsel.least_squares.losses import axes_of
@@ -179,7 +180,7 @@ def certify(
         unusable = np.flatnonzero(~is_usable).tolist()
         for number in unusable:
             why = FitMessage(FitProblem.FAILED, reasons[number])
-            table.messages[number, 0] = why
+            table.messages[FitKey(number, 0)] = why
     pruner = NestedPruner(plan.scheme, plan.prune)
     with closing(run.open_executor()) as executor:
         # `make_loss_cube` has already warned about candidates that cannot be chosen.

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.bounds.cross_validation import best_fold_number
 from dsel.data.pool import PoolSlice
+from dsel.families.family import FitKey
 from dsel.results.fit_messages import FitMessage
 from dsel.search.design.comparisons import Comparison
 from dsel.search.design.folds import CVScheme
@@ -47,8 +48,8 @@ class CountTable:
         self.answered = np.zeros(fits, bool)  # where `predict` did on some test rows
         self.fit_seconds = np.full(fits, np.nan)
         # By candidate and split; a token identifies the model of one fit.
-        self.tokens: dict[tuple[int, int], str] = {}
-        self.messages: dict[tuple[int, int], FitMessage] = {}
+        self.tokens: dict[FitKey, str] = {}
+        self.messages: dict[FitKey, FitMessage] = {}
         self.pruned = np.zeros(n, bool)  # they cannot win any more
         # Key of every candidate in the store.
         self.keys = [""] * n
@@ -61,7 +62,7 @@ class CountTable:
 
     def add_fit(self, number: int, split: int, result: FitResult) -> None:
         """Write the counts of a fit; drop those of its earlier models."""
-        key = number, split
+        key = FitKey(number, split)
         # The pool may be counted with the former model, which is gone: a fit that
         # repeats exactly has no token, and its counts stay.
         is_again = self.fit_status[key] == FitStatus.DONE
@@ -89,14 +90,14 @@ class CountTable:
         self.scores[number] = self.fit_seconds[number] = np.nan
         self.answered[number] = False
         for split in range(len(self.scheme.splits)):
-            self.tokens.pop((number, split), None)
-            self.messages.pop((number, split), None)
+            self.tokens.pop(FitKey(number, split), None)
+            self.messages.pop(FitKey(number, split), None)
         self.pool.forget(number)
 
     def joined_token(self, number: int) -> str:
         """Return a text that identifies all models of a candidate."""
         splits = self.scheme.with_models
-        tokens = {split: self.tokens.get((number, split), "") for split in splits}
+        tokens = {split: self.tokens.get(FitKey(number, split), "") for split in splits}
         return join_tokens(tokens)
 
     def key_of(self, number: int, split: int) -> str:
@@ -188,11 +189,11 @@ class CountTable:
         """Return the first message of each candidate's fits, or "", and its problem."""
         texts = np.full(self.n_candidates, "", dtype=object)
         problems = np.zeros(self.n_candidates, np.int8)
-        for number, split in sorted(self.messages, reverse=True):
-            if shown[number, split]:
-                message = self.messages[number, split]
-                texts[number] = f"{self.scheme.splits[split].name}: {message.text}"
-                problems[number] = message.problem.value
+        for key in sorted(self.messages, reverse=True):
+            if shown[key]:
+                message, where = self.messages[key], self.scheme.splits[key.split]
+                texts[key.candidate] = f"{where.name}: {message.text}"
+                problems[key.candidate] = message.problem.value
         return {names.MESSAGE: texts, names.FIT_PROBLEM: problems}
 
     def named_counts(

@@ -20,6 +20,7 @@ from dsel.families.family import (
     FIT_DONE,
     Cache,
     FitCounts,
+    FitKey,
     FittedGroup,
 )
 from dsel.families.leave_one_out import leave_one_out_counts
@@ -70,10 +71,12 @@ class FitBatch:
                 [_split_of(context, job) for job in together],
                 budget,
             )
-            tokens: dict[tuple[int, int], str] = {}
+            tokens: dict[FitKey, str] = {}
             if self.keep is not Keep.NOWHERE:
-                keys = [(n, job.split) for job in together for n in job.candidates]
-                tokens = {key: model_token(models, *key) for key in keys}
+                keys = [
+                    FitKey(n, job.split) for job in together for n in job.candidates
+                ]
+                tokens = {key: model_token(models, key) for key in keys}
             # Models of one call are kept together: each of its jobs counts its share.
             # To measure them may take a pickle.
             is_kept = self.keep is Keep.ON_WORKER
@@ -112,7 +115,7 @@ def _leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
         pool=context.fitting_pool,
     )
     results = (
-        fit_result(counts, (row, 0), (number, job.split))
+        fit_result(counts, (row, 0), FitKey(number, job.split))
         for row, number in enumerate(job.candidates)
     )
     return FittedJob(job, tuple(results))
@@ -122,7 +125,7 @@ def fit_results(
     context: JobContext,
     job: FitJob,
     fitted: FittedGroup,
-    tokens: Mapping[tuple[int, int], str],
+    tokens: Mapping[FitKey, str],
 ) -> tuple[FitResult, ...]:
     """Return the counts of a job's fits, with the losses of their models."""
     split, column = _split_of(context, job), fitted.splits.index(job.split)
@@ -133,7 +136,7 @@ def fit_results(
         ),
         strict=True,
     )
-    keys = [(number, job.split) for number in job.candidates]
+    keys = [FitKey(number, job.split) for number in job.candidates]
     return tuple(
         fit_result(fitted.counts, (row, column), key, tokens.get(key, ""), each)
         for row, (key, each) in enumerate(zip(keys, scores, strict=True))
@@ -142,17 +145,17 @@ def fit_results(
 
 def fit_result(
     counts: FitCounts,
-    place: tuple[int, int],
-    key: tuple[int, int],
+    index: tuple[int, int],
+    key: FitKey,
     token: str = "",
     scores: Sequence[float] = (),
 ) -> FitResult:
-    """Return the result of one fit: `place` in the arrays, `key` as in messages."""
-    seconds = round(float(counts.seconds[place]), 6)
+    """Return the result of one fit, at `index` of the arrays."""
+    seconds = round(float(counts.seconds[index]), 6)
     message = counts.messages.get(key)
-    if counts.status[place] != FIT_DONE:
+    if counts.status[index] != FIT_DONE:
         return FitResult(FitStatus.FAILED, seconds, message=message)
-    errors = tuple(counts.errors[place].tolist())
+    errors = tuple(counts.errors[index].tolist())
     return FitResult(FitStatus.DONE, seconds, errors, tuple(scores), message, token)
 
 
@@ -271,18 +274,18 @@ def predict_labeled_rows(
     return codes
 
 
-def model_token(fitted: FittedGroup, candidate: int, split: int) -> str:
+def model_token(fitted: FittedGroup, key: FitKey) -> str:
     """Return a token that identifies a model; "" if fits repeat exactly.
 
     Families of dsel make the same model for the same rows and seed. For other learners
     a hash of the pickle reveals draws without a seed.
     """
     models = getattr(fitted, "models", None)
-    if models is None or (candidate, split) not in models:
+    if models is None or key not in models:
         return ""
     # Where the model was fitted: one that has moved may be written otherwise.
     try:
-        content = pickle_fitted(models[candidate, split])
+        content = pickle_fitted(models[key])
     except Exception:  # what cannot be pickled stays in this process
-        return f"object-{id(models[candidate, split])}"
+        return f"object-{id(models[key])}"
     return blake2b(content, digest_size=12).hexdigest()

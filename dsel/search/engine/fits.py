@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.families.family import FittedGroup
+from dsel.families.family import FitKey, FittedGroup
 from dsel.results.run_store import Store
 from dsel.runtime.submission import Executor
 from dsel.runtime.tasks import Finished, Task
@@ -77,7 +77,7 @@ class Fitting:
 
     def __post_init__(self) -> None:
         # By candidate and split: the task that keeps a model.
-        self.model_keys: dict[tuple[int, int], str] = {}
+        self.model_keys: dict[FitKey, str] = {}
         self.keeping: set[str] = set()  # tasks that keep models
         # Bytes of all models that were ever fitted of a candidate.
         self.model_nbytes: Counter[int] = Counter()
@@ -227,7 +227,7 @@ class Fitting:
         lost = np.zeros(self.table.fit_status.shape, bool)
         for split in self.table.scheme.with_models:
             for number in members:
-                lost[number, split] = (number, split) not in self.model_keys
+                lost[number, split] = FitKey(number, split) not in self.model_keys
         # Those that are being fitted again need no other job, but are not there yet.
         none_missing = not lost.any()
         for jobs in (*self.running.values(), *self.again):
@@ -244,31 +244,32 @@ class Fitting:
         None if Dask made the model again, and it differs from the counted one.
         """
         # Only deployed models are transferred: passes use them where they were fitted.
-        of_task: Kept = self.executor.fetch(self.model_keys[candidate, split])
-        token = self.table.tokens.get((candidate, split), "")
+        fit = FitKey(candidate, split)
+        of_task: Kept = self.executor.fetch(self.model_keys[fit])
+        token = self.table.tokens.get(fit, "")
         # Dask repeats a lost task by itself; the token shows whether its model is the
         # counted one.
         for kept in of_task.values():
-            if kept.tokens.get((candidate, split)) == token:
+            if kept.tokens.get(fit) == token:
                 return kept.models
         return None
 
     def forget(self, number: int) -> None:
         """Fit a candidate again, whose models are lost or not the counted ones."""
         kept = self.model_keys.items()
-        self.model_keys = {at: key for at, key in kept if at[0] != number}
+        self.model_keys = {fit: key for fit, key in kept if fit.candidate != number}
 
     def release(self, needed: Collection[int]) -> None:
         """Drop tasks that keep no model of the `needed` candidates."""
         wanted = {
-            key for (number, _), key in self.model_keys.items() if number in needed
+            key for fit, key in self.model_keys.items() if fit.candidate in needed
         }
         # Models of one task are dropped together, when the last of them is not needed.
         for key in self.keeping - wanted:
             self.executor.forget(key)
         self.keeping &= wanted
         kept = self.model_keys.items()
-        self.model_keys = {at: key for at, key in kept if key in wanted}
+        self.model_keys = {fit: key for fit, key in kept if key in wanted}
 
     def take(self, finished: Finished[list[FittedJob]]) -> None:
         """Write the counts of a task to the table, or submit its jobs again."""
@@ -309,7 +310,7 @@ class Fitting:
             if self.keep is Keep.ON_WORKER:
                 self.keeping.add(finished.key)
                 for number in job.candidates:
-                    self.model_keys[number, job.split] = finished.key
+                    self.model_keys[FitKey(number, job.split)] = finished.key
                     # Models of a job are measured together; each gets an equal part.
                     nbytes = fitted.nbytes // len(job.candidates)
                     self.model_nbytes[number] += nbytes

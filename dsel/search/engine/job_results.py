@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from dsel.data.splits import Split
 from dsel.families.family import (
+    FitKey,
     FittedGroup,
 )
 from dsel.losses.base import Counts
@@ -122,8 +123,8 @@ class KeptModels:
     """Fitted models, with a token that identifies each."""
 
     models: FittedGroup
-    tokens: Mapping[tuple[int, int], str]
-    """Tokens by candidate and split; they are made where the model was fitted, since a
+    tokens: Mapping[FitKey, str]
+    """Tokens of the models; they are made where the model was fitted, since a
     transferred model may have another pickle."""
 
 

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.families.family import FitKey
 from dsel.search.engine.count_batch import CountBatch
 from dsel.search.engine.counts import CountTable
 from dsel.search.engine.engine import Engine
@@ -84,7 +85,7 @@ class PoolPasses:
             self.table.pool,
             members,
             batch_of,
-            inputs=tuple(sorted({keys[c, s] for c in members for s in splits})),
+            inputs=tuple(sorted({keys[FitKey(c, s)] for c in members for s in splits})),
             on_turn=on_turn,
         )
 

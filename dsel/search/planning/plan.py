@@ -22,7 +22,7 @@ from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool, PoolSlice
 from dsel.data.splits import all_rows_split
 from dsel.errors import warn_of_old_name
-from dsel.families.family import FIT_DONE
+from dsel.families.family import FIT_DONE, FitKey
 from dsel.families.kinds import search_name
 from dsel.results.caveats import Caveat, remarks_of
 from dsel.results.certificate import Assumption
@@ -341,7 +341,9 @@ class Plan:
             group = self.context.candidate_group_of(number)
             fitted = fit_splits(self.context, group, (number,), [split])
         if fitted.counts.status[0, 0] != FIT_DONE:
-            raise RuntimeError(fitted.counts.messages[number, split.number].text)
+            raise RuntimeError(
+                fitted.counts.messages[FitKey(number, split.number)].text
+            )
         return fitted.model(number, split.number)
 
     def models(self) -> Iterator[tuple[int, Any]]:
