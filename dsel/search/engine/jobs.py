@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.arrays import Features
 from dsel.data.frames import Frame
+from dsel.data.pool import Pool
 from dsel.data.sampled_rows import SampledRows
 from dsel.data.splits import Split
 from dsel.families.family import (
@@ -57,14 +59,14 @@ class PoolReading:
 class JobContext:
     """Data that the jobs of a search need; sent to a cluster once."""
 
-    X: Any
+    X: Features
     """Labeled rows, shape (n_labeled, n_columns): array, CSR or `Frame`."""
     y: NDArray[Any]
     """Class codes, or numbers."""
     schemes: tuple[tuple[Split, ...], ...]
     """Splits of the search, and those of the last step of a nested one."""
     candidate_groups: tuple[CandidateGroup, ...]
-    fitting_pool: Any = None
+    fitting_pool: Pool | None = None
     """Part of the pool that semi-supervised learners are fitted on, or None."""
     allow_nan: bool = False
     """Whether every estimator accepts missing values."""

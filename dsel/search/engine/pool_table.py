@@ -14,11 +14,12 @@ from dsel.search.design.comparisons import Comparison
 from dsel.search.design.drawn_rows import DrawnRows
 from dsel.search.engine.job_results import CountResult
 
-Records = Mapping[str, Mapping[str, Any]]
+Record = Mapping[str, object]
+Records = Mapping[str, Record]
 """Records of a store, by key."""
 
 
-def records_of(kind: str, records: Records) -> Iterator[tuple[list[str], Any]]:
+def records_of(kind: str, records: Records) -> Iterator[tuple[list[str], Record]]:
     """Yield the records of one kind in the order of their keys, with a key's parts.
 
     Raises ValueError if a key is none of a run.

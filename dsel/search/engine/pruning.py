@@ -39,9 +39,9 @@ the same rates, or squares, summed in another order. Rates of n and n + 1 rows d
 Flags = NDArray[np.bool_]
 
 
-def margin_above(best: Any) -> Any:
+def margin_above(best: Floats | float) -> Floats:
     """Return the number that a lower bound must exceed to prune a candidate."""
-    return best + ROUNDING * np.maximum(best, 1.0)
+    return np.asarray(best + ROUNDING * np.maximum(best, 1.0))
 
 
 def count_survivors(n_candidates: int) -> int:

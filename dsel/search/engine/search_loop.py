@@ -59,7 +59,7 @@ class Search:
                 return
             # Models may have been lost with a worker; then they are fitted first.
             if self.fitting.restore_models(members):
-                for number in self.passes.count(members, self._report):
+                for number in self.passes.count(members, self._show_progress):
                     self.forget(number)
                 self.lower = self.pruner.prune(self.table)
                 self.passes.release_models(self.lower)
@@ -67,7 +67,7 @@ class Search:
     def _begin_turn(self) -> None:
         self.lower = self.pruner.prune(self.table)
         self.passes.release_without_pool(self.lower)
-        self._report()
+        self._show_progress()
 
     def _next_fit(self) -> Task[list[FittedJob]] | None:
         # What is running ends before the pool is read, but lost models come first: a
@@ -99,7 +99,7 @@ class Search:
             why = "its models were lost and made again several times, never the same"
             self.table.fail(number, self.table.scheme.with_models[0], why)
 
-    def _report(self) -> None:
+    def _show_progress(self) -> None:
         if self.on_turn is not None:
             self.on_turn()
 

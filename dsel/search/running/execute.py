@@ -3,7 +3,7 @@
 A stored certificate is final: another run of the same plan in the same folder reads it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -24,7 +24,7 @@ from dsel.search.running.exhaustive import EXHAUSTIVE
 from dsel.search.running.keep_models import check_estimators, keep_models, trusted_types
 from dsel.search.running.nested import NESTED
 from dsel.search.running.run import Run, SearchWay
-from dsel.typing import Options, PathLike
+from dsel.typing import Model, Options, PathLike
 from dsel.zarr_stores import BAD_HEADER
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def open_finished(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
     return Outcome(cube, choice, store.dataset(PAIRS), make_models, rows)
 
 
-def remake_models(run: Run, cube: xr.Dataset, choice: Choice) -> dict[str, Any]:
+def remake_models(run: Run, cube: xr.Dataset, choice: Choice) -> Mapping[str, Model]:
     """Fit the models of a choice again, and repeat all their counts.
 
     Raises RuntimeError if a count differs: then it is another model.

@@ -2,7 +2,7 @@
 
 from contextlib import closing
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import xarray as xr
@@ -28,6 +28,7 @@ from dsel.search.running.last_step import (
 )
 from dsel.search.running.run import Remade, Run, SearchWay
 from dsel.search.running.select import choose
+from dsel.typing import Model
 
 
 def search_all(run: Run) -> Outcome:
@@ -93,7 +94,7 @@ def exact_pruner(run: Run, facts: PoolFacts, *, may_prune: bool) -> ExactPruner:
     return ExactPruner(plan.criterion, settings, fixed, may_prune)
 
 
-def deployed_model(run: Run, search: Search, choice: Choice) -> dict[str, Any]:
+def deployed_model(run: Run, search: Search, choice: Choice) -> dict[str, Model]:
     """Return the deployed model, by its name."""
     split, number = run.plan.scheme.all_rows_number or 0, choice.candidate
     if split and choice.fold is not None:

@@ -50,6 +50,7 @@ from dsel.search.running.cube_caveats import caveats_of, voiding_caveats
 from dsel.search.running.evaluate import cv_error
 from dsel.search.running.procedures import name_procedure
 from dsel.search.running.select import certificate_of
+from dsel.typing import Model
 
 if TYPE_CHECKING:
     from dsel.search.planning.plan import Plan
@@ -62,7 +63,7 @@ MOST_PREDICTED: Final = 1_000
 class FittedModels:
     """Models of the chosen candidates, with the counts on their folds."""
 
-    models: Mapping[int, Any]
+    models: Mapping[int, Model]
     """Fitted estimators by fold; that of all rows, if there is one, has the key k."""
     folds: Mapping[Statistic, FoldCounts]
     scores: Floats
@@ -124,7 +125,7 @@ def add_counts(cube: xr.Dataset, last: LastStep) -> xr.Dataset:
 
 def bound_chosen(
     plan: "Plan", cube: xr.Dataset, last: LastStep
-) -> tuple[Choice, dict[str, Any]]:
+) -> tuple[Choice, dict[str, Model]]:
     """Return the choice of a search by its last step: bounds, and their models.
 
     Both bounds of a nested search hold at once: the one of a fold is part of the event
@@ -176,7 +177,7 @@ def bound_chosen(
         **largest_class(cube),
         **read_constant_prediction(cube),
     ).note_useless_bound()
-    models = {name: fitted.models.get(split) for name, split in splits.items()}
+    models = {name: fitted.models[split] for name, split in splits.items()}
     of_folds = {fold: model for fold, model in fitted.models.items() if fold < k}
     return name_procedure(choice, models, of_folds), models
 

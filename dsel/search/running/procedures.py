@@ -15,6 +15,7 @@ from dsel.arrays import Estimator
 from dsel.checks import show
 from dsel.losses.texts import OF_NUMBERS
 from dsel.results import Choice
+from dsel.typing import Model
 
 
 class Procedure(BaseEstimator):
@@ -98,13 +99,13 @@ def as_estimator(procedure: Callable[..., Any], y: Any, loss: Any) -> Procedure:
     return (RegressionProcedure if is_regression else SelectionProcedure)(procedure)
 
 
-def returned_model(model: Estimator) -> Any:
+def returned_model(model: Estimator | Model) -> Any:
     """Return the model that a procedure returned; another model is returned itself."""
     return model.model_ if isinstance(model, Procedure) else model
 
 
 def name_procedure(
-    choice: Choice, models: Mapping[str, Any], fold_models: Mapping[int, Any]
+    choice: Choice, models: Mapping[str, Model], fold_models: Mapping[int, Model]
 ) -> Choice:
     """Return the choice with the parameters that the procedure itself has chosen.
 
@@ -124,7 +125,7 @@ def name_procedure(
     )
 
 
-def _best_params(model: Estimator) -> Mapping[str, Any]:
+def _best_params(model: Estimator | Model) -> Mapping[str, Any]:
     """Return the `best_params_` of a model or of its last step; empty without any."""
     params = getattr(returned_model(model), "best_params_", None)
     return dict(params) if isinstance(params, Mapping) else {}

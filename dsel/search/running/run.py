@@ -1,7 +1,7 @@
 """One run of a plan: data and methods that nested and other searches share."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -45,6 +45,7 @@ from dsel.search.engine.search_loop import Search
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.outcomes.predict_table import InputFormat
 from dsel.search.running.evaluate import add_criteria
+from dsel.typing import Model
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -369,6 +370,6 @@ class SearchWay(NamedTuple):
 class Remade(NamedTuple):
     """Models that were fitted again, since they were not stored."""
 
-    models: dict[str, Any]
+    models: Mapping[str, Model]
     counts: dict[str, tuple[NDArray[Any], NDArray[Any]]]
     """Counts by variable: those of the run, and the repeated ones."""

@@ -169,8 +169,8 @@ def _certify_candidate(
 ) -> Certificate:
     """Return the certificate of a candidate: its reported number, or an estimate."""
     # A search by one hold-out set has no model of all rows that an estimate is about.
-    has_full = names.FULL_FIT_SECONDS in cube or cube.sizes.get(names.FOLD) != 1
-    fold = 0 if reported.criterion.holds_out_one_fold or not has_full else None
+    has_all_rows = names.FULL_FIT_SECONDS in cube or cube.sizes.get(names.FOLD) != 1
+    fold = 0 if reported.criterion.holds_out_one_fold or not has_all_rows else None
     deploy = ALL_ROWS if fold is None else ONE_FOLD
     unsure = filter(None, [why_uncertified(cube, reported.criterion, delta)])
     bound = float(reported.terms.value[number])
