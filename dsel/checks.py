@@ -90,17 +90,17 @@ def check_probability(value: object, name: str) -> float:
     return float(check_probabilities(number, name))
 
 
-def check_delta(value: object) -> float:
+def check_delta(value: object, name: str = "delta") -> float:
     """Return `delta`, the probability that a bound fails, as a float, or raise.
 
     A value above 1/2 is refused as a confused confidence; only formulas in
     `dsel.bounds` accept it.
     """
-    delta = check_probability(value, "delta")
+    delta = check_probability(value, name)
     if delta > 0.5:
         raise ValueError(
-            f"`delta` must be at most 0.5, got {delta:g}: it is the probability that a "
-            f"bound fails; did you mean {1.0 - delta:.6g}?"
+            f"`{name}` must be at most 0.5, got {delta:g}: it is the probability that "
+            f"a bound fails; did you mean {1.0 - delta:.6g}?"
         )
     return delta
 

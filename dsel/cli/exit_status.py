@@ -13,8 +13,14 @@ class ExitStatus(IntEnum):
     """
 
     DONE = 0, "done"
-    FAILED = 1, "failed: the line that begins with Error has the reason"
-    NOT_UNDERSTOOD = 2, "an option or a value was not understood"
+    FAILED = (
+        1,
+        "failed or refused, also a column that a table lacks: see the line with Error",
+    )
+    NOT_UNDERSTOOD = (
+        2,
+        "an option or its value was not understood; no table was needed to see it",
+    )
     REFUTED = (
         3,
         "a promise is refuted (dsel monitor), or a bound failed too often (dsel audit)",

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from dsel.checks import did_you_mean, nothing_at
+from dsel.cli.option_types import DELTA
 
 Command = Callable[..., Any]
 
@@ -179,6 +180,7 @@ draw_options = join_options(
     ),
     click.option(
         "--delta",
+        type=DELTA,
         default=0.05,
         show_default=True,
         help="Probability that the bound fails: 0.05 is 95% confidence.",

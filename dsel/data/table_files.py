@@ -22,6 +22,7 @@ FEATHER: Final = (".feather", ".arrow")
 JSON_LINES: Final = (".jsonl",)
 NPZ: Final = (".npz",)
 NPY: Final = (".npy",)
+SPREADSHEETS: Final = (".xlsx", ".xls", ".xlsm", ".ods")
 SVMLIGHT: Final = (".svm", ".svmlight", ".libsvm", ".svm.gz", ".svmlight.gz")
 ZARR: Final = ".zarr"
 ENDINGS: Final = (

@@ -18,6 +18,7 @@ from dsel.data.table_files import (
     NPY,
     NPZ,
     PARQUET,
+    SPREADSHEETS,
     SVMLIGHT,
     TEXT_FILES,
     ZARR,
@@ -142,7 +143,7 @@ def reader_of(location: str) -> Callable[[str, TableRequest], Table]:
             return read_text
         return read_zarr
     way = ""
-    if lower.endswith((".xlsx", ".xls", ".xlsm", ".ods")):
+    if lower.endswith(SPREADSHEETS):
         way = "; save the sheet as CSV UTF-8 in the spreadsheet program"
     elif lower.endswith((".rds", ".rdata", ".sas7bdat", ".dta")):
         way = "; write it as CSV or Parquet there"

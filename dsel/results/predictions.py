@@ -23,6 +23,7 @@ from pyarrow import csv, parquet
 
 from dsel.checks import check_path, did_you_mean, show
 from dsel.data.parquet import columns_of_few_values
+from dsel.data.table_files import SPREADSHEETS
 from dsel.data.text import PLAIN_DIALECT, Dialect
 from dsel.errors import writing
 from dsel.files import check_free, check_no_link, whole_file
@@ -45,14 +46,23 @@ def check_new_file(path: str | os.PathLike[str]) -> Path:
             f"`out` must be a path of this machine, got the URL {text!r}; write here, "
             f"then copy the file."
         )
-    if not text.lower().endswith(tuple(_WRITERS)):
-        raise ValueError(
-            f"`out` must end in one of {', '.join(_WRITERS)}, got {show(text)}"
-            f"{did_you_mean(os.path.splitext(text)[1], _WRITERS)}"
-        )
+    check_ending(text)
     check_no_link(text, "out")
     check_free(Path(text), "out")
     return Path(text)
+
+
+def check_ending(text: str) -> None:
+    """Raise ValueError if no file of predictions has this ending."""
+    if text.lower().endswith(tuple(_WRITERS)):
+        return
+    stem, ending = os.path.splitext(text)
+    way = did_you_mean(ending, _WRITERS)
+    if ending.lower() in SPREADSHEETS:
+        way = f"; spreadsheet programs open .csv: write {stem}.csv."
+    raise ValueError(
+        f"`out` must end in one of {', '.join(_WRITERS)}, got {show(text)}{way}"
+    )
 
 
 @contextmanager

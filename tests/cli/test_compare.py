@@ -345,7 +345,6 @@ def test_compare__reads_the_pool_in_the_kinds_that_were_learned(tmp_path, rng, s
     [
         (["--target", "note"], "'note' is a column of the pool"),
         (["--target", "pool_row"], "no name for a column"),
-        (["--delta", "0.7"], "`delta`"),
     ],
 )
 def test_compare__refuses_options_before_work(made, tmp_path, options, words):

@@ -33,6 +33,28 @@ def test_main__suggests_a_command_and_without_any_shows_the_help_once():
     assert alone.output == run("--help").output
 
 
+WRONG_WORDS = [
+    (
+        "plan-bound 600 10000 --error 6",
+        "--error must be strictly between 0 and 1, got 6.0",
+    ),
+    ("plan-bound 600 10000 --error 6%", "6% is written 0.06."),
+    ("plan-bound 600 10000 --wanted 12.5%", "12.5% is written 0.125."),
+    ("plan-bound 600 10000 --delta 95", "5% is written 0.05"),
+    ("compare --delta 0.7 old new --pool pool --out c", "did you mean 0.3?"),
+    ("monitor results new.csv --level x", "'x' is no number"),
+    ("predict results new.csv --out p.xlsx", "write p.csv."),
+    ("predict results new.csv --out p.cvs", "did you mean '.csv'?"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), WRONG_WORDS)
+def test_main__ends_with_2_where_no_table_is_needed_to_refuse(words, message):
+    found = run(*words.split())
+    assert found.exit_code == ExitStatus.NOT_UNDERSTOOD
+    assert message in " ".join(found.output.split())
+
+
 def test_main__lists_every_exit_status_as_the_page_does():
     page = Path(__file__).parents[2] / "docs/using/two_tables.md"
     table = page.read_text("utf-8").partition("## Exit status")[2]

@@ -183,7 +183,7 @@ def test_label__says_where_nothing_is_to_be_labeled(tables, tmp_path):
     (tmp_path / "rows.csv").write_text("pool_row,answer\n1,yes\n")
     found = run("label", out, tmp_path / "rows.csv")
     assert found.exit_code == 1
-    assert "n_queries=50" in found.output
+    assert "--queries 50" in found.output
 
 
 def test_predict__names_the_bound_that_labels_have_given(place, tables):

@@ -2,6 +2,7 @@
 
 import click
 
+from dsel.cli.option_types import FRACTION
 from dsel.cli.options import (
     ExistingPath,
     cluster_options,
@@ -33,6 +34,7 @@ from dsel.option_values import MONITOR_LEVEL
 )
 @click.option(
     "--level",
+    type=FRACTION,
     default=MONITOR_LEVEL,
     show_default=True,
     help="Probability that a test refutes a promise that holds.",

@@ -4,6 +4,7 @@ from typing import Final
 
 import click
 
+from dsel.cli.option_types import DELTA, FRACTION
 from dsel.cli.options import run_from
 
 ASSUMED_ERROR: Final = 0.1
@@ -20,30 +21,31 @@ ASSUMED_ERROR: Final = 0.1
 )
 @click.option(
     "--delta",
+    type=DELTA,
     default=0.05,
     show_default=True,
     help="Probability that the bound fails: 0.05 is 95% confidence.",
 )
 @click.option(
     "--error",
-    type=float,
+    type=FRACTION,
     help=f"Expected error of the model; {ASSUMED_ERROR:g} by default.",
 )
 @click.option(
     "--error-quantile",
-    type=float,
+    type=FRACTION,
     help="Of a regression: prints how many labeled rows it needs for a "
     "finite bound on how far this part of the predictions is off, such as 0.9.",
 )
 @click.option(
     "--disagreement",
-    type=float,
+    type=FRACTION,
     help="Expected part of the rows on which the model trained on all labels and that "
     "trained on 80% differ; by default a third of --error.",
 )
 @click.option(
     "--class-share",
-    type=float,
+    type=FRACTION,
     help="Bound the misses of a class that makes up this part of the rows; --error is "
     "then the expected part of its rows that is missed.",
 )
@@ -54,7 +56,9 @@ ASSUMED_ERROR: Final = 0.1
     help="Numbers of folds, a column for each.",
 )
 @click.option(
-    "--wanted", type=float, help="Also print how many rows a bound of this size needs."
+    "--wanted",
+    type=FRACTION,
+    help="Also print how many rows a bound of this size needs.",
 )
 @run_from("dsel.cli.plan_bound")
 def command() -> None:

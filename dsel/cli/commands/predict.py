@@ -2,6 +2,7 @@
 
 import click
 
+from dsel.cli.option_types import check_predictions_ending
 from dsel.cli.options import (
     ExistingPath,
     NameOf,
@@ -20,6 +21,7 @@ from dsel.option_values import ALL_ROWS, ONE_FOLD
 @click.option(
     "--out",
     required=True,
+    callback=check_predictions_ending,
     help="File to write, which ends in .parquet, .csv or .zarr.",
 )
 @click.option(

@@ -109,7 +109,9 @@ from dsel.option_values import (
     "was trained on none of these labels; or 'largest class'. Says whether the "
     "deployed model is proved to err less.",
 )
-@click.option("--cv", type=int, help="Number of random folds: 5 by default.")
+@click.option(
+    "--cv", type=click.IntRange(2), help="Number of random folds: 5 by default."
+)
 @trust_option
 @run_options
 @run_from("dsel.cli.select")

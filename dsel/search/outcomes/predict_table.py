@@ -695,8 +695,11 @@ def _check_names(
 ) -> None:
     """Raise ValueError, which names all missing columns, if a table lacks some."""
     names, wanted = list(names), list(wanted)
-    used = (*wanted, *(() if schema is None else schema.used_names))
     if lacking := [name for name in wanted if name not in {*names}]:
+        used = [*wanted, *(() if schema is None else schema.used_names)]
+        # The target of the labeled rows is meant where their labels are asked for.
+        if schema is not None and lacking[0] not in schema.names:
+            used = [name for name in used if name != schema.target]
         shown = listing([repr(name) for name in lacking], 10)
         raise ValueError(
             f"{where} lacks the column{'s' * (len(lacking) > 1)} {shown}; it has "

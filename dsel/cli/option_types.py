@@ -1,0 +1,62 @@
+"""Types of options whose values can be wrong without a look at any file.
+
+A wrong value ends a command with exit status 2, as an option that does not exist does.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import click
+
+from dsel.checks import check_delta, check_probability
+
+
+class Fraction(click.ParamType):
+    """A number that one of the library's functions checks; it is no percentage."""
+
+    name = "float"
+
+    def __init__(self, check: Callable[[float, str], float]) -> None:
+        self._check = check
+
+    def convert(
+        self,
+        value: object,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> float:
+        """Return the number, or raise the error of click with the way to write it."""
+        option = "the value" if param is None else param.opts[0]
+        text = str(value).strip()
+        try:
+            number = float(text.removesuffix("%"))
+        except ValueError:
+            self.fail(f"{text!r} is no number; 5% is written 0.05.", param, ctx)
+        if text.endswith("%"):
+            written = f"{text} is written {number / 100:.12g}"
+            self.fail(f"{text!r} is no number; {written}.", param, ctx)
+        try:
+            return self._check(number, "value")
+        except ValueError as error:
+            self.fail(str(error).replace("`value`", option), param, ctx)
+
+
+FRACTION: Final = Fraction(check_probability)
+"""A number strictly between 0 and 1."""
+DELTA: Final = Fraction(check_delta)
+"""A delta, at most 0.5."""
+
+
+def check_predictions_ending(
+    context: click.Context, param: click.Parameter, value: str
+) -> str:
+    """Return the file of predictions to write, or raise where its ending is unknown."""
+    # The module takes long to import, and `--help` does not need it.
+    from dsel.results.predictions import check_ending
+
+    try:
+        check_ending(value)
+    except ValueError as error:
+        text = str(error).replace("`out`", param.opts[0])
+        raise click.BadParameter(text, context, param) from error
+    return value
