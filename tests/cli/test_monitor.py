@@ -137,6 +137,13 @@ def test_monitor__refuses_in_one_line(place, options, words):
     assert all(word in found.stderr.replace("'", "") for word in words.split())
 
 
+def test_monitor__does_not_understand_a_missing_table(place):
+    words = ("--labeled", "nowhere.csv")
+    found = run("monitor", place / "results", place / "next.csv", *words)
+    assert found.exit_code == 2
+    assert "nowhere.csv" in found.stderr
+
+
 def test_monitor__refuses_a_place_without_results(place, tmp_path):
     found = run("monitor", tmp_path, place / "next.csv")
     assert found.exit_code == 1
