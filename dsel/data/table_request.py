@@ -3,7 +3,7 @@
 import re
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -152,7 +152,15 @@ def separator_hint(columns: Sequence[str]) -> str:
     if len(columns) != 1 or not re.search(r"\S[ :]+\S", columns[0]):
         return ""
     sign = ":" if ":" in columns[0] else " "
-    return f"; if {sign!r} separates its values, write --sep {sign!r}"
+    return (
+        f"; if this is a title, remove the lines above the header; if {sign!r} "
+        f"separates its values, write --sep {sign!r}"
+    )
+
+
+def left_out(dropped: Iterable[str], ids: Iterable[str]) -> list[str]:
+    """Return the columns that are no features, and which of them predictions have."""
+    return [*dropped, *(f"{name} (kept for predictions)" for name in ids)]
 
 
 def check_distinct_names(names: Sequence[str], path: str) -> None:

@@ -27,7 +27,7 @@ from dsel.data.kinds import (
 )
 from dsel.data.schema import ColumnSchema, TableSchema, categories_of
 from dsel.data.table_files import PARQUET, TEXT_FILES, files_in, name_text_file
-from dsel.data.table_request import Table, TableRequest, whole_number_notes
+from dsel.data.table_request import Table, TableRequest, left_out, whole_number_notes
 from dsel.data.targets import notes_on_similar_labels, numbers_of_texts
 from dsel.data.text import (
     MOST_NBYTES,
@@ -509,6 +509,6 @@ def _text_facts(
     if schema.dropped or schema.ids or file.is_quiet_end:
         left = [name or "''" for name in schema.dropped]
         left += ["the last column (no name, no values)"] * file.is_quiet_end
-        left += [f"{name} (kept for predictions)" for name in schema.ids]
+        left += left_out((), schema.ids)
         facts.append(("left out", listing(left, 8)))
     return facts

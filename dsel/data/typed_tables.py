@@ -31,6 +31,7 @@ from dsel.data.table_request import (
     Table,
     TableRequest,
     check_distinct_names,
+    left_out,
     whole_number_notes,
 )
 from dsel.data.targets import notes_on_similar_labels
@@ -219,7 +220,7 @@ def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
         texts = [label for label in schema.classes or () if isinstance(label, str)]
         caveats = notes_on_similar_labels(texts) + caveats
     schema = replace(schema, ids=request.ids, dropped=request.dropped)
-    facts = [("left out", listing([*request.dropped, *request.ids], 8))]
+    facts = [("left out", listing(left_out(request.dropped, request.ids), 8))]
     if not len(X) or all(getattr(t, "kind", "O") in NUMERIC for t in X.dtypes):
         X = X.to_numpy(dtype=np.float64, na_value=np.nan)
     facts = facts if request.dropped or request.ids else []

@@ -262,8 +262,8 @@ def why_chosen(results: xr.Dataset, choice: Choice) -> str:
         # The chosen one may have a larger mean: the search without the fold of its
         # bound chose it by the other folds alone.
         other += (
-            ", which is less; the chosen one was the best for the search that has not "
-            "seen the fold of its bound"
+            ", which is less. The choice was made without the fold that tests the "
+            "chosen model, and on the other folds the chosen candidate was the best"
         )
     else:
         other = f"the next best candidate, {other}".replace(" has ", ", has ", 1)

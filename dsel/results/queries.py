@@ -166,7 +166,7 @@ class Queries:
                 f"{'waits' if n == 1 else 'wait'} for labels. With them the bound of "
                 f"the model trained on all labels would be about "
                 f"{_upper(self.expected)} (an estimate, if each model is right on half "
-                f"of them; {_upper(self.pool_only)} from the pool alone)"
+                f"of these rows; {_upper(self.pool_only)} from the pool alone)"
             )
             return [("Queries", text)]
         one_fold, all_rows = self.right_alone

@@ -682,3 +682,18 @@ def test_read_table__refuses_labels_of_two_types(tmp_path):
 def test_read_table__takes_whole_floats_of_npz_for_whole_numbers(tmp_path):
     np.savez(tmp_path / "t.npz", X=X, y=[0.0, 1.0, np.nan, 1.0])
     assert read_table(tmp_path / "t.npz").y.tolist() == [0, 1, None, 1]
+
+
+def test_read_table__says_of_both_formats_which_columns_predictions_have(tmp_path):
+    frame = pd.DataFrame({"vertrag": ["a", "b"], "x": [1.5, 2.5], "y": ["n", "m"]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet", index=False)
+    for name in ("t.csv", "t.parquet"):
+        table = read_table(tmp_path / name, target="y", ids=["vertrag"])
+        assert dict(table.notes)["left out"] == "vertrag (kept for predictions)"
+
+
+def test_read_table__takes_a_title_for_what_it_may_be(tmp_path):
+    (tmp_path / "t.csv").write_text("Claims of 2025\nx\n1\n2\n")
+    with pytest.raises(ValueError, match="if this is a title, remove the lines above"):
+        read_table(tmp_path / "t.csv", target="label")

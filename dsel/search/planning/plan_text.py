@@ -26,7 +26,7 @@ def plan_facts(plan: "Plan") -> list[Fact]:
     pool = "none"
     if plan.pool is not None:
         n_tasks, size = len(plan.slices), format_bytes(plan.pool.nbytes)
-        tasks = f"{n_tasks} task{'s' * (n_tasks != 1)} a pass"
+        tasks = f"read as {n_tasks} slice{'s' * (n_tasks != 1)}"
         pool = f"{plan.pool.n_rows:,} rows, {size}, {tasks}"
     folds, fits = _folds_and_fits(plan)
     what = f"{len(plan.classes)} classes"
@@ -74,8 +74,8 @@ def _folds_and_fits(plan: "Plan") -> tuple[str, str]:
         every = " and all rows" * (scheme.all_rows_number is not None)
         folds = f"1{whole}, of {scheme.fold_rows[0]:,} labeled rows{every}"
     elif scheme.is_nested:
-        every = f"every candidate is fitted without {splits} pairs of them, "
-        folds = f"{name}; {every * bool(splits)}what is chosen without each of them"
+        every = f"candidates are fitted without each of {splits} pairs of folds, and "
+        folds = f"{name}; {every * bool(splits)}the chosen ones without each fold"
         folds += " and on all rows" * (plan.pool is not None)
     else:
         folds = f"{name}{' and all rows' * (scheme.all_rows_number is not None)}"

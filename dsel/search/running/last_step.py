@@ -159,8 +159,8 @@ def bound_chosen(
     notes = note_one_class(plan, deploy, fitted.models.get(splits[deploy]))
     if losses.shares(1.0)[0] < 1.0:
         notes.append(
-            f"a report is certified jointly with the bounds above, which have "
-            f"{losses.shares(1.0)[0]:.0%} of delta: without it they are smaller"
+            f"the report and the bounds above hold jointly, and the bounds have "
+            f"{losses.shares(1.0)[0]:.0%} of delta: without a report they are smaller"
         )
     choice = Choice(
         plan.criterion.name,
