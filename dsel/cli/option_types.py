@@ -11,7 +11,7 @@ import click
 from dsel.checks import check_delta, check_probability
 
 
-class Fraction(click.ParamType):
+class Fraction(click.ParamType[float]):
     """A number that one of the library's functions checks; it is no percentage."""
 
     name = "float"
