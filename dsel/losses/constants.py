@@ -20,11 +20,12 @@ class ConstantPrediction(NamedTuple):
 
 
 def best_constant(
-    loss: Loss, y: NDArray[Any], classes: Sequence[object] = ()
+    loss: Loss, y: NDArray[Any], classes: Sequence[object] = (), X: Any = None
 ) -> ConstantPrediction | None:
     """Return the constant with the smallest loss on labeled rows; None without one.
 
     `y` are class codes, or the targets of a regressor, whose constant is the median.
+    `X` are the rows, which a loss of the user's own may read.
     The recall and the precision of one class have none: always predicting this class
     misses no row of it.
 
@@ -46,14 +47,15 @@ def best_constant(
     codes = [int(np.argmax(np.bincount(y, minlength=len(classes))))]
     known = list(classes)
     codes += [known.index(label) for label in loss.named_classes(known)]
-    losses = [_score_constant(loss, y, code) for code in codes]
+    losses = [_score_constant(loss, Rows(X, y), code) for code in codes]
     place = int(np.argmin(losses))
     return ConstantPrediction(str(known[codes[place]]), losses[place])
 
 
-def _score_constant(loss: Loss, y: NDArray[Any], code: int) -> float:
+def _score_constant(loss: Loss, rows: Rows, code: int) -> float:
     """Return the loss of rows that are all predicted as one class."""
-    rows, predictions = Rows(None, y), np.full(len(y), code, np.int64)
+    assert rows.y is not None  # they are labeled
+    predictions = np.full(len(rows.y), code, np.int64)
     # What is bounded, not `score`: any rule may rank candidates.
     counts = stack_folds([loss.statistic.count(rows, predictions)])
-    return float(loss.estimate(FoldCounts(counts, np.array([len(y)]))))
+    return float(loss.estimate(FoldCounts(counts, np.array([len(rows.y)]))))

@@ -355,7 +355,7 @@ def class_rows(plan: "Plan") -> dict[str, list[int]]:
 def constant_prediction(plan: "Plan") -> dict[str, list[str | float]]:
     """Return the best constant prediction and its loss; empty if it has none."""
     loss, labeled = plan.context.losses.main, plan.labeled
-    constant = best_constant(loss, labeled.y, plan.classes.tolist())
+    constant = best_constant(loss, labeled.y, plan.classes.tolist(), labeled.X)
     return {} if constant is None else {names.CONSTANT: list(constant)}
 
 
