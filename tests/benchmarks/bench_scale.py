@@ -11,6 +11,9 @@ machine disturbs less), for three rounds.
 `compare`: `compare_models` on such a pool, beside both models' own `predict` on chunks
 of a Dask array, on the same workers; three rounds in turn.
 
+`queries`: a default search with such a pool, without and with 50 queries, each on new
+workers: how large the largest worker and the driver grow, and seconds.
+
 `numbers`: the pass of a search of regressors over a pool, linear models and trees of
 depth 8, whose deviations are counted in bins (a tolerance), beside the same pass that
 counts one number (the share beyond a fixed tolerance) and the models' own `predict` on
@@ -171,6 +174,31 @@ def compare(n_rows, folder):
     ))  # fmt: skip
 
 
+def queries(n_rows, folder):
+    path, small = (folder / f"pool-{n}.zarr" for n in (n_rows, 100_000))
+    for name, n in ((path, n_rows), (small, 100_000)):
+        make_pool(name, n, FIVE_CENTRES)
+    X, y = draw_rows(1000, 0, FIVE_CENTRES)
+    found = {}
+    # The first turn, on a small pool, loads what any search needs.
+    for pool, n_queries in ((small, 50), (path, 0), (path, 50)):
+        plan = dsel.plan_search(
+            LogisticRegression(), {"C": [0.01, 0.1, 1.0]}, X, y, pool,
+            n_queries=n_queries, random_state=7,
+        )  # fmt: skip
+        with connect(workers=2, memory="2 GiB") as client, watch(client) as seen:
+            outcome = plan.run(client)
+        queries = outcome.choice.queries
+        assert bool(queries and queries.rows) == bool(n_queries)
+        found[n_queries] = seen
+        print(f"{int(outcome.results.n_unlabeled):,} rows, {n_queries} queries: "
+              f"{seen.wall:.1f} s, {seen.memory}, driver "
+              f"{seen.driver_nbytes / 2**20:.0f} MiB", flush=True)  # fmt: skip
+    for who, size in (("worker", "nbytes"), ("driver", "driver_nbytes")):
+        more = getattr(found[50], size) - getattr(found[0], size)
+        print(f"with queries the {who} is {more / 2**20:+.0f} MiB larger (wanted 50)")
+
+
 def count_numbers(plan):
     """Return processor seconds of the pass over the pool, and the outcome."""
     times = []
@@ -259,6 +287,7 @@ def leave_one_out(n=2000):
 PARTS = {
     "pool": pool_pass,
     "compare": compare,
+    "queries": queries,
     "numbers": numbers,
     "mcpl": mcpl,
     "loo": lambda *_: leave_one_out(),

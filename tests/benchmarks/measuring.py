@@ -14,11 +14,12 @@ import psutil
 def watch(client=None):
     """Give wall and processor seconds of a block, and how large a worker grew.
 
-    Processor seconds are those of the processes of a client's workers, else of this
-    process and of all that it has started.
+    With a client also how large this process, its driver, grew. Processor seconds are
+    those of the processes of a client's workers, else of this process and of all that
+    it has started.
     """
     pids = list(client.run(os.getpid).values()) if client else []
-    found, over = SimpleNamespace(nbytes=0), threading.Event()
+    found, over = SimpleNamespace(nbytes=0, driver_nbytes=0), threading.Event()
 
     def used():
         me = psutil.Process()
@@ -32,6 +33,8 @@ def watch(client=None):
         while not over.wait(0.02):
             sizes = [psutil.Process(pid).memory_info().rss for pid in pids]
             found.nbytes = max(found.nbytes, *sizes)
+            driver = psutil.Process().memory_info().rss
+            found.driver_nbytes = max(found.driver_nbytes, driver)
 
     if pids:
         threading.Thread(target=look, daemon=True).start()
