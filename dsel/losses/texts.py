@@ -88,5 +88,9 @@ def _costs(text: str, classes: Sequence[Any], name: str) -> dict[tuple[Any, Any]
         true, answer = (
             class_of_text(each, classes, name=name) for each in (true, answer)
         )
+        if (true, answer) in costs:
+            raise ValueError(
+                f"{name} cost: names each pair once, got {pair!r} twice; leave one out."
+            )
         costs[true, answer] = cost
     return costs

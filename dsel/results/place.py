@@ -133,7 +133,8 @@ class Place:
     def write(self, files: Mapping[str, bytes]) -> None:
         """Write files, which replace those of the same name.
 
-        If one cannot be written, those that did not exist before are removed.
+        If one cannot be written, those that did not exist before are removed from a
+        folder; an object store keeps what it has, since each object there is whole.
         """
         self.check_no_links(*files)
         with writing(self, self.name):

@@ -328,6 +328,7 @@ REFUSED = [
     (["--loss", "recall:yes"], {"label": [None, *149 * ["yes"]]}, 1, "one class only"),
     (["--loss", "cost:yes>no"], {}, 2, "--loss cost: needs parts such as"),
     (["--loss", "cost:yes>no=-1,no>yes=1"], {}, 2, "must be >= 0"),
+    (["--loss", "cost:yes>no=1,yes>no=7"], {}, 2, "got 'yes>no' twice"),
     (["--loss", "recall:yes", "--certificate", "holdout"], {}, 1, "for certificate="),
     (["--deploy", "all_rows"], {}, 1, "`pool` is None"),
     (["--delta", "2"], {}, 2, "--delta must be strictly between 0 and 1"),

@@ -166,8 +166,8 @@ class Fitting:
             return
         if self.floor is None:
             self.floor = lower.copy()
-        # Extrapolation: each missing fold is expected to add the mean of the known
-        # ones. Candidates without a known fold are in order of their missing folds.
+        # Extrapolation: each submitted fold is expected to add the mean of the
+        # known ones. Candidates without a known fold are in order of those submitted.
         n_known = np.maximum((~unknown).sum(axis=1), 1)
         # A failed candidate has an infinite limit, and waits for no fold.
         growth = np.subtract(
