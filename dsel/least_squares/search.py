@@ -536,6 +536,8 @@ class LeastSquaresSearch(BaseSearch):
     90% of predictions are off by about 0.167 on labeled rows that the models had not
     seen (an estimate)
     For comparison: a 20% hold-out set would give about 0.227 on average
+    For comparison: always predicting the median, 0.0856819: 90% of predictions are off
+    by at most 0.720 on the labeled rows
     """
 
     _: KW_ONLY

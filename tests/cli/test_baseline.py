@@ -84,7 +84,7 @@ def test_select__opens_a_kept_model_of_numbers(place, tmp_path):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--baseline", "nowhere"], "--baseline 'nowhere' cannot be opened"),
+        (["--baseline", "nowhere"], "'--baseline': there is nothing at 'nowhere'"),
         (["--baseline", "OLD", "--drop", "b"], "the column 'b', which `X` lacks"),
         (["--baseline", "OLD", "--loss", "balanced"], "loss=balanced"),
         (

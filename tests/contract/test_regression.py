@@ -466,7 +466,7 @@ def test_holdout__resumes_and_is_read(tmp_path):
     cube = dsel.open_results(tmp_path)
     assert dsel.select(cube, "holdout") == dsel.select(cube) == first.choice
     estimate = dsel.select(cube, "mean_squared_error")
-    assert (estimate.fold, estimate.model_name) == (0, "one_fold")
+    assert (estimate.fold, estimate.deploy) == (0, "one_fold")
     assert not estimate.certificate.certified
     with pytest.raises(ValueError, match="this certificate"):
         dsel.select(cube, "holdout", delta=0.1)

@@ -128,7 +128,7 @@ def test_read_blocks__lets_missing_values_pass_if_allowed(X):
     pool, count = open_pool(bad), lambda X, rows: len(rows)
     assert pool.reduce(count, add, allow_nan=True) == N_ROWS
     assert pool.excluding([61]).reduce(count, add) == N_ROWS - 1
-    with pytest.raises(ValueError, match="row 61, column 2 is nan"):
+    with pytest.raises(ValueError, match="row 61, column 2 is NaN"):
         pool.reduce(count, add)
 
 

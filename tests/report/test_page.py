@@ -144,7 +144,7 @@ def test_command__writes_a_page_about_a_saved_run(outcome, tmp_path):
     assert str(page) in done.output
     assert page.read_text(encoding="utf-8") == report_html(outcome.results)
     done = CliRunner().invoke(main, ["report", str(tmp_path / "nothing")])
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "nothing" in done.output
 
 

@@ -139,8 +139,8 @@ def test_choice__compares_with_the_same_hold_out_set_whatever_is_reported():
     )
     assert reported.choice.expected_holdout == plain.choice.expected_holdout
     assert reported.certificate.bound > plain.certificate.bound
-    assert "without it they are smaller" in str(reported.choice)
-    assert "without it they are smaller" not in str(plain.choice)
+    assert "without a report they are smaller" in str(reported.choice)
+    assert "without a report they are smaller" not in str(plain.choice)
 
 
 def test_caveats_of_a_plan__are_repeated_but_those_about_how_it_runs():

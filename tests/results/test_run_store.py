@@ -397,7 +397,7 @@ def test_store__refuses_what_does_not_belong_there(tmp_path, cube):
          lambda: save_results(cube, out)),
         (FileNotFoundError, "has not ended; run the same command",
          lambda: open_results(out)),
-        (FileNotFoundError, "there are no results at",
+        (FileNotFoundError, "there is nothing at",
          lambda: open_results(tmp_path / "nothing")),
     ]:  # fmt: skip
         with pytest.raises(error, match=words):

@@ -87,7 +87,7 @@ def test_open_outcome__refuses_what_has_no_outcome(run, tmp_path):
     dsel.save_results(run.results, tmp_path / "cube")
     with pytest.raises(FileNotFoundError, match=r"`place` .* holds no search"):
         dsel.open_outcome(tmp_path / "cube")
-    with pytest.raises(FileNotFoundError, match="there are no results at"):
+    with pytest.raises(FileNotFoundError, match="there is nothing at"):
         dsel.open_outcome(tmp_path / "nothing")
     with pytest.raises(TypeError, match="`trusted`"):
         dsel.open_outcome(tmp_path / "run", trusted="mine.Model")
