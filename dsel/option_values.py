@@ -1,9 +1,11 @@
 """Names and defaults that options take, in Python and in the shell.
 
-Each is written here only. The module imports nothing, so that `dsel COMMAND --help`
-prints them without what they name: scikit-learn's models, or methods of certificates.
+Each is written here only. The module imports nothing of dsel, so that `dsel COMMAND
+--help` prints them without what they name: scikit-learn's models, or methods of
+certificates.
 """
 
+from enum import StrEnum
 from typing import Final
 
 NESTED: Final = "nested"
@@ -18,6 +20,18 @@ ONE_FOLD: Final = "one_fold"
 """Name of the model that was trained without one of the folds."""
 ALL_ROWS: Final = "all_rows"
 """Name of the model that was trained on all labeled rows."""
+
+
+class Pruning(StrEnum):
+    """How a search drops candidates before all of their fits are made."""
+
+    EXACT = "exact"
+    """A candidate is dropped when its counts prove that it cannot win."""
+    HALVING = "halving"
+    """After a first round each inner search keeps the best third of the candidates."""
+    NONE = ""
+    """No candidate is dropped: ``prune=False``."""
+
 
 CLASSIFICATION: Final = "classification"
 REGRESSION: Final = "regression"

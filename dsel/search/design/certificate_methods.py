@@ -22,7 +22,7 @@ from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
 from dsel.losses.base import Loss
-from dsel.option_values import ALL_ROWS, ONE_FOLD
+from dsel.option_values import ALL_ROWS, ONE_FOLD, Pruning
 from dsel.results.certificate import Certificate
 from dsel.search.design.expected_bounds import (
     ExpectedBound,
@@ -48,9 +48,6 @@ from dsel.search.design.folds import (
 
 DEFAULT_FOLDS: Final = 5
 DEFAULT_HALVINGS: Final = 30
-HALVING: Final = "halving"
-EXACT: Final = "exact"
-NO_PRUNING: Final = ""
 
 
 @dataclass(frozen=True)
@@ -110,7 +107,7 @@ class CertificateMethod:
     """Value of `certificate=`; "" for an estimate, as in the cube."""
     ranks_by: str
     """Criterion that ranks the candidates."""
-    pruning: str
+    pruning: Pruning
     """Default pruning of candidates."""
     deploys: str
     """Default of the model that is deployed."""
@@ -232,14 +229,15 @@ def check_kind(method: CertificateMethod, options: MethodOptions) -> None:
     )
 
 
-def choose_pruning(prune: object, method: CertificateMethod) -> str:
-    """Return how candidates are pruned, or `NO_PRUNING`."""
+def choose_pruning(prune: object, method: CertificateMethod) -> Pruning:
+    """Return how candidates are pruned."""
     if prune is None or prune is True:
         return method.pruning
     if prune is False:
-        return NO_PRUNING
-    if isinstance(prune, str) and prune in (HALVING, EXACT):
-        return prune
+        return Pruning.NONE
+    # "" is the value of `NONE`, but no option: `prune` is not an empty text.
+    if isinstance(prune, str) and prune in (Pruning.HALVING, Pruning.EXACT):
+        return Pruning(prune)
     raise ValueError(
         f"`prune` must be True, False, 'halving' or 'exact', got {show(prune)}; True "
         f"takes 'halving' for a nested search, else 'exact'."
@@ -305,7 +303,7 @@ def check_exhaustive(method: CertificateMethod, options: MethodOptions) -> None:
             f"`pool` is None; pass the pool, or use {without_pool}, which needs none.",
         ),
         (
-            choose_pruning(options.prune, method) == HALVING,
+            choose_pruning(options.prune, method) == Pruning.HALVING,
             "`prune` 'halving' is for certificate='nested'; use 'exact' or False.",
         ),
         (
@@ -413,7 +411,7 @@ def check_groups(groups: RowGroups | None, n_folds: int, fewest: int) -> None:
 NESTED: Final = CertificateMethod(
     option_values.NESTED,
     "cv_error",
-    HALVING,
+    Pruning.HALVING,
     ONE_FOLD,
     nested_scheme,
     check_nested,
@@ -440,7 +438,7 @@ NESTED: Final = CertificateMethod(
 CV_BOUND: Final = CertificateMethod(
     option_values.CV_BOUND,
     "cv_bound",
-    EXACT,
+    Pruning.EXACT,
     ALL_ROWS,
     certified_folds,
     check_exhaustive,
@@ -470,7 +468,7 @@ BEST_FOLD: Final = replace(
 HOLDOUT: Final = CertificateMethod(
     option_values.HOLDOUT,
     "holdout",
-    EXACT,
+    Pruning.EXACT,
     ONE_FOLD,
     first_fold,
     check_exhaustive,
@@ -494,7 +492,7 @@ def estimate_by(criterion: str) -> CertificateMethod:
     """Return the method that ranks by an estimate, and certifies nothing."""
     get_criterion(criterion)  # raises where there is none
     return CertificateMethod(
-        "", criterion, EXACT, ALL_ROWS, estimate_scheme, check_estimate
+        "", criterion, Pruning.EXACT, ALL_ROWS, estimate_scheme, check_estimate
     )
 
 

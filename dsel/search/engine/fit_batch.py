@@ -55,7 +55,11 @@ class FitBatch:
         for job in self.jobs:
             # Leave-one-out makes a model for each row in one call of its own.
             is_alone = _split_of(context, job).kind is SplitKind.LEAVE_ONE_OUT
-            key = job if is_alone else (job.candidate_group, job.candidates, job.scheme)
+            key = (
+                job
+                if is_alone
+                else (job.candidate_group, job.candidates, job.in_last_step)
+            )
             calls.setdefault(key, []).append(job)
         for together in calls.values():
             first = together[0]
@@ -98,7 +102,8 @@ class FitBatch:
 
 
 def _split_of(context: JobContext, job: FitJob) -> Split:
-    return context.schemes[job.scheme][job.split]
+    splits = context.last_splits if job.in_last_step else context.splits
+    return splits[job.split]
 
 
 def _leave_one_out(context: JobContext, job: FitJob) -> FittedJob:

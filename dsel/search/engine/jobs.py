@@ -63,8 +63,10 @@ class JobContext:
     """Labeled rows, shape (n_labeled, n_columns): array, CSR or `Frame`."""
     y: NDArray[Any]
     """Class codes, or numbers."""
-    schemes: tuple[tuple[Split, ...], ...]
-    """Splits of the search, and those of the last step of a nested one."""
+    splits: tuple[Split, ...]
+    """Splits on which the search fits its candidates."""
+    last_splits: tuple[Split, ...]
+    """Splits of the last step of a nested search; empty for other searches."""
     candidate_groups: tuple[CandidateGroup, ...]
     fitting_pool: Pool | None = None
     """Part of the pool that semi-supervised learners are fitted on, or None."""
@@ -107,14 +109,14 @@ class FitJob:
     candidates: tuple[int, ...]
     """Candidate numbers, ascending."""
     split: int
-    """Number of the split in the scheme."""
-    scheme: int = 0
-    """Number of the scheme in `JobContext.schemes`."""
+    """Number of the split in `JobContext.splits`, or in `last_splits`."""
+    in_last_step: bool = False
+    """Whether the split is one of `JobContext.last_splits`."""
 
     def alone(self) -> list["FitJob"]:
         """Return one job for each candidate."""
         return [
-            FitJob(self.candidate_group, (number,), self.split, self.scheme)
+            FitJob(self.candidate_group, (number,), self.split, self.in_last_step)
             for number in self.candidates
         ]
 

@@ -23,6 +23,7 @@ from dsel.arrays import Floats
 from dsel.criteria import Settings
 from dsel.criteria.base import CandidateCounts, Criterion
 from dsel.errors import AllFitsFailedError
+from dsel.option_values import Pruning
 from dsel.search.design.folds import CVScheme
 from dsel.search.engine.counts import CountTable
 from dsel.search.engine.job_results import FitStatus
@@ -162,13 +163,12 @@ class NestedPruner:
     """
 
     scheme: CVScheme
-    prune_by: str
-    """``"halving"``, ``"exact"``, or ``""`` for the exhaustive search."""
+    prune_by: Pruning
 
     @property
     def best_first(self) -> bool:
         """Whether counts decide what is fitted next."""
-        return self.prune_by == "exact"
+        return self.prune_by == Pruning.EXACT
 
     def scores(self, table: CountTable, shown: Flags) -> tuple[Floats, Flags]:
         """Return scores with missing losses at 0, and whether none is missing.
@@ -200,7 +200,7 @@ class NestedPruner:
 
     def prune(self, table: CountTable) -> Floats:
         """Prune candidates, or begin the second round; return the smallest scores."""
-        if self.prune_by == "halving":
+        if self.prune_by == Pruning.HALVING:
             self.open_second_round(table)
             return np.zeros(table.n_candidates)
         return self.drop_losers(table)
@@ -232,7 +232,7 @@ class NestedPruner:
         An exhaustive search drops none.
         """
         lower, complete = self.scores(table, table.in_order)
-        if self.prune_by == "exact":
+        if self.prune_by == Pruning.EXACT:
             best = np.where(complete, lower, np.inf).min(axis=1, keepdims=True)
             table.pruned |= table.active & (lower > margin_above(best)).all(axis=0)
         return np.asarray(lower.min(axis=0))
@@ -245,7 +245,7 @@ class NestedPruner:
         shown = np.zeros(table.fit_status.shape, bool)
         shown[:, list(self.scheme.first)] = True
         scores, _ = self.scores(table, shown)
-        if self.prune_by != "halving" or not self.scheme.inner_tests:
+        if self.prune_by != Pruning.HALVING or not self.scheme.inner_tests:
             return np.ones(scores.shape, bool)
         # Rates that are equal up to rounding keep the order of the grid on every
         # machine.
@@ -265,7 +265,7 @@ class NestedPruner:
         failed = (table.fit_status == FitStatus.FAILED) & shown
         done = (table.fit_status == FitStatus.DONE) & shown
         n_fits = np.where(failed.any(axis=1), -1, done.sum(axis=1))
-        n_all = n_fits.max() if self.prune_by == "halving" else done.shape[1]
+        n_all = n_fits.max() if self.prune_by == Pruning.HALVING else done.shape[1]
         return np.asarray(n_fits == n_all)
 
     def choose_candidates(self, table: CountTable) -> ChosenCandidates:
@@ -301,7 +301,7 @@ class NestedPruner:
         scheme, n = self.scheme, table.n_candidates
         # Only fits that every run of this plan has made.
         shown = table.ended
-        if self.prune_by == "exact":
+        if self.prune_by == Pruning.EXACT:
             shown = table.in_order
             scores, complete = self.scores(table, shown)
             best = np.where(complete, scores, np.inf).min(axis=1, keepdims=True)
@@ -314,7 +314,9 @@ class NestedPruner:
                 undecided &= ~beaten
         status = np.full(n, names.STATUS_PRUNED, np.int8)
         done = self.finalists(table, shown)
-        if self.prune_by == "halving":  # others are dropped: no search has kept them
+        if (
+            self.prune_by == Pruning.HALVING
+        ):  # others are dropped: no search has kept them
             done |= self.survivors(table)[:-1].any(axis=0)
         status[done] = names.STATUS_DONE
         failed = (table.fit_status == FitStatus.FAILED) & shown

@@ -24,6 +24,7 @@ from dsel.data.splits import all_rows_split
 from dsel.errors import warn_of_old_name
 from dsel.families.family import FIT_DONE, FitKey
 from dsel.families.kinds import search_name
+from dsel.option_values import Pruning
 from dsel.results.caveats import Caveat, remarks_of
 from dsel.results.certificate import Assumption
 from dsel.results.cube import GridAxes
@@ -76,8 +77,8 @@ class Plan:
     """Name of the deployed model: ``one_fold`` or ``all_rows``."""
     delta: float
     """Probability that the certificate fails."""
-    prune: str
-    """``halving``, ``exact``, or "" for the exhaustive search."""
+    prune: Pruning
+    """How candidates are dropped; it equals its text, such as ``"halving"``."""
     seed: int
     assumptions: tuple[Assumption, ...]
     caveats: tuple[Caveat, ...]
@@ -291,7 +292,7 @@ class Plan:
                 f"plan with {what}; run it without `with_leave_one_out`."
             )
         scheme = with_leave_one_out(self.scheme, self.labeled.n_rows)
-        context = replace(self.context, schemes=(scheme.splits, scheme.folds))
+        context = replace(self.context, splits=scheme.splits)
         identity = {**self.identity, "splits": splits_text(scheme)}
         return replace(self, scheme=scheme, context=context, identity=identity)
 
@@ -412,7 +413,7 @@ class Plan:
     def is_halved(self) -> bool:
         """Whether fits come in two rounds, the second one of the best candidates."""
         scheme = self.scheme
-        return self.prune == "halving" and len(scheme.first) < len(scheme.splits)
+        return self.prune == Pruning.HALVING and len(scheme.first) < len(scheme.splits)
 
     def fits_range(self) -> tuple[int, int]:
         """Return the least and the largest number of fits of the run, without failures.
@@ -423,7 +424,7 @@ class Plan:
         scheme, n, last = self.scheme, self.n_candidates, self.n_last_fits
         splits, first = len(scheme.splits), len(scheme.first)
         if not self.is_halved:
-            may_prune = self.prune == "exact" and self.criterion.can_prune
+            may_prune = self.prune == Pruning.EXACT and self.criterion.can_prune
             return (1 if may_prune else n) * splits + last, n * splits + last
         # A fit without two folds is read by two searches, which may keep different
         # thirds.

@@ -12,6 +12,7 @@ from dsel.data.pool import Pool
 from dsel.losses.base import Loss, Rows
 from dsel.losses.checking import CHECKED_ROWS, check_loss_on_rows
 from dsel.losses.declared import DeclaredLosses, declare_losses
+from dsel.option_values import Pruning
 from dsel.search.design.certificate_methods import (
     CertificateMethod,
     MethodOptions,
@@ -33,7 +34,7 @@ class SearchDesign:
     scheme: CVScheme
     deploy: str
     """Name of the deployed model: ``one_fold`` or ``all_rows``."""
-    prune: str
+    prune: Pruning
     groups: RowGroups | None
     """Groups of which a bound counts one row each; None if rows are independent, or
     there is no bound."""

@@ -239,7 +239,8 @@ def plan_search(
         context=JobContext(
             X=inputs.labeled.X,
             y=inputs.labeled.y,
-            schemes=(design.scheme.splits, design.scheme.folds),
+            splits=design.scheme.splits,
+            last_splits=design.scheme.folds,
             candidate_groups=inputs.candidate_groups,
             fitting_pool=parts.fitting,
             allow_nan=inputs.allow_nan,

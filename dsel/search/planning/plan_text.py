@@ -12,7 +12,7 @@ from dsel.cards import Fact
 from dsel.data.cache import nbytes_of
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR
-from dsel.option_values import ONE_FOLD
+from dsel.option_values import ONE_FOLD, Pruning
 from dsel.results.caveats import Effect, collect_caveats, make_caveats
 from dsel.rounded_texts import shorten_text
 
@@ -89,7 +89,7 @@ def _folds_and_fits(plan: "Plan") -> tuple[str, str]:
     at_most = " at most: candidates that cannot win are dropped"
     unit = plan.fit_unit.removeprefix("fits")
     count = f"{most:,}{unit and f' {unit}'}"
-    return folds, f"{count}{at_most * (plan.prune == 'exact')}"
+    return folds, f"{count}{at_most * (plan.prune == Pruning.EXACT)}"
 
 
 def _memory(plan: "Plan") -> int:

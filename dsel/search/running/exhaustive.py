@@ -10,6 +10,7 @@ import xarray as xr
 from dsel import names
 from dsel.criteria import Settings
 from dsel.losses.base import FoldCounts
+from dsel.option_values import Pruning
 from dsel.results import Choice
 from dsel.results.certificate import CHOICE
 from dsel.results.cube import read_counts
@@ -50,7 +51,8 @@ def search_all(run: Run) -> Outcome:
 
     with closing(run.open_executor(pool_check.sampled_rows)) as executor:
         run.check_memory(executor)
-        pruner = exact_pruner(run, pool_check.facts, may_prune=bool(plan.prune))
+        may_prune = plan.prune != Pruning.NONE
+        pruner = exact_pruner(run, pool_check.facts, may_prune=may_prune)
         search = run.search(executor, pruner, Keep.ON_WORKER, show_progress)
         search.run()
         counts = pruner.final_counts(search.table)

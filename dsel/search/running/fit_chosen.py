@@ -96,7 +96,10 @@ def fit_chosen(
 
     jobs = [
         FitJob(
-            plan.context.candidate_group_of(number).number, (number,), split, scheme=1
+            plan.context.candidate_group_of(number).number,
+            (number,),
+            split,
+            in_last_step=True,
         )
         for split, number in enumerate(candidates[:n_splits])
     ]

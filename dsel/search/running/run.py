@@ -17,6 +17,7 @@ from dsel.data.query_rows import read_pool_rows
 from dsel.data.sampled_rows import SampledRows
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.losses.constants import best_constant
+from dsel.option_values import Pruning
 from dsel.results import Choice
 from dsel.results.caveats import Effect, collect_caveats
 from dsel.results.certificate import params_text
@@ -112,7 +113,7 @@ class Run:
         if not self.plan.is_halved:
             n_done, n_fits = int(table.ended.sum()), table.fit_status.size
             # A failed candidate, like a pruned one, does not get all fits.
-            is_exact = not (self.plan.prune or table.failed.any())
+            is_exact = self.plan.prune == Pruning.NONE and not table.failed.any()
             return Phase(FITTING, n_done, n_fits, is_exact)
         first = list(self.plan.scheme.first)
         is_second = bool(table.ended[:, first].all())
