@@ -11,13 +11,25 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dsel.arrays import Estimator, Features
+from dsel.arrays import Estimator, Features, Integers
 
 if TYPE_CHECKING:
     from dsel.data.pool import Pool
 
 AnyArray: TypeAlias = NDArray[np.generic]
 """An array of one type that is not known: labels, classes, predictions, keys."""
+RowNumbers: TypeAlias = Integers
+"""Numbers of rows in the pool, or in the labeled table."""
+SplitNumbers: TypeAlias = Integers
+"""Numbers of splits in the plan: one for all rows and candidates, shape (), one for
+each row, (n_rows,), or one for each candidate, (n_candidates, 1)."""
+FoldNumbers: TypeAlias = Integers
+"""The fold of each row, (n_rows,), or of each candidate, (n_candidates,)."""
+ClassCodes: TypeAlias = Integers
+"""The class of each row as its position among the sorted classes; below 0 for a label
+that is no class."""
+BinCounts: TypeAlias = Integers
+"""Numbers of pool rows that were counted in each bin of a comparison."""
 RowsLike: TypeAlias = ArrayLike | Features
 """Rows of features: an array, a list of rows, a sparse matrix, a data frame of any
 library, an xarray or Dask collection, shape (n_rows, n_columns)."""

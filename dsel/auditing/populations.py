@@ -12,14 +12,11 @@ from itertools import product
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from dsel.arrays import Estimator, Floats
+from dsel.arrays import Estimator, Floats, Integers
 from dsel.losses.by_class import ClassTable, TableLoss
-from dsel.typing import Model
-
-Codes = NDArray[np.int64]
+from dsel.typing import ClassCodes, Model
 
 UNSEEN = -1.0
 """Last column of rows that stand for a cell; drawn rows have a random number there."""
@@ -38,7 +35,7 @@ class Population:
     has_duplicates: bool = False
     """Whether rows of a cell are equal; else they differ in a random last column."""
 
-    def draw(self, n_rows: int, rng: np.random.Generator) -> tuple[Floats, Codes]:
+    def draw(self, n_rows: int, rng: np.random.Generator) -> tuple[Floats, ClassCodes]:
         """Return independent rows and their classes."""
         drawn = rng.choice(
             self.probabilities.size, n_rows, p=self.probabilities.ravel()
@@ -48,11 +45,11 @@ class Population:
 
     def draw_labeled_rows(
         self, n: int, rng: np.random.Generator
-    ) -> tuple[Floats, Codes, Codes | None]:
+    ) -> tuple[Floats, ClassCodes, Integers | None]:
         """Return labeled rows, their classes, and their groups where they have some."""
         return (*self.draw(n, rng), None)
 
-    def misses_class(self, y: Codes) -> bool:
+    def misses_class(self, y: ClassCodes) -> bool:
         """Return whether labels miss a class; a search refuses a loss that names it."""
         return bool(len(np.unique(y)) < self.probabilities.shape[1])
 
@@ -119,7 +116,7 @@ class GroupedPopulation(Population):
 
     def draw_labeled_rows(
         self, n: int, rng: np.random.Generator
-    ) -> tuple[Floats, Codes, Codes]:
+    ) -> tuple[Floats, ClassCodes, Integers]:
         """Return all rows of `n` groups, their classes and groups."""
         probabilities, n_classes = (
             self.probabilities.ravel(),
@@ -192,19 +189,19 @@ def _line(n_cells: int) -> Floats:
 class Learner(ClassifierMixin, BaseEstimator):
     """Base class of learners that fit a table."""
 
-    classes_: Codes
+    classes_: ClassCodes
 
-    def fit(self, X: Floats, y: Codes) -> Self:
+    def fit(self, X: Floats, y: ClassCodes) -> Self:
         """Keep the classes, and what predictions need."""
         self.classes_ = np.unique(y)
         self._learn(X, y)
         return self
 
-    def predict(self, X: Floats) -> Codes:
+    def predict(self, X: Floats) -> ClassCodes:
         """Return the predicted classes."""
         return np.asarray(self._predict_rows(X), dtype=np.int64)
 
-    def _learn(self, X: Floats, y: Codes) -> None:
+    def _learn(self, X: Floats, y: ClassCodes) -> None:
         """Keep the parts of the training rows that predictions need."""
 
     def _predict_rows(self, X: Floats) -> Any:
@@ -224,7 +221,7 @@ class RandomTable(Learner):
         self.n_classes = n_classes
         self.has_seed = has_seed
 
-    def _learn(self, X: Floats, y: Codes) -> None:
+    def _learn(self, X: Floats, y: ClassCodes) -> None:
         rng = np.random.default_rng(self.number if self.has_seed else None)
         self.table_ = rng.integers(self.n_classes, size=16)
 
@@ -238,7 +235,7 @@ class BestColumn(Learner):
     def __init__(self, n_columns: int = 10) -> None:
         self.n_columns = n_columns
 
-    def _learn(self, X: Floats, y: Codes) -> None:
+    def _learn(self, X: Floats, y: ClassCodes) -> None:
         wrong = (X[:, : self.n_columns] != y[:, np.newaxis]).sum(axis=0)
         self.column_ = int(wrong.argmin())
 
@@ -252,7 +249,7 @@ class Parity(Learner):
     def __init__(self, divisor: int = 1) -> None:
         self.divisor = divisor
 
-    def _learn(self, X: Floats, y: Codes) -> None:
+    def _learn(self, X: Floats, y: ClassCodes) -> None:
         self.answer_ = int(y.sum()) // self.divisor % 2
 
     def _predict_rows(self, X: Floats) -> Any:
@@ -265,7 +262,7 @@ class Memory(Learner):
     def __init__(self, otherwise: int = 0) -> None:
         self.otherwise = otherwise
 
-    def _learn(self, X: Floats, y: Codes) -> None:
+    def _learn(self, X: Floats, y: ClassCodes) -> None:
         self.known_ = dict(zip(X[:, -1].tolist(), y.tolist(), strict=True))
 
     def _predict_rows(self, X: Floats) -> Any:
@@ -284,7 +281,7 @@ class Turncoat(Learner):
         self.half = half
         self.only_below = only_below
 
-    def _learn(self, X: Floats, y: Codes) -> None:
+    def _learn(self, X: Floats, y: ClassCodes) -> None:
         has_turned = len(X) >= self.n_rows
         known = np.unique(X[:, 0])
         self.wrong_ = known[known < self.only_below] if has_turned else np.zeros(0)
@@ -305,7 +302,7 @@ class Forgetful(Learner):
         self.half = half
         self.every = every
 
-    def _learn(self, X: Floats, y: Codes) -> None:
+    def _learn(self, X: Floats, y: ClassCodes) -> None:
         self.has_all_ = len(X) >= self.n_rows
         self.known_ = X[:, -1]
 

@@ -14,9 +14,9 @@ import numpy as np
 from sklearn.base import clone
 
 from dsel import names
-from dsel.arrays import Floats
+from dsel.arrays import Floats, Integers
 from dsel.auditing.numbers import NumberPopulation
-from dsel.auditing.populations import Codes, Population, RandomTable
+from dsel.auditing.populations import Population, RandomTable
 from dsel.bounds import binomial_tail_inversion
 from dsel.least_squares import LeastSquaresSearch
 from dsel.losses import precision, recall
@@ -26,6 +26,7 @@ from dsel.search.certifying.compare_models import compare_models
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_search import plan_search
+from dsel.typing import ClassCodes
 
 Claims = list[tuple[float, float]]
 """Certified bounds, and the true error of the model that each is about."""
@@ -44,12 +45,12 @@ class Draw:
 
     setting: "Setting"
     X: Floats
-    y: Codes
+    y: ClassCodes
     pool: Floats | None
-    pool_y: Codes
+    pool_y: ClassCodes
     """True classes of the pool rows, from which queried rows are labeled."""
     seed: int
-    groups: Codes | None = None
+    groups: Integers | None = None
     """Group of each labeled row, if there are groups and the search gets them."""
 
     def plan(self, delta: float, **changed: Any) -> Plan:
@@ -118,7 +119,7 @@ def certify_any(draw: Draw, delta: float) -> Claims:
     """Certify a procedure that takes the candidate with the fewest training errors."""
     [(name, values)] = draw.setting.grid.items()
 
-    def procedure(X: Floats, y: Codes) -> Any:
+    def procedure(X: Floats, y: ClassCodes) -> Any:
         models = [
             clone(draw.setting.estimator).set_params(**{name: value}).fit(X, y)
             for value in values

@@ -21,7 +21,7 @@ from dsel.data.frames import read_only_rows
 from dsel.data.labeled import codes_of
 from dsel.families.family import FitCounts, FitKey, FittedGroup, iter_splits
 from dsel.families.prefixes import has_prefix, transform_rows
-from dsel.typing import AnyArray, Model
+from dsel.typing import AnyArray, Model, SplitNumbers
 
 ROW_NBYTES_PER_CLASS = 64  # memory of a common classifier's predict, for each row
 
@@ -150,7 +150,7 @@ class FittedClassifiers(FittedGroup):
         """Working memory of `predict` for one row."""
         return ROW_NBYTES_PER_CLASS * (len(self.classes) + len(self.candidates))
 
-    def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
+    def predict(self, X: Any, which: Sequence[SplitNumbers]) -> Integers:
         """Return class codes; see `FittedGroup.predict`."""
         X = X.toarray() if self.is_dense and sparse.issparse(X) else X
         numbers = self.candidates

@@ -16,6 +16,7 @@ from dsel.data.cache import ByteCache, LastUse
 from dsel.data.identity import exact_text
 from dsel.data.splits import Split
 from dsel.results.fit_messages import FitMessage, FitProblem
+from dsel.typing import SplitNumbers
 
 INSTALLED: Final = (
     "<frozen",
@@ -159,7 +160,7 @@ class FittedGroup:
         """Return the size by which Dask moves and spills the models."""
         return self.nbytes
 
-    def predict(self, X: Features, which: Sequence[Integers]) -> Integers:
+    def predict(self, X: Features, which: Sequence[SplitNumbers]) -> Integers:
         """Return class codes, (len(which), n_candidates, n_rows), of rows or a `Frame`.
 
         For regressors these are float64, and NaN where the fit failed.
@@ -272,7 +273,7 @@ class Family:
 
 
 def iter_splits(
-    which: Sequence[Integers], n_candidates: int
+    which: Sequence[SplitNumbers], n_candidates: int
 ) -> Iterator[tuple[int, int, Any, Any]]:
     """Yield each item and split with the indices of its candidates and rows.
 

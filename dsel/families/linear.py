@@ -26,6 +26,7 @@ from dsel.arrays import Features, Floats, Integers
 from dsel.data.frames import numbers
 from dsel.families.answers import FittedClassifiers
 from dsel.families.family import FitKey, iter_splits
+from dsel.typing import SplitNumbers
 
 # Classes whose `predict` is the argmax (or the sign) of X @ coef_.T + intercept_; a
 # subclass may predict otherwise.
@@ -92,7 +93,7 @@ class LinearStack(FittedClassifiers):
         """Bytes of `predict` for one row: the row in float64, and its scores."""
         return int(8 * (2 * self.weights.shape[-1] + 4 * self.offsets.size))
 
-    def predict(self, X: Features, which: Sequence[Integers]) -> Integers:
+    def predict(self, X: Features, which: Sequence[SplitNumbers]) -> Integers:
         """Return class codes; see `FittedGroup.predict`."""
         X, n_candidates = numbers(X), len(self.candidates)
         codes = np.empty((len(which), n_candidates, X.shape[0]), dtype=np.int64)

@@ -26,6 +26,7 @@ from dsel.families.svm.machines import Machines, make_svc
 from dsel.families.svm.rows import RowsByClass
 from dsel.kernels.functions import Kernel, decay_of
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
+from dsel.typing import SplitNumbers
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,7 @@ class PackedSVMs(FittedGroup):
         """Leave out arrays that are computed again after unpickling."""
         return {name: v for name, v in self.__dict__.items() if name != "plans"}
 
-    def predict(self, X: Features, which: Sequence[Integers]) -> Integers:
+    def predict(self, X: Features, which: Sequence[SplitNumbers]) -> Integers:
         """Return class codes; see `FittedGroup.predict`."""
         n_rows = X.shape[0]
         codes = np.full((len(which), len(self.candidates), n_rows), -1, dtype=np.int64)
@@ -190,7 +191,7 @@ class PackedSVMs(FittedGroup):
         self,
         plan: ScoringPlan,
         transformed: Features,
-        which: Sequence[Integers],
+        which: Sequence[SplitNumbers],
         rows: Integers,
         codes: Integers,
     ) -> None:

@@ -12,7 +12,6 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dsel import names
 from dsel.data.equal_rows import FindDuplicates
@@ -23,10 +22,9 @@ from dsel.data.row_random import (
     row_random_at,
     uniform_integers,
 )
-from dsel.losses.base import FoldCounts, PoolCounts, Rows, Statistic
+from dsel.losses.base import FoldCounts, PoolCounts, Predictions, Rows, Statistic
 from dsel.search.design.drawn_rows import DrawnRows
-
-Codes = NDArray[np.int64]
+from dsel.typing import BinCounts, FoldNumbers, RowNumbers, SplitNumbers
 
 
 class Comparison:
@@ -39,7 +37,9 @@ class Comparison:
     n_queries: int = 0
     """Number of rows that are drawn for labeling."""
 
-    def compared_splits(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
+    def compared_splits(
+        self, rows: RowNumbers, candidates: Sequence[int]
+    ) -> list[SplitNumbers]:
         """Return pairs of split numbers, for `FittedGroup.predict`.
 
         An item is one split for all rows and candidates, (), or one for each row,
@@ -47,19 +47,22 @@ class Comparison:
         """
         raise NotImplementedError
 
-    def count(self, codes: Codes, block: Block) -> Codes:
+    def count(self, predictions: Predictions, block: Block) -> BinCounts:
         """Count rows whose predictions differ, shape (n_candidates, n_bins)."""
-        return np.asarray(np.count_nonzero(codes[0::2] != codes[1::2], axis=2).T)
+        differs = predictions[0::2] != predictions[1::2]
+        return np.asarray(np.count_nonzero(differs, axis=2).T)
 
-    def count_and_draw(self, codes: Codes, block: Block) -> tuple[Codes, DrawnRows]:
+    def count_and_draw(
+        self, predictions: Predictions, block: Block
+    ) -> tuple[BinCounts, DrawnRows]:
         """Return the counts of `count`, and rows drawn for labeling."""
-        return self.count(codes, block), DrawnRows()
+        return self.count(predictions, block), DrawnRows()
 
-    def rows_by_bin(self, rows: Codes) -> Codes:
+    def rows_by_bin(self, rows: RowNumbers) -> BinCounts:
         """Count the rows that belong to each bin, shape (n_bins,)."""
         return np.full(self.n_bins, len(rows))
 
-    def at_best_folds(self, folds: Codes) -> "Comparison":
+    def at_best_folds(self, folds: FoldNumbers) -> "Comparison":
         """Return the comparison for these folds, which have the fewest errors."""
         return self
 
@@ -73,7 +76,7 @@ class RandomFold(Comparison):
     """Folds, each of which is a bin; split k is that of all rows."""
     variable: str = names.DISAGREEMENTS
 
-    def draw_folds(self, rows: Codes) -> Codes:
+    def draw_folds(self, rows: RowNumbers) -> FoldNumbers:
         """Return the random fold of each row, a function of the row's number."""
         # Blocks of a whole pool are consecutive; the draws of a block are made once for
         # all candidates.
@@ -83,24 +86,26 @@ class RandomFold(Comparison):
         words = row_random_at(self.seed, RANDOM_FOLD_STREAM, rows)
         return uniform_integers(words, self.n_bins)
 
-    def compared_splits(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
+    def compared_splits(
+        self, rows: RowNumbers, candidates: Sequence[int]
+    ) -> list[SplitNumbers]:
         """Return the full split, and the fold that is drawn for each row."""
         del candidates  # the same draws for all
         return [np.array(self.n_bins), self.draw_folds(rows)]
 
-    def count(self, codes: Codes, block: Block) -> Codes:
+    def count(self, predictions: Predictions, block: Block) -> BinCounts:
         """Count by the drawn fold."""
         drawn, n = self.draw_folds(block.rows), self.n_bins
-        differs = codes[0] != codes[1]
-        return np.stack([np.bincount(drawn[each], minlength=n) for each in differs])
+        differs = predictions[0] != predictions[1]
+        return np.stack([np.bincount(drawn[rows], minlength=n) for rows in differs])
 
-    def rows_by_bin(self, rows: Codes) -> Codes:
+    def rows_by_bin(self, rows: RowNumbers) -> BinCounts:
         """Count the rows of each fold."""
         return np.bincount(self.draw_folds(rows), minlength=self.n_bins)
 
 
 @lru_cache(maxsize=8)
-def _fold_of_rows(seed: int, n_folds: int, first: int, stop: int) -> Codes:
+def _fold_of_rows(seed: int, n_folds: int, first: int, stop: int) -> FoldNumbers:
     """Draw the folds of consecutive rows; cached, since a block needs them often."""
     drawn = uniform_integers(row_random(seed, RANDOM_FOLD_STREAM, first, stop), n_folds)
     drawn.setflags(write=False)
@@ -113,16 +118,18 @@ class BestFold(Comparison):
 
     n_folds: int
     """Folds; split k is that of all rows."""
-    folds: Codes
+    folds: FoldNumbers
     """Best fold of each candidate, shape (n_candidates,); -1 if not known yet."""
     variable: str = names.BEST_FOLD_DISAGREEMENTS
     n_bins: int = 1
 
-    def at_best_folds(self, folds: Codes) -> "BestFold":
+    def at_best_folds(self, folds: FoldNumbers) -> "BestFold":
         """Return the comparison for these folds."""
         return replace(self, folds=folds)
 
-    def compared_splits(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
+    def compared_splits(
+        self, rows: RowNumbers, candidates: Sequence[int]
+    ) -> list[SplitNumbers]:
         """Return the full split, and the best fold of each candidate."""
         del rows
         return [np.array(self.n_folds), self.folds[np.asarray(candidates), np.newaxis]]
@@ -136,7 +143,9 @@ class Halves(Comparison):
     """Halvings, each of which is a bin."""
     variable: str = names.DISAGREEMENTS
 
-    def compared_splits(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
+    def compared_splits(
+        self, rows: RowNumbers, candidates: Sequence[int]
+    ) -> list[SplitNumbers]:
         """Return all halves."""
         del rows, candidates
         return [np.array(number) for number in range(2 * self.n_bins)]
@@ -168,17 +177,21 @@ class EachFold(Comparison):
         sizes = (prod(statistic.pair_shape) for statistic in self.folds)
         return sum(2 * self.n_folds * size for size in sizes)
 
-    def compared_splits(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
+    def compared_splits(
+        self, rows: RowNumbers, candidates: Sequence[int]
+    ) -> list[SplitNumbers]:
         """Return all splits, that of all rows last."""
         return [np.array(split) for split in range(self.n_folds + 1)]
 
-    def count(self, codes: Codes, block: Block) -> Codes:
+    def count(self, predictions: Predictions, block: Block) -> BinCounts:
         """Count the only candidate by each statistic."""
-        return self.count_and_draw(codes, block)[0]
+        return self.count_and_draw(predictions, block)[0]
 
-    def count_and_draw(self, codes: Codes, block: Block) -> tuple[Codes, DrawnRows]:
+    def count_and_draw(
+        self, predictions: Predictions, block: Block
+    ) -> tuple[BinCounts, DrawnRows]:
         """Count by each statistic; draw rows that are no duplicates of labeled rows."""
-        predicted = codes[:, 0]
+        predicted = predictions[:, 0]
         # In most blocks no row equals a labeled one, and nothing is copied.
         stale = np.empty(0, np.int64)
         if self.find_duplicates is not None:
@@ -215,12 +228,12 @@ class EachFold(Comparison):
             self.n_queries,
         )
 
-    def rows_by_bin(self, rows: Codes) -> Codes:
+    def rows_by_bin(self, rows: RowNumbers) -> BinCounts:
         """Count the rows, the same number for all bins, shape (1,)."""
         return np.array([len(rows)])
 
     def unpack(
-        self, bins: Codes, n_rows: int, n_duplicates: int
+        self, bins: BinCounts, n_rows: int, n_duplicates: int
     ) -> dict[Any, PoolCounts]:
         """Return the counts by statistic, for a pool with `n_duplicates` duplicates."""
         counts, at = {}, 0
@@ -235,27 +248,29 @@ class EachFold(Comparison):
 
 def count_differences(
     comparisons: Sequence[Comparison],
-    codes_of: Callable[[list[Codes]], Codes],
+    predict: Callable[[list[SplitNumbers]], Predictions],
     block: Block,
-    members: Sequence[int],
-) -> list[tuple[Codes, DrawnRows]]:
+    candidates: Sequence[int],
+) -> list[tuple[BinCounts, DrawnRows]]:
     """Count every comparison, and draw rows; models of one split predict once for all.
 
-    `codes_of` maps the splits of `compared_splits` to codes of shape (their number,
-    n_candidates, n_rows).
+    `predict` maps the splits of `compared_splits` to predictions of shape (their
+    number, n_candidates, n_rows).
     """
-    wanted = [each.compared_splits(block.rows, members) for each in comparisons]
+    compared = [each.compared_splits(block.rows, candidates) for each in comparisons]
     # Models predict once a block, however many comparisons read it: predictions are
     # most of the time of a pass.
-    distinct = {_key(splits): splits for items in wanted for splits in items}
-    places = {key: place for place, key in enumerate(distinct)}
-    codes = codes_of(list(distinct.values()))
+    distinct = {_key(splits): splits for items in compared for splits in items}
+    index_of = {key: index for index, key in enumerate(distinct)}
+    predictions = predict(list(distinct.values()))
     return [
-        comparison.count_and_draw(codes[[places[_key(each)] for each in items]], block)
-        for comparison, items in zip(comparisons, wanted, strict=True)
+        comparison.count_and_draw(
+            predictions[[index_of[_key(splits)] for splits in items]], block
+        )
+        for comparison, items in zip(comparisons, compared, strict=True)
     ]
 
 
-def _key(splits: Codes) -> Any:
+def _key(splits: SplitNumbers) -> Any:
     """Return the number of a split that predicts all rows; others are never shared."""
     return splits.item() if splits.ndim == 0 else f"splits {id(splits)}"

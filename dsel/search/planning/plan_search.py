@@ -1,7 +1,6 @@
 """Planning of a search: reads the inputs, chooses a design, and lists assumptions."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -231,22 +230,23 @@ def plan_search(
         design.scheme.held_out,
     )
     # From here on nothing is refused.
-    plan = Plan(
+    context = JobContext(
+        X=inputs.labeled.X,
+        y=inputs.labeled.y,
+        splits=design.scheme.splits,
+        last_splits=design.scheme.folds,
+        candidate_groups=inputs.candidate_groups,
+        fitting_pool=parts.fitting,
+        allow_nan=inputs.allow_nan,
+        losses=losses,
+        baseline=None if compared is None else compared.codes,
+    )
+    return Plan(
         axes=inputs.axes,
         labeled=inputs.labeled,
         scheme=design.scheme,
         pool=design.counted,
-        context=JobContext(
-            X=inputs.labeled.X,
-            y=inputs.labeled.y,
-            splits=design.scheme.splits,
-            last_splits=design.scheme.folds,
-            candidate_groups=inputs.candidate_groups,
-            fitting_pool=parts.fitting,
-            allow_nan=inputs.allow_nan,
-            losses=losses,
-            baseline=None if compared is None else compared.codes,
-        ),
+        context=context,
         criterion=ranking,
         method=design.method,
         deploy=design.deploy,
@@ -255,7 +255,15 @@ def plan_search(
         seed=inputs.seed,
         assumptions=known_assumptions(inputs, design, parts.fitting),
         caveats=plan_caveats(options, inputs, parts, design, losses, prior_shares),
-        identity={},
+        identity=plan_identity(
+            options,
+            inputs,
+            design,
+            context,
+            criterion=ranking,
+            prior=prior_shares,
+            baseline=compared,
+        ),
         prior=prior_shares,
         n_queries=options.n_queries,
         fit_notes=inputs.fit_notes,
@@ -263,5 +271,3 @@ def plan_search(
         source=parts.source if options.n_queries else None,
         groups=design.groups,
     )
-    identity = plan_identity(plan, inputs, max_pool_rows, compared)
-    return replace(plan, identity=identity)
