@@ -4,15 +4,20 @@ A *piece* is one repetition on one data set; it is kept as one JSON file as soon
 was measured, and a run goes on from the files that are there. A *row* is a number or
 finding of a paper next to ours; the scripts yield them, and `judged` is the one rule by
 which all are compared.
+
+No duration is written by hand: `run` measures the processor seconds of every piece, and
+`describe_seconds` says what was measured with ``--record``.
 """
 
 import json
 import math
 import os
+import platform
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from importlib.util import find_spec
@@ -25,6 +30,7 @@ import jinja2
 import joblib
 import numpy as np
 import pandas as pd
+import psutil
 import xarray as xr
 from numpy.typing import ArrayLike
 from scipy import stats
@@ -34,6 +40,10 @@ from dsel.datasets import check_files
 
 PAPERS = Path(__file__).parent
 DATA_SET, REPETITION = "data_set", "repetition"
+SECONDS = "processor_seconds"
+"""Variable of the results: seconds of processors by piece, NaN where not known."""
+SECONDS_FILE = PAPERS / "reference" / "processor_seconds.json"
+"""What ``--record`` has written, by experiment and set, in the order of pieces."""
 ALIKE = {
     "data_vars": "all", "coords": "minimal", "compat": "override", "join": "override",
 }  # fmt: skip
@@ -81,8 +91,6 @@ class Experiment:
     paper: str
     shows: str
     """Tables and figures that are compared."""
-    duration: str
-    """About how long the paper's size takes on two cores."""
     sets: tuple[str, ...]
     repetitions: int
     """As many as in the paper; of more of them the first are the same."""
@@ -108,6 +116,18 @@ class Experiment:
     most_repetitions: int | None = None
 
 
+def processor_seconds() -> float:
+    """Return the seconds of processors that this process and its children have used.
+
+    Children that have ended count, too: their parents have taken over their seconds.
+    """
+    this, seconds = psutil.Process(), 0.0
+    for process in (this, *this.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):  # it has ended since it was listed
+            seconds += sum(process.cpu_times()[:4])
+    return seconds
+
+
 def run(
     experiment: Experiment,
     *,
@@ -117,46 +137,70 @@ def run(
     folder: Any = None,
     out: Any = None,
     jobs: int = -1,
+    clock: Callable[[], float] = processor_seconds,
     told: Callable[[str], None] = lambda _: None,
 ) -> xr.Dataset:
-    """Measure all pieces that are not in `out` yet; return all of them together."""
+    """Measure all pieces that are not in `out` yet; return all of them together.
+
+    ``processor_seconds`` of a piece are those that pass by `clock` in the process that
+    measures it.
+    """
     sets = list(experiment.sets if sets is None else sets)
     numbers = range(repetitions or experiment.repetitions)
     settings = settings or experiment.settings
     if experiment.files:
         check_files([experiment.files[name] for name in sets], folder=folder)
     known = json.loads(json.dumps({"experiment": experiment.name, **asdict(settings)}))
-    rows = []
     # All sets are loaded first, so that what cannot be loaded fails before any work.
-    for name, table in [(name, experiment.load(name, folder)) for name in sets]:
-        head = {"settings": known, "data": joblib.hash(table)}
+    tables = {name: experiment.load(name, folder) for name in sets}
+    heads = {
+        name: {"settings": known, "data": joblib.hash(table)}
+        for name, table in tables.items()
+    }
 
-        def place_of(kind: str, n: int, name: str = name) -> Path | None:
-            return None if out is None else Path(out, kind, f"{name}-{n}")
+    def place_of(kind: str, name: str, n: int) -> Path | None:
+        return None if out is None else Path(out, kind, f"{name}-{n}")
 
-        pieces = [_read_piece(place_of("pieces", n), head) for n in numbers]
-        missing = [n for n in numbers if pieces[n] is None]
-        measured = joblib.Parallel(
-            n_jobs=jobs if experiment.in_processes and len(missing) > 1 else 1,
-            return_as="generator",
-        )(
-            joblib.delayed(_measure_piece)(
-                experiment.measure,
-                (table, n, settings, place_of("searches", n)),
-                place_of("pieces", n),
-                head,
-            )
-            for n in missing
+    pieces = {
+        (name, n): _read_piece(place_of("pieces", name, n), heads[name])
+        for name in sets
+        for n in numbers
+    }
+    missing = [key for key, piece in pieces.items() if piece is None]
+    measured = joblib.Parallel(
+        n_jobs=jobs if experiment.in_processes and len(missing) > 1 else 1,
+        return_as="generator",
+    )(
+        joblib.delayed(_measure_piece)(
+            experiment.measure,
+            (tables[name], n, settings, place_of("searches", name, n)),
+            place_of("pieces", name, n),
+            heads[name],
+            clock,
         )
-        for n, piece in zip(missing, measured, strict=True):
-            pieces[n] = piece
-            told(f"{name}: piece {n + 1} of {len(numbers)}")
-        rows.append(pieces)
-    results = xr.combine_nested(rows, [DATA_SET, REPETITION], **ALIKE)
+        for name, n in missing
+    )
+    expected, began = _expected_seconds(experiment.name, missing), time.monotonic()
+    for n_measured, (key, piece) in enumerate(zip(missing, measured, strict=True), 1):
+        pieces[key] = piece
+        n_done = len(pieces) - len(missing) + n_measured
+        text = f"{n_done} of {len(pieces)} pieces ({key[0]})"
+        # One piece is no estimate: the first has loaded and compiled what all need.
+        if 1 < n_measured < len(missing):
+            pace = (time.monotonic() - began) / sum(expected[:n_measured])
+            text += f", about {as_time(pace * sum(expected[n_measured:]))} left"
+        told(text)
+    results = xr.combine_nested(
+        [[pieces[name, n] for n in numbers] for name in sets],
+        [DATA_SET, REPETITION],
+        **ALIKE,
+    )
     results = results.assign_coords({DATA_SET: sets, REPETITION: list(numbers)})
-    return results.transpose(DATA_SET, REPETITION, ...).assign_attrs(
+    results = results.transpose(DATA_SET, REPETITION, ...).assign_attrs(
         experiment=experiment.name, seed=settings.seed
     )
+    told(_sum_up([float(pieces[key][SECONDS]) for key in missing], results))
+    return results
 
 
 def _measure_piece(
@@ -164,9 +208,28 @@ def _measure_piece(
     arguments: tuple[Any, ...],
     place: Path | None,
     head: Mapping[str, Any],
+    clock: Callable[[], float],
 ) -> xr.Dataset:
-    """Measure a piece, and keep it at once, whatever others are still measured."""
-    piece = measure(*arguments)
+    """Measure a piece, and keep it at once, whatever others are still measured.
+
+    An interrupted piece may have kept searches, which make the rest of it short: its
+    seconds are kept with them. Those of a piece that was killed are not known.
+    """
+    searches: Path | None = arguments[-1]
+    earlier = 0.0
+    if searches is not None and searches.exists():
+        stored = searches / "seconds"
+        earlier = float(stored.read_text("utf-8")) if stored.exists() else math.nan
+        stored.unlink(missing_ok=True)
+    began = clock()
+    try:
+        piece = measure(*arguments)
+    except BaseException:
+        if searches is not None and searches.exists():
+            seconds = earlier + clock() - began
+            (searches / "seconds").write_text(f"{seconds}", "utf-8")
+        raise
+    piece = piece.assign({SECONDS: earlier + clock() - began})
     _write_piece(place, {**head, "measured": piece.to_dict()})
     return piece
 
@@ -181,8 +244,11 @@ def _read_piece(place: Path | None, head: Mapping[str, Any]) -> xr.Dataset | Non
             f"`out` holds pieces of other settings ({file}); name another folder, or "
             f"the seed that they were made with."
         )
-    same = stored["data"] == head["data"]
-    return xr.Dataset.from_dict(stored["measured"]) if same else None
+    if stored["data"] != head["data"]:
+        return None
+    piece = xr.Dataset.from_dict(stored["measured"])
+    # Pieces of 0.2 have no seconds.
+    return piece if SECONDS in piece else piece.assign({SECONDS: math.nan})
 
 
 def _write_piece(place: Path | None, content: Mapping[str, Any]) -> None:
@@ -191,6 +257,102 @@ def _write_piece(place: Path | None, content: Mapping[str, Any]) -> None:
         part = place.with_suffix(f".{os.getpid()}.part")
         part.write_text(json.dumps(content), "utf-8")
         part.replace(place.with_suffix(".json"))  # a kill leaves no half of a piece
+
+
+# How long pieces take.
+
+
+def recorded_seconds(name: str) -> dict[str, list[float]]:
+    """Return the recorded processor seconds of an experiment's pieces, by set."""
+    stored = json.loads(SECONDS_FILE.read_text("utf-8"))["experiments"]
+    return stored[name]["sets"] if name in stored else {}
+
+
+def record_seconds(results: xr.Dataset) -> None:
+    """Record the processor seconds of sets, where those of all pieces are known."""
+    stored = json.loads(SECONDS_FILE.read_text("utf-8"))
+    machine = f"{os.cpu_count()} cores, {platform.machine()}"
+    experiment = stored["experiments"].get(results.attrs["experiment"], {})
+    # Seconds of two machines do not stand in one line.
+    sets = experiment["sets"] if experiment.get("machine") == machine else {}
+    for name, pieces in results[SECONDS].groupby(DATA_SET):
+        if np.isfinite(pieces).all():
+            sets[str(name)] = pieces.values.ravel().round(2).tolist()
+    stored["experiments"][results.attrs["experiment"]] = {
+        "machine": machine,
+        "dsel": dsel.__version__,
+        "sets": sets,
+    }
+    SECONDS_FILE.write_text(json.dumps(stored, indent=1) + "\n", "utf-8")
+
+
+def describe_seconds(experiment: Experiment) -> str:
+    """Return which processor seconds of an experiment's pieces are recorded."""
+    recorded = recorded_seconds(experiment.name)
+    if not recorded:
+        return "processor seconds of its pieces are not recorded"
+    parts, total = [], 0.0
+    for name in experiment.sets:
+        if name in recorded:
+            first, further = _first_and_further(recorded[name])
+            total += first + (experiment.repetitions - 1) * further
+            parts.append(f"{name} {first:.3g}, {further:.3g} ({len(recorded[name])})")
+        else:
+            parts.append(f"{name} not measured")
+            total = math.nan
+    text = (
+        "processor seconds of the first piece of a set, mean of further ones (number "
+        f"of pieces that were measured): {'; '.join(parts)}"
+    )
+    if math.isfinite(total):
+        text += f". All {experiment.repetitions} of each at this pace: {as_time(total)}"
+    return text
+
+
+def _first_and_further(seconds: Sequence[float]) -> tuple[float, float]:
+    """Return the seconds of the first piece, which may do more, and of others."""
+    return seconds[0], float(np.mean(seconds[1:] or seconds))
+
+
+def _expected_seconds(name: str, keys: Sequence[tuple[str, int]]) -> list[float]:
+    """Return the recorded seconds of pieces; 1 for all where those of a set lack.
+
+    Only their ratios matter: a run measures its own pace.
+    """
+    recorded = recorded_seconds(name)
+    if not {data_set for data_set, _ in keys} <= set(recorded):
+        return [1.0] * len(keys)
+    seen: set[str] = set()
+    expected = []
+    for data_set, _ in keys:
+        first, further = _first_and_further(recorded[data_set])
+        expected.append(further if data_set in seen else first)
+        seen.add(data_set)
+    return expected
+
+
+def _sum_up(now: Sequence[float], results: xr.Dataset) -> str:
+    """Return what all pieces took of the processors, and what they took in this run."""
+    seconds = results[SECONDS].values
+    is_known = np.isfinite(seconds)
+    text = (
+        f"{is_known.sum()} of {seconds.size} pieces: "
+        f"{as_time(seconds[is_known].sum())} of processors, "
+        f"{as_time(np.nansum(now))} of them in this run"
+    )
+    return text if is_known.all() else f"{text}; those of the others are not known"
+
+
+def as_time(seconds: float) -> str:
+    """Return a time in seconds, minutes or hours, as fits its size."""
+    size, unit = next(
+        (size, unit)
+        for limit, size, unit in (
+            (90.0, 1, "seconds"), (5400.0, 60, "minutes"), (math.inf, 3600, "hours"),
+        )
+        if seconds < limit
+    )  # fmt: skip
+    return f"{seconds / size:.{1 if seconds / size < 10 else 0}f} {unit}"
 
 
 def seed_of(seed: int, *parts: Any) -> int:
@@ -396,6 +558,12 @@ def as_json(
         "repetitions": results.sizes[REPETITION],
         "errors": list(experiment.errors),
         "departures": list(experiment.departures),
+        SECONDS: {
+            str(name): [each if math.isfinite(each) else None for each in pieces]
+            for name, pieces in zip(
+                results[DATA_SET].values, results[SECONDS].values.tolist(), strict=True
+            )
+        },
         "comparisons": lines,
     }
 
@@ -475,7 +643,8 @@ def command_of(*experiments: Experiment) -> click.Command:
     about = [
         f"{each.name}: {each.paper}\n  shows: {each.shows}\n"
         f"  sets: {', '.join(each.sets)}\n"
-        f"  {each.repetitions} repetitions; takes {each.duration}"
+        f"  {each.repetitions} repetitions\n"
+        f"  {describe_seconds(each)}"
         for each in experiments
     ]
 
@@ -500,12 +669,19 @@ def command_of(*experiments: Experiment) -> click.Command:
     @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
     @click.option("--scheduler", help="Dask scheduler whose workers run the searches.")
     @click.option("--jobs", default=-1, help="Processes; by default one a core.")
+    @click.option(
+        "--record",
+        is_flag=True,
+        help=f"Put the processor seconds of the pieces into {SECONDS_FILE.name}, which "
+        "this help reads.",
+    )
     @click.option("--json", "json_wanted", is_flag=True, help="Print JSON, no tables.")
     @click.option("--quiet", is_flag=True, help="Show no progress.")
     @click.argument("name", default=first.name, type=click.Choice(list(by_name)))
     def command(
         name: str, data: Any, out: Any, sets: str | None, repetitions: int | None,
-        seed: int, scheduler: str | None, jobs: int, json_wanted: bool, quiet: bool,
+        seed: int, scheduler: str | None, jobs: int, record: bool, json_wanted: bool,
+        quiet: bool,
     ) -> None:  # fmt: skip
         """Measure what a paper prints, and put both side by side."""
         experiment = by_name[name]
@@ -516,6 +692,8 @@ def command_of(*experiments: Experiment) -> click.Command:
                     f"--sets knows no {each!r}. There are {', '.join(experiment.sets)}."
                 )
         client: Any = nullcontext()
+        # Seconds of a cluster's workers are not measured, and they may serve others.
+        clock = processor_seconds if scheduler is None else lambda: math.nan
         try:
             if scheduler is not None:
                 from distributed import Client
@@ -526,11 +704,13 @@ def command_of(*experiments: Experiment) -> click.Command:
                     experiment, sets=list(dict.fromkeys(wanted)),
                     repetitions=repetitions,
                     settings=replace(experiment.settings, seed=seed),
-                    folder=data, out=out, jobs=jobs,
+                    folder=data, out=out, jobs=jobs, clock=clock,
                     told=lambda text: None if quiet else click.echo(text, err=True),
                 )  # fmt: skip
-        except (OSError, ModuleNotFoundError, ValueError) as error:
+        except (OSError, ModuleNotFoundError, ValueError, MemoryError) as error:
             raise click.ClickException(str(error)) from error
+        if record:
+            record_seconds(results)
         rows = compared(experiment, results)
         if json_wanted:
             click.echo(json.dumps(as_json(experiment, results, rows)))

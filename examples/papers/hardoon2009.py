@@ -510,7 +510,6 @@ EXPERIMENT = common.Experiment(
     name="hardoon2009",
     paper="Hardoon, Hussain and Shawe-Taylor (2009), nonconformity of all models",
     shows="Tables 1 to 3 and Figure 2: three ways to choose among 110 SVMs",
-    duration="about ten minutes",
     sets=tuple(SIZES),
     repetitions=N_FOLDS,
     most_repetitions=N_FOLDS,

@@ -514,7 +514,6 @@ EXPERIMENT = common.Experiment(
     name="loog2015",
     paper="Loog (2015), contrastive pessimistic likelihood estimation",
     shows="Tables 3 to 5: likelihoods, errors and wins of four discriminant analyses",
-    duration="about twenty minutes",
     sets=tuple(FILES),
     repetitions=N_REPEATS,
     files=FILES,

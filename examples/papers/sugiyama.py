@@ -280,7 +280,6 @@ EXPERIMENT = common.Experiment(
     name="sugiyama",
     paper="Sugiyama, slides on cross-validation: the homework",
     shows="slides 83 to 85, the closed form and the homework: estimates and choices",
-    duration="one to two minutes",
     sets=tuple(TARGETS),
     repetitions=20,
     settings=Settings(),

@@ -2,6 +2,9 @@
 
 import json
 import math
+import re
+import subprocess
+import sys
 import time
 from dataclasses import replace
 
@@ -10,7 +13,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from click.testing import CliRunner
-from common import AGREES, DIFFERS, OPEN, Row, judged, mean_of
+from common import AGREES, DIFFERS, OPEN, SECONDS, Row, judged, mean_of
 
 from dsel.data.row_random import hashed_seed
 
@@ -26,7 +29,7 @@ def make_experiment(calls):
         yield Row("section 1", "one", "a <number>", *mean_of(results.number[0]))
 
     return common.Experiment(
-        name="made", paper="Nobody (2000)", shows="nothing", duration="no time",
+        name="made", paper="Nobody (2000)", shows="nothing",
         sets=("one", "two"), repetitions=2, measure=measure, compare=compare,
         errors=("a & b",), departures=(),
     )  # fmt: skip
@@ -40,8 +43,10 @@ def test_run__measures_only_what_is_not_there(tmp_path):
     more = common.run(experiment, repetitions=3, out=tmp_path)
     every = [(name, n) for name in ("one", "two") for n in range(3)]
     assert sorted(calls) == every
+    # Seconds of pieces that were there stay; those of another run differ.
     assert more.isel(data_set=[0], repetition=slice(2)).equals(first)
-    assert common.run(experiment, repetitions=3).equals(more)
+    again = common.run(experiment, repetitions=3)
+    assert again.drop_vars(SECONDS).equals(more.drop_vars(SECONDS))
 
 
 def test_run__keeps_no_pieces_of_another_seed_or_of_other_data(tmp_path):
@@ -77,7 +82,7 @@ def test_write_tables__says_everything_and_escapes(tmp_path):
         (["--repetitions", "3"], "3 is not in the range 1<=x<=2"),
         (["--data", "."], "benchmark sets are missing: haberman"),
         (["--help"], "made: Nobody (2000)\n    shows: nothing\n    sets: one, two\n"),
-        (["--help"], "2 repetitions; takes no time"),
+        (["--help"], "2 repetitions\n    processor seconds of its pieces are not rec"),
     ],
 )
 def test_command__tells_in_a_line(options, words):
@@ -190,3 +195,139 @@ def test_run__keeps_pieces_that_ended_before_the_first(tmp_path):
 def test_share_of__is_never_sure():
     share, error = common.share_of(0, 20)
     assert (share, round(error, 3)) == (0.0, 0.034)
+
+
+# How long pieces take.
+
+
+def make_slow_experiment(calls, seconds=0.05):
+    """Return an experiment whose pieces use processors that long, and say so."""
+
+    def measure(loaded, number, settings, place):
+        used, end = time.process_time(), time.process_time() + seconds
+        while time.process_time() < end:
+            pass
+        calls.append(time.process_time() - used)
+        return xr.Dataset({"number": 1.0})
+
+    return replace(make_experiment([]), measure=measure)
+
+
+def test_run__measures_processor_seconds_and_sums_them_over_resumed_runs(tmp_path):
+    calls, texts = [], []
+    experiment = make_slow_experiment(calls)
+    common.run(experiment, repetitions=1, out=tmp_path, told=texts.append)
+    assert texts[:-1] == ["1 of 2 pieces (one)", "2 of 2 pieces (two)"]
+    texts.clear()
+    results = common.run(experiment, repetitions=3, out=tmp_path, told=texts.append)
+    # By repetition, then by set: the first repetitions are those of the first run.
+    np.testing.assert_allclose(
+        results[SECONDS].transpose().values.ravel()[[0, 1, 2, 4, 3, 5]],
+        calls,
+        atol=0.02,
+    )
+    assert texts[0] == "3 of 6 pieces (one)"
+    assert re.fullmatch(r"4 of 6 pieces \(one\), about \d\.\d seconds left", texts[1])
+    assert texts[-2] == "6 of 6 pieces (two)"
+    assert texts[-1] == (
+        f"6 of 6 pieces: {common.as_time(results[SECONDS].sum())} of processors, "
+        f"{common.as_time(results[SECONDS][:, 1:].sum())} of them in this run"
+    )
+    texts.clear()
+    common.run(experiment, repetitions=3, out=tmp_path, told=texts.append)
+    assert len(texts) == 1  # nothing is measured again
+    assert "0.0 seconds of them in this run" in texts[0]
+
+
+def test_run__processes_of_a_piece_count_and_so_do_those_that_ended(tmp_path):
+    busy = "import time\nwhile time.process_time() < 0.3: pass"
+
+    def measure(loaded, number, settings, place):
+        subprocess.run([sys.executable, "-c", busy], check=True)
+        return xr.Dataset({"number": 1.0})
+
+    experiment = replace(make_experiment([]), measure=measure)
+    results = common.run(experiment, sets=("one",), repetitions=1)
+    assert results[SECONDS].item() >= 0.28  # the clock of the system has ticks
+
+
+def interrupted_run(tmp_path, texts, *, kill=False):
+    """Interrupt a piece that keeps a search; return the results of the next run."""
+
+    def measure(loaded, number, settings, place):
+        end = time.process_time() + 0.1
+        while time.process_time() < end:
+            pass
+        if not place.exists():
+            place.mkdir(parents=True)
+            raise KeyboardInterrupt
+        return xr.Dataset({"number": 1.0})
+
+    experiment = replace(make_experiment([]), measure=measure)
+    with pytest.raises(KeyboardInterrupt):
+        common.run(experiment, sets=("one",), repetitions=1, out=tmp_path)
+    if kill:  # a killed process could not have written its seconds
+        (tmp_path / "searches" / "one-0" / "seconds").unlink()
+    return common.run(
+        experiment, sets=("one",), repetitions=1, out=tmp_path, told=texts.append
+    )
+
+
+def test_run__an_interrupted_piece_has_the_seconds_of_both_runs(tmp_path):
+    seconds = interrupted_run(tmp_path, [])[SECONDS]
+    assert seconds.item() == pytest.approx(0.2, abs=0.05)
+
+
+def test_run__says_that_the_seconds_of_a_killed_piece_are_not_known(tmp_path):
+    texts = []
+    results = interrupted_run(tmp_path, texts, kill=True)
+    assert np.isnan(results[SECONDS]).all()
+    assert "0 of 1 pieces" in texts[-1]
+    assert "those of the others are not known" in texts[-1]
+    rows = common.compared(make_experiment([]), results)
+    written = common.as_json(make_experiment([]), results, rows)
+    assert written[SECONDS] == {"one": [None]}
+
+
+def test_time_left__weighs_sets_by_what_is_recorded(monkeypatch, tmp_path):
+    file = tmp_path / "seconds.json"
+    file.write_text(json.dumps({"experiments": {"made": {"sets": {
+        "one": [0.1, 0.05], "two": [0.1, 499.0, 501.0],
+    }}}}))  # fmt: skip
+    monkeypatch.setattr(common, "SECONDS_FILE", file)
+    texts = []
+    common.run(make_slow_experiment([]), told=texts.append)
+    assert texts[1].startswith("2 of 4 pieces (one), about ")
+    assert texts[1].endswith(" minutes left")  # the last piece takes most of it
+    text = common.describe_seconds(make_experiment([]))
+    assert "one 0.1, 0.05 (2); two 0.1, 500 (3)" in text
+    assert text.endswith("All 2 of each at this pace: 8.3 minutes")
+
+
+def test_record__writes_what_was_measured_and_help_reads_it(monkeypatch, tmp_path):
+    file = tmp_path / "seconds.json"
+    file.write_text('{"experiments": {}}')
+    monkeypatch.setattr(common, "SECONDS_FILE", file)
+    experiment = make_slow_experiment([], seconds=0.2)
+    for options in (["--sets", "one"], ["--sets", "two", "--repetitions", "1"]):
+        command = common.command_of(experiment)
+        done = CliRunner().invoke(command, ["--record", *options])
+        assert done.exit_code == 0, done.output
+    recorded = common.recorded_seconds("made")
+    assert {name: len(seconds) for name, seconds in recorded.items()} == {
+        "one": 2, "two": 1,
+    }  # fmt: skip
+    text = CliRunner().invoke(common.command_of(experiment), ["--help"]).output
+    assert common.describe_seconds(experiment) in " ".join(text.split())
+    assert re.search(r"one 0\.\d+, 0\.\d+ \(2\); two 0\.\d+, 0\.\d+ \(1\)", text)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.04, "0.0 seconds"), (9.96, "10.0 seconds"), (89.9, "90 seconds"),
+        (90, "1.5 minutes"), (5399, "90 minutes"), (9000, "2.5 hours"),
+    ],
+)  # fmt: skip
+def test_as_time__takes_the_unit_that_fits(seconds, text):
+    assert common.as_time(seconds) == text

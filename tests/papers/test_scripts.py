@@ -35,13 +35,14 @@ def test_script__measures_a_set_and_goes_on_from_it(
     done = run(script, *options, "--out", "there", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Agree with the paper" in done.stdout
-    assert f"{data_set}: piece 1 of 1" in done.stderr
+    assert f"1 of 1 pieces ({data_set})" in done.stderr
     there = tmp_path / "there"
     assert (there / "pieces" / f"{data_set}-0.json").exists()
     written = json.loads((there / "comparison.json").read_text())
     assert written["experiment"] == name
     again = run(script, *options, "--out", "there", "--json", cwd=tmp_path)
-    assert "piece" not in again.stderr  # nothing is measured twice
+    assert "pieces (" not in again.stderr  # nothing is measured twice
+    assert "0.0 seconds of them in this run" in again.stderr
     assert json.loads(again.stdout) == written
 
 
