@@ -117,11 +117,14 @@ def joint_schema(deployed: list[Deployed], location: str) -> TableSchema:
     columns = {each.name: each for each in new.columns}
     for each in old.columns:
         other = columns.setdefault(each.name, each)
-        if each.kind != other.kind:
+        orders = {each.day_first, other.day_first} - {None}
+        if each.kind != other.kind or len(orders) > 1:
             raise ValueError(
-                f"OLD learned the column {each.name!r} as {each.kind}, NEW as "
-                f"{other.kind}; give the pool as Parquet, with types of its own."
+                f"OLD learned the column {each.name!r} as {each.noun}, NEW as "
+                f"{other.noun}; give the pool as Parquet, with types of its own."
             )
+        if other.day_first is None:  # each order accepts dates as ISO writes them
+            columns[each.name] = replace(other, day_first=each.day_first)
     return replace(new, columns=tuple(columns.values()), ids=())
 
 

@@ -162,6 +162,15 @@ text_options = packing(
 )
 """Adds the options for reading text files."""
 
+day_first_option = click.option(
+    "--dayfirst/--monthfirst",
+    "day_first",
+    default=None,
+    help="How 5/9/2023 is read in columns in which no date shows it: as a day of "
+    "September, or of May. By default such columns are text.",
+)
+"""Adds the order of day and month in the labeled table."""
+
 trust_option = click.option(
     "--trust",
     multiple=True,

@@ -28,15 +28,22 @@ def build(
     like: str | None,
     drop: str | None,
     text: TextOptions,
+    day_first: bool | None,
     target: str | None,
     **options: Any,
 ) -> None:
     """Convert SOURCE to a zarr pool at PATH, chunk by chunk."""
     opened: Any = source
+    if day_first is not None and like is None:
+        raise click.UsageError(
+            "--dayfirst and --monthfirst are about the labeled table of --like; name "
+            "it, or leave them out: such columns stay text, and `dsel select` reads "
+            "them."
+        )
     if os.path.exists(source) and is_text(source):
         schema = None
         if like is not None:
-            schema, target = _schema_of(like, target, text), None
+            schema, target = _schema_of(like, target, text, day_first), None
         opened = text_source(source, **text.arguments, like=schema, drop=names_in(drop))
         if schema is not None and schema.target in opened.names:
             notes([f"column {schema.target!r}, the target, is left out"])
@@ -55,7 +62,9 @@ def build(
         info(path)
 
 
-def _schema_of(like: str, target: str | None, text: TextOptions) -> TableSchema:
+def _schema_of(
+    like: str, target: str | None, text: TextOptions, day_first: bool | None
+) -> TableSchema:
     """Return the schema of a labeled table, or of the one whose results are stored."""
     if os.path.isdir(like) and os.path.exists(os.path.join(like, HEAD)):
         stored = load_schema(like)
@@ -65,7 +74,7 @@ def _schema_of(like: str, target: str | None, text: TextOptions) -> TableSchema:
                 f"labeled table."
             )
         return TableSchema.from_json(stored)
-    table = read_table(like, **text.arguments)
+    table = read_table(like, **text.arguments, day_first=day_first)
     if table.schema is None:
         raise ValueError(f"--like {like!r} has no names of columns.")
     schema = table.schema

@@ -56,6 +56,7 @@ def run(
     ids: str | None,
     groups: str | None,
     text: TextOptions,
+    day_first: bool | None,
     task: str | None,
     model: str | None,
     grid: tuple[str, ...],
@@ -99,6 +100,7 @@ def run(
         groups=groups,
         **text.arguments,
         task=task,
+        day_first=day_first,
     )
     if table.y is None:
         raise click.UsageError(

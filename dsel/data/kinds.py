@@ -53,8 +53,18 @@ _ZONE: Final = r" ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)"
 DATE: Final = f"{_DAY}$"
 TIME: Final = f"{_DAY}(?:{_CLOCK})?$"
 ZONED: Final = f"{_DAY}{_CLOCK}{_ZONE}$"
-DAY_FIRST: Final = r"^[0-9]{1,2}[./-][0-9]{1,2}[./-](?:[0-9]{4}|[0-9]{2})(?:[ T].*)?$"
-_MONTH_FIRST: Final = r"^[0-9]{1,2}[./-](?:1[3-9]|2[0-9]|3[01])[./-]"
+LIKE_NUMERIC_DATE: Final = (
+    r"^[0-9]{1,2}[./-][0-9]{1,2}[./-](?:[0-9]{4}|[0-9]{2})(?:[ T,].*)?$"
+)
+_MINUTES: Final = r":[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6}0*)?)?"
+_TO_12: Final = rf"(?:0?[1-9]|1[0-2]){_MINUTES} ?[AaPp][Mm]"
+NUMERIC_DATE: Final = (
+    r"^(?:[0-9]{1,2}\.[0-9]{1,2}\.|[0-9]{1,2}/[0-9]{1,2}/|[0-9]{1,2}-[0-9]{1,2}-)"
+    rf"[0-9]{{4}}(?:(?:,? |T)(?:[0-9]{{1,2}}{_MINUTES}|{_TO_12}))?$"
+)
+"""Dates of day, month and year as numbers, with or without a time. Where dots separate
+them the day comes first in every country, else the day or the month."""
+_REAL_MONTH: Final = r"^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 _MONTHS: Final = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
 OTHER_DATE: Final = (
     r"^(?:[0-9]{4}([./])[0-9]{1,2}[./][0-9]{1,2}|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
@@ -343,7 +353,11 @@ class ColumnScan:
         self.n_dates = 0
         self.n_times = 0
         self.n_zoned = 0
-        self.n_day_first = 0
+        self.n_like_dates = 0  # of numbers, in any order
+        self.n_day_first = 0  # real dates if the day comes first
+        self.n_month_first = 0
+        self.n_with_time = 0  # those of them that have a time
+        self.date_signs: set[str] = set()
         self.n_other_dates = 0
         self.examples: dict[str, str] = {}
         self.truth_words: set[str] | None = set()
@@ -491,15 +505,53 @@ class ColumnScan:
         self.n_commas += n_matching(COMMA_NUMBER, "comma")
         self.n_like_numbers += n_matching(LIKE_NUMBER, "like")
         self.n_leading_zeros += n_matching(_LEADING_ZERO)
-        self.n_day_first += n_matching(DAY_FIRST, "day first")
-        if "day first" in self.examples:
-            n_matching(_MONTH_FIRST, "month first")
+        n_like_dates = n_matching(LIKE_NUMERIC_DATE, "like a date")
+        if n_like_dates:
+            self.n_like_dates += n_like_dates
+            self._add_numeric_dates(values, counts)
         self._add_times(values, counts)
         if self.truth_words is not None:
             words = set(pc.utf8_lower(values).unique().slice(0, 9).to_pylist())
             self.truth_words |= words
             if len(self.truth_words) > 2:
                 self.truth_words = None
+
+    def _add_numeric_dates(self, values: pa.Array, counts: pa.Array) -> None:
+        """Count what is a real date if the day comes first, and if the month does."""
+        mask = matches(values, NUMERIC_DATE)
+        if not _all(mask):
+            other = values.filter(pc.invert(mask))[0].as_py()
+            self.examples.setdefault("no numeric date", other)
+        texts = values.filter(mask)
+        weights = counts.filter(mask).to_numpy(zero_copy_only=False)
+        signs = pc.replace_substring_regex(texts, r"^[0-9]+(.).*", r"\1")
+        self.date_signs |= set(signs.unique().to_pylist())
+        has_time = pc.match_substring(texts, ":").to_numpy(zero_copy_only=False)
+        self.n_with_time += int(weights[has_time].sum())
+        by_day, by_month = (_real_dates(texts, day_first=f) for f in (True, False))
+        self.n_day_first += int(weights[by_day].sum())
+        self.n_month_first += int(weights[by_month].sum())
+        for name, are_so in (
+            ("day first", by_day & ~by_month),
+            ("month first", by_month & ~by_day),
+            ("either first", by_day & by_month),
+            ("no numeric date", ~(by_day | by_month)),
+        ):
+            if name not in self.examples and are_so.any():
+                self.examples[name] = texts[int(np.argmax(are_so))].as_py()
+
+    def day_first(self, named: bool | None = None) -> bool | None:
+        """Return whether the day comes first in dates of numbers, and not the month.
+
+        Dots show it, and numbers above 12; where all dates may be read in both ways it
+        is `named`. None if the column does not hold such dates, all in one form.
+        """
+        by_day, by_month = (
+            n == self.n_values for n in (self.n_day_first, self.n_month_first)
+        )
+        if len(self.date_signs) != 1 or not (by_day or by_month):
+            return None
+        return named if by_day and by_month else by_day
 
     def _add_times(self, values: pa.Array, counts: pa.Array) -> None:
         is_time, is_zoned = matches(values, TIME), matches(values, ZONED)
@@ -531,8 +583,11 @@ class ColumnScan:
                 self.n_times += int(weights.sum())
                 self.n_dates += int(weights[are_days].sum())
 
-    def kind(self, decimal: str = ".") -> Kind:
-        """Return the kind of the column, given the decimal mark of numbers."""
+    def kind(self, decimal: str = ".", day_first: bool | None = None) -> Kind:
+        """Return the kind of the column, given the decimal mark of numbers.
+
+        `day_first` is the order of dates that may be read in two ways.
+        """
         n = self.n_values
         if not n:
             return Kind.GAPS
@@ -548,6 +603,8 @@ class ColumnScan:
             return Kind.ZONED_TIMES
         if self.n_times == n:
             return Kind.DATES if self.n_dates == n else Kind.TIMES
+        if self.day_first(day_first) is not None:
+            return Kind.TIMES if self.n_with_time else Kind.DATES
         return Kind.TEXT
 
     def exact_kind(self, decimal: str = ".") -> Kind:
@@ -556,7 +613,8 @@ class ColumnScan:
         if kind is Kind.NUMBERS and self.n_whole and self.n_point_zero:
             return Kind.TEXT  # 3 and 3.0 are one number
         are_exact = not self.gap_words and (
-            kind in (Kind.DATES, Kind.GAPS)
+            kind is Kind.GAPS
+            or (kind is Kind.DATES and self.n_dates == self.n_values)
             or (kind.is_number and decimal == "." and self.n_exact == self.n_values)
         )
         return kind if are_exact else Kind.TEXT
@@ -566,22 +624,18 @@ class ColumnScan:
         n = self.n_values
         if not n:
             return None
-        if 2 * self.n_day_first > n:
-            order = "month" if "month first" in self.examples else "day"
-            return (
-                f"column {name!r} looks like dates, {order} first "
-                f"({self.examples[f'{order} first']!r}), and is read as text; write "
-                f"YYYY-MM-DD"
-            )
+        if 2 * self.n_like_dates > n:
+            return f"column {name!r} {self._describe_numeric_dates()}"
         if "no day" in self.examples and 2 * (self.n_times + self.n_zoned) > n:
             return (
                 f"column {name!r} looks like dates, but {self.examples['no day']!r} "
                 f"is none, and is read as text"
             )
-        n_other = self.n_other_dates + self.n_day_first
-        if 2 * n_other > n and self.n_other_dates:
+        n_other = self.n_other_dates + self.n_like_dates
+        if n_other and 2 * (n_other + self.n_times + self.n_zoned) > n:
+            other = self.examples.get("other date", self.examples.get("like a date"))
             return (
-                f"column {name!r} looks like dates ({self.examples['other date']!r}), "
+                f"column {name!r} looks like dates ({other!r}), "
                 f"and is read as text; write YYYY-MM-DD, and times as "
                 f"2023-09-26T10:30:00+02:00"
             )
@@ -617,6 +671,86 @@ class ColumnScan:
             )
         return None
 
+    def _describe_numeric_dates(self) -> str:
+        """Return why a column of dates of numbers is read as text, and the way out."""
+        examples, example = self.examples, self.examples["like a date"]
+        day, month = examples.get("day first"), examples.get("month first")
+        if day is not None and month is not None:
+            return (
+                f"looks like dates, but the day comes first in {day!r} and the month "
+                f"in {month!r}, and is read as text; write YYYY-MM-DD"
+            )
+        n_either = min(self.n_day_first, self.n_month_first)
+        if n_either == self.n_values and len(self.date_signs) == 1:
+            either = examples["either first"]
+            readings = " or ".join(
+                iso_dates(pa.array([either]), day_first=first)[0].as_py()
+                for first in (True, False)
+            )
+            return (
+                f"holds dates, and is read as text: {either!r} may be {readings}; "
+                f"write --dayfirst or --monthfirst"
+            )
+        other = examples.get("no numeric date")
+        is_day = other is None or (
+            re.match(LIKE_NUMERIC_DATE, other) and not re.match(NUMERIC_DATE, other)
+        )
+        if not is_day:
+            return f"looks like dates, but {other!r} is none, and is read as text"
+        return (
+            f"looks like dates ({other or example!r}), and is read as text; write "
+            f"YYYY-MM-DD"
+        )
+
+
+def iso_dates(values: pa.Array, *, day_first: bool | None) -> pa.Array:
+    """Return texts in which dates of numbers are written as ISO writes them.
+
+    With None nothing is changed, and no dotted date where the month comes first.
+
+    Examples
+    --------
+    >>> texts = pa.array(["5/9/2023", "26/09/2023 9:05", "2023-09-26", "soon"])
+    >>> iso_dates(texts, day_first=True).to_pylist()
+    ['2023-09-05', '2023-09-26 09:05', '2023-09-26', 'soon']
+    >>> iso_dates(pa.array(["9/5/2023, 12:30 AM"]), day_first=False).to_pylist()
+    ['2023-09-05 00:30']
+    """
+    if day_first is None:
+        return values
+    mask = matches(values, NUMERIC_DATE)
+    if not _any(mask):
+        return values
+    texts = values
+    for pattern, text in (
+        (r"^([0-9])([./-])", r"0\1\2"),
+        (r"^([0-9]{2}[./-])([0-9])([./-])", r"\10\2\3"),
+        (r"^([0-9]{2})[./-]([0-9]{2})[./-]([0-9]{4})", r"\3-\2-\1")
+        if day_first
+        else (r"^([0-9]{2})[/-]([0-9]{2})[/-]([0-9]{4})", r"\3-\1-\2"),
+        (r"^(.{10}),", r"\1"),
+        (r"^(.{10}[ T])([0-9]):", r"\10\2:"),
+    ):
+        texts = pc.replace_substring_regex(texts, pattern, text)
+    if _any(matches(texts, "[Mm]$")):
+        # Arrow reads no 12-hour clock: 12 AM is 0, and PM adds 12 to 1 to 11.
+        hours = [("12", "00", "A"), ("12", "12", "P")]
+        hours += [(f"{hour:02}", f"{hour + 12}", "P") for hour in range(1, 12)]
+        for hour, of_24, letter in (*hours, ("", "", "A")):
+            pattern = f"^(.{{11}}){hour}(.*?) ?(?i:{letter}m)$"
+            texts = pc.replace_substring_regex(texts, pattern, rf"\1{of_24}\2")
+    return pc.if_else(mask, texts, values)
+
+
+def _real_dates(texts: pa.Array, *, day_first: bool) -> NDArray[np.bool_]:
+    """Return whether dates of numbers are real ones in this order."""
+    iso = iso_dates(texts, day_first=day_first)
+    is_right = pc.and_(matches(iso, TIME), matches(iso, _REAL_MONTH))
+    is_real = is_right.to_numpy(zero_copy_only=False).copy()
+    places = np.flatnonzero(is_real)
+    is_real[places[times_that_are_none(iso.filter(is_right), zoned=False)]] = False
+    return is_real
+
 
 def times_that_are_none(texts: pa.Array, *, zoned: bool) -> Any:
     """Return the positions of texts in the form of a time that are no real time."""
@@ -644,11 +778,13 @@ def convert(
     decimal: str = ".",
     words: tuple[str, str] | None = None,
     *,
+    day_first: bool | None = None,
     is_sure: bool = False,
 ) -> tuple[pa.Array | None, Bad | None]:
     """Return values in the Arrow type of a kind, or the first that does not fit.
 
-    `words` are those of truth values, the true one first; None accepts any pair. With
+    `words` are those of truth values, the true one first; None accepts any pair.
+    `day_first` is the order of dates of numbers; None accepts ISO's form only. With
     `is_sure`, a scan has shown that all numbers are valid and none is a gap word, so
     they are parsed without checks.
     """
@@ -684,13 +820,14 @@ def convert(
             return None, _first(texts, wrong)
         return numbers, None
     zoned = kind is Kind.ZONED_TIMES
-    right = matches(texts, ZONED if zoned else TIME)
+    times = iso_dates(texts, day_first=day_first)
+    right = matches(times, ZONED if zoned else TIME)
     if not _all(right):
         return None, _first(texts, pc.invert(right))
-    if len(bad_days := times_that_are_none(texts.drop_null(), zoned=zoned)):
-        value = texts.drop_null()[int(bad_days[0])].as_py()
-        return None, _first(texts, pc.equal(texts, value))
-    return parse_times(texts, zoned=zoned), None
+    if len(bad_days := times_that_are_none(times.drop_null(), zoned=zoned)):
+        value = times.drop_null()[int(bad_days[0])].as_py()
+        return None, _first(texts, pc.equal(times, value))
+    return parse_times(times, zoned=zoned), None
 
 
 def _plain_floats(texts: pa.Array) -> pa.Array | None:

@@ -20,7 +20,7 @@ from pyarrow import parquet
 
 from dsel.arrays import Features
 from dsel.data.frames import NUMBER, TEXT, FrameSchema, columns_of, native
-from dsel.data.kinds import LARGEST_EXACT, Bad, Kind, convert, trim
+from dsel.data.kinds import LARGEST_EXACT, Bad, Kind, trim
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.schema import (
@@ -210,7 +210,7 @@ def _check_texts(pool: Pool, schema: TableSchema, client: "Client | None") -> No
             values = trim(
                 pa.array(native(X)[column.name], pa.string(), from_pandas=True)
             )
-            typed, wrong = convert(values, column.kind, ".", column.words)
+            typed, wrong = column.convert(values)
             if typed is None and wrong is not None:
                 bad[column.name] = Bad(int(rows[wrong.row]), wrong.value)
         return bad

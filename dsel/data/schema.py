@@ -39,13 +39,34 @@ class ColumnSchema:
     """Sorted distinct values of a text column; None where there are too many."""
     has_gaps: bool | None = None
     """Whether a row of a text column has no value; None if that was not recorded."""
+    day_first: bool | None = None
+    """Whether the day comes first in dates such as 5/9/2023, or the month; None where
+    dates are written as 2023-09-05 only."""
 
     @property
     def noun(self) -> str:
         """The noun for its values in messages."""
         if self.kind is Kind.TRUTH and self.words:
             return " and ".join(map(repr, self.words))
-        return str(self.kind)
+        if self.day_first is not None:
+            return f"{self.kind}, {'day' if self.day_first else 'month'} first"
+        return f"{self.kind}{' (YYYY-MM-DD)' * self.kind.is_time}"
+
+    def convert(
+        self, values: pa.Array, decimal: str = ".", *, is_sure: bool = False
+    ) -> tuple[pa.Array | None, Bad | None]:
+        """Return texts in the Arrow type of the kind, or the first that does not fit.
+
+        `is_sure` is that of `kinds.convert`.
+        """
+        return convert(
+            values,
+            self.kind,
+            decimal,
+            self.words,
+            day_first=self.day_first,
+            is_sure=is_sure,
+        )
 
 
 @dataclass(frozen=True)
@@ -107,7 +128,8 @@ class TableSchema:
                     Kind(column["kind"]),
                     _tuple(column["words"]),
                     _tuple(column["categories"]),
-                    column.get("has_gaps"),  # since 0.3
+                    column.get("has_gaps"),  # since 0.3, as what follows
+                    column.get("day_first"),
                 )
                 for column in content.pop("columns")
             )
@@ -146,7 +168,7 @@ class TableSchema:
             values = table.column(column.name)
             if isinstance(values, pa.ChunkedArray):
                 values = values.combine_chunks()
-            typed, bad = convert(values, column.kind, decimal, column.words)
+            typed, bad = column.convert(values, decimal)
             if typed is None:
                 wrong.append((column, bad))
             else:
@@ -273,7 +295,7 @@ def convert_frame(
             converted[column.name] = values
             continue
         texts = trim(pa.array(values, pa.string(), from_pandas=True))
-        typed, bad = convert(texts, column.kind, ".", column.words)
+        typed, bad = column.convert(texts)
         if typed is None:
             wrong.append((column, bad))
         else:

@@ -71,6 +71,7 @@ class TableRequest(NamedTuple):
     encoding: str | None
     groups: str | None = None
     task: str | None = CLASSIFICATION
+    day_first: bool | None = None
 
     def _target_hint(self, missing: Sequence[str]) -> str:
         # Schemas of searches have a target; a labeled table's has none before it is

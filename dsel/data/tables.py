@@ -63,6 +63,7 @@ def read_table(
     separator: str | None = None,
     encoding: str | None = None,
     task: str | None = CLASSIFICATION,
+    day_first: bool | None = None,
 ) -> Table:
     """Read a table of any format in `FORMATS`, or a zarr group, into memory.
 
@@ -95,6 +96,9 @@ def read_table(
         ``classification`` or ``regression``. None decides: numbers with fractions are
         a regression; text, truth values and at most 20 different whole numbers are
         classes.
+    day_first
+        Whether 5/9/2023 is a day of September, and not of May, in columns of text files
+        in which no date shows it; None leaves such columns text.
 
     Raises
     ------
@@ -111,7 +115,15 @@ def read_table(
             f"`path` must be a table that exists, but {nothing_at(location)}"
         )
     request = TableRequest(
-        target, like, tuple(drop), tuple(ids), separator, encoding, groups, task
+        target,
+        like,
+        tuple(drop),
+        tuple(ids),
+        separator,
+        encoding,
+        groups,
+        task,
+        day_first,
     )
     table = reader_of(location)(location, request)
     if table.ids is not None and like is None and groups is None:

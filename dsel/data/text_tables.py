@@ -319,7 +319,7 @@ def read_text(location: str, request: TableRequest) -> Table:
             marked[target].add(cells)
     decimal = decimal_of(source, marked)
     if target is not None:
-        with _naming_notes(scans, decimal):
+        with _naming_notes(scans, decimal, request.day_first):
             labels = numbers_of_texts(cells, target, decimal, request.task)
         if labels is None:
             labels, label_caveats = _text_labels(rows.column(target), target)
@@ -328,7 +328,12 @@ def read_text(location: str, request: TableRequest) -> Table:
         schema = request.like
     else:
         columns = tuple(
-            ColumnSchema(name, scan.kind(decimal), truth_words(scan))
+            ColumnSchema(
+                name,
+                scan.kind(decimal, request.day_first),
+                truth_words(scan),
+                day_first=scan.day_first(request.day_first),
+            )
             for name, scan in scans.items()
         )
         left_out = (*source.row_number_names, *request.dropped)
@@ -386,7 +391,9 @@ def read_text(location: str, request: TableRequest) -> Table:
 
 
 @contextmanager
-def _naming_notes(scans: Mapping[str, ColumnScan], decimal: str) -> Iterator[None]:
+def _naming_notes(
+    scans: Mapping[str, ColumnScan], decimal: str, day_first: bool | None
+) -> Iterator[None]:
     """Add what is doubtful of columns to an error about the target.
 
     Else a user mends one, and meets the other in the next run.
@@ -397,7 +404,7 @@ def _naming_notes(scans: Mapping[str, ColumnScan], decimal: str) -> Iterator[Non
         notes = [
             scan.looks_like(name)
             for name, scan in scans.items()
-            if scan.kind(decimal) is Kind.TEXT
+            if scan.kind(decimal, day_first) is Kind.TEXT
         ]
         also = " ".join(f"Also, {note}." for note in notes if note)
         raise ValueError(f"{error} {also}".rstrip()) from error
@@ -506,6 +513,9 @@ def _text_facts(
             for word, n in sorted(words.items(), key=lambda item: -item[1])
         )
         facts.append(("gaps", f"in {listing(with_gaps, 8)}: {shown}"))
+    for is_day, order in ((True, "day first"), (False, "month first")):
+        if named := [c.name for c in schema.columns if c.day_first is is_day]:
+            facts.append(("dates", f"{order} in {listing(named, 8)}"))
     if schema.dropped or schema.ids or file.is_quiet_end:
         left = [name or "''" for name in schema.dropped]
         left += ["the last column (no name, no values)"] * file.is_quiet_end

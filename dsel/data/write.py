@@ -31,7 +31,7 @@ from dsel.checks import (
     show,
 )
 from dsel.data.frames import NUMERIC, check_numeric
-from dsel.data.kinds import Bad, ColumnScan, Kind, convert
+from dsel.data.kinds import Bad, ColumnScan, Kind
 from dsel.data.open import absolute_path, name_argument, open_pool
 from dsel.data.parquet import columns_of_few_values
 from dsel.data.pool import Pool
@@ -339,13 +339,8 @@ class _TextColumns(NamedTuple):
 
     def convert(self, values: pa.Array, column: ColumnSchema) -> pa.Array:
         """Convert the values of a column; the first pass has checked them."""
-        typed, _ = convert(
-            values,
-            column.kind,
-            self.decimal,
-            column.words,
-            is_sure=column.name not in self.with_gap_words,
-        )
+        is_sure = column.name not in self.with_gap_words
+        typed, _ = column.convert(values, self.decimal, is_sure=is_sure)
         assert typed is not None
         return typed
 
@@ -388,7 +383,8 @@ def _is_sure(scan: ColumnScan, column: ColumnSchema, decimal: str) -> bool:
     if column.kind.is_number:
         return kind.is_number or kind is Kind.GAPS
     is_any = column.kind in (Kind.TEXT, Kind.GAPS, Kind.OTHER)
-    return is_any or (kind.is_time and kind is column.kind)
+    # Dates of numbers are right in one order only, which each value must show.
+    return is_any or (kind.is_time and kind is column.kind and not scan.date_signs)
 
 
 def _check_values(
@@ -403,7 +399,7 @@ def _check_values(
     for batch in source.batches(names, is_checked=False):
         for column in columns:
             values = batch.column(column.name)
-            typed, bad = convert(values, column.kind, decimal, column.words)
+            typed, bad = column.convert(values, decimal)
             if typed is None and bad is not None:
                 in_file = bad._replace(row=first + bad.row)
                 wrong.setdefault(column.name, (column, in_file))
@@ -519,9 +515,11 @@ def _write_texts(
         for column in scanned.columns
     ]
     # This schema records that numbers and dates come from a text file, so that they can
-    # be written back as the same text.
+    # be written back as the same text. By the schema of another table they cannot: 1.50
+    # has become 1.5 there.
     text_schema = TableSchema(scanned.columns, target, is_typed=False).to_json()
-    schema = pa.schema(fields, metadata={TEXT_POOL: text_schema.encode()})
+    metadata = {TEXT_POOL: text_schema.encode()} if scanned.is_own else None
+    schema = pa.schema(fields, metadata=metadata)
     batches = source.batches(schema.names, is_checked=False)
     tasks = (
         Task(f"convert-{number}", _ConvertBatch(batch))

@@ -15,10 +15,12 @@ import gzip
 import io
 import lzma
 import math
+import re
 import sys
 import tempfile
 import traceback
 import zipfile
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -48,7 +50,7 @@ def draw_column(rng, n):
     """Return the kind of a column, and its values as texts; None is a gap."""
     kind = rng.choice(
         ["whole", "float", "money", "large", "text", "words", "codes", "truth", "date",
-         "time", "zoned", "mixed", "gaps"]
+         "time", "zoned", "numeric", "mixed", "gaps"]
     )  # fmt: skip
     if kind == "whole":
         values = map(str, rng.integers(-50, 3000, n))
@@ -70,11 +72,16 @@ def draw_column(rng, n):
         pair = TRUTH_PAIRS[rng.integers(len(TRUTH_PAIRS))]
         case = (str, str.upper, str.title)[rng.integers(3)]
         values = (case(pair[int(k)]) for k in rng.integers(0, 2, n))
-    elif kind in ("date", "time", "zoned"):
+    elif kind in ("date", "time", "zoned", "numeric"):
         seconds = rng.integers(-62_000_000_000, 250_000_000_000, n)
         times = [datetime(1970, 1, 1) + timedelta(seconds=int(s)) for s in seconds]
         if kind == "date":
             values = [f"{t:%Y-%m-%d}".rjust(10, "0") for t in times]
+        elif kind == "numeric":
+            first, second = (("%d", "%m"), ("%m", "%d"))[rng.integers(2)]
+            sign, more = "./-"[rng.integers(3)], ("", " %H:%M")[rng.integers(2)]
+            form = f"{first}{sign}{second}{sign}2023{more}"
+            values = [t.strftime(form) for t in times]
         else:
             sign = "T "[rng.integers(2)]
             zone = "+05:00" if kind == "zoned" else ""
@@ -197,7 +204,19 @@ def strict_rows(text, sep):
     return [name.strip() for name in lines[0]], lines[1:]
 
 
-def right_value(got, text, *, comma):
+def order_of(texts):
+    """Return the forms of dates of numbers, if the column shows which comes first."""
+    found = [re.match(r"([0-9]{1,2})([./-])([0-9]{1,2})\2[0-9]{4}", t) for t in texts]
+    days = [m for m in found if m and (m[2] == "." or int(m[1]) > 12)]
+    months = [m for m in found if m and m[2] != "." and int(m[3]) > 12]
+    if bool(days) == bool(months):
+        return ()
+    sign = (days or months)[0][2]
+    form = sign.join(["%d", "%m", "%Y"] if days else ["%m", "%d", "%Y"])
+    return (form, f"{form} %H:%M")
+
+
+def right_value(got, text, *, comma, forms=()):
     """Whether a value is the one that a cell holds."""
     text = text.strip()
     if got is None or got is pd.NaT or (isinstance(got, float) and math.isnan(got)):
@@ -208,7 +227,11 @@ def right_value(got, text, *, comma):
         words = [pair[0 if got else 1] for pair in TRUTH_PAIRS]
         return text.lower() in words
     if isinstance(got, datetime):
-        found = datetime.fromisoformat(text)
+        found = None
+        for form in forms:
+            with suppress(ValueError):
+                found = datetime.strptime(text, form)
+        found = found or datetime.fromisoformat(text)
         given = got.to_pydatetime() if isinstance(got, pd.Timestamp) else got
         if found.tzinfo is not None:
             return given.astimezone(UTC) == found.astimezone(UTC)
@@ -229,8 +252,9 @@ def check_frame(frame, header, rows, facts):
         return f"{len(frame)} rows of {len(rows)}"
     for name in frame.columns:
         place = header.index(name)
+        forms = order_of([row[place].strip() for row in rows])
         for k, got in enumerate(frame[name].tolist()):
-            if not right_value(got, rows[k][place], comma=comma):
+            if not right_value(got, rows[k][place], comma=comma, forms=forms):
                 return f"row {k} of {name!r}: {got!r} for {rows[k][place]!r}"
         is_text = [isinstance(v, str) for v in frame[name] if not pd.isna(v)]
         if is_text and any(is_text) != all(is_text):

@@ -507,3 +507,55 @@ def test_predict__names_lines_above_the_header(results, tmp_path):
         else:
             assert found.exit_code == 1
             assert "If line 2 is the header, remove the lines above it" in found.stderr
+
+
+def test_predict__reads_dates_in_the_order_that_select_was_given(tmp_path):
+    days = pd.Series(pd.date_range("2020-01-01", periods=300).to_numpy())
+    days = days[days.dt.day <= 12].reset_index(drop=True)  # no date shows the order
+    label = np.where(days.dt.month > 5, "late", "early")
+    ask = ("--target", "label", "--model", "logistic", "--grid", "C=1", "--cv", 3)
+    for name, form in (("iso", "%Y-%m-%d"), ("day", "%d/%m/%Y"), ("month", "%m/%d/%Y")):
+        frame = pd.DataFrame({"x": days.dt.day})
+        frame = frame.assign(seen=days.dt.strftime(form))
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+        frame.assign(label=label).to_csv(tmp_path / f"l_{name}.csv", index=False)
+    refused = run("select", tmp_path / "l_day.csv", *ask)
+    assert "write --dayfirst or --monthfirst" in " ".join(refused.output.split())
+    for name, option in (("iso", ()), ("day", ["--dayfirst"]),
+                         ("month", ["--monthfirst"])):  # fmt: skip
+        pool, labeled = tmp_path / f"{name}.csv", tmp_path / f"l_{name}.csv"
+        built = run("pool", "build", pool, tmp_path / f"{name}.parquet", "--like",
+                    labeled, "--target", "label", *option)  # fmt: skip
+        assert built.exit_code == 0, built.output
+        done = run("select", labeled, *ask, *option, "--pool", pool, "--out",
+                   tmp_path / name)  # fmt: skip
+        assert done.exit_code == 0, done.output
+        for source in (pool, tmp_path / f"{name}.parquet"):
+            out = tmp_path / f"{name}_{source.suffix[1:]}.parquet"
+            found = run("predict", tmp_path / name, source, "--out", out)
+            assert found.exit_code == 0, found.output
+            expected = tmp_path / "iso_csv.parquet"
+            pd.testing.assert_frame_equal(
+                pd.read_parquet(out), pd.read_parquet(expected)
+            )
+    wrong = run("predict", tmp_path / "day", tmp_path / "l_iso.csv", "--out",
+                tmp_path / "p.csv")  # fmt: skip
+    assert wrong.exit_code == 0, wrong.output  # ISO has one reading only
+    refused = run("pool", "build", tmp_path / "day.csv", tmp_path / "d.parquet",
+                  "--dayfirst")  # fmt: skip
+    assert refused.exit_code == 2
+    assert "the labeled table of --like" in " ".join(refused.output.split())
+
+
+def test_predict__gives_no_text_back_of_a_pool_that_another_table_converted(tmp_path):
+    lines = [f"{k}.50,{'ab'[k % 2]}\n" for k in range(40)]
+    (tmp_path / "pool.csv").write_text("code,z\n" + "".join(lines))
+    (tmp_path / "numbers.csv").write_text("code,z\n1.5,a\n2,b\n")
+    texts = [f"A{k % 3},{'ab'[k % 2]},{'uv'[k % 2]}\n" for k in range(60)]
+    (tmp_path / "texts.csv").write_text("code,z,label\n" + "".join(texts))
+    pool = tmp_path / "pool.parquet"
+    assert run("pool", "build", tmp_path / "pool.csv", pool, "--like",
+               tmp_path / "numbers.csv").exit_code == 0  # fmt: skip
+    refused = run("select", tmp_path / "texts.csv", "--target", "label", "--pool", pool)
+    assert refused.exit_code == 1
+    assert "'code' holds text in the labeled table and numbers in" in refused.output

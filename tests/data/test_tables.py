@@ -14,7 +14,9 @@ import zarr
 from pyarrow import parquet
 
 from dsel.data import open_pool, write_pool
+from dsel.data.frames import native
 from dsel.data.kinds import Kind
+from dsel.data.like import open_pool_like
 from dsel.data.schema import TableSchema
 from dsel.data.table_files import ENDINGS
 from dsel.data.tables import FORMATS, read_table
@@ -137,7 +139,7 @@ KINDS = [
     (["2020-1-31", "2020-01-01", ""], Kind.TEXT),
     (["now", "today", "2020-01-01"], Kind.TEXT),
     (["2834", "7372", "6022"], Kind.WHOLE),
-    (["31/01/2020", "01/02/2020", ""], Kind.TEXT),
+    (["31/01/2020", "01/02/2020", ""], Kind.DATES),
     (["NA", "?", ""], Kind.GAPS),
 ]
 
@@ -394,8 +396,17 @@ LOOKS = [
     (["(5)", "(1,200)", "7"], "all of its values are numbers written as text"),
     (["\u22125", "\u22127", "8"], "such as '\u22125'"),
     (["12 kg", "13 kg", "x"], "67% of its values are numbers written as text"),
-    (["31/01/2020", "01/02/2020", ""], "looks like dates, day first ('31/01/2020')"),
-    (["09/26/2023", "01/02/2023"], "looks like dates, month first ('09/26/2023')"),
+    (["01/02/2023", "3/4/2020"],
+     "'01/02/2023' may be 2023-02-01 or 2023-01-02; write --dayfirst or --monthfirst"),
+    (["26/09/2023", "09/26/2023"],
+     "the day comes first in '26/09/2023' and the month in '09/26/2023'"),
+    (["26/09/2023", "27/09/2023", "soon"], "looks like dates, but 'soon' is none"),
+    (["26/09/2023", "31/02/2023"], "looks like dates, but '31/02/2023' is none"),
+    (["26.09.2023", "09.26.2023"], "looks like dates, but '09.26.2023' is none"),
+    (["26/09/23", "05/09/23"], "looks like dates ('26/09/23')"),
+    (["26/09/2023", "26.09.2023"], "looks like dates ('26/09/2023')"),
+    (["26/09/2023", "2023-09-26"], "looks like dates ('26/09/2023')"),
+    (["26/09/2023 25:00"], "looks like dates, but '26/09/2023 25:00' is none"),
     (["2023/09/26", "2020/1/2"], "looks like dates ('2023/09/26')"),
     (["26 Sep 2023", "1 Jan 2020", "26SEP2023"], "looks like dates ('26 Sep 2023')"),
     (["2020-1-5", "2020-1-6", "2020-10-10"], "looks like dates ('2020-1-5')"),
@@ -413,7 +424,7 @@ LOOKS = [
     (["9007199254740993", "1"], "too large to be held exactly"),
     (["2020-01-01", "2020-01-02", "pending"], "looks like dates, but 'pending'"),
     (["1", "2", "many"], "67% of its values are numbers, but not 'many'"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("values", "words"), LOOKS)
@@ -422,6 +433,63 @@ def test_read_table__says_what_a_column_of_text_looks_like(values, words, tmp_pa
     (line,) = read_table(text_table(tmp_path, text)).caveats
     assert line.startswith("column 'q' ")
     assert words in line
+
+
+DATES = [
+    (["31/01/2020", "", "1/2/2020"], None, True, ["2020-01-31", "NaT", "2020-02-01"]),
+    (["09/26/2023", "01/02/2023"], None, False, ["2023-09-26", "2023-01-02"]),
+    (["1.2.2023", "NA", "03.04.2020"], None, True, ["2023-02-01", "NaT", "2020-04-03"]),
+    (["13-01-2020 9:05"], None, True, ["2020-01-13 09:05:00"]),
+    (["9/26/2023 2:30 PM", "1/2/2023 12:05 am"], None, False,
+     ["2023-09-26 14:30:00", "2023-01-02 00:05:00"]),
+    (["26/09/2023, 14:30:01.5"], None, True, ["2023-09-26 14:30:01.500000"]),
+    (["01/02/2023"], True, True, ["2023-02-01"]),
+    (["01/02/2023"], False, False, ["2023-01-02"]),
+    (["31/01/2020"], False, True, ["2020-01-31"]),  # shown by the column itself
+    (["1.2.2023"], False, True, ["2023-02-01"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("texts", "named", "day_first", "times"), DATES)
+def test_read_table__reads_dates_of_numbers_in_an_order_that_is_shown(
+    texts, named, day_first, times, tmp_path
+):
+    path = text_table(tmp_path, "q|x\n" + "".join(f"{text}|1\n" for text in texts))
+    table = read_table(path, day_first=named)
+    assert table.schema.columns[0].day_first is day_first
+    assert [str(value).removesuffix(" 00:00:00") for value in table.X["q"]] == times
+    order = "day" if day_first else "month"
+    assert ("dates", f"{order} first in q") in table.notes
+    assert table.caveats == ()
+    # Without the schema its dates stay text in a pool, since that is what comes back.
+    write_pool(path, tmp_path / "p.parquet")
+    stored = pd.read_parquet(tmp_path / "p.parquet")["q"].fillna("")
+    assert [text.replace("NA", "") for text in stored] == [
+        text.replace("NA", "") for text in texts
+    ]
+    pool, _ = open_pool_like(str(tmp_path / "p.parquet"), table.schema)
+    rows = pool.reduce(lambda X, rows: native(X), lambda *both: None, allow_nan=True)
+    assert rows["q"].tolist() == table.X["q"].tolist()
+
+
+def test_schema__reads_dates_of_other_tables_in_its_order(tmp_path):
+    shown = text_table(tmp_path, "q|x\n26/09/2023|1\n")
+    schema = TableSchema.from_json(read_table(shown).schema.to_json())
+    other = text_table(tmp_path, "q|x\n1/2/2020|1\n2020-02-03|2\n", "u.csv")
+    found = read_table(other, like=schema).X["q"]
+    assert found.dt.strftime("%Y-%m-%d").tolist() == ["2020-02-01", "2020-02-03"]
+    for text, pool in (("09/26/2023", "u.csv"), ("31/02/2020", "v.csv")):
+        wrong = text_table(tmp_path, f"q|x\n01/02/2023|1\n{text}|1\n", pool)
+        with pytest.raises(ValueError, match=f"has '{text}' .*; it holds dates, day f"):
+            read_table(wrong, like=schema)
+        with pytest.raises(ValueError, match=f"has '{text}' .*; it holds dates, day f"):
+            write_pool(text_source(str(wrong), like=schema), tmp_path / "w.parquet")
+    iso = read_table(text_table(tmp_path, "q|x\n2023-09-26|1\n")).schema
+    every = text_table(tmp_path, "q|x\n26/09/2023|1\n", "w.csv")
+    with pytest.raises(ValueError, match=r"it holds dates \(YYYY-MM-DD\)"):
+        read_table(every, like=iso)
+    with pytest.raises(ValueError, match=r"it holds dates \(YYYY-MM-DD\)"):
+        write_pool(text_source(str(every), like=iso), tmp_path / "w.parquet")
 
 
 def test_schema__converts_other_tables_and_names_every_wrong_value(tmp_path):

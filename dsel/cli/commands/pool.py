@@ -2,7 +2,13 @@
 
 import click
 
-from dsel.cli.options import ExistingPath, cluster_options, run_from, text_options
+from dsel.cli.options import (
+    ExistingPath,
+    cluster_options,
+    day_first_option,
+    run_from,
+    text_options,
+)
 
 
 @click.group(name="pool")
@@ -22,6 +28,7 @@ def command() -> None:
 )
 @click.option("--drop", help="Columns of a text file to leave out, such as name,note.")
 @text_options
+@day_first_option
 @click.option("--dtype", help="Type of the numbers, such as float32.")
 @click.option("--chunk-rows", type=click.IntRange(min=1), help="Rows of a chunk.")
 @cluster_options

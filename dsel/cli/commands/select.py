@@ -5,6 +5,7 @@ import click
 from dsel.cli.options import (
     ExistingPath,
     NameOf,
+    day_first_option,
     run_from,
     run_options,
     text_options,
@@ -50,6 +51,7 @@ from dsel.option_values import (
     "feature, and the bound holds for a random row of a new group.",
 )
 @text_options
+@day_first_option
 @click.option(
     "--task",
     type=NameOf(TASKS),
