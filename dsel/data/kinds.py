@@ -746,7 +746,7 @@ def _real_dates(texts: pa.Array, *, day_first: bool) -> NDArray[np.bool_]:
     """Return whether dates of numbers are real ones in this order."""
     iso = iso_dates(texts, day_first=day_first)
     is_right = pc.and_(matches(iso, TIME), matches(iso, _REAL_MONTH))
-    is_real = is_right.to_numpy(zero_copy_only=False).copy()
+    is_real: NDArray[np.bool_] = is_right.to_numpy(zero_copy_only=False).copy()
     places = np.flatnonzero(is_real)
     is_real[places[times_that_are_none(iso.filter(is_right), zoned=False)]] = False
     return is_real
