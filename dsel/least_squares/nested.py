@@ -39,6 +39,7 @@ from dsel.search.engine.pruning import NestedPruner
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_search import plan_search
+from dsel.search.running.cube_of_run import describe_run
 from dsel.search.running.evaluate import TOKEN
 from dsel.search.running.nested import certify_choices
 from dsel.search.running.run import Run
@@ -169,7 +170,6 @@ def certify(
         (),
         (),
         plan.n_candidates,
-        is_regression=True,
     )
     is_usable = reasons == ""
     table.scores[:], table.errors[:], table.answered[:] = losses, 0, True
@@ -181,16 +181,13 @@ def certify(
         for number in unusable:
             why = FitMessage(FitProblem.FAILED, reasons[number])
             table.messages[FitKey(number, 0)] = why
-    pruner = NestedPruner(plan.scheme, plan.prune)
+    pruner, pool_check = NestedPruner(plan.scheme, plan.prune), run.ensure_pool_check()
+    description = describe_run(plan, pool_check.facts)
+    counts = pruner.final_counts(table, description.known)
     with closing(run.open_executor()) as executor:
         # `make_loss_cube` has already warned about candidates that cannot be chosen.
         outcome = certify_choices(
-            run,
-            executor,
-            pruner,
-            table,
-            pruner.final_counts(table),
-            run.ensure_pool_check(),
+            run, executor, pruner, table, counts, description, pool_check
         )
     models = outcome.models
     if ALL_ROWS not in models:

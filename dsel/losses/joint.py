@@ -12,7 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.arrays import Floats
-from dsel.losses.base import FoldCounts, Loss, PoolCounts, Shares, Statistic
+from dsel.losses.base import (
+    Counts,
+    FoldCounts,
+    Loss,
+    PoolCounts,
+    Shares,
+    Statistic,
+)
 
 
 @dataclass(frozen=True)
@@ -24,6 +31,17 @@ class Evidence:
     """Counts on the pool; empty without a pool, or without a model of all rows."""
     has_model: NDArray[np.bool_] | None = None
     """Whether the fit without a fold gave a model, (n_folds,); None if all did."""
+
+    @property
+    def by_name(self) -> dict[str, Counts]:
+        """The counts by the names of their variables in a cube."""
+        counts: dict[str, Counts] = {
+            statistic.on_folds: fold.counts for statistic, fold in self.folds.items()
+        }
+        for statistic, pool in self.pool.items():
+            counts[statistic.on_pool] = pool.counts
+            counts[statistic.on_duplicates] = pool.duplicates
+        return counts
 
 
 @dataclass(frozen=True)

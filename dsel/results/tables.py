@@ -1,6 +1,7 @@
 """Tables of candidates: parameters, status and numbers, with one row each."""
 
 import json
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from math import nan
 from numbers import Real
@@ -26,12 +27,11 @@ def class_rows(cube: xr.Dataset) -> dict[str, int]:
     return dict(zip(*stored, strict=False))
 
 
-def largest_class(cube: xr.Dataset) -> dict[str, Any]:
+def largest_class(rows: Mapping[str, int]) -> dict[str, Any]:
     """Return the largest class and the error of always predicting it, for `Choice`.
 
-    Empty if the cube has no classes.
+    `rows` are the labeled rows of each class; without any the result is empty.
     """
-    rows = class_rows(cube)
     if not rows:
         return {}
     name = max(rows, key=lambda label: rows[label])
@@ -39,16 +39,21 @@ def largest_class(cube: xr.Dataset) -> dict[str, Any]:
     return {"largest_class": name, "largest_class_error": wrong}
 
 
-def read_constant_prediction(cube: xr.Dataset) -> dict[str, Any]:
-    """Return the best constant prediction and its loss, for `Choice`.
+def constant_prediction(cube: xr.Dataset) -> Sequence[Any]:
+    """Return the best constant prediction of a cube and its loss.
 
     Empty if the loss has none, or if an older version made the cube.
     """
-    stored = json.loads(cube.attrs.get(names.CONSTANT, "[]"))
+    stored: list[Any] = json.loads(cube.attrs.get(names.CONSTANT, "[]"))
+    return stored
+
+
+def constant_fields(constant: Sequence[Any]) -> dict[str, Any]:
+    """Return a constant prediction, a class or a number, and its loss, for `Choice`."""
     fields = ("median", "median_loss")
-    if stored and isinstance(stored[0], str):
+    if constant and isinstance(constant[0], str):
         fields = ("constant", "constant_loss")
-    return dict(zip(fields, stored, strict=False))
+    return dict(zip(fields, constant, strict=False))
 
 
 def parameters(cube: xr.Dataset) -> pd.DataFrame:

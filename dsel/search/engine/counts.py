@@ -1,21 +1,105 @@
-"""The table with the fits and counts of every candidate of a search."""
+"""The counts of a search: the table that it fills, and the record that it ends with.
 
-from dataclasses import InitVar, dataclass
+A `CountTable` has every fit, as results come. When all have come, the pruner makes a
+`SearchCounts` of it: criteria read this record, bounds are computed from it, and the
+cube is made of it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsel import names
+from dsel.arrays import Floats, Integers
 from dsel.bounds.cross_validation import best_fold_number
 from dsel.data.pool import PoolSlice
 from dsel.families.family import FitKey
+from dsel.losses.joint import Evidence
 from dsel.results.fit_messages import FitMessage
 from dsel.search.design.comparisons import Comparison
 from dsel.search.design.folds import CVScheme
 from dsel.search.engine.job_results import FitResult, FitStatus, join_tokens
 from dsel.search.engine.jobs import CandidateGroup
 from dsel.search.engine.pool_table import PoolTable, Records, records_of
+
+
+@dataclass(frozen=True)
+class KnownCounts:
+    """Numbers that need no fit, by the names of the cube's variables."""
+
+    n_labeled: int
+    n_unlabeled: int
+    """Rows of the pool that are counted; 0 without a pool."""
+    n_classes: int
+    """0 for a regression."""
+    equal_rows: int = 0
+    """Pool rows that equal labeled rows."""
+    n_groups: int | None = None
+    """Groups of labeled rows; None if rows are independent."""
+    prior_share: Floats | None = None
+    """Part of delta of each candidate, (n_candidates,); None for equal parts."""
+
+
+@dataclass(frozen=True)
+class SearchCounts:
+    """All counts of a search, by the names of the cube's variables.
+
+    The first axis has the candidates, the second one the folds. A count that was not
+    made is -1, a mean or a time NaN. None: searches of this kind have no such counts.
+    `dsel.names` says what each of them counts.
+    """
+
+    known: KnownCounts
+    status: NDArray[np.int8]
+    fold_rows: Integers
+    """(n_folds,)."""
+    train_rows: Integers
+    """(n_folds,)."""
+    fold_errors: Integers | None = None
+    fold_answers: Integers | None = None
+    fold_loss_mean: Floats | None = None
+    train_errors: Integers | None = None
+    loo_errors: Integers | None = None
+    """(n_candidates,)."""
+    fit_seconds: Floats | None = None
+    full_fit_seconds: Floats | None = None
+    """(n_candidates,)."""
+    pool: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """Counts on the pool for all candidates, by the variable of each comparison."""
+    messages: Mapping[int, FitMessage] = field(default_factory=dict)
+    """The first message of each candidate whose fits had a problem."""
+    outer_candidate: Integers | None = None
+    """The candidate that was chosen without each fold, (n_folds,)."""
+    evidence: Evidence | None = None
+    """Counts of the chosen models; None if bounds are those of all candidates."""
+
+    @property
+    def by_name(self) -> dict[str, NDArray[Any]]:
+        """The counts of candidates and rows by their names, as criteria read them."""
+        fields = {**vars(self.known), **vars(self), **self.pool}
+        if self.evidence is not None:
+            fields |= self.evidence.by_name
+        return {
+            name: np.asarray(value)
+            for name, value in fields.items()
+            if name in names.BY_NAME and value is not None
+        }
+
+    @property
+    def answers(self) -> Integers:
+        """The predictions behind the errors of a candidate on a fold.
+
+        In a nested search several models predict each row of a fold.
+        """
+        return self.fold_rows if self.fold_answers is None else self.fold_answers
+
+    def message_of(self, candidate: int) -> str:
+        """Return the text of a candidate's message; "" without one."""
+        message = self.messages.get(candidate)
+        return "" if message is None else message.text
 
 
 @dataclass
@@ -30,8 +114,6 @@ class CountTable:
     slices: InitVar[tuple[PoolSlice, ...]]
     """Parts of the pool; empty without comparisons."""
     n_candidates: int
-    is_regression: bool = False
-    """Whether candidates are regressors."""
 
     def __post_init__(
         self, comparisons: tuple[Comparison, ...], slices: tuple[PoolSlice, ...]
@@ -119,17 +201,6 @@ class CountTable:
         return np.asarray(np.logical_and.accumulate(self.ended, axis=1))
 
     @property
-    def failed(self) -> NDArray[np.bool_]:
-        """Whether a fit of each candidate failed, (n_candidates,); nested: by search.
-
-        A candidate that can predict on no fold has failed, too: it gets no pool rows.
-        """
-        failed = ((self.fit_status == FitStatus.FAILED) & self.in_order).any(axis=1)
-        if not self.scheme.is_nested:
-            failed |= self.fitted & self.unpredicting
-        return np.asarray(failed)
-
-    @property
     def fitted(self) -> NDArray[np.bool_]:
         """Whether every fit of each candidate is done."""
         return np.asarray((self.fit_status == FitStatus.DONE).all(axis=1))
@@ -138,30 +209,6 @@ class CountTable:
     def complete(self) -> NDArray[np.bool_]:
         """Whether every fit of each candidate is done, and the whole pool counted."""
         return np.asarray(self.fitted & self.pool.is_complete)
-
-    @property
-    def active(self) -> NDArray[np.bool_]:
-        """Whether each candidate may still win, and is not complete."""
-        if self.scheme.is_nested:
-            is_waiting = (self.fit_status == FitStatus.OPEN).any(axis=1)
-            is_waiting |= (self.fit_status == FitStatus.SUBMITTED).any(axis=1)
-            return np.asarray(is_waiting & ~self.pruned)
-        return ~(self.pruned | self.failed | self.complete)
-
-    @property
-    def open_fits(self) -> NDArray[np.bool_]:
-        """Whether each fit is needed and not submitted, (n_candidates, n_splits)."""
-        is_open = self.fit_status == FitStatus.OPEN
-        return np.asarray(is_open & self.active[:, np.newaxis])
-
-    @property
-    def status(self) -> NDArray[np.int8]:
-        """Status of each candidate, by the codes of the cube."""
-        status = np.full(self.n_candidates, names.STATUS_MISSING, np.int8)
-        status[self.complete] = names.STATUS_DONE
-        status[self.pruned] = names.STATUS_PRUNED
-        status[self.failed] = names.STATUS_FAILED
-        return status
 
     def current_comparisons(self) -> tuple[Comparison, ...]:
         """Return the comparisons, with each candidate's best fold so far."""
@@ -185,52 +232,15 @@ class CountTable:
         tested = (self.fit_status == FitStatus.DONE) & np.array(is_tested, bool)
         return np.asarray(tested.any(axis=1) & ~(tested & self.answered).any(axis=1))
 
-    def first_messages(self, shown: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-        """Return the first message of each candidate's fits, or "", and its problem."""
-        texts = np.full(self.n_candidates, "", dtype=object)
-        problems = np.zeros(self.n_candidates, np.int8)
-        for key in sorted(self.messages, reverse=True):
-            if shown[key]:
-                message, where = self.messages[key], self.scheme.splits[key.split]
-                texts[key.candidate] = f"{where.name}: {message.text}"
-                problems[key.candidate] = message.problem.value
-        return {names.MESSAGE: texts, names.FIT_PROBLEM: problems}
-
-    def named_counts(
-        self,
-        shown: NDArray[np.bool_] | None = None,
-        counted: NDArray[np.bool_] | None = None,
-    ) -> dict[str, NDArray[Any]]:
-        """Return the counts under the names of the cube, candidates first.
-
-        By default those of the fits `in_order`, (n_candidates, n_splits), and the pool
-        counts of complete candidates.
-        """
-        scheme, k = self.scheme, self.scheme.n_folds
-        shown = self.in_order if shown is None else shown
-        counted = self.pool.is_complete if counted is None else counted
-        errors, train_errors = (
-            np.where(shown, self.errors[..., part], names.UNCOUNTED) for part in (0, 1)
-        )
-        seconds = np.where(shown, self.fit_seconds, np.nan)
-        named: dict[str, NDArray[Any]] = {
-            names.FOLD_ERRORS: errors[:, :k],
-            names.FOLD_ROWS: scheme.fold_rows,
-            names.TRAIN_ROWS: np.array([len(t.train_rows) for t in scheme.splits[:k]]),
-            names.FIT_SECONDS: seconds[:, :k],
-            names.STATUS: self.status,
-        }
-        if self.is_regression:  # errors, which are predictions of no number, say little
-            named[names.FOLD_LOSS_MEAN] = np.where(shown, self.scores[..., 0], np.nan)[
-                :, :k
-            ]
-        if scheme.n_halvings:
-            named[names.TRAIN_ERRORS] = train_errors[:, :k]
-        if scheme.all_rows_number is not None:
-            named[names.FULL_FIT_SECONDS] = seconds[:, scheme.all_rows_number]
-        if scheme.leave_one_out is not None:
-            named[names.LOO_ERRORS] = errors[:, scheme.leave_one_out]
-        return named | self.pool.named_counts(counted)
+    def first_messages(self, shown: NDArray[np.bool_]) -> dict[int, FitMessage]:
+        """Return the first message of each candidate among its fits that are shown."""
+        first: dict[int, FitMessage] = {}
+        for key in sorted(self.messages):
+            if shown[key] and key.candidate not in first:
+                split, message = self.scheme.splits[key.split], self.messages[key]
+                text = f"{split.name}: {message.text}"
+                first[key.candidate] = replace(message, text=text)
+        return first
 
     def replay(self, records: Records) -> None:
         """Write the records of an earlier run into the table.

@@ -25,6 +25,7 @@ from dsel.search.engine.counts import CountTable
 from dsel.search.engine.fit_batch import FitBatch
 from dsel.search.engine.job_results import FitStatus, FittedJob, Kept
 from dsel.search.engine.jobs import FitJob, Keep
+from dsel.search.engine.pruning import Pruner
 from dsel.search.engine.retries import Retries
 
 logger = logging.getLogger("dsel.search")
@@ -68,8 +69,8 @@ class Fitting:
     executor: Executor
     store: Store | None
     """The store that finished fits are written to, or None."""
-    best_first: bool
-    """Whether counts decide which fit is next, so that the order matters."""
+    pruner: Pruner
+    """It decides which candidates need more fits, and whether by counts."""
     raise_failures: bool = False
     """Whether a fit that raises ends the run."""
     keep: Keep = Keep.NOWHERE
@@ -82,7 +83,7 @@ class Fitting:
         # Bytes of all models that were ever fitted of a candidate.
         self.model_nbytes: Counter[int] = Counter()
         self.batch_size = BatchSize(
-            PRUNED_TASK_SECONDS if self.best_first else TASK_SECONDS
+            PRUNED_TASK_SECONDS if self.pruner.best_first else TASK_SECONDS
         )
         # Lower bounds of all candidates before anything was counted.
         # The growth of a bound above it shows what the next folds will add.
@@ -105,15 +106,21 @@ class Fitting:
             self.group_numbers[numbers] = group
 
     @property
+    def open_fits(self) -> NDArray[np.bool_]:
+        """Whether each fit is needed and not submitted, (n_candidates, n_splits)."""
+        is_open = self.table.fit_status == FitStatus.OPEN
+        return np.asarray(is_open & self.pruner.find_active(self.table)[:, np.newaxis])
+
+    @property
     def is_over(self) -> bool:
         """Whether no fit is running and none is needed."""
-        return not (self.running or self.again or self.table.open_fits.any())
+        return not (self.running or self.again or self.open_fits.any())
 
     def next_task(self, lower: NDArray[np.float64]) -> Task[list[FittedJob]] | None:
         """Return the next task, with the best open fits; None if there is none."""
         if self.again:
             return self._task(self.again.popleft())
-        open_fits, n_slots = self.table.open_fits, self.executor.n_slots
+        open_fits, n_slots = self.open_fits, self.executor.n_slots
         n_groups = len(np.unique(self.group_numbers[open_fits.any(axis=1)]))
         # An estimate: one job fits all open candidates of a group on a split.
         left = n_groups * int(open_fits.sum(axis=1).max(initial=0))
@@ -152,7 +159,7 @@ class Fitting:
         numbers = np.flatnonzero(open_fits.any(axis=1))
         unknown = ~self.table.ended
         waiting = (self.table.fit_status == FitStatus.SUBMITTED).sum(axis=1)
-        if not self.best_first:
+        if not self.pruner.best_first:
             groups = list(dict.fromkeys(self.group_numbers[numbers].tolist()))
             # Slots work at different groups: none waits for what another one makes.
             groups[:n_slots] = sorted(
@@ -211,7 +218,7 @@ class Fitting:
         if place is not None:
             self.places[key] = place
         # Data that only these groups share may leave the caches after their last task.
-        still_open = set(self.group_numbers[self.table.open_fits.any(axis=1)].tolist())
+        still_open = set(self.group_numbers[self.open_fits.any(axis=1)].tolist())
         ending = frozenset({job.candidate_group for job in jobs} - still_open)
         # A retried job may come after "the last one"; then the data are made again.
         batch = FitBatch(tuple(jobs), self.keep, ending)

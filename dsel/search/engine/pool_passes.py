@@ -31,8 +31,6 @@ class PoolPasses:
     engine: Engine
     table: CountTable
     fitting: Fitting
-    best_first: bool
-    """Whether the counts of a few leaders can prune other candidates."""
 
     def next_members(self, lower: NDArray[np.float64]) -> tuple[int, ...]:
         """Return the candidates of the next pass, smallest lower bound first; or none.
@@ -46,13 +44,13 @@ class PoolPasses:
         table = self.table
         if not table.pool.slices:
             return ()
-        active = np.flatnonzero(table.active)
+        active = np.flatnonzero(self.fitting.pruner.find_active(table))
         # Equal bounds are in order of the candidates, so that passes are repeatable.
         order = active[np.lexsort((active, lower[active]))]
         ready = order[table.fitted[order]]
         if not len(ready):
             return ()
-        leaders_first = self.best_first and not table.complete.any()
+        leaders_first = self.fitting.pruner.best_first and not table.complete.any()
         leads = leaders_first and order[0] == ready[0]
         # Joining copies the models, and a block needs memory too.
         budget = min(MODELS_NBYTES, self.engine.executor.slot_memory // 4)
@@ -95,7 +93,8 @@ class PoolPasses:
         least = np.min(lower[complete], initial=np.inf)
         # The best candidate may be deployed, and its model is fetched after the search.
         leads = complete & (lower <= least + ROUNDING)
-        self.fitting.release(set(np.flatnonzero(self.table.active | leads).tolist()))
+        is_needed = leads | self.fitting.pruner.find_active(self.table)
+        self.fitting.release(set(np.flatnonzero(is_needed).tolist()))
 
     def release_without_pool(self, lower: NDArray[np.float64]) -> None:
         """Drop models where no pass will do so, since there is no pool to count."""

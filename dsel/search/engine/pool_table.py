@@ -114,8 +114,8 @@ class PoolTable:
             if is_there and variables <= result.rows.keys():
                 self.add_slice(members[key], result)
 
-    def named_counts(self, shown: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-        """Return the counts under the names of the cube, for the members shown."""
+    def by_name(self, shown: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+        """Return the counts by the cube's variables; -1 for members not `shown`."""
         named: dict[str, NDArray[Any]] = {}
         is_shown = shown[:, np.newaxis]
         for comparison, differences, rows in zip(

@@ -12,8 +12,8 @@ bounds hold nevertheless, since they hold for any choice. It may choose another
 candidate than the exhaustive search.
 """
 
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from dsel.criteria.base import CandidateCounts, Criterion
 from dsel.errors import AllFitsFailedError
 from dsel.option_values import Pruning
 from dsel.search.design.folds import CVScheme
-from dsel.search.engine.counts import CountTable
+from dsel.search.engine.counts import CountTable, KnownCounts, SearchCounts
 from dsel.search.engine.job_results import FitStatus
 
 ROUNDING: Final = 1e-9
@@ -57,7 +57,7 @@ class ExactPruner:
     criterion: Criterion
     settings: Settings
     """Shares of delta of the candidates."""
-    fixed: CandidateCounts
+    known: KnownCounts
     """Counts that are known in advance, such as the number of pool rows."""
     may_prune: bool
     """False for the exhaustive search."""
@@ -67,17 +67,70 @@ class ExactPruner:
         """Whether any candidate is ever dropped."""
         return self.may_prune and self.criterion.can_prune
 
+    def find_failed(self, table: CountTable) -> Flags:
+        """Return whether a fit of each candidate failed, (n_candidates,).
+
+        A candidate that can predict on no fold has failed, too: it gets no pool rows.
+        """
+        failed = (table.fit_status == FitStatus.FAILED) & table.in_order
+        return np.asarray(failed.any(axis=1) | (table.fitted & table.unpredicting))
+
+    def find_active(self, table: CountTable) -> Flags:
+        """Return whether each candidate may still win, and is not complete."""
+        return ~(table.pruned | self.find_failed(table) | table.complete)
+
+    def counts(
+        self,
+        table: CountTable,
+        shown: Flags | None = None,
+        counted: Flags | None = None,
+    ) -> SearchCounts:
+        """Return the counts of a table, for the criterion.
+
+        By default those of the fits `in_order`, (n_candidates, n_splits), and the pool
+        counts of complete candidates.
+        """
+        scheme, k = table.scheme, table.scheme.n_folds
+        shown = table.in_order if shown is None else shown
+        counted = table.pool.is_complete if counted is None else counted
+        status = np.full(table.n_candidates, names.STATUS_MISSING, np.int8)
+        status[table.complete] = names.STATUS_DONE
+        status[table.pruned] = names.STATUS_PRUNED
+        status[self.find_failed(table)] = names.STATUS_FAILED
+        errors, train_errors = (
+            np.where(shown, table.errors[..., part], names.UNCOUNTED) for part in (0, 1)
+        )
+        seconds = np.where(shown, table.fit_seconds, np.nan)
+        full, loo = scheme.all_rows_number, scheme.leave_one_out
+        # Of numbers none is wrong: errors of a regressor are predictions of no number.
+        is_regression = not self.known.n_classes
+        losses = np.where(shown, table.scores[..., 0], np.nan)[:, :k]
+        return SearchCounts(
+            self.known,
+            status,
+            scheme.fold_rows,
+            np.array([len(split.train_rows) for split in scheme.splits[:k]]),
+            fold_errors=None if is_regression else errors[:, :k],
+            fold_loss_mean=losses if is_regression else None,
+            train_errors=train_errors[:, :k] if scheme.n_halvings else None,
+            loo_errors=None if loo is None else errors[:, loo],
+            fit_seconds=seconds[:, :k],
+            full_fit_seconds=None if full is None else seconds[:, full],
+            pool=table.pool.by_name(counted),
+        )
+
     def prune(self, table: CountTable) -> Floats:
         """Drop the candidates that cannot win; return the lower bounds.
 
         With more counts lower bounds only grow and the best estimate only falls, so
         that a dropped candidate would never win later.
         """
-        counts = {**table.named_counts(), **self.fixed}
+        counts = self.counts(table).by_name
         # Missing counts enter at their least: no error, and no pool row that differs.
         lower = self.criterion.lower_bound(counts, self.settings)
         if self.best_first:
-            table.pruned |= table.active & (lower > margin_above(self._best(counts)))
+            is_beaten = lower > margin_above(self._best(counts))
+            table.pruned |= self.find_active(table) & is_beaten
         return np.asarray(lower)
 
     def _best(self, counts: CandidateCounts) -> float:
@@ -85,36 +138,40 @@ class ExactPruner:
         values = self.criterion.evaluate(counts, self.settings).value
         return float(np.min(values[~np.isnan(values)], initial=np.inf))
 
-    def final_counts(self, table: CountTable) -> dict[str, NDArray[Any]]:
+    def final_counts(self, table: CountTable) -> SearchCounts:
         """Return the counts of a finished run, for the cube."""
-        shown, status = table.in_order, table.status
-        counted = table.pool.is_complete
+        final, shown = self.counts(table), table.in_order
+        status, counted = final.status, table.pool.is_complete
         if self.best_first:
-            best = self._best({**table.named_counts(), **self.fixed})
+            best = self._best(final.by_name)
             undecided = np.ones(table.n_candidates, bool)
             failed = (table.fit_status == FitStatus.FAILED) & shown
             # The fewest splits that prove a candidate worse are the same in every run;
             # how far this run got with it is not.
             for n_splits in range(table.scheme.n_folds + 1):
                 first = np.arange(shown.shape[1]) < n_splits
-                counts = {
-                    **table.named_counts(shown & first, np.zeros_like(undecided)),
-                    **self.fixed,
-                    names.STATUS: np.zeros_like(status),
-                }
-                lower = self.criterion.lower_bound(counts, self.settings)
+                counts = replace(
+                    self.counts(table, shown & first, np.zeros_like(undecided)),
+                    status=np.zeros_like(status),
+                )
+                lower = self.criterion.lower_bound(counts.by_name, self.settings)
                 undecided &= ~failed[:, :n_splits].any(axis=1)
                 beaten = undecided & (lower > margin_above(best))
                 shown[beaten] &= first
                 counted[beaten] = False
                 status[beaten] = names.STATUS_PRUNED
                 undecided &= ~beaten
-        return {
-            **table.named_counts(shown, counted),
-            **self.fixed,
-            names.STATUS: status,
-            **table.first_messages(shown),
-        }
+        return replace(
+            self.counts(table, shown, counted),
+            status=status,
+            messages=table.first_messages(shown),
+        )
+
+    def choose_candidate(self, counts: SearchCounts) -> tuple[int, float]:
+        """Return the candidate with the smallest number of the criterion, and this."""
+        terms = self.criterion.evaluate(counts.by_name, self.settings)
+        number = self.criterion.choose(terms, counts.by_name)
+        return number, float(terms.value[number])
 
 
 def tie_ranks(scores: Floats) -> NDArray[np.intp]:
@@ -169,6 +226,21 @@ class NestedPruner:
     def best_first(self) -> bool:
         """Whether counts decide what is fitted next."""
         return self.prune_by == Pruning.EXACT
+
+    def find_failed(self, table: CountTable) -> Flags:
+        """Return whether a fit of each candidate failed in a search, (n_candidates,).
+
+        A later fit than one that has not ended does not count yet.
+        """
+        failed = (table.fit_status == FitStatus.FAILED) & table.in_order
+        return np.asarray(failed.any(axis=1))
+
+    def find_active(self, table: CountTable) -> Flags:
+        """Return whether each candidate has fits that searches wait for."""
+        waiting = (table.fit_status == FitStatus.OPEN) | (
+            table.fit_status == FitStatus.SUBMITTED
+        )
+        return np.asarray(waiting.any(axis=1) & ~table.pruned)
 
     def scores(self, table: CountTable, shown: Flags) -> tuple[Floats, Flags]:
         """Return scores with missing losses at 0, and whether none is missing.
@@ -234,7 +306,8 @@ class NestedPruner:
         lower, complete = self.scores(table, table.in_order)
         if self.prune_by == Pruning.EXACT:
             best = np.where(complete, lower, np.inf).min(axis=1, keepdims=True)
-            table.pruned |= table.active & (lower > margin_above(best)).all(axis=0)
+            is_beaten = (lower > margin_above(best)).all(axis=0)
+            table.pruned |= self.find_active(table) & is_beaten
         return np.asarray(lower.min(axis=0))
 
     def survivors(self, table: CountTable) -> Flags:
@@ -293,7 +366,7 @@ class NestedPruner:
         *by_fold, all_rows = np.argmin(tie_ranks(eligible), axis=1).tolist()
         return ChosenCandidates(all_rows, tuple(by_fold))
 
-    def final_counts(self, table: CountTable) -> dict[str, NDArray[Any]]:
+    def final_counts(self, table: CountTable, known: KnownCounts) -> SearchCounts:
         """Return errors on each fold of the models without it, and status.
 
         Every fitted model without this fold and another one predicts each of its rows.
@@ -334,11 +407,19 @@ class NestedPruner:
             losses[is_done, test.fold] += table.scores[is_done, test.split, test.part]
             models[is_done, test.fold] += 1
         means = np.where(models > 0, losses / np.maximum(models, 1), np.nan)
-        return {
-            names.FOLD_LOSS_MEAN: means,
-            names.FOLD_ERRORS: np.where(answers > 0, errors, names.UNCOUNTED),
-            names.FOLD_ANSWERS: answers,
-            names.FOLD_ROWS: scheme.fold_rows,
-            names.TRAIN_ROWS: np.array([len(s.train_rows) for s in scheme.held_out]),
-            names.STATUS: status,
-        } | table.first_messages(shown)
+        return SearchCounts(
+            known,
+            status,
+            scheme.fold_rows,
+            np.array([len(split.train_rows) for split in scheme.held_out]),
+            # Of numbers none is wrong.
+            fold_errors=np.where(answers > 0, errors, names.UNCOUNTED)
+            if known.n_classes
+            else None,
+            fold_answers=answers,
+            fold_loss_mean=means,
+            messages=table.first_messages(shown),
+        )
+
+
+Pruner = ExactPruner | NestedPruner

@@ -20,7 +20,7 @@ from dsel.search.engine.engine import Engine
 from dsel.search.engine.fits import Fitting
 from dsel.search.engine.job_results import FitStatus, FittedJob
 from dsel.search.engine.pool_passes import PoolPasses
-from dsel.search.engine.pruning import ExactPruner, NestedPruner
+from dsel.search.engine.pruning import Pruner
 from dsel.search.engine.retries import ATTEMPTS
 
 
@@ -30,16 +30,14 @@ class Search:
 
     engine: Engine
     table: CountTable
-    pruner: ExactPruner | NestedPruner
+    pruner: Pruner
     fitting: Fitting
     on_turn: Callable[[], None] | None = None
     """Called before tasks are submitted, to report; an error in it ends the run."""
 
     def __post_init__(self) -> None:
         self.started = time.perf_counter()
-        self.passes = PoolPasses(
-            self.engine, self.table, self.fitting, self.pruner.best_first
-        )
+        self.passes = PoolPasses(self.engine, self.table, self.fitting)
         # How often models of a candidate were others than those that were counted.
         self.changed: Counter[int] = Counter()
         # Lower bounds of every candidate's criterion, by the counts so far.
@@ -113,7 +111,7 @@ class Search:
             fits_done=int(table.ended.sum()),
             fits_total=table.fit_status.size,
             fits_dropped=int((~table.ended & is_dropped).sum()),
-            candidates_active=int(table.active.sum()),
+            candidates_active=int(self.pruner.find_active(table).sum()),
             candidates_pruned=int(table.pruned.sum()),
             slices_done=self.engine.n_slices_done,
             slices_total=self.engine.n_slices,

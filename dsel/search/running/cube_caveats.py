@@ -1,21 +1,33 @@
-"""Caveats that the cube of a search gives to any choice from it."""
+"""Caveats of a search: from its plan and its pool, and from its counts.
+
+A choice at the end of a search gets them from its counts; one that is made later, by
+`select`, from the cube.
+"""
 
 import json
 from collections.abc import Iterable
 from math import floor
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from dsel import names
+from dsel.arrays import Integers
 from dsel.bounds import pair_error_bound
-from dsel.criteria.base import CandidateCounts
+from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
+from dsel.losses.error_rate import ERROR
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
-from dsel.results.certificate import attribute
+from dsel.results.certificate import attribute, params_text
 from dsel.results.cube import read_counts
 from dsel.results.fit_messages import FitProblem, problems_of_cube
 from dsel.results.records import from_record
+from dsel.search.engine.counts import SearchCounts
+from dsel.typing import AnyArray
+
+if TYPE_CHECKING:
+    from dsel.search.planning.plan import Plan
 
 CAVEAT_DELTA: Final = 0.05
 """Probability that the limit in a caveat about disagreements is wrong; its text says
@@ -42,23 +54,46 @@ def voiding_caveats(cube: xr.Dataset) -> list[Caveat]:
     return [each for each in run_caveats(cube) if each.effect is Effect.VOIDS]
 
 
-def caveats_of(cube: xr.Dataset, others: Iterable[Caveat] = ()) -> tuple[Caveat, ...]:
-    """Return the caveats of any choice from a cube, together with `others`."""
-    caveats = collect_caveats(run_caveats(cube), others, caveats_of_counts(cube))
+def caveats_of(cube: xr.Dataset) -> tuple[Caveat, ...]:
+    """Return the caveats of any choice from a cube."""
+    counts, problems = read_counts(cube), problems_of_cube(cube)
+    errors, differ = (
+        counts.get(name) for name in (names.OUTER_ERRORS, names.OUTER_DISAGREEMENTS)
+    )
+    added = caveats_of_fits(counts[names.STATUS], problems)
+    if errors is not None and differ is not None:
+        duplicates = counts.get(names.OUTER_DUPLICATE_DISAGREEMENTS, 0)
+        fresh, n_pool_rows = differ - duplicates, int(counts[names.N_UNLABELED])
+        added += caveats_of_disagreements(
+            errors, counts[names.FOLD_ROWS], fresh, n_pool_rows
+        )
+    return join_caveats(run_caveats(cube), added)
+
+
+def join_caveats(*groups: Iterable[Caveat]) -> tuple[Caveat, ...]:
+    """Return the caveats of a choice, without those that void its numbers."""
+    caveats = collect_caveats(*groups)
     return tuple(each for each in caveats if each.effect is not Effect.VOIDS)
 
 
-def caveats_of_counts(cube: xr.Dataset) -> list[Caveat]:
-    """Return the caveats of a choice that come from the counts of its search."""
-    counts = read_counts(cube)
-    return [*_caveats_of_fits(cube, counts), *_caveats_of_disagreements(counts)]
+def caveats_of_search(counts: SearchCounts) -> list[Caveat]:
+    """Return the caveats that come from the counts of a search."""
+    problems = np.full(len(counts.status), None, object)
+    for number, message in counts.messages.items():
+        problems[number] = message.problem
+    caveats, evidence = caveats_of_fits(counts.status, problems), counts.evidence
+    if evidence is not None and ERROR.statistic in evidence.pool:
+        folds, pool = evidence.folds[ERROR.statistic], evidence.pool[ERROR.statistic]
+        caveats += caveats_of_disagreements(
+            folds.integers, folds.n_rows, pool.counts - pool.duplicates, pool.n_rows
+        )
+    return caveats
 
 
-def _caveats_of_fits(cube: xr.Dataset, counts: CandidateCounts) -> list[Caveat]:
+def caveats_of_fits(status: AnyArray, problems: NDArray[np.object_]) -> list[Caveat]:
     """Return a caveat for each kind of problem, with the number of its candidates."""
     caveats: list[Caveat] = []
-    has_failed = counts[names.STATUS] == names.STATUS_FAILED
-    problems = problems_of_cube(cube)
+    has_failed = status == names.STATUS_FAILED
     has_raised = (problems == FitProblem.UNPREDICTED) & ~has_failed
     has_stopped = problems == FitProblem.STOPPED
     unscaled = "stopped before they converged; scale the features, or raise `max_iter`"
@@ -73,20 +108,21 @@ def _caveats_of_fits(cube: xr.Dataset, counts: CandidateCounts) -> list[Caveat]:
     return caveats
 
 
-def _caveats_of_disagreements(counts: CandidateCounts) -> list[Caveat]:
-    """Return a caveat if the models differ more often than their errors explain."""
-    if not {names.OUTER_ERRORS, names.OUTER_DISAGREEMENTS} <= counts.keys():
-        return []
+def caveats_of_disagreements(
+    errors: Integers, fold_rows: Integers, differ: Integers, n_pool_rows: int
+) -> list[Caveat]:
+    """Return a caveat if the models differ more often than their errors explain.
+
+    `errors` are those of the models without a fold, (n_folds,); `differ` the pool rows
+    on which they differ from that of all rows, without duplicates of labeled rows.
+    """
     # Two models that differ on a row cannot both be right there: half of the lower
     # limit of their disagreement is one of the mean of their errors, and needs no
     # label. It is no limit for either of them alone. Rows that equal labeled ones may
     # be records that one of both was trained on.
-    pairs, errors = counts[names.OUTER_DISAGREEMENTS], counts[names.OUTER_ERRORS]
-    pairs = pairs - counts.get(names.OUTER_DUPLICATE_DISAGREEMENTS, 0)
-    delta = CAVEAT_DELTA / len(pairs)
-    limits = pair_error_bound(pairs, counts[names.N_UNLABELED], delta=delta)
-    at_least = float(limits.mean())
-    error_rate = float(np.mean(errors / counts[names.FOLD_ROWS]))
+    delta = CAVEAT_DELTA / len(differ)
+    at_least = float(pair_error_bound(differ, n_pool_rows, delta=delta).mean())
+    error_rate = float(np.mean(errors / fold_rows))
     if round(at_least, 3) <= round(error_rate, 3):  # as they are printed
         return []
     text = (
@@ -98,3 +134,32 @@ def _caveats_of_disagreements(counts: CandidateCounts) -> list[Caveat]:
         f"independent"
     )
     return [Caveat(Effect.WEAKENS, text)]
+
+
+def check_failures(
+    plan: "Plan", counts: SearchCounts, unpredicting: NDArray[np.bool_]
+) -> None:
+    """Warn of failed candidates; raise AllFitsFailedError if none is left."""
+    has_failed = counts.status == names.STATUS_FAILED
+    failed = np.flatnonzero(has_failed)
+    if unpredicting.any() and (has_failed | unpredicting).all():
+        number = int(np.argmax(unpredicting))
+        raise AllFitsFailedError(
+            f"no candidate can predict; `predict` of candidate {number} "
+            f"({params_text(plan.axes.candidates[number])}) raised on all rows: "
+            f"{counts.message_of(number)}"
+        )
+    if not len(failed):
+        return
+    number = int(failed[0])
+    message = counts.message_of(number).rstrip(".")
+    first = f"candidate {number} ({plan.axes.candidates[number]}): {message}"
+    if len(failed) == plan.n_candidates:
+        several = f"all {len(failed)} candidates failed; the first was {first}"
+        alone = f"the only candidate failed: {message}"
+        raise AllFitsFailedError(f"{alone if len(failed) == 1 else several}.")
+    warn(
+        f"{len(failed)} of {plan.n_candidates} candidates failed and cannot be "
+        f"chosen; the first was {first}. `results.message` has all.",
+        FitFailedWarning,
+    )

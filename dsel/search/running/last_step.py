@@ -11,22 +11,22 @@ counts the regressor that was chosen by squared errors. The calls, in their orde
         fit_chosen.count_chosen
           Engine.count_pool (EachFold)
         -> LastStep                       -> LastStep
-      Run.make_cube, add_counts           Run.make_cube, add_counts
+      add_last_step -> SearchCounts       -> SearchCounts
       bound_chosen                        bound_chosen
         DeclaredLosses.bound -> JointBounds
         loss_reports.make_reports -> ModelReports
-        certify_model -> Certificate, of each model
+        make_certificate -> Certificate, of each model
         make_queries -> Queries
         -> Choice, and the models
+      cube_of_run.make_cube_of_run        cube_of_run.make_cube_of_run
 """
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from dsel import names
@@ -35,21 +35,22 @@ from dsel.data.frames import native, take_rows
 from dsel.families.answers import predict_codes
 from dsel.families.generic import collect_warnings
 from dsel.losses.base import FoldCounts, PoolCounts, Statistic
+from dsel.losses.error_rate import ERROR
 from dsel.losses.joint import Evidence, ModelBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.caveats import Effect, make_caveats
-from dsel.results.cube import read_counts
 from dsel.results.fit_messages import FitMessage
 from dsel.results.loss_reports import make_reports
 from dsel.results.queries import Queries
-from dsel.results.tables import largest_class, read_constant_prediction
+from dsel.results.tables import constant_fields, largest_class
 from dsel.search.design.drawn_rows import DrawnRows
+from dsel.search.engine.counts import SearchCounts
 from dsel.search.engine.pruning import ChosenCandidates
-from dsel.search.running.cube_caveats import caveats_of, voiding_caveats
+from dsel.search.running.cube_caveats import caveats_of_search, join_caveats
+from dsel.search.running.cube_of_run import RunDescription
 from dsel.search.running.evaluate import cv_error
 from dsel.search.running.procedures import name_procedure
-from dsel.search.running.select import certificate_of
 from dsel.typing import Model
 
 if TYPE_CHECKING:
@@ -96,35 +97,29 @@ class LastStep:
         """The counts from which losses bound the models."""
         return Evidence(self.fitted.folds, self.pool, self.fitted.has_model)
 
-    @property
-    def counts(self) -> dict[str, NDArray[Any]]:
-        """Counts by the names of the cube's variables."""
-        counts: dict[str, NDArray[Any]] = {
-            s.on_folds: each.counts for s, each in self.evidence.folds.items()
-        }
-        for statistic, each in self.evidence.pool.items():
-            counts[statistic.on_pool] = each.counts
-            counts[statistic.on_duplicates] = each.duplicates
-        return counts
 
-
-def add_counts(cube: xr.Dataset, last: LastStep) -> xr.Dataset:
-    """Return the cube with the statistics of the last step as variables."""
-    for statistic in last.evidence.folds:
-        for name, (dims, meaning, given) in statistic.variables.items():
-            if name in last.counts:
-                attributes = {"long_name": meaning}
-                variable = (names.FOLD, *dims), last.counts[name], attributes
-                labels = {dim: given.get(dim, statistic.labels) for dim in dims}
-                coords = {
-                    dim: np.array(each, object) for dim, each in labels.items() if each
-                }
-                cube = cube.assign(coords | {name: variable})
-    return cube
+def add_last_step(plan: "Plan", counts: SearchCounts, last: LastStep) -> SearchCounts:
+    """Return the counts of inner searches, completed by those of the last step."""
+    if plan.n_candidates == 1:  # inner searches have counted nothing
+        errors, n_rows = last.fitted.folds.get(ERROR.statistic), counts.fold_rows
+        counts = replace(
+            counts,
+            fold_errors=None if errors is None else errors.integers[np.newaxis],
+            fold_answers=n_rows[np.newaxis],
+            fold_loss_mean=last.fitted.scores[np.newaxis],
+        )
+    if names.FOLD_LOSS_MEAN not in plan.criterion.needs:  # errors say the same
+        counts = replace(counts, fold_loss_mean=None)
+    return replace(
+        counts,
+        messages={**last.fitted.messages, **counts.messages},
+        outer_candidate=np.array(last.chosen.by_fold),
+        evidence=last.evidence,
+    )
 
 
 def bound_chosen(
-    plan: "Plan", cube: xr.Dataset, last: LastStep
+    plan: "Plan", counts: SearchCounts, last: LastStep, description: RunDescription
 ) -> tuple[Choice, dict[str, Model]]:
     """Return the choice of a search by its last step: bounds, and their models.
 
@@ -141,8 +136,8 @@ def bound_chosen(
         n_compared=plan.n_compared,
     )
     reports = make_reports(losses, last.evidence, bounds, plan.delta)
-    k, read = plan.scheme.n_folds, bounds.main
-    splits = {ONE_FOLD: read.fold} | ({ALL_ROWS: k} if k in fitted.models else {})
+    k, main = plan.scheme.n_folds, bounds.main
+    splits = {ONE_FOLD: main.fold} | ({ALL_ROWS: k} if k in fitted.models else {})
     bounded: dict[str, BoundedModel] = {}
     for name, split in splits.items():
         number = last.chosen.by_split[split]
@@ -150,7 +145,7 @@ def bound_chosen(
             name,
             number,
             plan.axes.candidates[number],
-            certify_model(plan, cube, read, name),
+            make_certificate(plan, description, main, name),
             report_by_value=reports[name].by_value,
             baseline=reports[name].baseline,
         ).with_report(reports[name].report)
@@ -162,20 +157,26 @@ def bound_chosen(
             f"the report and the bounds above hold jointly, and the bounds have "
             f"{losses.shares(1.0)[0]:.0%} of delta: without a report they are smaller"
         )
+    candidate = bounded[deploy].candidate
+    means = counts.fold_loss_mean
     choice = Choice(
         plan.criterion.name,
-        inner_estimate(cube, bounded[deploy].candidate),
+        # What inner searches ranked it by, over all folds.
+        cv_error(counts.by_name, candidate)
+        if means is None
+        else float(means[candidate].mean()),
         bounded,
         deploy,
         # One that is a hold-out set already is compared with none.
-        np.nan if plan.scheme.is_holdout else read.expected_holdout,
-        caveats_of(
-            cube,
+        np.nan if plan.scheme.is_holdout else main.expected_holdout,
+        join_caveats(
+            description.caveats,
             make_caveats(Effect.INFO, [*notes, *fitted.failures]),
+            caveats_of_search(counts),
         ),
-        make_queries(plan, last, read) if ALL_ROWS in bounded else None,
-        **largest_class(cube),
-        **read_constant_prediction(cube),
+        make_queries(plan, last, main) if ALL_ROWS in bounded else None,
+        **largest_class(description.rows_by_class),
+        **constant_fields(description.constant or ()),
     ).note_useless_bound()
     models = {name: fitted.models[split] for name, split in splits.items()}
     of_folds = {fold: model for fold, model in fitted.models.items() if fold < k}
@@ -206,50 +207,51 @@ def note_one_class(plan: "Plan", name: str, model: Any) -> list[str]:
     return []
 
 
-def certify_model(
-    plan: "Plan", cube: xr.Dataset, read: ModelBounds, name: str
+def make_certificate(
+    plan: "Plan", description: RunDescription, bounds: ModelBounds, name: str
 ) -> Certificate:
     """Return the certificate of one model, by its name."""
-    k, loss = plan.scheme.n_folds, plan.context.losses.main
-    fields: dict[str, Any] = {"label_term": read.one_fold, "fold": read.fold}
-    if name == ONE_FOLD:
-        n_train = len(plan.scheme.held_out[read.fold].train_rows)
-        seen = 1 - 1 / k if k > 1 else n_train / plan.labeled.n_rows
-        fields["share"] = f"{seen:.0%} of the labels"
-    else:
-        fields = {"label_term": read.label_term, "disagreement_term": read.pool_term}
-    return certificate_of(
-        cube,
-        read.of(name),
+    k, loss, known = plan.scheme.n_folds, plan.context.losses.main, description.known
+    certificate = Certificate(
+        bounds.of(name),
         plan.delta,
         plan.method.name,
         name,
-        estimate=read.estimate,
+        description.assumptions,
+        tuple(c for c in description.caveats if c.effect is Effect.VOIDS),
+        estimate=bounds.estimate,
+        n_labeled=known.n_labeled,
+        n_unlabeled=known.n_unlabeled,
+        equal_rows=known.equal_rows,
+        n_groups=known.n_groups or 0,
         loss=repr(loss),
         says=f"{loss.label} at most",
         largest=loss.largest,
         is_cost=loss.is_cost,
         divides_delta=plan.method.divides_delta,
-        caveats=tuple(voiding_caveats(cube)),
-        **fields,
+    )
+    if name == ALL_ROWS:
+        return replace(
+            certificate,
+            label_term=bounds.label_term,
+            disagreement_term=bounds.pool_term,
+        )
+    n_train = len(plan.scheme.held_out[bounds.fold].train_rows)
+    part = 1 - 1 / k if k > 1 else n_train / plan.labeled.n_rows
+    return replace(
+        certificate,
+        label_term=bounds.one_fold,
+        fold=bounds.fold,
+        share=f"{part:.0%} of the labels",
     )
 
 
-def inner_estimate(cube: xr.Dataset, candidate: int) -> float:
-    """Return the mean over folds of what inner searches ranked a candidate by."""
-    counts = read_counts(cube)
-    rates = counts.get(names.FOLD_LOSS_MEAN)
-    if rates is None:
-        return cv_error(counts, candidate)
-    return float(rates[candidate].mean())
-
-
-def make_queries(plan: "Plan", last: LastStep, read: ModelBounds) -> Queries | None:
+def make_queries(plan: "Plan", last: LastStep, bounds: ModelBounds) -> Queries | None:
     """Return the record of queried rows; None if no queries were planned."""
     if not plan.n_queries:
         return None
     pool = last.evidence.pool[plan.context.losses.main.statistic]
-    n_duplicates_differ = int(pool.duplicates[read.fold])
+    n_duplicates_differ = int(pool.duplicates[bounds.fold])
     order = np.argsort(last.drawn.rows)  # as they stand in the pool
     rows, one_fold, all_rows = (
         tuple(drawn[place] for place in order)
@@ -259,10 +261,10 @@ def make_queries(plan: "Plan", last: LastStep, read: ModelBounds) -> Queries | N
         plan.delta,
         plan.n_queries,
         classes=tuple(plan.classes.tolist()),
-        fold_limit=read.one_fold,
-        pool_only=read.all_rows,
+        fold_limit=bounds.one_fold,
+        pool_only=bounds.all_rows,
         n_unlabeled=pool.n_rows,
-        n_differ=int(pool.counts[read.fold]) - n_duplicates_differ,
+        n_differ=int(pool.counts[bounds.fold]) - n_duplicates_differ,
         n_duplicates=pool.n_duplicates,
         n_duplicates_differ=n_duplicates_differ,
         rows=rows,

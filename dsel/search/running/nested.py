@@ -9,14 +9,12 @@ from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from dsel import names
-from dsel.criteria.base import CandidateCounts
 from dsel.families.generic import collect_warnings
 from dsel.option_values import ALL_ROWS
 from dsel.results import Choice
@@ -27,12 +25,18 @@ from dsel.runtime.progress import CHECKING, Phase, Progress
 from dsel.runtime.submission import Executor
 from dsel.runtime.tasks import is_task
 from dsel.search.design.assumptions import PoolCheck, PoolFacts
-from dsel.search.engine.counts import CountTable
+from dsel.search.engine.counts import CountTable, SearchCounts
 from dsel.search.engine.jobs import Keep
 from dsel.search.engine.pruning import ChosenCandidates, NestedPruner
 from dsel.search.outcomes.outcome import Outcome
+from dsel.search.running.cube_caveats import check_failures
+from dsel.search.running.cube_of_run import (
+    RunDescription,
+    describe_run,
+    make_cube_of_run,
+)
 from dsel.search.running.fit_chosen import NOTHING_DONE, fit_chosen, show_last_step
-from dsel.search.running.last_step import LastStep, add_counts, bound_chosen
+from dsel.search.running.last_step import add_last_step, bound_chosen
 from dsel.search.running.run import Remade, Run, SearchWay
 
 if TYPE_CHECKING:
@@ -59,7 +63,7 @@ def search_nested(run: Run) -> Outcome:
                     pending.result()
                 # A single candidate has no fits before the last step.
                 if run.on_progress is not None and search.table.fit_status.size:
-                    phase = run.fitting_phase(search.table)
+                    phase = run.fitting_phase(search)
                     show_last_step(run, search.progress(), phase)
 
             pruner = NestedPruner(plan.scheme, plan.prune)
@@ -72,11 +76,20 @@ def search_nested(run: Run) -> Outcome:
             before = search.progress()
             if not pending.done():
                 show_last_step(run, before, Phase(CHECKING))
-            pool_check, searched = pending.result(), pruner.final_counts(search.table)
+            pool_check = pending.result()
+            description = describe_run(plan, pool_check.facts)
+            counts = pruner.final_counts(search.table, description.known)
             # Before the last step is paid for.
-            run.check_failures(searched, search.table.unpredicting)
+            check_failures(plan, counts, search.table.unpredicting)
             return certify_choices(
-                run, executor, pruner, search.table, searched, pool_check, before
+                run,
+                executor,
+                pruner,
+                search.table,
+                counts,
+                description,
+                pool_check,
+                before,
             )
 
 
@@ -85,53 +98,29 @@ def certify_choices(
     executor: Executor,
     pruner: NestedPruner,
     table: CountTable,
-    searched: CandidateCounts,
+    counts: SearchCounts,
+    description: RunDescription,
     pool_check: PoolCheck,
     before: Progress = NOTHING_DONE,
 ) -> Outcome:
     """Choose by the counts of inner searches; fit, count and certify the choice.
 
-    The table may also be filled without fits, such as by a closed form; `searched` are
-    its final counts.
+    The table may also be filled without fits, such as by a closed form; `counts` are
+    its final ones.
     """
     plan = run.plan
-    last = fit_chosen(
-        run, executor, pruner.choose_candidates(table), pool_check, before
-    )
-    counts = {
-        **add_last_step(plan, searched, last),
-        **run.fixed_counts(pool_check.facts),
-    }
-    cube = add_counts(run.make_cube(counts, pool_check.facts), last)
-    choice, models = bound_chosen(plan, cube, last)
-    cube = cube.assign_attrs({CHOICE: choice.to_json()})
+    candidates = pruner.choose_candidates(table)
+    last = fit_chosen(run, executor, candidates, pool_check, before)
+    counts = add_last_step(plan, counts, last)
+    choice, models = bound_chosen(plan, counts, last, description)
+    cube = make_cube_of_run(plan, counts, description)
     return Outcome(
-        cube,
+        cube.assign_attrs({CHOICE: choice.to_json()}),
         choice,
         pair_results(plan, table),
         partial(dict, models),
         run.read_query_rows(choice),
     )
-
-
-def add_last_step(
-    plan: "Plan", searched: CandidateCounts, last: LastStep
-) -> dict[str, NDArray[Any]]:
-    """Return the counts of inner searches with those of the last step."""
-    counts = {**searched, **last.counts}
-    counts[names.OUTER_CANDIDATE] = np.array(last.chosen.by_fold)
-    for number, message in last.fitted.messages.items():
-        if not counts[names.MESSAGE][number]:
-            counts[names.MESSAGE][number] = message.text
-            counts[names.FIT_PROBLEM][number] = message.problem.value
-    if plan.n_candidates == 1:  # inner searches have counted nothing
-        if names.OUTER_ERRORS in last.counts:
-            counts[names.FOLD_ERRORS] = last.counts[names.OUTER_ERRORS][np.newaxis]
-        counts[names.FOLD_ANSWERS] = plan.scheme.fold_rows[np.newaxis]
-        counts[names.FOLD_LOSS_MEAN] = last.fitted.scores[np.newaxis]
-    if names.FOLD_LOSS_MEAN not in plan.criterion.needs:  # errors say the same
-        del counts[names.FOLD_LOSS_MEAN]
-    return counts
 
 
 @contextmanager
@@ -206,7 +195,7 @@ def remake_nested(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
         for name, c in choice.certificates.items()
     }
     # Runs of 0.2 have no counts of duplicates.
-    known = {name: n for name, n in last.counts.items() if name in cube}
+    known = {name: n for name, n in last.evidence.by_name.items() if name in cube}
     counts = {name: (cube[name].values, n) for name, n in known.items()}
     if choice.queries is not None:
         counts["queries"] = np.array(choice.queries.rows), np.sort(last.drawn.rows)

@@ -11,18 +11,10 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from dsel import names
-from dsel.criteria.base import CandidateCounts
 from dsel.data.query_rows import read_pool_rows
 from dsel.data.sampled_rows import SampledRows
-from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
-from dsel.losses.constants import best_constant
 from dsel.option_values import Pruning
 from dsel.results import Choice
-from dsel.results.caveats import Effect, collect_caveats
-from dsel.results.certificate import params_text
-from dsel.results.cube import answers_behind, make_cube
-from dsel.results.records import to_record
 from dsel.results.run_store import Store
 from dsel.runtime.progress import FITTING, Phase, Progress
 from dsel.runtime.submission import Executor, make_executor
@@ -30,10 +22,8 @@ from dsel.runtime.versions import installed_versions
 from dsel.search.design.assumptions import (
     PoolCheck,
     PoolFacts,
-    caveats_of_fitting_rows,
     compare_pool,
     count_fitting_rows,
-    with_pool_facts,
 )
 from dsel.search.engine.counts import CountTable
 from dsel.search.engine.engine import Engine
@@ -45,7 +35,6 @@ from dsel.search.engine.pruning import ExactPruner, NestedPruner
 from dsel.search.engine.search_loop import Search
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.outcomes.predict_table import InputFormat
-from dsel.search.running.evaluate import add_criteria
 from dsel.typing import Model
 
 if TYPE_CHECKING:
@@ -108,12 +97,14 @@ class Run:
                 )
             )
 
-    def fitting_phase(self, table: CountTable) -> Phase:
-        """Return the current round of fits of a table, with their number."""
+    def fitting_phase(self, search: Search) -> Phase:
+        """Return the current round of fits of a search, with their number."""
+        table = search.table
         if not self.plan.is_halved:
             n_done, n_fits = int(table.ended.sum()), table.fit_status.size
             # A failed candidate, like a pruned one, does not get all fits.
-            is_exact = self.plan.prune == Pruning.NONE and not table.failed.any()
+            has_failed = search.pruner.find_failed(table).any()
+            is_exact = self.plan.prune == Pruning.NONE and not has_failed
             return Phase(FITTING, n_done, n_fits, is_exact)
         first = list(self.plan.scheme.first)
         is_second = bool(table.ended[:, first].all())
@@ -233,12 +224,11 @@ class Run:
             comparisons,
             plan.slices if comparisons else (),
             plan.n_candidates,
-            is_regression=plan.is_regression,
         )
         self.replay(table)
         engine = Engine(executor, self.store, plan.pool)
         fitting = Fitting(
-            table, executor, self.store, pruner.best_first, self.raise_failures, keep
+            table, executor, self.store, pruner, self.raise_failures, keep
         )
         return Search(engine, table, pruner, fitting, on_turn)
 
@@ -253,111 +243,6 @@ class Run:
                 f"`out` {self.store.place} holds a record that no run of this plan has "
                 f"written ({error}); choose another place."
             ) from error
-
-    def fixed_counts(self, facts: PoolFacts) -> dict[str, NDArray[Any]]:
-        """Return counts that are known without tasks, such as numbers of rows."""
-        plan = self.plan
-        fixed = {} if plan.prior is None else {names.PRIOR_SHARE: plan.prior}
-        if plan.groups is not None:
-            fixed[names.N_GROUPS] = np.array(plan.groups.n_groups)
-        return fixed | {
-            names.N_LABELED: np.array(plan.labeled.n_rows),
-            names.N_UNLABELED: np.array(0 if plan.pool is None else plan.pool.n_rows),
-            names.N_CLASSES: np.array(len(plan.classes)),
-            names.EQUAL_ROWS: np.array(facts.equal_rows),
-        }
-
-    def make_cube(self, counts: CandidateCounts, facts: PoolFacts) -> xr.Dataset:
-        """Return the cube of a finished search."""
-        plan, scheme = self.plan, self.plan.scheme
-        assumptions = plan.assumptions
-        if plan.pool is not None and plan.certificate:
-            assumptions = with_pool_facts(assumptions, facts)
-        caveats = collect_caveats(
-            (each for each in plan.caveats if each.effect is not Effect.PLAN),
-            caveats_of_fitting_rows(facts, plan.context.fitting_pool),
-        )
-        splits = {names.FOLD: scheme.n_folds}
-        if scheme.n_halvings:
-            splits = {names.REPEAT: scheme.n_halvings, names.HALF: 2}
-        versions = installed_versions().items()
-        # Ready, since errors of a nested search are of more answers than rows.
-        if plan.is_regression:  # of numbers none is wrong
-            left_out = names.FOLD_ERRORS, names.TRAIN_ERRORS
-            counts = {k: v for k, v in counts.items() if k not in left_out}
-        else:
-            errors, answers = counts[names.FOLD_ERRORS], answers_behind(counts)
-            is_known = (errors >= 0) & (answers > 0)
-            rates = np.where(is_known, errors / np.maximum(answers, 1), np.nan)
-            counts = {**counts, names.ERROR: rates}
-        cube = make_cube(
-            plan.axes,
-            splits,
-            counts,
-            assumptions=assumptions,
-            attributes={
-                "certificate": plan.certificate,
-                "deploy": plan.deploy,
-                "delta": plan.delta,
-                names.CAVEATS: [to_record(each) for each in caveats],
-                "seed": str(plan.seed),
-                "classes": [str(label) for label in plan.classes.tolist()],
-                **class_rows(plan),
-                **constant_prediction(plan),
-                "estimators": [plan.context.candidate_groups[0].family.name],
-                names.FOLD_ERROR_KIND: (
-                    "models without this fold and one other"
-                    if scheme.is_nested
-                    else "the model without this fold"
-                ),
-                **{f"version_{name}": found or "none" for name, found in versions},
-            },
-        )
-        return add_criteria(cube, plan.criterion, plan.delta)
-
-    def check_failures(
-        self, counts: CandidateCounts, unpredicting: NDArray[np.bool_]
-    ) -> None:
-        """Warn of failed candidates; raise AllFitsFailedError if none is left."""
-        plan = self.plan
-        has_failed = counts[names.STATUS] == names.STATUS_FAILED
-        failed = np.flatnonzero(has_failed)
-        if unpredicting.any() and (has_failed | unpredicting).all():
-            number = int(np.argmax(unpredicting))
-            raise AllFitsFailedError(
-                f"no candidate can predict; `predict` of candidate {number} "
-                f"({params_text(plan.axes.candidates[number])}) raised on all rows: "
-                f"{counts[names.MESSAGE][number]}"
-            )
-        if not len(failed):
-            return
-        number = int(failed[0])
-        message = str(counts[names.MESSAGE][number]).rstrip(".")
-        first = f"candidate {number} ({plan.axes.candidates[number]}): {message}"
-        if len(failed) == plan.n_candidates:
-            several = f"all {len(failed)} candidates failed; the first was {first}"
-            alone = f"the only candidate failed: {message}"
-            raise AllFitsFailedError(f"{alone if len(failed) == 1 else several}.")
-        warn(
-            f"{len(failed)} of {plan.n_candidates} candidates failed and cannot be "
-            f"chosen; the first was {first}. `results.message` has all.",
-            FitFailedWarning,
-        )
-
-
-def class_rows(plan: "Plan") -> dict[str, list[int]]:
-    """Return the number of labeled rows of each class; empty for a regression."""
-    if not len(plan.classes):
-        return {}
-    counts = np.bincount(plan.labeled.y, minlength=len(plan.classes))
-    return {"class_rows": counts.tolist()}
-
-
-def constant_prediction(plan: "Plan") -> dict[str, list[str | float]]:
-    """Return the best constant prediction and its loss; empty if it has none."""
-    loss, labeled = plan.context.losses.main, plan.labeled
-    constant = best_constant(loss, labeled.y, plan.classes.tolist(), labeled.X)
-    return {} if constant is None else {names.CONSTANT: list(constant)}
 
 
 class SearchWay(NamedTuple):

@@ -22,9 +22,11 @@ from dsel.results.certificate import CHOICE, assumptions_of, attribute
 from dsel.results.cube import in_order, read_counts
 from dsel.results.tables import (
     all_params,
+    class_rows,
+    constant_fields,
+    constant_prediction,
     is_as_stored,
     largest_class,
-    read_constant_prediction,
 )
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.engine.pruning import ROUNDING
@@ -155,8 +157,8 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
         {name: model},
         name,
         caveats=caveats_of(cube),
-        **largest_class(cube),
-        **(read_constant_prediction(cube) if is_declared else {}),
+        **largest_class(class_rows(cube)),
+        **constant_fields(constant_prediction(cube) if is_declared else ()),
     ).note_useless_bound()
 
 
@@ -174,12 +176,12 @@ def _certify_candidate(
     deploy = ALL_ROWS if fold is None else ONE_FOLD
     unsure = filter(None, [why_uncertified(cube, reported.criterion, delta)])
     bound = float(reported.terms.value[number])
-    return certificate_of(
-        cube,
+    return Certificate(
         bound,
         delta,
         reported.criterion.name,
         deploy,
+        assumptions=assumptions_of(cube),
         label_term=float(reported.terms.label_term[number]),
         disagreement_term=float(reported.terms.disagreement_term[number]),
         fold=fold,
@@ -188,6 +190,10 @@ def _certify_candidate(
         ),
         is_estimate=not reported.criterion.is_guarantee,
         divides_delta=reported.criterion.is_guarantee,
+        n_labeled=int(cube.get(names.N_LABELED, 0)),
+        n_unlabeled=int(cube.get(names.N_UNLABELED, 0)),
+        equal_rows=int(cube.get(names.EQUAL_ROWS, 0)),
+        n_groups=int(cube.get(names.N_GROUPS, 0)),
         **_loss_fields(
             cube, ranking.criterion, cv_error(ranking.counts, number), bound
         ),
@@ -266,20 +272,3 @@ def declared_loss(cube: xr.Dataset) -> Certificate | None:
     """Return the certificate of a search, for its loss; None if it was lost."""
     choice = attribute(cube, CHOICE, Choice.from_json, None)
     return None if choice is None else choice.certificate
-
-
-def certificate_of(
-    cube: xr.Dataset,
-    bound: float,
-    delta: float,
-    criterion: str,
-    deploy: str,
-    **fields: Any,
-) -> Certificate:
-    """Return a certificate with numbers of rows and assumptions of a cube."""
-    listed = (names.N_LABELED, names.N_GROUPS, names.N_UNLABELED, names.EQUAL_ROWS)
-    for name in listed:
-        fields[name] = int(cube.get(name, 0))
-    return Certificate(
-        bound, delta, criterion, deploy, assumptions=assumptions_of(cube), **fields
-    )

@@ -313,6 +313,20 @@ def test_fits__may_contain_fits_of_a_search_in_the_same_thread():
     assert (warnings.showwarning, warnings.filters) == before
 
 
+def test_select__by_an_estimate_repeats_what_the_choice_says_of_its_search():
+    rng = np.random.default_rng(0)
+    rows, pool = rng.normal(size=(60, 5)), 0.01 * rng.normal(size=(2_000, 5))
+    rows[:, 0] += np.repeat([-9, 9], 30)  # so no model errs, and all differ on the pool
+    learner = LogisticRegression(max_iter=2, fit_intercept=False)
+    outcome = dsel.plan_search(
+        learner, {"C": [1.0, 1e4]}, rows, rows[:, 0] > 0, pool, prune=False,
+        random_state=0,
+    ).run()  # fmt: skip
+    caveats = dsel.select(outcome, "cv_error").caveats
+    assert {text.split()[0] for text in map(str, caveats)} >= {"fits", "the"}
+    assert set(caveats) <= set(outcome.choice.caveats)
+
+
 class NeverFits(DecisionTreeClassifier):
     def fit(self, X_train, y):
         raise ValueError("never")

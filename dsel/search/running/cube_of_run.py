@@ -1,0 +1,157 @@
+"""The cube of a run, made of the counts of its search and of what its plan says.
+
+A `RunDescription` is made once. The cube has it as attributes, and bounds of chosen
+models are read with the same assumptions and caveats.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+
+from dsel import names
+from dsel.losses.constants import ConstantPrediction, best_constant
+from dsel.losses.joint import Evidence
+from dsel.results.caveats import Caveat, Effect, collect_caveats
+from dsel.results.certificate import Assumption
+from dsel.results.cube import make_cube
+from dsel.results.records import to_record
+from dsel.runtime.versions import installed_versions
+from dsel.search.design.assumptions import (
+    PoolFacts,
+    caveats_of_fitting_rows,
+    with_pool_facts,
+)
+from dsel.search.engine.counts import KnownCounts, SearchCounts
+from dsel.search.running.evaluate import add_criteria
+
+if TYPE_CHECKING:
+    from dsel.search.planning.plan import Plan
+
+
+@dataclass(frozen=True)
+class RunDescription:
+    """What any choice of a run says in addition to its counts."""
+
+    known: KnownCounts
+    assumptions: tuple[Assumption, ...]
+    caveats: tuple[Caveat, ...]
+    """Caveats of the plan and of the pool, the gravest first."""
+    classes: tuple[str, ...]
+    """Texts of the labels; empty for a regression."""
+    class_rows: tuple[int, ...]
+    """Labeled rows of each class."""
+    constant: ConstantPrediction | None
+    """The best constant prediction; None if the loss has none."""
+
+    @property
+    def rows_by_class(self) -> dict[str, int]:
+        """Labeled rows of each class, by its text."""
+        return dict(zip(self.classes, self.class_rows, strict=True))
+
+
+def count_known(plan: "Plan", equal_rows: int = 0) -> KnownCounts:
+    """Return the numbers of rows and classes of a run."""
+    return KnownCounts(
+        n_labeled=plan.labeled.n_rows,
+        n_unlabeled=0 if plan.pool is None else plan.pool.n_rows,
+        n_classes=len(plan.classes),
+        equal_rows=equal_rows,
+        n_groups=None if plan.groups is None else plan.groups.n_groups,
+        prior_share=plan.prior,
+    )
+
+
+def describe_run(plan: "Plan", facts: PoolFacts) -> RunDescription:
+    """Return what the plan and the check of the pool say about any choice."""
+    labeled, assumptions = plan.labeled, plan.assumptions
+    if plan.pool is not None and plan.certificate:
+        assumptions = with_pool_facts(assumptions, facts)
+    classes = plan.classes.tolist()
+    rows: list[int] = []
+    if classes:
+        rows = np.bincount(labeled.y, minlength=len(classes)).tolist()
+    return RunDescription(
+        count_known(plan, facts.equal_rows),
+        assumptions,
+        collect_caveats(
+            (each for each in plan.caveats if each.effect is not Effect.PLAN),
+            caveats_of_fitting_rows(facts, plan.context.fitting_pool),
+        ),
+        tuple(map(str, classes)),
+        tuple(rows),
+        best_constant(plan.context.losses.main, labeled.y, classes, labeled.X),
+    )
+
+
+def make_cube_of_run(
+    plan: "Plan", counts: SearchCounts, description: RunDescription
+) -> xr.Dataset:
+    """Return the cube of a finished search."""
+    scheme, values = plan.scheme, counts.by_name
+    if counts.fold_errors is not None:
+        # Ready, since errors of a nested search are of more answers than rows.
+        errors = counts.fold_errors
+        answers = np.broadcast_to(counts.answers, errors.shape)
+        is_known = (errors >= 0) & (answers > 0)
+        values[names.ERROR] = np.where(
+            is_known, errors / np.maximum(answers, 1), np.nan
+        )
+    numbers = range(plan.n_candidates)
+    texts = [counts.message_of(number) for number in numbers]
+    values[names.MESSAGE] = np.array(texts, object)
+    problems = (counts.messages.get(number) for number in numbers)
+    values[names.FIT_PROBLEM] = np.array(
+        [0 if each is None else each.problem.value for each in problems], np.int8
+    )
+    splits = {names.FOLD: scheme.n_folds}
+    if scheme.n_halvings:
+        splits = {names.REPEAT: scheme.n_halvings, names.HALF: 2}
+    versions = installed_versions().items()
+    attributes: dict[str, object] = {
+        "certificate": plan.certificate,
+        "deploy": plan.deploy,
+        "delta": plan.delta,
+        names.CAVEATS: [to_record(each) for each in description.caveats],
+        "seed": str(plan.seed),
+        "classes": list(description.classes),
+        "class_rows": list(description.class_rows) or None,
+        names.CONSTANT: description.constant,
+        "estimators": [plan.context.candidate_groups[0].family.name],
+        names.FOLD_ERROR_KIND: (
+            "models without this fold and one other"
+            if scheme.is_nested
+            else "the model without this fold"
+        ),
+        **{f"version_{package}": version or "none" for package, version in versions},
+    }
+    known = {name: value for name, value in attributes.items() if value is not None}
+    cube = make_cube(
+        plan.axes,
+        splits,
+        values,
+        assumptions=description.assumptions,
+        attributes=known,
+    )
+    cube = add_criteria(cube, plan.criterion, plan.delta)
+    return cube if counts.evidence is None else add_evidence(cube, counts.evidence)
+
+
+def add_evidence(cube: xr.Dataset, evidence: Evidence) -> xr.Dataset:
+    """Return the cube with the counts of the chosen models that have no other place.
+
+    `dsel.names` lists the counts of errors; statistics describe those of their own.
+    """
+    counts = evidence.by_name
+    for statistic in evidence.folds:
+        for name, (dims, meaning, given) in statistic.variables.items():
+            if name in counts:
+                attributes = {"long_name": meaning}
+                variable = (names.FOLD, *dims), counts[name], attributes
+                labels = {dim: given.get(dim, statistic.labels) for dim in dims}
+                coords = {
+                    dim: np.array(each, object) for dim, each in labels.items() if each
+                }
+                cube = cube.assign(coords | {name: variable})
+    return cube
