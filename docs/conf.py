@@ -7,6 +7,7 @@ they print and draw stands on their pages. Python in the other pages is run by
 
 import io
 import json
+import math
 import os
 import re
 import shutil
@@ -28,10 +29,15 @@ import dsel
 from dsel.plots import plot_audit_failures
 from dsel.plots.fitting import FONT_SIZE
 from dsel.plots.style import ACCENT, BLUE, GREEN, INK, MIDDLE, PINK
+from dsel.runtime import progress
 
 # Figures are drawn to files, and all processes that scripts start do the same.
 mpl.use("agg")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A run that takes long, as on a busy machine, writes lines of progress, which
+# sphinx-gallery would put on the page of its script: other ones in each build.
+progress.SILENT_SECONDS = math.inf
 
 project = "dsel"
 author = "The dsel developers"
