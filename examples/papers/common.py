@@ -6,7 +6,7 @@ finding of a paper next to ours; the scripts yield them, and `judged` is the one
 which all are compared.
 
 No duration is written by hand: `run` measures the processor seconds of every piece, and
-`describe_seconds` says what was measured with ``--record``.
+`list_seconds` says what was measured with ``--record``.
 """
 
 import json
@@ -15,6 +15,7 @@ import os
 import platform
 import re
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -121,8 +122,11 @@ def processor_seconds() -> float:
 
     Children that have ended count, too: their parents have taken over their seconds.
     """
-    this, seconds = psutil.Process(), 0.0
-    for process in (this, *this.children(recursive=True)):
+    this = psutil.Process()
+    times = this.cpu_times()
+    # This process has a finer clock than the hundredths of a second of other ones.
+    seconds = time.process_time() + times.children_user + times.children_system
+    for process in this.children(recursive=True):
         with suppress(psutil.NoSuchProcess):  # it has ended since it was listed
             seconds += sum(process.cpu_times()[:4])
     return seconds
@@ -277,7 +281,7 @@ def record_seconds(results: xr.Dataset) -> None:
     sets = experiment["sets"] if experiment.get("machine") == machine else {}
     for name, pieces in results[SECONDS].groupby(DATA_SET):
         if np.isfinite(pieces).all():
-            sets[str(name)] = pieces.values.ravel().round(2).tolist()
+            sets[str(name)] = pieces.values.ravel().round(3).tolist()
     stored["experiments"][results.attrs["experiment"]] = {
         "machine": machine,
         "dsel": dsel.__version__,
@@ -286,27 +290,29 @@ def record_seconds(results: xr.Dataset) -> None:
     SECONDS_FILE.write_text(json.dumps(stored, indent=1) + "\n", "utf-8")
 
 
-def describe_seconds(experiment: Experiment) -> str:
-    """Return which processor seconds of an experiment's pieces are recorded."""
-    recorded = recorded_seconds(experiment.name)
-    if not recorded:
-        return "processor seconds of its pieces are not recorded"
-    parts, total = [], 0.0
+def list_seconds(experiment: Experiment) -> str:
+    """Return the recorded seconds of sets: of the first piece, and mean of others.
+
+    The number of pieces that were measured stands in brackets.
+    """
+    recorded, texts = recorded_seconds(experiment.name), []
     for name in experiment.sets:
         if name in recorded:
             first, further = _first_and_further(recorded[name])
-            total += first + (experiment.repetitions - 1) * further
-            parts.append(f"{name} {first:.3g}, {further:.3g} ({len(recorded[name])})")
+            texts.append(f"{name} {first:.3g}, {further:.3g} ({len(recorded[name])})")
         else:
-            parts.append(f"{name} not measured")
-            total = math.nan
-    text = (
-        "processor seconds of the first piece of a set, mean of further ones (number "
-        f"of pieces that were measured): {'; '.join(parts)}"
-    )
-    if math.isfinite(total):
-        text += f". All {experiment.repetitions} of each at this pace: {as_time(total)}"
-    return text
+            texts.append(f"{name} not measured")
+    return "; ".join(texts)
+
+
+def expect_seconds(experiment: Experiment) -> float:
+    """Return the seconds of the paper's size at the recorded pace; NaN if not known."""
+    recorded = recorded_seconds(experiment.name)
+    if not set(experiment.sets) <= set(recorded):
+        return math.nan
+    paces = [_first_and_further(recorded[name]) for name in experiment.sets]
+    n_further = experiment.repetitions - 1
+    return sum(first + n_further * further for first, further in paces)
 
 
 def _first_and_further(seconds: Sequence[float]) -> tuple[float, float]:
@@ -631,6 +637,18 @@ def lines_of(values: xr.DataArray, **how: Any) -> Any:
 # The command line of every script.
 
 
+def _seconds_text(experiment: Experiment) -> str:
+    """Return lines of the help about what pieces took."""
+    seconds = expect_seconds(experiment)
+    text = (
+        "processor seconds of the first piece of a set, of further ones (and number of "
+        f"pieces that were measured): {list_seconds(experiment)}"
+    )
+    if math.isfinite(seconds):
+        text += f". All pieces at this pace: {as_time(seconds)}"
+    return textwrap.fill(text, 78, initial_indent="  ", subsequent_indent="    ")
+
+
 def main(*experiments: Experiment) -> None:
     """Run one of a script's experiments, the first by default, as options say."""
     command_of(*experiments)(prog_name=f"python {sys.argv[0]}")
@@ -643,8 +661,7 @@ def command_of(*experiments: Experiment) -> click.Command:
     about = [
         f"{each.name}: {each.paper}\n  shows: {each.shows}\n"
         f"  sets: {', '.join(each.sets)}\n"
-        f"  {each.repetitions} repetitions\n"
-        f"  {describe_seconds(each)}"
+        f"  {each.repetitions} repetitions\n" + _seconds_text(each)
         for each in experiments
     ]
 

@@ -82,7 +82,7 @@ def test_write_tables__says_everything_and_escapes(tmp_path):
         (["--repetitions", "3"], "3 is not in the range 1<=x<=2"),
         (["--data", "."], "benchmark sets are missing: haberman"),
         (["--help"], "made: Nobody (2000)\n    shows: nothing\n    sets: one, two\n"),
-        (["--help"], "2 repetitions\n    processor seconds of its pieces are not rec"),
+        (["--help"], "were measured): one not measured; two not"),
     ],
 )
 def test_command__tells_in_a_line(options, words):
@@ -299,9 +299,9 @@ def test_time_left__weighs_sets_by_what_is_recorded(monkeypatch, tmp_path):
     common.run(make_slow_experiment([]), told=texts.append)
     assert texts[1].startswith("2 of 4 pieces (one), about ")
     assert texts[1].endswith(" minutes left")  # the last piece takes most of it
-    text = common.describe_seconds(make_experiment([]))
-    assert "one 0.1, 0.05 (2); two 0.1, 500 (3)" in text
-    assert text.endswith("All 2 of each at this pace: 8.3 minutes")
+    experiment = make_experiment([])
+    assert common.list_seconds(experiment) == "one 0.1, 0.05 (2); two 0.1, 500 (3)"
+    assert common.expect_seconds(experiment) == pytest.approx(0.1 + 0.05 + 0.1 + 500.0)
 
 
 def test_record__writes_what_was_measured_and_help_reads_it(monkeypatch, tmp_path):
@@ -318,7 +318,8 @@ def test_record__writes_what_was_measured_and_help_reads_it(monkeypatch, tmp_pat
         "one": 2, "two": 1,
     }  # fmt: skip
     text = CliRunner().invoke(common.command_of(experiment), ["--help"]).output
-    assert common.describe_seconds(experiment) in " ".join(text.split())
+    text = " ".join(text.split())
+    assert common.list_seconds(experiment) in text
     assert re.search(r"one 0\.\d+, 0\.\d+ \(2\); two 0\.\d+, 0\.\d+ \(1\)", text)
 
 
