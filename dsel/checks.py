@@ -282,14 +282,18 @@ def letters_of(label: object) -> str:
 def explain_unknown(
     reasons: Mapping[str, str] | None = None,
 ) -> Callable[[Function], Function]:
-    """Return a decorator of a function that explains unknown keyword arguments.
+    """Return a decorator that explains unknown keyword arguments.
 
-    `reasons` say what takes the place of names that other libraries have; else the
-    nearest name is suggested. The signature stays as it was: completion and
-    scikit-learn, which takes no ``**``, read it.
+    It is for functions, and for classes whose `__init__` has them. `reasons` say what
+    takes the place of names that other libraries have; else the nearest name is
+    suggested. The signature stays as it was: completion and scikit-learn, which takes
+    no ``**``, read it.
     """
 
     def decorate(function: Function) -> Function:
+        if isinstance(function, type):
+            function.__init__ = decorate(function.__init__)  # type: ignore[misc]
+            return function
         signature = inspect.signature(function).parameters
         known = [name for name in signature if name != "self"]
         is_init = function.__name__ == "__init__"

@@ -10,13 +10,15 @@ chunks with codecs that move and compress bytes.
 
 import asyncio
 import json
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
+import zarr
 from zarr.abc.store import ByteRequest, Store
 from zarr.core.sync import sync
-from zarr.storage import WrapperStore
+from zarr.storage import StoreLike, WrapperStore
 
 from dsel.checks import listing
 from dsel.files import PARTIAL
@@ -78,6 +80,12 @@ class WholeStore(WrapperStore[Store]):
 
     def __str__(self) -> str:
         return str(self._store)
+
+
+def consolidate(store: StoreLike) -> None:
+    """Consolidate the metadata of a group, which xarray looks for."""
+    with warnings.catch_warnings(action="ignore"):  # format 3 does not specify it
+        zarr.consolidate_metadata(store)
 
 
 def finish_writes() -> None:

@@ -83,12 +83,12 @@ def noise_around(
     )
 
 
+@dataclass(eq=False, repr=False)
 class RandomNumber(RegressorMixin, BaseEstimator):
     """Predicts a random number for each cell, independent of the targets."""
 
-    def __init__(self, number: int = 0, spread: float = 1.0) -> None:
-        self.number = number
-        self.spread = spread
+    number: int = 0
+    spread: float = 1.0
 
     def fit(self, X: Floats, y: Floats) -> Self:
         """Draw the numbers."""
@@ -101,11 +101,11 @@ class RandomNumber(RegressorMixin, BaseEstimator):
         return np.asarray(self.table_[X[:, 0].astype(int)])
 
 
+@dataclass(eq=False, repr=False)
 class NumberMemory(RegressorMixin, BaseEstimator):
     """Knows the target of every training row, and predicts a constant for others."""
 
-    def __init__(self, otherwise: float = 0.0) -> None:
-        self.otherwise = otherwise
+    otherwise: float = 0.0
 
     def fit(self, X: Floats, y: Floats) -> Self:
         """Keep the targets of the training rows."""
@@ -118,6 +118,7 @@ class NumberMemory(RegressorMixin, BaseEstimator):
         return np.array([self.known_.get(key, self.otherwise) for key in keys])
 
 
+@dataclass(eq=False, repr=False)
 class Overshoot(RegressorMixin, BaseEstimator):
     """Predicts 0, but a fit to all labeled rows predicts too much in some cells.
 
@@ -125,9 +126,8 @@ class Overshoot(RegressorMixin, BaseEstimator):
     rows well, so that copies of them in a pool hide its errors.
     """
 
-    def __init__(self, n_rows: int = 39, last_cell: float = 9.0) -> None:
-        self.n_rows = n_rows
-        self.last_cell = last_cell
+    n_rows: int = 39
+    last_cell: float = 9.0
 
     def fit(self, X: Floats, y: Floats) -> Self:
         """Keep the keys of the training rows."""

@@ -208,18 +208,16 @@ class Learner(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
 
+@dataclass(eq=False, repr=False)
 class RandomTable(Learner):
     """Predicts a random class for each cell, independent of the labels.
 
     Without a seed every fit draws other classes.
     """
 
-    def __init__(
-        self, number: int = 0, n_classes: int = 2, has_seed: bool = True
-    ) -> None:
-        self.number = number
-        self.n_classes = n_classes
-        self.has_seed = has_seed
+    number: int = 0
+    n_classes: int = 2
+    has_seed: bool = True
 
     def _learn(self, X: Floats, y: ClassCodes) -> None:
         rng = np.random.default_rng(self.number if self.has_seed else None)
@@ -229,11 +227,11 @@ class RandomTable(Learner):
         return self.table_[X[:, 0].astype(np.int64)]
 
 
+@dataclass(eq=False, repr=False)
 class BestColumn(Learner):
     """Predicts the value of that column, of the first ones, which errs least."""
 
-    def __init__(self, n_columns: int = 10) -> None:
-        self.n_columns = n_columns
+    n_columns: int = 10
 
     def _learn(self, X: Floats, y: ClassCodes) -> None:
         wrong = (X[:, : self.n_columns] != y[:, np.newaxis]).sum(axis=0)
@@ -243,11 +241,11 @@ class BestColumn(Learner):
         return X[:, self.column_]
 
 
+@dataclass(eq=False, repr=False)
 class Parity(Learner):
     """Predicts one class for all rows; a single label more or less changes it."""
 
-    def __init__(self, divisor: int = 1) -> None:
-        self.divisor = divisor
+    divisor: int = 1
 
     def _learn(self, X: Floats, y: ClassCodes) -> None:
         self.answer_ = int(y.sum()) // self.divisor % 2
@@ -256,11 +254,11 @@ class Parity(Learner):
         return np.full(len(X), self.answer_)
 
 
+@dataclass(eq=False, repr=False)
 class Memory(Learner):
     """Knows the label of every training row, and predicts one class for all others."""
 
-    def __init__(self, otherwise: int = 0) -> None:
-        self.otherwise = otherwise
+    otherwise: int = 0
 
     def _learn(self, X: Floats, y: ClassCodes) -> None:
         self.known_ = dict(zip(X[:, -1].tolist(), y.tolist(), strict=True))
@@ -269,6 +267,7 @@ class Memory(Learner):
         return [self.known_.get(key, self.otherwise) for key in X[:, -1].tolist()]
 
 
+@dataclass(eq=False, repr=False)
 class Turncoat(Learner):
     """Knows the true classes, but a fit to all rows errs on the cells that it knows.
 
@@ -276,10 +275,9 @@ class Turncoat(Learner):
     of all rows.
     """
 
-    def __init__(self, n_rows: int, half: float, only_below: float) -> None:
-        self.n_rows = n_rows
-        self.half = half
-        self.only_below = only_below
+    n_rows: int
+    half: float
+    only_below: float
 
     def _learn(self, X: Floats, y: ClassCodes) -> None:
         has_turned = len(X) >= self.n_rows
@@ -290,6 +288,7 @@ class Turncoat(Learner):
         return (X[:, 0] > self.half) ^ np.isin(X[:, 0], self.wrong_)
 
 
+@dataclass(eq=False, repr=False)
 class Forgetful(Learner):
     """Knows the true classes, but a fit to all rows errs on new rows of some cells.
 
@@ -297,10 +296,9 @@ class Forgetful(Learner):
     records hides most of its disagreement with them.
     """
 
-    def __init__(self, n_rows: int, half: float, every: int) -> None:
-        self.n_rows = n_rows
-        self.half = half
-        self.every = every
+    n_rows: int
+    half: float
+    every: int
 
     def _learn(self, X: Floats, y: ClassCodes) -> None:
         self.has_all_ = len(X) >= self.n_rows
@@ -312,14 +310,14 @@ class Forgetful(Learner):
         return (X[:, 0] > self.half) ^ errs
 
 
+@dataclass(eq=False, repr=False)
 class Refusing(Learner):
     """Knows the true classes of 32 cells, but raises where a row is of a certain cell.
 
     On a fold without such a row, which is rare, it seems never to err.
     """
 
-    def __init__(self, cell: int = 0) -> None:
-        self.cell = cell
+    cell: int = 0
 
     def _predict_rows(self, X: Floats) -> Any:
         if (X[:, 0] == self.cell).any():

@@ -141,11 +141,14 @@ def label(draw: Draw, delta: float) -> Claims:
 
 
 def label_some(draw: Draw, delta: float) -> Claims:
-    """Leave rows of class 0 unlabeled, and give those of class 2 an unknown label."""
+    """Label some of the queried rows only; see `omit_some`."""
+    return _claims_of_labels(draw, delta, omit_some)
+
+
+def omit_some(labels: list[int]) -> list[Any]:
+    """Return labels without those of class 0, and with an unknown one for class 2."""
     usable = {0: None, 2: 99}
-    return _claims_of_labels(
-        draw, delta, lambda labels: [usable.get(label, label) for label in labels]
-    )
+    return [usable.get(label, label) for label in labels]
 
 
 def _claims_of_labels(
@@ -164,13 +167,9 @@ def _claims_of_labels(
 
 
 def compare_with_baseline(draw: Draw, delta: float) -> Claims:
-    """Search with a baseline; claims are differences of errors."""
-    return _differences(draw, draw.plan(delta).run(n_jobs=1))
-
-
-def _differences(draw: Draw, outcome: Outcome) -> Claims:
-    """Return the certified limits of the models' errors minus that of a baseline."""
+    """Search with a baseline; claims are limits of an error less the baseline's."""
     population, claims = draw.setting.population, []
+    outcome = draw.plan(delta).run(n_jobs=1)
     for deploy, comparison in outcome.choice.baselines.items():
         if not comparison.certified:
             continue
@@ -190,14 +189,8 @@ def compare_two(draw: Draw, delta: float) -> Claims:
 
 
 def compare_two_by_some(draw: Draw, delta: float) -> Claims:
-    """Compare two models by labels of which some are missing or unknown.
-
-    Rows of class 0 get no label, those of class 2 one that is no class.
-    """
-    usable = {0: None, 2: 99}
-    return _claims_of_comparison(
-        draw, delta, lambda labels: [usable.get(label, label) for label in labels]
-    )
+    """Compare two models by labels of some of the queried rows; see `omit_some`."""
+    return _claims_of_comparison(draw, delta, omit_some)
 
 
 def _claims_of_comparison(

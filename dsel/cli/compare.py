@@ -9,13 +9,12 @@ import pandas as pd
 from dsel.cli.models import import_from_here
 from dsel.cli.options import ClusterOptions, OutputOptions, TextOptions
 from dsel.cli.printing import say
-from dsel.cli.running import notes, open_client, print_json
+from dsel.cli.running import has_named_columns, notes, open_client, print_json
 from dsel.data.frames import Frame
 from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.schema import TableSchema
-from dsel.data.table_files import FEATHER, JSON_LINES, PARQUET
 from dsel.data.tables import read_table
 from dsel.data.text_tables import is_text, text_source
 from dsel.results.query_files import check_new_place, check_target, write_comparison
@@ -130,11 +129,8 @@ def joint_schema(deployed: list[Deployed], location: str) -> TableSchema:
 
 def seen_table(location: str, deployed: list[Deployed], text: dict[str, Any]) -> Any:
     """Return rows on which a model was trained, with the columns that models use."""
-    has_names = is_text(location) or location.lower().endswith(
-        (*PARQUET, *FEATHER, *JSON_LINES)
-    )
     is_known = all(each.input_format.table_schema is not None for each in deployed)
-    if has_names and (is_known or is_text(location)):
+    if has_named_columns(location) and (is_known or is_text(location)):
         schema = joint_schema(deployed, location)
         return read_table(location, like=schema, **text).X
     table = read_table(location, **text)

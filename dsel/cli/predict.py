@@ -1,7 +1,6 @@
 """``dsel predict``: apply the stored model of a search to a table."""
 
 from dataclasses import asdict
-from typing import Any
 
 import click
 
@@ -12,7 +11,7 @@ from dsel.cli.options import ClusterOptions, OutputOptions, TextOptions
 from dsel.cli.printing import say
 from dsel.cli.running import names_in, notes, open_client, print_json
 from dsel.runtime.progress import row_progress
-from dsel.search.outcomes.predict_table import Deployed, open_deployed, predict_table
+from dsel.search.outcomes.predict_table import open_deployed, predict_table
 
 
 def run(
@@ -46,8 +45,8 @@ def run(
         say(f"Interrupted. Nothing is at {out}.", err=True)
         click.get_current_context().exit(ExitStatus.INTERRUPTED)
     notes(made.notes)
+    certificate = deployed.certificate
     if output.as_json:
-        certificate = deployed.certificate
         bound = None if certificate is None else certificate.bound
         print_json(
             "predict",
@@ -63,7 +62,8 @@ def run(
             certificate=certificate,
         )
         return
-    say(_bound_line(deployed))
+    unknown = "No error bound: the model was stored by `save_model`, not by a search"
+    say(unknown if certificate is None else certificate.headline())
     if output.quiet:
         return
     if made.unused:
@@ -74,12 +74,3 @@ def run(
     columns, form = listing(made.columns, 10), made.dialect.words
     where = f"{out} ({form})" if form else out
     say(f"Wrote {made.n_rows:,} rows to {where}: {columns}")
-
-
-def _bound_line(deployed: Deployed) -> str:
-    """Return the line with the error bound of the predictions."""
-    certificate: Any = deployed.certificate
-    if certificate is None:
-        return "No error bound: the model was stored by `save_model`, not by a search"
-    headline: str = certificate.headline()
-    return headline

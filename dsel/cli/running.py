@@ -14,6 +14,8 @@ import click
 
 from dsel.cli.options import ClusterOptions, OutputOptions
 from dsel.cli.printing import say
+from dsel.data.table_files import FEATHER, JSON_LINES, PARQUET
+from dsel.data.text_tables import is_text
 from dsel.results.choice import Choice
 from dsel.results.inputs import RunInputs, save_inputs
 from dsel.results.renderings import Renderable, render_lines
@@ -95,6 +97,12 @@ def names_in(text: str | None) -> tuple[str, ...]:
     if text is None:
         return ()
     return tuple(name.strip() for name in next(csv.reader([text])) if name.strip())
+
+
+def has_named_columns(location: str) -> bool:
+    """Return whether a table is of a format in which every column has a name."""
+    endings = (*PARQUET, *FEATHER, *JSON_LINES)
+    return is_text(location) or location.lower().endswith(endings)
 
 
 def notes(lines: Iterable[str]) -> None:

@@ -10,9 +10,8 @@ from typing import Any, Final
 import click
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from dsel.arrays import Estimator, Features
+from dsel.arrays import Estimator
 from dsel.cli.compare import join_columns
 from dsel.cli.models import (
     MODELS,
@@ -22,15 +21,14 @@ from dsel.cli.models import (
     import_from_here,
     show_failure,
 )
-from dsel.cli.options import TextOptions
-from dsel.cli.running import names_in, notes, numbers, run_plan
+from dsel.cli.options import ClusterOptions, OutputOptions, TextOptions
+from dsel.cli.running import has_named_columns, names_in, notes, numbers, run_plan
 from dsel.data.frames import take_rows
 from dsel.data.labeled import MOST_WHOLE, check_labels
 from dsel.data.like import open_pool_like
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.schema import TableSchema
-from dsel.data.table_files import FEATHER, JSON_LINES, PARQUET
 from dsel.data.table_request import Table
 from dsel.data.tables import read_table
 from dsel.data.text_tables import is_text, text_source
@@ -61,26 +59,22 @@ def run(
     model: str | None,
     grid: tuple[str, ...],
     loss: tuple[str, ...],
-    certificate: str | None,
-    deploy: str | None,
     report_by: str | None,
     queries: int,
     baseline: str | None,
-    cv: int | None,
     trust: tuple[str, ...],
-    delta: float,
     seed: int,
-    **options: Any,
+    cluster: ClusterOptions,
+    output: OutputOptions,
+    out: str | None,
+    **of_plan: Any,
 ) -> None:
     """Choose a model from labeled rows and bound its error."""
-    has_columns = is_text(labeled) or labeled.lower().endswith(
-        (*PARQUET, *FEATHER, *JSON_LINES)
-    )
-    if target is None and has_columns:
+    if target is None and has_named_columns(labeled):
         raise click.UsageError(
             f"any column of {labeled!r} may hold the labels; name it by --target."
         )
-    if queries and not options["out"]:
+    if queries and not out:
         raise click.UsageError(
             f"--queries {queries} writes rows to label; name a folder by --out."
         )
@@ -106,22 +100,17 @@ def run(
         raise click.UsageError(
             f"LABELED {labeled!r} holds no labels; name their array by --target."
         )
-    X, y, rows, shown = table.X, table.y, None, None
-    if table.columns is not None and isinstance(X, np.ndarray):
-        X = pd.DataFrame(X, columns=list(table.columns))  # so that names are compared
-    facts = list(table.notes)
-    X, y, unlabeled, words = _labeled_rows(
-        X, y, labeled, target, has_pool=pool is not None
+    X, y, unlabeled, words = take_labeled(
+        table, labeled, target, has_pool=pool is not None
     )
-    if table.schema is not None and all(isinstance(label, str) for label in y):
-        # The reader knows which labels were missing: texts such as "None" are classes.
-        y = pd.Series(y, dtype="category")
-    lines = [*table.caveats, *words]
     unused = report_by if report_by in dropped else None
     by_default = "" if model else " by default; --model names another"
     model = model or default_model(grid, is_regression=table.is_regression)
     check_named_model(model, target, y, task, is_regression=table.is_regression)
-    ranked = parse_loss(loss, y, is_regression=table.is_regression)
+    classes: list[Any] = []  # numbers have none
+    if loss and not table.is_regression:
+        classes = np.unique(check_labels(y)).tolist()
+    ranked = parse_loss(loss, classes)
     estimator, values, used = build(
         model,
         grid,
@@ -135,36 +124,21 @@ def run(
     check_kind_of_model(
         values[0] if estimator is None else estimator, model, target, table
     )
-    if pool is not None and table.schema is not None:
-        rows, shown, caveats = open_for_queries(
-            pool, table.schema, text.arguments, queries
-        )
-        lines += caveats
-    elif pool is not None:
-        rows = open_pool(pool)
-    elif unlabeled is not None:
-        rows = open_pool(unlabeled)
-        if table.ids is not None:
-            there = np.flatnonzero(pd.isna(table.y))
-            shown = open_pool(join_columns(unlabeled, table.ids.iloc[there]))
-    facts = [("model", model + by_default), *used, *facts]
+    rows, shown, caveats = open_pools(pool, unlabeled, table, text.arguments, queries)
     plan = plan_search(
         estimator,
         values,
         X,
         y,
         rows,
-        certificate=certificate,
-        deploy=deploy,
-        cv=cv,
-        delta=delta,
-        report=parse_report(loss, y, is_regression=table.is_regression),
+        report=parse_report(loss, classes, is_regression=table.is_regression),
         loss=ranked,
         report_by=_column(report_by, table.columns),
         random_state=seed,
         n_queries=queries,
         groups=table.labeled_groups,
         baseline=open_baseline(baseline, table.schema, trust),
+        **of_plan,
     )
     column = (None if table.schema is None else table.schema.target) or "label"
     if plan.source is not None:
@@ -176,15 +150,18 @@ def run(
     # Notes come after all checks, so that a refusal is a single line, and before a run
     # that may take hours. What the plan found, too, is printed with the choice.
     known = {caveat.text for caveat in plan.caveats}
+    lines = (*table.caveats, *words, *caveats)
     notes([*(line for line in lines if line not in known), *plan.few_rows])
     try:
         run_plan(
             plan,
-            facts=facts,
+            facts=[("model", model + by_default), *used, *table.notes],
             schema=table.schema,
-            **options,
             inputs=_inputs(labeled, target, pool, model, text),
-            after=partial(write_rows, options["out"], column),
+            after=partial(write_rows, out, column),
+            cluster=cluster,
+            output=output,
+            out=out,
         )
     except AllFitsFailedError:
         if ":" in model:
@@ -288,20 +265,36 @@ def _inputs(
     )
 
 
-def open_for_queries(
-    location: str, schema: TableSchema, text: Mapping[str, Any], n_queries: int
-) -> tuple[Pool, Pool | None, tuple[str, ...]]:
+def open_pools(
+    location: str | None,
+    unlabeled: Any,
+    table: Table,
+    text: Mapping[str, Any],
+    n_queries: int,
+) -> tuple[Pool | None, Pool | None, tuple[str, ...]]:
     """Return the pool for models, the pool for people who label, and caveats.
 
-    The one for people also has the columns that no model uses.
+    The one for people also has the columns that no model uses; it is None where the
+    models' is as good. Without a `location` the `unlabeled` rows of the table are the
+    pool, if there are some.
     """
+    schema = table.schema
+    if location is None and unlabeled is None:
+        return None, None, ()
+    if location is None and table.ids is None:
+        return open_pool(unlabeled), None, ()
+    if location is None:
+        ids = table.ids.iloc[np.flatnonzero(pd.isna(table.y))]
+        return open_pool(unlabeled), open_pool(join_columns(unlabeled, ids)), ()
+    if schema is None:
+        return open_pool(location), None, ()
     is_file = "://" not in location and is_text(location)
     if n_queries and is_file:
         names = text_source(location, **text).names
         others = [n for n in names if n not in (*schema.names, schema.target)]
-        table = read_table(location, like=replace(schema, ids=tuple(others)), **text)
-        shown = open_pool(join_columns(table.X, table.ids))
-        return open_pool(table.X), shown, table.caveats
+        rows = read_table(location, like=replace(schema, ids=tuple(others)), **text)
+        shown = open_pool(join_columns(rows.X, rows.ids))
+        return open_pool(rows.X), shown, rows.caveats
     pool, caveats = open_pool_like(location, schema, **text)
     if not n_queries:
         return pool, None, caveats
@@ -320,33 +313,35 @@ def write_rows(out: str | None, target: str, outcome: Outcome) -> str:
     )
 
 
-def _labeled_rows(
-    X: Features, y: AnyArray, labeled: str, target: str | None, *, has_pool: bool
-) -> tuple[Any, NDArray[Any], Any, list[str]]:
+def take_labeled(
+    table: Table, labeled: str, target: str | None, *, has_pool: bool
+) -> tuple[Any, Any, Any, list[str]]:
     """Return rows with a label, their labels, the other rows, and notes about these.
 
     Rows with an empty target are the pool if there is no other one.
     """
+    X, y, others, remarks = table.X, np.asarray(table.y), None, list[str]()
+    if table.columns is not None and isinstance(X, np.ndarray):
+        X = pd.DataFrame(X, columns=list(table.columns))  # so that names are compared
     missing = pd.isna(y) if y.ndim == 1 else np.zeros(len(y), dtype=np.bool_)
-    if not missing.any():
-        return X, y, None, []
-    if missing.all():
+    if missing.any() and missing.all():
         raise ValueError(
             f"{labeled!r} must have rows with a label, but every cell of {target!r} "
             f"is empty; name the column of the labels by --target."
         )
-    n_missing = int(missing.sum())
-    use = "are left out, since --pool names others" if has_pool else "are the pool"
-    where = target or "y"
-    note = f"{n_missing:,} of {len(y):,} rows have no label in {where!r}: they {use}"
-    known, others = np.flatnonzero(~missing), np.flatnonzero(missing)
-    labels = np.array(y[known].tolist())
-    return (
-        take_rows(X, known),
-        labels,
-        None if has_pool else take_rows(X, others),
-        [note],
-    )
+    if n_missing := int(missing.sum()):
+        use = "are left out, since --pool names others" if has_pool else "are the pool"
+        remarks.append(
+            f"{n_missing:,} of {len(y):,} rows have no label in {target or 'y'!r}: "
+            f"they {use}"
+        )
+        others = None if has_pool else take_rows(X, np.flatnonzero(missing))
+        known = np.flatnonzero(~missing)
+        X, y = take_rows(X, known), np.array(y[known].tolist())
+    if table.schema is not None and all(isinstance(label, str) for label in y):
+        # The reader knows which labels were missing: texts such as "None" are classes.
+        return X, pd.Series(y, dtype="category"), others, remarks
+    return X, y, others, remarks
 
 
 def _is_report(text: str) -> bool:
@@ -355,7 +350,7 @@ def _is_report(text: str) -> bool:
 
 
 def parse_report(
-    texts: Sequence[str], y: AnyArray, *, is_regression: bool = False
+    texts: Sequence[str], classes: Sequence[object], *, is_regression: bool
 ) -> Any:
     """Return the ``report`` that ``--loss`` requests: True, classes, or shares."""
     reports = [text for text in texts if _is_report(text)]
@@ -371,13 +366,15 @@ def parse_report(
         raise click.UsageError(f"--loss {reports[0]} must name {wanted}.")
     if is_regression:
         return numbers(listed[1:], float, "--loss report=")
-    return [_label(text, y) for text in names_in(listed[1:])]
+    try:
+        wanted = names_in(listed[1:])
+        return [class_of_text(text, classes, name="--loss") for text in wanted]
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
 
 
-def parse_loss(
-    texts: Sequence[str], y: AnyArray, *, is_regression: bool = False
-) -> Any:
-    """Return the loss that ``--loss`` requests for labels `y`, without the report."""
+def parse_loss(texts: Sequence[str], classes: Sequence[object]) -> Any:
+    """Return the loss that ``--loss`` requests, without the report."""
     named = [text for text in texts if not _is_report(text)] or ["error"]
     if len(named) > 1:
         raise click.UsageError(
@@ -387,20 +384,6 @@ def parse_loss(
     if named == ["error"]:
         return "error"
     try:
-        return loss_of_name(named[0], _classes(y, is_regression), name="--loss")
+        return loss_of_name(named[0], classes, name="--loss")
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-
-
-def _label(text: str, y: AnyArray) -> Any:
-    """Return the class whose text is `text`."""
-    try:
-        return class_of_text(text, _classes(y), name="--loss")
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-
-
-def _classes(y: AnyArray, is_regression: bool = False) -> list[Any]:
-    """Return the classes of labels; none of numbers."""
-    classes: list[Any] = [] if is_regression else np.unique(check_labels(y)).tolist()
-    return classes

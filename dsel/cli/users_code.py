@@ -16,14 +16,12 @@ IMPORTING = ("<frozen importlib", str(Path("importlib") / "__init__.py"))
 def user_frames(error: BaseException) -> list[FrameSummary]:
     """Return the part of a traceback that begins in the user's code."""
     frames = list(traceback.extract_tb(error.__traceback__))
-    while frames and not _is_users(frames[0]):
+    while frames and (
+        PACKAGE in Path(frames[0].filename).parents
+        or any(path in frames[0].filename for path in IMPORTING)
+    ):
         del frames[0]
     return frames
-
-
-def _is_users(frame: FrameSummary) -> bool:
-    is_ours = PACKAGE in Path(frame.filename).parents
-    return not is_ours and not any(path in frame.filename for path in IMPORTING)
 
 
 @contextmanager

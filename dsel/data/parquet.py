@@ -20,7 +20,7 @@ from dsel.data.cache import process_cache
 from dsel.data.frames import NUMBER, TEXT, FrameSchema, columns_of
 from dsel.data.pool import Pool, in_blocks
 from dsel.data.table_files import PARQUET, name_file
-from dsel.data.table_request import check_distinct_names
+from dsel.data.table_request import check_distinct_names, check_same_names
 from dsel.data.zarr_rows import origin_of
 from dsel.errors import reaching
 
@@ -149,13 +149,7 @@ def _joined_schema(fragments: Sequence[Any], keys: Sequence[Any]) -> Any:
             types[name] = kind.value_type if pa.types.is_dictionary(kind) else kind
         schema = pa.schema([*types.items(), *keys])
         joined = joined or schema
-        if differing := {*joined.names} ^ {*schema.names}:
-            name = min(differing)
-            one, other = (here, first) if name in joined.names else (first, here)
-            raise ValueError(
-                f"`pool` {one!r} lacks the column {name!r} that {other!r} has; write "
-                f"all files with the same columns."
-            )
+        check_same_names(first, joined.names, here, schema.names, what="`pool` ")
         try:
             joined = pa.unify_schemas([joined, schema], promote_options="permissive")
         except pa.ArrowException as error:

@@ -128,8 +128,8 @@ class TableSchema:
                     Kind(column["kind"]),
                     _tuple(column["words"]),
                     _tuple(column["categories"]),
-                    column.get("has_gaps"),  # since 0.3, as what follows
-                    column.get("day_first"),
+                    column["has_gaps"],
+                    column["day_first"],
                 )
                 for column in content.pop("columns")
             )
@@ -217,9 +217,7 @@ def to_pandas(values: pa.Array, kind: Kind) -> pd.Series:
     return values.to_pandas()
 
 
-def schema_of(
-    frame: pd.DataFrame, *, target: str | None = None, is_typed: bool = True
-) -> TableSchema:
+def schema_of(frame: pd.DataFrame, *, target: str | None = None) -> TableSchema:
     """Return the schema of a data frame, with the kinds of its types."""
     columns = []
     for column in columns_of(frame):
@@ -243,7 +241,7 @@ def schema_of(
         columns.append(
             ColumnSchema(column.name, kind, categories=categories, has_gaps=has_gaps)
         )
-    return TableSchema(tuple(columns), target=target, is_typed=is_typed)
+    return TableSchema(tuple(columns), target=target, is_typed=True)
 
 
 def categories_of(values: pd.Series) -> tuple[str, ...] | None:

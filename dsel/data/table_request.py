@@ -170,6 +170,24 @@ def check_distinct_names(names: Sequence[str], path: str) -> None:
         raise ValueError(f"{path!r} has the column {twice[0]!r} twice; rename one.")
 
 
+def check_same_names(
+    first: str,
+    names: Sequence[str],
+    path: str,
+    its_names: Sequence[str],
+    *,
+    what: str = "",
+) -> None:
+    """Raise ValueError if a file has other columns than the first one of its folder."""
+    if differing := {*names} ^ {*its_names}:
+        name = min(differing)
+        lacks, has = (path, first) if name in names else (first, path)
+        raise ValueError(
+            f"{what}{lacks!r} lacks the column {name!r} that {has!r} has; write all "
+            f"files with the same columns."
+        )
+
+
 def notes_on_repeats(values: pd.Series) -> list[str]:
     """Return a caveat where rows with one identifier may be no independent rows.
 

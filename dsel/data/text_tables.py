@@ -27,7 +27,13 @@ from dsel.data.kinds import (
 )
 from dsel.data.schema import ColumnSchema, TableSchema, categories_of
 from dsel.data.table_files import PARQUET, TEXT_FILES, files_in, name_text_file
-from dsel.data.table_request import Table, TableRequest, left_out, whole_number_notes
+from dsel.data.table_request import (
+    Table,
+    TableRequest,
+    check_same_names,
+    left_out,
+    whole_number_notes,
+)
 from dsel.data.targets import notes_on_similar_labels, numbers_of_texts
 from dsel.data.text import (
     MOST_NBYTES,
@@ -209,15 +215,7 @@ def text_source(
     for path in paths:
         with name_text_file(path):
             files.append(open_text(path, separator=separator, encoding=encoding))
-        differing = {*files[0].names} ^ {*files[-1].names}
-        if differing:
-            name = min(differing)
-            has = files[0].path if name in files[0].names else path
-            lacks = path if has != path else files[0].path
-            raise ValueError(
-                f"{lacks!r} lacks the column {name!r} that {has!r} has; write all "
-                f"files with the same columns."
-            )
+        check_same_names(files[0].path, files[0].names, path, files[-1].names)
     if like is not None:
         kept = tuple(each for each in like.columns if each.name not in drop)
         like = replace(like, columns=kept)

@@ -31,6 +31,7 @@ from dsel.data.table_request import (
     Table,
     TableRequest,
     check_distinct_names,
+    check_same_names,
     left_out,
     whole_number_notes,
 )
@@ -49,25 +50,14 @@ def read_parquet(location: str, request: TableRequest) -> Table:
                 check_distinct_names(names, location)
             frame = parquet.read_table(location).to_pandas()
         else:
-            _check_same_columns(files)
+            first = parquet.read_schema(files[0]).names
+            for file in files:
+                names = parquet.read_schema(file).names
+                check_distinct_names(names, file)
+                check_same_names(files[0], first, file, names)
             rows = dataset.dataset(files, format="parquet").to_table()
             frame = rows.to_pandas()
     return _of_frame(frame, request, location)
-
-
-def _check_same_columns(files: Sequence[str]) -> None:
-    first = parquet.read_schema(files[0]).names
-    check_distinct_names(first, files[0])
-    for file in files[1:]:
-        names = parquet.read_schema(file).names
-        check_distinct_names(names, file)
-        if differing := {*first} ^ {*names}:
-            name = min(differing)
-            one, other = (file, files[0]) if name in first else (files[0], file)
-            raise ValueError(
-                f"{one!r} lacks the column {name!r} that {other!r} has; write all "
-                f"files with the same columns."
-            )
 
 
 def read_feather(location: str, request: TableRequest) -> Table:

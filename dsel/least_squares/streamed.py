@@ -8,7 +8,7 @@ workers or on the order of tasks.
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial, reduce
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -41,7 +41,6 @@ from dsel.runtime.tasks import limit_threads
 STREAM_BLOCK_NBYTES: Final = 2**24
 """Bytes of the kernel values of one block of rows. It does not depend on free memory,
 because the size of blocks changes the rounding of sums."""
-S = TypeVar("S", bound=BaseSearch)
 ESTIMATES_ONLY: Final = dict.fromkeys(
     ("certificate", "loss", "report", "delta", "deploy"),
     "it has estimates only, since centers that are drawn among all rows are rows of "
@@ -51,14 +50,7 @@ ESTIMATES_ONLY: Final = dict.fromkeys(
 """Why this search lacks options of `LeastSquaresSearch`."""
 
 
-def _explain(search: type[S]) -> type[S]:
-    """Make `__init__` explain why the search has no options of a certificate."""
-    init = explain_unknown(ESTIMATES_ONLY)(search.__init__)
-    search.__init__ = init  # type: ignore[method-assign]
-    return search
-
-
-@_explain
+@explain_unknown(ESTIMATES_ONLY)
 @dataclass(eq=False, repr=False)
 class StreamedLeastSquaresSearch(BaseSearch):
     """Choose width and regularization with few centers and any number of rows.

@@ -58,7 +58,6 @@ OLD_HOLDOUT: Final = "held_out_fifth"
 class BoundedModel:
     """One model of a search, with its parameters, certificate and reports."""
 
-    kind_in_records: ClassVar[str] = "DeployedModel"
     name: str
     """``one_fold`` or ``all_rows``."""
     candidate: int
@@ -205,17 +204,17 @@ class Choice(Renderable):
     @property
     def certificates(self) -> Mapping[str, Certificate]:
         """The bound of each model."""
-        return {name: model.certificate for name, model in self.bounded_models.items()}
+        return self._by_model(lambda model: model.certificate)
 
     @property
     def candidates(self) -> Mapping[str, int]:
         """Number of the candidate of each model; the models may differ in it."""
-        return {name: model.candidate for name, model in self.bounded_models.items()}
+        return self._by_model(lambda model: model.candidate)
 
     @property
     def params_of(self) -> Mapping[str, Params]:
         """Parameters of each model's candidate."""
-        return {name: model.params for name, model in self.bounded_models.items()}
+        return self._by_model(lambda model: model.params)
 
     @property
     def reports(self) -> Mapping[str, CertifiedReport]:
@@ -225,18 +224,12 @@ class Choice(Renderable):
     @property
     def reports_by_value(self) -> Mapping[str, ReportByValue]:
         """Limits by the values of a column for each model, if the plan declared one."""
-        reports = {
-            name: model.report_by_value for name, model in self.bounded_models.items()
-        }
-        return {name: report for name, report in reports.items() if report is not None}
+        return self._by_model(lambda model: model.report_by_value)
 
     @property
     def tolerances(self) -> Mapping[str, ToleranceReport]:
         """The report of each model of a regression, if the plan declared it."""
-        reports = {
-            name: model.tolerances for name, model in self.bounded_models.items()
-        }
-        return {name: report for name, report in reports.items() if report is not None}
+        return self._by_model(lambda model: model.tolerances)
 
     @property
     def baselines(self) -> Mapping[str, BaselineComparison]:
@@ -262,7 +255,15 @@ class Choice(Renderable):
     def all_caveats(self) -> tuple[Caveat, ...]:
         """All caveats of the choice and its models, the gravest first, each once."""
         of_models = (bound.all_caveats for bound in self.certificates.values())
-        return collect_caveats(*of_models, self.caveats, self._fold_choices())
+        caveats = [*self.caveats]
+        if len({short_params_text(params) for params in self.fold_params}) > 1:
+            # It shows how much the choice depends on the rows.
+            text = (
+                f"the choice is not stable: without one of the folds {self.procedure} "
+                f"chose {self.choices_of_folds}"
+            )
+            caveats.append(Caveat(Effect.INFO, text))
+        return collect_caveats(*of_models, caveats)
 
     @classmethod
     def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
@@ -270,7 +271,23 @@ class Choice(Renderable):
         if OLD_HOLDOUT in record:
             record = dict(record)
             record["expected_holdout"] = record.pop(OLD_HOLDOUT)
-        return _join_fields_of_models(upgrade_texts(record, "remarks", Effect.INFO))
+        record = upgrade_texts(record, "remarks", Effect.INFO)
+        # Version 0.2 wrote one dict for each field of the models. A field of another
+        # type stays, and is refused as an unknown field.
+        by_model = {name: record.get(name) or {} for name in BY_MODEL}
+        certificates = by_model["certificates"]
+        is_older = certificates and all(isinstance(d, dict) for d in by_model.values())
+        if "deployed" in record or not is_older:
+            return record
+        # Without a dict of their own, all have what was chosen.
+        chosen = {name: record.get(name) for name in ("candidate", "params")}
+        deployed = {
+            name: {"name": name, **chosen}
+            | {BY_MODEL[key]: d[name] for key, d in by_model.items() if name in d}
+            for name in certificates
+        }
+        rest = {k: v for k, v in record.items() if k not in {*BY_MODEL, *chosen}}
+        return {**rest, "deployed": deployed}
 
     @property
     def held_out_fifth(self) -> float:
@@ -527,38 +544,3 @@ class Choice(Renderable):
         )
         more = f"; and {len(counts) - MOST_CHOICES} more" * (len(counts) > MOST_CHOICES)
         return f"{shown}{more}"
-
-    def _fold_choices(self) -> list[Caveat]:
-        """Return a caveat if the procedure chose differently without some fold.
-
-        It shows how much the choice depends on the rows.
-        """
-        if len({short_params_text(params) for params in self.fold_params}) <= 1:
-            return []
-        text = (
-            f"the choice is not stable: without one of the folds {self.procedure} "
-            f"chose {self.choices_of_folds}"
-        )
-        return [Caveat(Effect.INFO, text)]
-
-
-def _join_fields_of_models(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the record of a choice with one record for each model.
-
-    Version 0.2 wrote one dict for each field of the models. A field of another type
-    stays, and is refused as an unknown field.
-    """
-    by_model = {name: record.get(name) or {} for name in BY_MODEL}
-    certificates = by_model["certificates"]
-    is_older = certificates and all(isinstance(d, dict) for d in by_model.values())
-    if "deployed" in record or not is_older:
-        return record
-    # Without a dict of their own, all have what was chosen.
-    chosen = {name: record.get(name) for name in ("candidate", "params")}
-    deployed = {
-        name: {"name": name, **chosen}
-        | {BY_MODEL[key]: d[name] for key, d in by_model.items() if name in d}
-        for name in certificates
-    }
-    rest = {k: v for k, v in record.items() if k not in {*BY_MODEL, *chosen}}
-    return {**rest, "deployed": deployed}

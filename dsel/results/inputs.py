@@ -1,11 +1,11 @@
 """Arguments of a shell command, stored next to its results: tables and the model."""
 
 import os
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 from dsel.results import records
-from dsel.results.place import Place, check_has_results, seal, stamp, unseal
+from dsel.results.place import Place, check_has_results, seal, stamp
 
 INPUTS: Final = "inputs"
 """Folder of these records in a results folder; the last one counts."""
@@ -48,7 +48,7 @@ def save_inputs(place: str | os.PathLike[str], inputs: RunInputs) -> None:
     where = Place(place)
     check_has_results(where)
     before = load_inputs(place)
-    if before is None or _without_date(before) != _without_date(inputs):
+    if before is None or replace(before, date=inputs.date) != inputs:
         where.write({f"{INPUTS}/{stamp()}.json": seal(inputs.to_json().encode())})
 
 
@@ -56,12 +56,5 @@ def load_inputs(place: str | os.PathLike[str]) -> RunInputs | None:
     """Return the record that was stored last; None if there is none."""
     where = Place(place, name="place")
     check_has_results(where)
-    for name in reversed(where.files(INPUTS)):
-        body = unseal(where.read(f"{INPUTS}/{name}"))
-        if body is not None:  # None: written in part
-            return records.from_json(RunInputs, body.decode())
-    return None
-
-
-def _without_date(inputs: RunInputs) -> dict[str, Any]:
-    return {**vars(inputs), "date": ""}
+    body = where.read_last(INPUTS)
+    return None if body is None else records.from_json(RunInputs, body.decode())

@@ -134,14 +134,6 @@ class MonitorReport(Renderable):
     def _level(self) -> str:
         return f"{100 * self.level:g}%"
 
-    def _means(self, n_tested: int) -> str:
-        """Return what the level of the tests means, of each and of all together."""
-        if n_tested == 1:
-            return MEANS.format(level=self._level, together="")
-        together = f"{100 * min(1.0, n_tested * self.level):g}%"
-        words = f", at least one of {n_tested} with at most {together}"
-        return MEANS.format(level=self._level, together=words)
-
     def facts(self) -> list[Fact]:
         """Return names and texts, which all renderings show."""
         lines = [self.headline(), *(test.line for test in self.tests)]
@@ -154,6 +146,10 @@ class MonitorReport(Renderable):
             )
             facts.append(("Note", text))
         facts += [("Note", note) for note in self.notes]
-        if self.n_tested:
-            facts.append(("", self._means(self.n_tested)))
+        n, words = self.n_tested, ""
+        if n > 1:  # the probabilities of all tests add up
+            together = f"{100 * min(1.0, n * self.level):g}%"
+            words = f", at least one of {n} with at most {together}"
+        if n:
+            facts.append(("", MEANS.format(level=self._level, together=words)))
         return facts

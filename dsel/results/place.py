@@ -123,6 +123,11 @@ class Place:
         with ThreadPoolExecutor(READERS) as pool:
             return list(pool.map(self.read, names))
 
+    def read_last(self, folder: str) -> bytes | None:
+        """Return the body of the last file in a folder that was written whole."""
+        names = (f"{folder}/{name}" for name in reversed(self.files(folder)))
+        return next(filter(None, map(unseal, map(self.read, names))), None)
+
     def check_no_links(self, *names: str) -> None:
         """Raise ValueError if the folder, or one of these files, is a symbolic link."""
         if self.folder is not None:

@@ -8,7 +8,6 @@ import codecs
 import os
 import shutil
 import uuid
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -18,7 +17,6 @@ from typing import Any, Final
 import pandas as pd
 import pyarrow as pa
 import xarray as xr
-import zarr
 from pyarrow import csv, parquet
 
 from dsel.checks import check_path, did_you_mean, show
@@ -27,6 +25,7 @@ from dsel.data.table_files import SPREADSHEETS
 from dsel.data.text import PLAIN_DIALECT, Dialect
 from dsel.errors import writing
 from dsel.files import check_free, check_no_link, whole_file
+from dsel.zarr_stores import consolidate
 
 ROW: Final = "row"
 """Dimension in zarr; also the column of row numbers if no column is copied."""
@@ -161,10 +160,8 @@ def _zarr_folder(path: Path, head: pd.DataFrame) -> Iterator[Append]:
             yield append
         if not start:
             append(head)
-        with writing(path, "out"), warnings.catch_warnings(action="ignore"):
-            # Zarr warns that format 3 does not specify consolidated metadata, and
-            # xarray warns if there are none.
-            zarr.consolidate_metadata(partial)
+        with writing(path, "out"):
+            consolidate(partial)
             os.rename(partial, path)  # raises if a folder with files is there
     finally:
         with suppress(OSError):

@@ -75,7 +75,7 @@ def to_record(value: object) -> Any:
         by_key = {
             key: getattr(value, name) for key, (name, _) in _stored(type(value)).items()
         }
-        return {"kind": _kind_name(type(value)), **to_record(by_key)}
+        return {"kind": type(value).__name__, **to_record(by_key)}
     if isinstance(value, Mapping):
         return {str(key): to_record(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -92,7 +92,7 @@ def from_record(kind: type[T], record: object) -> T:
     if not isinstance(record, Mapping):
         raise TypeError(f"this is no {kind.__name__}")
     values = dict(record)
-    if values.pop("kind", _kind_name(kind)) != _kind_name(kind):
+    if values.pop("kind", kind.__name__) != kind.__name__:
         raise TypeError(f"this is no {kind.__name__}")
     # An older version used other names; unknown fields are refused below.
     upgrade = getattr(kind, "upgrade_record", None)
@@ -103,11 +103,6 @@ def from_record(kind: type[T], record: object) -> T:
         raise TypeError(f"a {kind.__name__} has no {unknown[0]}")
     named = ((*stored[key], value) for key, value in values.items())
     return kind(**{name: _read(value, hint) for name, hint, value in named})
-
-
-def _kind_name(kind: type) -> str:
-    """Return the name of a dataclass in records: of today, or an older one."""
-    return str(getattr(kind, "kind_in_records", kind.__name__))
 
 
 @lru_cache

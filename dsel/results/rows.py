@@ -1,7 +1,6 @@
 """Results for every row of a pool: workers compute slices, the driver writes them."""
 
 import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -109,11 +108,7 @@ def write_rows(
             for chunk in empty:  # the filters leave out all of its rows
                 array[chunk * CHUNK_ROWS : (chunk + 1) * CHUNK_ROWS] = array.fill_value
         group.attrs[COMPLETE] = True
-        with warnings.catch_warnings():
-            # Zarr warns that format 3 does not specify consolidated metadata; xarray
-            # looks for them.
-            warnings.filterwarnings("ignore", "Consolidated metadata")
-            zarr.consolidate_metadata(store)
+        zarr_stores.consolidate(store)
 
 
 def _holds_other(store: Store, attrs: Mapping[str, object]) -> bool:

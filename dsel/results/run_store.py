@@ -11,7 +11,6 @@ import os
 import re
 import threading
 import time
-import warnings
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -49,7 +48,7 @@ from dsel.results.place import (
     stamp,
     unseal,
 )
-from dsel.zarr_stores import BAD_HEADER, check_codecs
+from dsel.zarr_stores import BAD_HEADER, check_codecs, consolidate
 
 SCHEMA: Final = "schema"
 """Folder of the schema of the labeled table."""
@@ -167,12 +166,7 @@ def open_results(
         ) from error
 
 
-def save_schema(
-    place: str | os.PathLike[str],
-    schema: str,
-    *,
-    storage_options: Mapping[str, object] | None = None,
-) -> None:
+def save_schema(place: str | os.PathLike[str], schema: str) -> None:
     """Store the schema of the labeled table next to results, as JSON text.
 
     If there are several, the last one counts.
@@ -182,9 +176,9 @@ def save_schema(
     FileNotFoundError
         If there are no results of dsel.
     """
-    where = Place(place, storage_options=storage_options)
+    where = Place(place)
     check_has_results(where)
-    if load_schema(place, storage_options=storage_options) != schema:
+    if load_schema(place) != schema:
         where.write({f"{SCHEMA}/{stamp()}.json": seal(schema.encode())})
 
 
@@ -196,11 +190,8 @@ def load_schema(
     """Return the schema that `save_schema` stored; None if there is none."""
     where = Place(place, storage_options=storage_options, name="place")
     check_has_results(where)
-    for name in reversed(where.files(SCHEMA)):
-        body = unseal(where.read(f"{SCHEMA}/{name}"))
-        if body is not None:  # None: written in part
-            return body.decode()
-    return None
+    body = where.read_last(SCHEMA)
+    return None if body is None else body.decode()
 
 
 def write_dataset(place: Place, name: str, dataset: xr.Dataset) -> str:
@@ -212,20 +203,17 @@ def write_dataset(place: Place, name: str, dataset: xr.Dataset) -> str:
     loaded = _rename_variables(loaded, _stored_name)
     # In memory first: xarray makes some hundred requests, one after the other, which
     # would take seconds in an object store.
-    with warnings.catch_warnings():
-        # Zarr warns that format 3 does not specify consolidated metadata; xarray looks
-        # for them.
-        warnings.filterwarnings("ignore", "Consolidated metadata")
-        loaded.drop_encoding().to_zarr(
-            MemoryStore(files),
-            zarr_format=3,
-            consolidated=True,
-            encoding={
-                each.name: {"dtype": "int64", "_FillValue": names.UNCOUNTED}
-                for each in names.VARIABLES
-                if each.kind == "count" and each.name in loaded.variables
-            },
-        )
+    loaded.drop_encoding().to_zarr(
+        MemoryStore(files),
+        zarr_format=3,
+        consolidated=False,
+        encoding={
+            each.name: {"dtype": "int64", "_FillValue": names.UNCOUNTED}
+            for each in names.VARIABLES
+            if each.kind == "count" and each.name in loaded.variables
+        },
+    )
+    consolidate(MemoryStore(files))
     contents = {key: buffer.to_bytes() for key, buffer in files.items()}
     sums = {key: zlib.crc32(body) for key, body in contents.items()}
     mark = stamp()
@@ -334,23 +322,8 @@ def _with_texts(dataset: xr.Dataset) -> xr.Dataset:
 
 def read_query_rows(place: Place) -> pd.DataFrame | None:
     """Return the queried rows that a run stored; None if there are none."""
-    for name in reversed(place.files(QUERIES)):
-        body = unseal(place.read(f"{QUERIES}/{name}"))
-        if body is not None:  # None: written in part
-            return pd.read_feather(BytesIO(body)).set_index(POOL_ROW)
-    return None
-
-
-def _arrow_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows as a frame that Arrow can store: mixed objects become texts."""
-    frame = rows.rename(columns=str).reset_index()
-    for i, dtype in enumerate(frame.dtypes):
-        if dtype.kind == "O":
-            try:
-                pa.Array.from_pandas(frame.iloc[:, i])
-            except pa.ArrowException:
-                frame.isetitem(i, frame.iloc[:, i].astype(str))
-    return frame
+    body = place.read_last(QUERIES)
+    return None if body is None else pd.read_feather(BytesIO(body)).set_index(POOL_ROW)
 
 
 class Store(AbstractContextManager["Store"]):
@@ -466,9 +439,16 @@ class Store(AbstractContextManager["Store"]):
 
     def save_rows(self, rows: pd.DataFrame) -> None:
         """Store queried rows, with their numbers; they replace earlier ones."""
-        content = BytesIO()
+        content, frame = BytesIO(), rows.rename(columns=str).reset_index()
         # Arrow stores numbers exactly, and unlike a pickle it cannot contain code.
-        _arrow_rows(rows).to_feather(content)
+        # Objects of several types, for which it has none, become texts.
+        for place, dtype in enumerate(frame.dtypes):
+            if dtype.kind == "O":
+                try:
+                    pa.Array.from_pandas(frame.iloc[:, place])
+                except pa.ArrowException:
+                    frame.isetitem(place, frame.iloc[:, place].astype(str))
+        frame.to_feather(content)
         file = f"{QUERIES}/{stamp()}.feather"
         self.place.write({file: seal(content.getvalue())})
 

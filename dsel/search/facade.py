@@ -1,7 +1,7 @@
 """The search as a scikit-learn meta-estimator."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -64,6 +64,8 @@ def _best_has(method: str) -> Any:
     return check
 
 
+@explain_unknown(OF_OTHER_SEARCHES)
+@dataclass(eq=False, repr=False)
 class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
     """Choose the parameters of a classifier or regressor, and bound its error.
 
@@ -186,43 +188,23 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
     {'C': 1.0}
     """
 
-    @explain_unknown(OF_OTHER_SEARCHES)
-    def __init__(
-        self,
-        estimator: Estimator,
-        param_grid: Any,
-        *,
-        certificate: str | None = None,
-        deploy: str | None = None,
-        cv: SplitsLike = None,
-        delta: float = 0.05,
-        prune: str | bool | None = True,
-        max_pool_rows: int | None = None,
-        loss: Loss | str = "error",
-        report: ReportLike = False,
-        report_by: str | int | None = None,
-        prior: Any = None,
-        n_queries: int = 0,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int | None = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.certificate = certificate
-        self.deploy = deploy
-        self.cv = cv
-        self.delta = delta
-        self.prune = prune
-        self.max_pool_rows = max_pool_rows
-        self.loss = loss
-        self.report = report
-        self.report_by = report_by
-        self.prior = prior
-        self.n_queries = n_queries
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    estimator: Estimator
+    param_grid: Any
+    _: KW_ONLY
+    certificate: str | None = None
+    deploy: str | None = None
+    cv: SplitsLike = None
+    delta: float = 0.05
+    prune: str | bool | None = True
+    max_pool_rows: int | None = None
+    loss: Loss | str = "error"
+    report: ReportLike = False
+    report_by: str | int | None = None
+    prior: Any = None
+    n_queries: int = 0
+    random_state: RandomState = None
+    n_jobs: int | None = None
+    verbose: int | None = 0
 
     @replaces_earlier_fit
     def fit(

@@ -1,6 +1,6 @@
 """The audit's command."""
 
-from tests.cli.test_select import run
+from tests.shell import run
 
 
 def test_audit_command__prints_a_table_and_a_verdict():

@@ -5,18 +5,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from sklearn.linear_model import LogisticRegression
 
 import dsel
-from dsel.cli import main
 from dsel.results import ModelComparison, save_model
+from tests.shell import run
 
 N_POOL = 2000
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, list(map(str, arguments)))
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from dsel.cli.group import COMMANDS
 from dsel.cli.models import MODELS, REGRESSORS
 from dsel.errors import ClusterLostError, DselWarning
 from dsel.search.design.certificate_methods import METHODS
-from tests.cli.test_select import run
+from tests.shell import run
 
 
 def test_main__lists_every_command():

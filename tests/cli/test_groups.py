@@ -3,16 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 import dsel
-from dsel.cli import main
+from tests.shell import run
 
 ASKED = ("--target", "label", "--model", "logistic", "--grid", "C=0.1,1")
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, list(map(str, arguments)))
 
 
 @pytest.fixture

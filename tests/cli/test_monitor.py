@@ -4,16 +4,11 @@ import json
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
-from dsel.cli import main
 from tests.cli.test_predict import customers
+from tests.shell import run
 
 REFUTED = 3
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, list(map(str, arguments)))
 
 
 @pytest.fixture(scope="module")

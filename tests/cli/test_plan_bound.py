@@ -5,7 +5,7 @@ import pytest
 
 from dsel import plan_bound
 from dsel.search.planning.plan_bound import name_row
-from tests.cli.test_select import run as run_command
+from tests.shell import run as run_command
 
 run = partial(run_command, "plan-bound")
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import zarr
 
-from tests.cli.test_select import run as run_command
+from tests.shell import run as run_command
 
 run = partial(run_command, "pool")
 

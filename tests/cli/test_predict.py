@@ -11,21 +11,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from click.testing import CliRunner
 from sklearn.linear_model import LinearRegression
 from sklearn.svm import SVC
 
 import dsel
-from dsel.cli import main
 from dsel.results import open_model, save_model, save_results
 from dsel.results.cube import grid_axes, make_cube
 from tests.clusters import wait_until
+from tests.shell import run
 
 N_LABELED = 150
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, list(map(str, arguments)))
 
 
 def customers(n_rows, seed=0):

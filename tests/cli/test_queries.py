@@ -7,21 +7,16 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from sklearn.datasets import make_classification
 
 import dsel
-from dsel.cli import main
+from tests.shell import run
 
 ROWS, TRUTH = make_classification(
     2300, 5, n_informative=4, n_redundant=0, flip_y=0.1, random_state=2
 )
 WORDS = np.where(TRUTH == 1, "yes", "no")
 COLUMNS = [f"p{n}" for n in range(5)]
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, list(map(str, arguments)))
 
 
 @pytest.fixture(scope="module")

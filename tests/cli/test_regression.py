@@ -5,14 +5,9 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from sklearn.datasets import make_friedman1
 
-from dsel.cli import main
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, list(map(str, arguments)))
+from tests.shell import run
 
 
 def houses(n_rows=700, seed=0):

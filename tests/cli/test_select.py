@@ -8,19 +8,14 @@ from contextlib import ExitStack
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from distributed import LocalCluster
 from sklearn.datasets import dump_svmlight_file, load_digits
 
 import dsel
-from dsel.cli import main
 from dsel.cli.models import parse_grid
+from tests.shell import run
 
 ASKED = ("--target", "label", "--cv", 3)
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, list(map(str, arguments)))
 
 
 def customers(n_rows, rng):

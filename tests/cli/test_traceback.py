@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from dsel.errors import AllFitsFailedError, DselError, UserCodeError
-from tests.cli.test_select import run
+from tests.shell import run
 
 MODULE = """
 from sklearn.base import BaseEstimator, ClassifierMixin

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import NotFittedError
@@ -11,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 import dsel
-from dsel.cli import main
 from dsel.search import predict_pool, read_rows
+from tests.shell import run
 
 pytestmark = pytest.mark.contract
 
@@ -32,10 +31,6 @@ class AlwaysWrong(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         return np.full(len(X), str(self.label))
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, list(map(str, arguments)))
 
 
 @pytest.fixture(scope="module")

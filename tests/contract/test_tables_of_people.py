@@ -10,16 +10,11 @@ import shlex
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
-from dsel.cli import main
+from tests.shell import run
 
 pytestmark = pytest.mark.contract
 N = 400
-
-
-def run(*words):
-    return CliRunner().invoke(main, [str(word) for word in words])
 
 
 def telco(rng):

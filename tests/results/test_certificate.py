@@ -215,7 +215,7 @@ def test_certificate__of_0_2_is_known_by_its_criterion(
 def test_renamed_fields__keep_their_keys_in_records_and_an_old_name_that_warns():
     choice = make_choice()
     record = json.loads(choice.to_json())
-    assert record["deployed"]["all_rows"]["kind"] == "DeployedModel"
+    assert record["deployed"]["all_rows"]["kind"] == "BoundedModel"
     assert record["deployed"]["all_rows"]["certificate"]["deploy"] == "all_rows"
     assert Choice.from_json(json.dumps(record)) == choice
     with pytest.warns(FutureWarning, match="now called `model_name`"):

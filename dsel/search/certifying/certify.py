@@ -302,7 +302,12 @@ def certify(
         fit_params=fit_params,
     )
     if is_estimator and is_fitted(model):
-        note = Caveat(Effect.INFO, _note_on_refit(model))
+        text = (
+            f"{type(model).__name__} was fitted already, and the bounds are not about "
+            f"that model: it was fitted anew without each fold; cv='prefit' certifies "
+            f"the model as it is, on rows that it has not seen"
+        )
+        note = Caveat(Effect.INFO, text)
         plan = replace(plan, caveats=collect_caveats(plan.caveats, [note]))
     outcome = plan.run(
         client,
@@ -334,15 +339,6 @@ def _check_takes_two(procedure: Any) -> None:
             f"`model` must be a function of features and labels, f(X, y), that returns "
             f"a fitted model, got {name}{signature}: {error}."
         ) from error
-
-
-def _note_on_refit(model: object) -> str:
-    """Return a note about a model that was fitted already, and is fitted anew."""
-    return (
-        f"{type(model).__name__} was fitted already, and the bounds are not about that "
-        f"model: it was fitted anew without each fold; cv='prefit' certifies the model "
-        f"as it is, on rows that it has not seen"
-    )
 
 
 def certify_selection(
