@@ -278,14 +278,15 @@ def open_pools(
     models' is as good. Without a `location` the `unlabeled` rows of the table are the
     pool, if there are some.
     """
-    schema = table.schema
+    schema, ids = table.schema, table.ids
     if location is None and unlabeled is None:
         return None, None, ()
-    if location is None and table.ids is None:
-        return open_pool(unlabeled), None, ()
     if location is None:
-        ids = table.ids.iloc[np.flatnonzero(pd.isna(table.y))]
-        return open_pool(unlabeled), open_pool(join_columns(unlabeled, ids)), ()
+        shown = None
+        if ids is not None:
+            ids = ids.iloc[np.flatnonzero(pd.isna(table.y))]
+            shown = open_pool(join_columns(unlabeled, ids))
+        return open_pool(unlabeled), shown, ()
     if schema is None:
         return open_pool(location), None, ()
     is_file = "://" not in location and is_text(location)
@@ -367,8 +368,8 @@ def parse_report(
     if is_regression:
         return numbers(listed[1:], float, "--loss report=")
     try:
-        wanted = names_in(listed[1:])
-        return [class_of_text(text, classes, name="--loss") for text in wanted]
+        named = names_in(listed[1:])
+        return [class_of_text(text, classes, name="--loss") for text in named]
     except ValueError as error:
         raise click.UsageError(str(error)) from error
 
