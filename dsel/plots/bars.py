@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.checks import check_integer, check_kind
 from dsel.criteria.base import Criterion, Terms
-from dsel.option_values import ONE_FOLD
+from dsel.option_values import HOLDOUT, ONE_FOLD
 from dsel.plots.style import (
     ACCENT,
     BLUE,
@@ -25,11 +25,12 @@ from dsel.plots.style import (
     tidy,
 )
 from dsel.results.by_value import ReportByValue
+from dsel.results.caveats import POOLED
 from dsel.results.certificate import Certificate, CertifiedReport
 from dsel.results.comparison import ModelComparison
 from dsel.results.cube import check_cube, read_counts
 from dsel.results.tables import all_params
-from dsel.rounded_texts import about_percent, in_percent
+from dsel.rounded_texts import about_percent, floor_percent, in_percent
 from dsel.search.running.evaluate import evaluate
 from dsel.search.running.select import method_of, select
 
@@ -76,7 +77,7 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
         # No held-out row tests the model trained on all labels.
         is_tested = each.model_name == ONE_FOLD and np.isfinite(each.estimate)
         if is_tested:
-            text += f", {each.about(each.estimate)} on held-out folds"
+            text += f"; {whose_estimate(each)}: about {each.about(each.estimate)}"
         # A bound without terms comes from labeled rows alone.
         first = np.fmin(each.bound, each.label_term)
         if not np.isfinite(each.bound):  # such a tolerance has no bar
@@ -107,9 +108,16 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
 
 def estimate_name(certificate: Certificate) -> str:
     """Return the name of the estimate that is drawn with a bound."""
-    if certificate.loss == "error":
-        return "error on held-out folds"
-    return "estimate from held-out folds"
+    what = "error" if certificate.loss == "error" else "estimate"
+    return f"{what} of {whose_estimate(certificate)}"
+
+
+def whose_estimate(certificate: Certificate) -> str:
+    """Return whose the estimate of a certificate is: a model's, or those of all folds.
+
+    A search by one hold-out set tests a single model.
+    """
+    return "this model" if certificate.criterion == HOLDOUT else POOLED
 
 
 def plot_comparison(comparison: ModelComparison, *, ax: "Axes | None" = None) -> "Axes":
@@ -155,7 +163,9 @@ def plot_certified_report(
 ) -> "Axes":
     """Draw recall and precision of every class and the error, with their limits.
 
-    A bar is the value on held-out folds, a mark its limit.
+    A bar is the value of this model on rows that it had not seen, a mark its limit. No
+    row tests the model trained on all labels: its bars are those of the models of all
+    folds, pooled.
 
     Parameters
     ----------
@@ -171,37 +181,49 @@ def plot_certified_report(
     ...     0.05, "model trained on all labels", ("fraud", "ok"), (80, 1920),
     ...     (0.86, 0.99), (0.712, 0.97), (0.9, 0.98), (0.749, 0.96), 0.012, 0.031))
     >>> ax.get_xlabel()
-    '%; dark: recall, pale: precision, mark: limit'
+    '%; dark: recall, pale: precision (models of all folds, pooled); mark: limit'
     """
     check_kind(report, CertifiedReport, "report", "`Outcome.certified_report`")
     texts = [
         f"{name if len(name) <= LONGEST else name[: LONGEST - 3] + '...'}: "
-        f"recall at least {recall}, precision at least {precision}"
-        for name, _, recall, _, precision, _ in report.cells()
+        f"recall at least {floor_percent(recall)}, "
+        f"precision at least {floor_percent(precision)}"
+        for name, recall, precision in zip(
+            map(str, report.classes),
+            report.recall_at_least,
+            report.precision_at_least,
+            strict=True,
+        )
     ]
+    recalls, precisions, error, whose = (
+        (report.test_recall, report.test_precision, report.test_error, "this model")
+        if report.test_rows
+        else (report.recall, report.precision, report.error, POOLED)
+    )
     texts.append(f"error at most {in_percent(report.error_at_most)}")
     n = len(report.classes)
     ax = new_axes(ax, height=1.4 + 0.5 * len(texts))
     places = np.arange(n, -1, -1)
     for above, color, seen, limits in (
-        (0.12, BLUE, report.recall, report.recall_at_least),
-        (-0.12, PALE, report.precision, report.precision_at_least),
+        (0.12, BLUE, recalls, report.recall_at_least),
+        (-0.12, PALE, precisions, report.precision_at_least),
     ):
         ax.barh(places[:n] + above, seen, height=0.2, color=color)
         ax.plot(limits, places[:n] + above, "|", color=ACCENT, ms=10, mew=2.5)
-    ax.barh(0.12, report.error, height=0.2, color=MIDDLE)
+    ax.barh(0.12, error, height=0.2, color=MIDDLE)
     ax.plot(report.error_at_most, 0.12, "|", color=ACCENT, ms=10, mew=2.5)
     _above_bars(ax, texts)
     ax.set_xlim(0, 1.02)
-    ax.set_xlabel("%; dark: recall, pale: precision, mark: limit")
-    tidy(ax, title=report.facts()[0][1])
+    ax.set_xlabel(f"%; dark: recall, pale: precision ({whose}); mark: limit")
+    tidy(ax, title=report.headline())
     return ax
 
 
 def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> "Axes":
     """Draw the error for each value of a column, with its limit.
 
-    A bar is the value on held-out folds, a mark its limit.
+    A bar is the value of the models of all folds, pooled, a mark the limit of this
+    model.
 
     Parameters
     ----------
@@ -217,12 +239,12 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     ...     0.05, "model trained on all labels", "site", ("A", "B"), (812, 31),
     ...     (0.041, 0.1), (0.0631, 1.0)))
     >>> ax.get_xlabel()
-    'Error, %; bar: on held-out folds, mark: limit'
+    'Error, %; bar: models of all folds, pooled, mark: limit of this model'
     """
     check_kind(report, ReportByValue, "report", "`Outcome.report_by_value`")
     texts = [
         f"{name if len(name) <= LONGEST else name[: LONGEST - 3] + '...'}: "
-        f"at most {limit}, {seen} on held-out folds, {rows} labeled rows"
+        f"at most {limit}, measured {seen} on {rows} labeled rows"
         for name, seen, limit, rows in report.cells()
     ]
     ax = new_axes(ax, height=1.2 + 0.45 * len(texts))
@@ -236,7 +258,8 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     if report.is_tolerance:
         unit = "Off by, in units of the target"
         ax.xaxis.set_major_formatter("{x:g}")
-    ax.set_xlabel(f"{unit}; bar: on held-out folds, mark: limit")
+    whose = POOLED if report.is_pooled else "this model"
+    ax.set_xlabel(f"{unit}; bar: {whose}, mark: limit of this model")
     tidy(ax, title=report.headline())
     return ax
 

@@ -3,7 +3,7 @@
 import io
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -29,7 +29,7 @@ from dsel.plots.bars import estimate_name
 from dsel.plots.spread import MOST_SHOWN, fold_losses, is_squared, name_of_fold_losses
 from dsel.plots.style import INK
 from dsel.results import Choice
-from dsel.results.certificate import COLUMNS, short_params_text
+from dsel.results.certificate import short_params_text
 from dsel.results.cube import read_counts
 from dsel.results.inputs import RunInputs
 from dsel.results.tables import CV_ERROR, all_params, candidate_table, class_rows
@@ -130,7 +130,12 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
     failed = np.flatnonzero(status == names.STATUS_FAILED)
     messages: Any = results[names.MESSAGE].values.ravel() if len(failed) else []
     n_drawn = min(MOST_SHOWN, len(params))  # candidates of a figure
-    confusion = confusion_table(results)
+    confusion, fold = confusion_table(results), choice.fold
+
+    def by_deployed(reports: Mapping[str, Any]) -> list[Any]:
+        return sorted(reports.values(), key=lambda each: each is not reports[deploy])
+
+    deploy = choice.deploy
     figures = {
         "certificates": _svg(plot_certificates, results, height=2.4),
     }
@@ -181,8 +186,9 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
         of_folds=name_of_fold_losses(results),
         why=why_chosen(results, choice),
         confusion=confusion,
-        estimate=_quoted_estimate(choice),
-        columns=["", *COLUMNS],
+        own_confusion=confusion_table(results, fold) if fold is not None else [],
+        compared=compare_estimates(choice),
+        in_order=by_deployed,
         sure=confidence(choice.delta),
         loss=shorten_text(choice.certificate.loss, 400),
         figures=figures,
@@ -232,7 +238,8 @@ def class_table(results: xr.Dataset, confusion: list[list[str]]) -> list[list[st
     total = sum(rows.values())
     ordered = sorted(rows.items(), key=lambda item: -item[1])
     recalls = {row[0]: row[-1] for row in confusion[1:]}
-    heads = ["class", "labeled rows", "of all rows"] + ["recall"] * bool(recalls)
+    heads = ["class", "labeled rows", "of all rows"]
+    heads += ["recall, all folds"] * bool(recalls)
     return [heads] + [
         [name, f"{n:,}", about_percent(n / total)]
         + [recalls.get(name, "")] * bool(recalls)
@@ -275,36 +282,54 @@ def why_chosen(results: xr.Dataset, choice: Choice) -> str:
     )
 
 
-def confusion_table(results: xr.Dataset) -> list[list[str]]:
-    """Return the confusion matrix of all folds, with recalls, as texts with heads.
+def confusion_table(results: xr.Dataset, fold: int | None = None) -> list[list[str]]:
+    """Return a confusion matrix, with recalls, as texts with heads.
 
-    Every labeled row is predicted by the model that was chosen without its fold.
+    It is that of the model without a fold, on its rows, or the sum over all folds.
     """
     if names.OUTER_CONFUSION not in results:
         return []
-    counts = results[names.OUTER_CONFUSION].sum(names.FOLD)
-    table = counts.transpose(names.TRUE_CLASS, names.PREDICTED_CLASS)
-    labels = [str(label) for label in table[names.TRUE_CLASS].values]
-    cells = table.values.astype(int)
+    counts = results[names.OUTER_CONFUSION]
+    whole = counts.sum(names.FOLD)
+    counts = whole if fold is None else counts.isel({names.FOLD: fold})
+    order = names.TRUE_CLASS, names.PREDICTED_CLASS
+    cells, used_cells = (
+        each.transpose(*order).values.astype(int) for each in (counts, whole)
+    )
+    labels = [str(label) for label in counts[names.TRUE_CLASS].values]
     # The last entry, for other classes, has no counts if every class has a name.
-    used = np.flatnonzero(cells.sum(axis=0) + cells.sum(axis=1))
+    used = np.flatnonzero(used_cells.sum(axis=0) + used_cells.sum(axis=1))
     if len(used) > MOST_DRAWN:
         return []
     return [["true class", *(f"predicted {labels[n]}" for n in used), "recall"]] + [
         [
             labels[n],
             *(f"{cells[n, other]:,}" for other in used),
-            about_percent(cells[n, n] / max(1, cells[n].sum())),
+            about_percent(cells[n, n] / n_rows) if (n_rows := cells[n].sum()) else "",
         ]
         for n in used
     ]
 
 
-def _quoted_estimate(choice: Choice) -> str:
-    """Return the estimate at the top of the page, if there is another one below."""
+def compare_estimates(choice: Choice) -> str:
+    """Return what tells the estimate at the top of the page from errors of candidates.
+
+    Empty where the page has one kind of estimate only.
+    """
     bound = choice.certificate
-    is_there = is_nested(bound) and np.isfinite(bound.estimate)
-    return bound.about(bound.estimate) if is_there and not choice.procedure else ""
+    if not is_nested(bound) or not np.isfinite(bound.estimate) or choice.procedure:
+        return ""
+    estimate = bound.about(bound.estimate)
+    text = (
+        f"The numbers of this section rank candidates, whose models were trained "
+        f"without two of the folds. The {estimate} at the top is about models that "
+        f"were chosen and trained without one fold, and is measured on this fold, over "
+        f"all folds: an estimate, which no single model has."
+    )
+    if not bound.certified or bound.says_nothing or bound.is_below_estimate:
+        return text  # what is said at the top of such a bound is the advice
+    amount, level = bound.amount(bound.bound), confidence(bound.delta)
+    return f"{text} What you can promise is the bound, {amount} ({level}% confidence)."
 
 
 def _best(results: xr.Dataset, choice: Choice) -> list[list[Any]]:

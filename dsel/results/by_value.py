@@ -10,7 +10,7 @@ import pandas as pd
 
 from dsel.cards import Fact
 from dsel.losses.by_value import GAP
-from dsel.results.caveats import Caveat, LimitsWithCaveats
+from dsel.results.caveats import POOLED, Caveat, LimitsWithCaveats, warnings_first
 from dsel.results.renderings import Renderable
 from dsel.results.tolerances import amount_about, amount_at_most
 from dsel.rounded_texts import about_percent, confidence, in_percent
@@ -43,6 +43,7 @@ class ReportByValue(LimitsWithCaveats, Renderable):
     site   error  at most  rows
     A       4.1%     6.4%   812
     B      10.0%   100.0%    31
+    Error: models of all folds, pooled; at most: this model
     At most 100.0%: too few rows with this value were seen to say anything
     12 pool rows have another value of site: nothing is known about such rows
     >>> float(made.to_dataframe().error_at_most["A"])
@@ -73,6 +74,8 @@ class ReportByValue(LimitsWithCaveats, Renderable):
     """Name of the quantity, as printed."""
     caveats: tuple[Caveat, ...] = ()
     """Caveats of the model's certificate; `remarks` are those that void limits."""
+    is_pooled: bool = True
+    """Whether the estimates are those of the models of all folds; else of this one."""
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a frame with a row for each value, which is its index.
@@ -129,7 +132,8 @@ class ReportByValue(LimitsWithCaveats, Renderable):
 
     def notes(self) -> Sequence[str]:
         """Return the lines below the table."""
-        lines = []
+        name = self.heads[1]
+        lines = [f"{name.capitalize()}: {POOLED}; at most: this model"] * self.is_pooled
         nothing = "At most inf" if self.is_tolerance else "At most 100.0%"
         if max(self.limits) > (LARGEST if self.is_tolerance else 0.999):
             lines.append(
@@ -145,4 +149,5 @@ class ReportByValue(LimitsWithCaveats, Renderable):
     def facts(self) -> list[Fact]:
         """Return the line above the table, the table, and the lines below it."""
         lines = [("", line) for line in self.notes()]
-        return [("", self.headline()), self.heads, *self.cells(), *lines]
+        facts = [("", self.headline()), self.heads, *self.cells(), *lines]
+        return warnings_first(facts, self.caveats)

@@ -1,6 +1,6 @@
 """Caveats, which void, weaken or explain a number: in one list, the gravest first."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
@@ -13,11 +13,13 @@ class Effect(Enum):
 
     VOIDS = 0
     """The number is no guarantee."""
-    WEAKENS = 1
+    WARNS = 1
+    """The number holds, and its model is likely not wanted: it misses a class."""
+    WEAKENS = 2
     """The number is doubtful, though no assumption is known to be broken."""
-    INFO = 2
+    INFO = 3
     """Information about the number, which is as good as without it."""
-    PLAN = 3
+    PLAN = 4
     """Information about how a plan will run; no number of it repeats this."""
 
 
@@ -32,8 +34,11 @@ class Caveat:
         return self.text
 
 
+POOLED: Final = "models of all folds, pooled"
+"""Whose an estimate is that no single model has: each fold tests its own model."""
 NAMES: Final[Mapping[Effect, str]] = {
     Effect.VOIDS: "But",
+    Effect.WARNS: "Warning",
     Effect.WEAKENS: "Caveat",
     Effect.INFO: "Note",
     Effect.PLAN: "Note",
@@ -96,6 +101,16 @@ def caveat_facts(
     """Return a line for each caveat, except for texts that were printed before."""
     unknown = (caveat for caveat in caveats if caveat.text not in known)
     return [(NAMES[caveat.effect], caveat.text) for caveat in unknown]
+
+
+def warnings_first(facts: Sequence[Fact], caveats: Iterable[Caveat]) -> list[Fact]:
+    """Return rows of texts that begin with the warnings about a model.
+
+    Nobody should read its bound, however small, before they know them.
+    """
+    warnings = texts_of(caveats, Effect.WARNS)
+    rest = [fact for fact in facts if fact[-1] not in warnings]
+    return [*((NAMES[Effect.WARNS], text) for text in warnings), *rest]
 
 
 def upgrade_texts(

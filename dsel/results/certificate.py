@@ -19,6 +19,7 @@ from dsel.errors import NewerRecordError, warn_of_old_name
 from dsel.option_values import ALL_ROWS
 from dsel.results import records
 from dsel.results.caveats import (
+    POOLED,
     Caveat,
     Effect,
     LimitsWithCaveats,
@@ -27,6 +28,7 @@ from dsel.results.caveats import (
     make_caveats,
     texts_of,
     upgrade_texts,
+    warnings_first,
 )
 from dsel.results.records import kept_as
 from dsel.results.renderings import Renderable
@@ -56,7 +58,7 @@ deployed model is the one whose errors were counted."""
 ALWAYS: Final = ("A1", "A3", "A5", "A7")
 """Assumptions of every certificate; A4 is added with a pool."""
 ALL_CAVEATS: Final = "all_caveats"
-"""Key of `Certificate.to_json` that no stored record has, as it follows from others."""
+"""Key of `to_json` of certificates and choices, which follows from other fields."""
 DECLARED: Final = "declared"
 VIOLATED: Final = "violated"
 
@@ -74,8 +76,6 @@ NO_QUERIES: Final = (
     "no rows are to be labeled: the search planned no queries, or has no model of all "
     "labels; search with n_queries=50 and a pool, and an `out` of its own."
 )
-COLUMNS: Final = ("recall", "at least", "precision", "at least", "rows")
-"""Heads of the table of a certified report, after the one of the classes."""
 
 
 @dataclass(frozen=True)
@@ -461,7 +461,8 @@ class Certificate(Renderable):
         facts += caveat_facts(self.all_caveats, known=self.reasons[:1])
         if self.why_nothing:
             facts.append(("Because", self.why_nothing))
-        return facts + [("Assumes", assumption.text) for assumption in self.assumptions]
+        facts += [("Assumes", assumption.text) for assumption in self.assumptions]
+        return warnings_first(facts, self.all_caveats)
 
     def reading(self) -> str:
         """Return the certificate as text, with one line for each assumption."""
@@ -485,14 +486,36 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
     Examples
     --------
     >>> made = CertifiedReport(
-    ...     0.05, "model trained on all labels", ("fraud", "ok"), (80, 1920),
-    ...     (0.86, 0.99), (0.712, 0.97), (0.9, 0.98), (0.749, 0.96), 0.012, 0.031)
-    >>> print(made)
+    ...     0.05, "model trained on 80% of the labels", ("fraud", "ok"), (80, 1920),
+    ...     (0.86, 0.99), (0.712, 0.97), (0.9, 0.98), (0.749, 0.96), 0.012, 0.031,
+    ...     test_rows=(16, 384), test_recall=(0.875, 0.992),
+    ...     test_precision=(0.824, 0.995), test_error=0.0125)
+    >>> print(made)  # doctest: +NORMALIZE_WHITESPACE
+    Certified report (95% confidence, all limits jointly), model trained on 80% of the
+    labels
+            recall  at least  precision  at least  rows
+    fraud    87.5%     71.2%      82.4%     74.9%    16
+    ok       99.2%     97.0%      99.5%     96.0%   384
+    Error about 1.2%, at most 3.1%, of this model on rows that it had not seen (its
+    fold was chosen by errors, so these are likely lucky)
+    Models of all folds, pooled (an estimate): error about 1.2%
+            recall  precision   rows
+    fraud    86.0%      90.0%     80
+    ok       99.0%      98.0%  1,920
+
+    A model trained on all labels has limits only, since no labeled row tests it:
+
+    >>> from dataclasses import replace
+    >>> print(replace(made, model="model trained on all labels", test_rows=()))
     Certified report (95% confidence, all limits jointly), model trained on all labels
-            recall  at least  precision  at least   rows
-    fraud    86.0%     71.2%      90.0%     74.9%     80
-    ok       99.0%     97.0%      98.0%     96.0%  1,920
-    Error about 1.2%, at most 3.1%
+            recall at least  precision at least
+    fraud             71.2%               74.9%
+    ok                97.0%               96.0%
+    Error at most 3.1%
+    Models of all folds, pooled (an estimate): error about 1.2%
+            recall  precision   rows
+    fraud    86.0%      90.0%     80
+    ok       99.0%      98.0%  1,920
     """
 
     delta: float
@@ -503,7 +526,8 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
     rows: tuple[int, ...]
     """Labeled rows of each class."""
     recall: tuple[float, ...]
-    """Estimates from the models of all folds, like those of precision and error."""
+    """Estimates from the models of all folds, pooled, as those of precision and error
+    are; those of this model alone are `test_recall` and the fields after it."""
     recall_at_least: tuple[float, ...]
     precision: tuple[float, ...]
     precision_at_least: tuple[float, ...]
@@ -511,39 +535,109 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
     error_at_most: float
     caveats: tuple[Caveat, ...] = ()
     """Caveats of the model's certificate; `remarks` are those that void limits."""
+    test_rows: tuple[int, ...] = ()
+    """Rows of each class that tested this model, which had not seen them; empty where
+    no labeled row does, as of the model trained on all labels."""
+    test_recall: tuple[float, ...] = ()
+    """Recall of this model on these rows; NaN for a class without a row."""
+    test_precision: tuple[float, ...] = ()
+    """Its precision there; NaN for a class that it never predicts."""
+    test_error: float = nan
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return a frame of numbers in [0, 1], with one row for each class."""
-        limits = ("recall", "recall_at_least", "precision", "precision_at_least")
-        columns = {name: getattr(self, name) for name in (*limits, "rows")}
+        """Return a frame of numbers in [0, 1], with one row for each class.
+
+        ``recall`` and ``precision`` are those of the models of all folds, pooled, and
+        ``test_recall`` and ``test_precision`` those of this model, where it has some.
+        """
+        names = ("recall", "recall_at_least", "precision", "precision_at_least", "rows")
+        tested = ("test_recall", "test_precision", "test_rows") * bool(self.test_rows)
+        columns = {name: getattr(self, name) for name in (*names, *tested)}
         return pd.DataFrame(columns, index=pd.Index(self.classes, name="class"))
 
-    def facts(self) -> list[Fact]:
-        """Return the line above the table, the table, and the lines below it."""
+    @property
+    def is_pooled(self) -> bool:
+        """Whether the estimates are those of several models."""
+        return self.test_rows != self.rows
+
+    def headline(self) -> str:
+        """Return the line above the table."""
         level = f"{confidence(self.delta)}% confidence, all limits jointly"
-        head = f"Certified report ({level}), {self.model}"
         if self.remarks:
-            head = f"No guarantee, since {self.remarks[0]}, {self.model}"
-        estimate, limit = about_percent(self.error), in_percent(self.error_at_most)
-        below = [f"Error about {estimate}, at most {limit}"]
+            return f"No guarantee, since {self.remarks[0]}, {self.model}"
+        return f"Certified report ({level}), {self.model}"
+
+    def facts(self) -> list[Fact]:
+        """Return the numbers of this model, then those of the models of all folds.
+
+        Each is a line, a table, and the lines below it.
+        """
+        facts = [("", self.headline()), *self.table()]
+        facts += [("", line) for line in self.notes()]
+        if self.is_pooled:
+            facts += [("", self.pooled_line()), *self.pooled_table()]
+        return warnings_first(facts, self.caveats)
+
+    def table(self) -> list[Fact]:
+        """Return heads, and the texts of each class, of the numbers of this model."""
+        limits = self.recall_at_least, self.precision_at_least
+        recalls, precisions = (list(map(floor_percent, column)) for column in limits)
+        classes = list(map(str, self.classes))
+        if not self.test_rows:
+            limits_alone = zip(classes, recalls, precisions, strict=True)
+            return [("", "recall at least", "precision at least"), *limits_alone]
+        heads = ("", "recall", "at least", "precision", "at least", "rows")
+        columns = (
+            classes,
+            map(_about_or_none, self.test_recall),
+            recalls,
+            map(_about_or_none, self.test_precision),
+            precisions,
+            (f"{n:,}" for n in self.test_rows),
+        )
+        return [heads, *zip(*columns, strict=True)]
+
+    def notes(self) -> list[str]:
+        """Return the lines below the table of this model."""
+        limit = in_percent(self.error_at_most)
+        lines = [f"Error at most {limit}"]
+        if self.test_rows:
+            lines = [
+                f"Error about {about_percent(self.test_error)}, at most {limit}, of "
+                f"this model on rows that it had not seen"
+                f"{LUCKY * self.is_pooled}"
+            ]
+        if any(map(isnan, (*self.test_recall, *self.test_precision))):
+            lines.append(f"{NONE}: no such row, or the class is never predicted")
         if min(*self.recall_at_least, *self.precision_at_least) < 0.001:
             few = "too few rows or answers of the class were seen to say anything"
-            below.append(f"At least 0.0%: {few}")
-        below += [f"No guarantee: {why}" for why in self.remarks[1:]]
-        lines = [("", line) for line in below]
-        return [("", head), ("", *COLUMNS), *self.cells(), *lines]
+            lines.append(f"At least 0.0%: {few}")
+        return lines + [f"No guarantee: {why}" for why in self.remarks[1:]]
 
-    def cells(self) -> list[Fact]:
-        """Return the texts of each class: its name, then what `COLUMNS` name."""
+    def pooled_line(self) -> str:
+        """Return the line above the table of the models of all folds."""
+        error = about_percent(self.error)
+        return f"{POOLED[0].upper()}{POOLED[1:]} (an estimate): error about {error}"
+
+    def pooled_table(self) -> list[Fact]:
+        """Return heads, and the texts of each class, of the models of all folds."""
         columns = (
             map(str, self.classes),
             map(about_percent, self.recall),
-            map(floor_percent, self.recall_at_least),
             map(about_percent, self.precision),
-            map(floor_percent, self.precision_at_least),
             (f"{n:,}" for n in self.rows),
         )
-        return list(zip(*columns, strict=True))
+        return [("", "recall", "precision", "rows"), *zip(*columns, strict=True)]
+
+
+LUCKY: Final = " (its fold was chosen by errors, so these are likely lucky)"
+"""Caveat about the measurements of the model of one fold alone, which was chosen."""
+NONE: Final = "none"
+"""Text of a share that has no rows."""
+
+
+def _about_or_none(rate: float) -> str:
+    return NONE if isnan(rate) else about_percent(rate)
 
 
 def params_text(params: Options) -> str:

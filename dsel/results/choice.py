@@ -1,5 +1,6 @@
 """The choice of a search: the models that it deploys, with their certificates."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,8 +23,10 @@ from dsel.results.caveats import (
     collect_caveats,
     remarks_of,
     upgrade_texts,
+    warnings_first,
 )
 from dsel.results.certificate import (
+    ALL_CAVEATS,
     NO_QUERIES,
     Certificate,
     CertifiedReport,
@@ -172,7 +175,7 @@ class Choice(Renderable):
     """Class that chose the parameters, such as ``GridSearchCV``, or the class of the
     model if nothing was chosen; empty if the plan's grid sets them."""
     fold_params: tuple[Params, ...] = ()
-    """Parameters that the procedure chose without each fold; empty for a grid."""
+    """Parameters that were chosen without each fold; empty if nothing was."""
     largest_class: str = ""
     """The class with the most labeled rows; empty if the target has no classes."""
     largest_class_error: float = nan
@@ -259,8 +262,8 @@ class Choice(Renderable):
         if len({short_params_text(params) for params in self.fold_params}) > 1:
             # It shows how much the choice depends on the rows.
             text = (
-                f"the choice is not stable: without one of the folds {self.procedure} "
-                f"chose {self.choices_of_folds}"
+                f"the choice is not stable: without one of the folds "
+                f"{self.procedure or 'the search'} chose {self.choices_of_folds}"
             )
             caveats.append(Caveat(Effect.INFO, text))
         return collect_caveats(*of_models, caveats)
@@ -268,6 +271,8 @@ class Choice(Renderable):
     @classmethod
     def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
         """Return a record of 0.2 with caveats for remarks, and one record a model."""
+        # It follows from the other fields.
+        record = {key: value for key, value in record.items() if key != ALL_CAVEATS}
         if OLD_HOLDOUT in record:
             record = dict(record)
             record["expected_holdout"] = record.pop(OLD_HOLDOUT)
@@ -296,8 +301,12 @@ class Choice(Renderable):
         return self.expected_holdout
 
     def to_json(self) -> str:
-        """Return all fields, parameters as labels: these keep 1, 1.0 and "1" apart."""
-        return records.to_json(self._map_params(encode_params))
+        """Return all fields, with parameters as labels, and `all_caveats`.
+
+        The labels keep 1, 1.0 and "1" apart.
+        """
+        record = json.loads(records.to_json(self._map_params(encode_params)))
+        return json.dumps(record | {ALL_CAVEATS: records.to_record(self.all_caveats)})
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -432,13 +441,14 @@ class Choice(Renderable):
         main = self.baseline
         whys = [self.certificates[name].why_nothing for name in order]
         compared = [] if main is None else main.details()
-        return [
+        facts = [
             *(("", line) for line in lines),
             *compared,
             *(("Because", why) for why in dict.fromkeys(whys) if why),
             *(() if self.queries is None else self.queries.lines()),
             *caveat_facts(self.all_caveats, known=known),
         ]
+        return warnings_first(facts, self.certificate.all_caveats)
 
     @property
     def holdout_text(self) -> str:
@@ -533,7 +543,7 @@ class Choice(Renderable):
 
     @property
     def choices_of_folds(self) -> str:
-        """The choices of the procedure without each fold, as text; "" without any."""
+        """The choices without each fold, as text; "" without any."""
         if not any(self.fold_params):
             return ""
         counts = Counter(short_params_text(params) for params in self.fold_params)

@@ -3,14 +3,15 @@
 Losses return numbers, and do not depend on reports; this module makes the records.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from math import nan
+from typing import Any, Final
 
 from dsel.losses.by_class import wrong_rows
 from dsel.losses.by_value import LossByValue
 from dsel.losses.declared import DeclaredLosses, JointBounds
-from dsel.losses.joint import Evidence, ModelBounds
+from dsel.losses.error_rate import ERROR as ERROR_RATE
+from dsel.losses.joint import Evidence
 from dsel.losses.regression import ErrorQuantile
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.baseline import BaselineComparison
@@ -42,7 +43,7 @@ def make_reports(
     model_names = MODEL_NAMES if evidence.pool else MODEL_NAMES[:1]
     return {
         name: ModelReports(
-            _report(losses, evidence, bounds.listed, delta, name),
+            _report(losses, evidence, bounds, delta, name),
             _report_by_value(losses.by_value, evidence, bounds, delta, name),
             _comparison(losses, evidence, bounds, delta, name),
         )
@@ -53,18 +54,24 @@ def make_reports(
 def _report(
     losses: DeclaredLosses,
     evidence: Evidence,
-    bounds: Sequence[ModelBounds],
+    bounds: JointBounds,
     delta: float,
     name: str,
 ) -> CertifiedReport | ToleranceReport | None:
     """Return the report of one model, of numbers in the order of `losses.listed`."""
-    if not bounds:
+    if not bounds.listed:
         return None
-    limits = [bound.of(name) for bound in bounds]
-    estimates = [bound.estimate for bound in bounds]
+    limits = [bound.of(name) for bound in bounds.listed]
+    estimates = [bound.estimate for bound in bounds.listed]
     if losses.tolerances:
-        shares = tuple(each.share for each in losses.tolerances)
-        return ToleranceReport(delta, UNNAMED, shares, tuple(estimates), tuple(limits))
+        return ToleranceReport(
+            delta,
+            UNNAMED,
+            tuple(each.share for each in losses.tolerances),
+            tuple(estimates),
+            tuple(limits),
+            is_pooled=_is_pooled(evidence),
+        )
     table, n = losses.table, len(losses.reported)
     assert table is not None  # else nothing is reported
     pooled = evidence.folds[table].counts.sum(axis=0)
@@ -85,7 +92,36 @@ def _report(
         precision_at_least=tuple(at_least[n:]),
         error=estimates[0],
         error_at_most=min(1.0, limits[0]),
+        **(_count_tests(losses, evidence, bounds) if name == ONE_FOLD else {}),
     )
+
+
+def _count_tests(
+    losses: DeclaredLosses, evidence: Evidence, bounds: JointBounds
+) -> dict[str, Any]:
+    """Return what the rows of its fold show of the model of one fold alone."""
+    assert losses.table is not None
+    table = evidence.folds[losses.table].counts[bounds.main.fold]
+    places = [losses.table.classes.index(label) for label in losses.reported]
+    by_class = [wrong_rows(table, place) for place in places]
+    by_prediction = [wrong_rows(table.T, place) for place in places]
+    recall, precision = (
+        tuple(1.0 - int(wrong) / int(n) if n else nan for wrong, n in pairs)
+        for pairs in (by_class, by_prediction)
+    )
+    errors = evidence.folds[ERROR_RATE.statistic]
+    fold = bounds.main.fold
+    return {
+        "test_rows": tuple(int(n) for _, n in by_class),
+        "test_recall": recall,
+        "test_precision": precision,
+        "test_error": float(errors.counts[fold] / errors.n_rows[fold]),
+    }
+
+
+def _is_pooled(evidence: Evidence) -> bool:
+    """Return whether estimates are of several models, each tested on its own fold."""
+    return any(len(folds.n_rows) > 1 for folds in evidence.folds.values())
 
 
 def _report_by_value(
@@ -122,6 +158,7 @@ def _report_by_value(
         other_pool_rows=int(n_pool[-1]) if n_pool else 0,
         quantity=quantity,
         what=what,
+        is_pooled=_is_pooled(evidence),
     )
 
 

@@ -7,7 +7,13 @@ from typing import Any, Final, Self
 from dsel.cards import Fact
 from dsel.results.baseline import BaselineComparison
 from dsel.results.by_value import ReportByValue
-from dsel.results.caveats import Effect, caveat_facts, remarks_of, upgrade_texts
+from dsel.results.caveats import (
+    Effect,
+    caveat_facts,
+    remarks_of,
+    upgrade_texts,
+    warnings_first,
+)
 from dsel.results.certificate import Certificate, CertifiedReport
 from dsel.results.tolerances import ToleranceReport
 from dsel.rounded_texts import confidence, count_of
@@ -140,7 +146,7 @@ class PrefitCertificate(Certificate):
         observed = f"{self.what} on these rows: {estimate}"
         if self.is_tolerance:
             observed = f"On these rows {self.what} at most {estimate}"
-        return [
+        facts = [
             ("", self.headline()),
             ("", observed),
             *([] if self.baseline is None else [("", self.baseline.headline())]),
@@ -151,3 +157,4 @@ class PrefitCertificate(Certificate):
                 for a in self.assumptions
             ),
         ]
+        return warnings_first(facts, self.all_caveats)

@@ -1,6 +1,7 @@
 """Results as lines, as HTML and as JSON, all made from the same rows of texts."""
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import ClassVar, Self
 
 from dsel.cards import Fact, render_card
@@ -47,17 +48,19 @@ class Renderable:
 def render_lines(facts: Iterable[Fact], width: int | None = None) -> str:
     """Return rows of texts as lines: a text follows its name, tables have columns.
 
-    Lines are wrapped at `width` columns; a table is not.
+    Lines are wrapped at `width` columns; a table is not. Rows that follow each other
+    are one table.
     """
-    facts = list(facts)
-    table = [row for row in facts if len(row) > 2]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = []
-    for name, *texts in facts:
-        if len(texts) > 1:
-            cells = map(str.rjust, texts, widths[1:])
-            lines.append("  ".join([name.ljust(widths[0] + 1), *cells]))
-        else:
-            line, indent = (f"{name:8} {texts[0]}", 9) if name else (texts[0], 2)
+    for is_table, rows in groupby(facts, key=lambda row: len(row) > 2):
+        if is_table:
+            table = list(rows)
+            widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+            for name, *texts in table:
+                cells = map(str.rjust, texts, widths[1:])
+                lines.append("  ".join([name.ljust(widths[0] + 1), *cells]))
+            continue
+        for name, text in rows:
+            line, indent = (f"{name:8} {text}", 9) if name else (text, 2)
             lines.append(line if width is None else wrap_line(line, indent, width))
     return "\n".join(lines)

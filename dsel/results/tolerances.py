@@ -7,7 +7,7 @@ from math import floor, isfinite, log10
 import pandas as pd
 
 from dsel.cards import Fact
-from dsel.results.caveats import Caveat, LimitsWithCaveats
+from dsel.results.caveats import POOLED, Caveat, LimitsWithCaveats, warnings_first
 from dsel.results.renderings import Renderable
 from dsel.rounded_texts import at_most, confidence
 
@@ -63,6 +63,7 @@ class ToleranceReport(LimitsWithCaveats, Renderable):
     share of predictions   off by about  off by at most
     50%                            1.02            1.31
     95%                            3.90            6.02
+    Off by about: models of all folds, pooled; at most: this model
     >>> float(made.to_dataframe().off_by_at_most[0.95])
     6.02
     """
@@ -79,6 +80,8 @@ class ToleranceReport(LimitsWithCaveats, Renderable):
     """Upper limits of the tolerances; infinite if there are too few rows."""
     caveats: tuple[Caveat, ...] = ()
     """Caveats of the model's certificate; `remarks` are those that void limits."""
+    is_pooled: bool = True
+    """Whether the estimates are those of the models of all folds; else of this one."""
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a frame with a row for each share, in units of the target."""
@@ -104,9 +107,13 @@ class ToleranceReport(LimitsWithCaveats, Renderable):
         head = f"Tolerances ({level}): {self.model}"
         if self.remarks:
             head = f"No guarantee, since {self.remarks[0]}: {self.model}"
-        below = [f"No guarantee: {why}" for why in self.remarks[1:]]
+        facts = [("", head), self.heads, *self.cells()]
+        facts += [("", line) for line in self.notes()]
+        return warnings_first(facts, self.caveats)
+
+    def notes(self) -> list[str]:
+        """Return the lines below the table."""
+        lines = [f"Off by about: {POOLED}; at most: this model"] * self.is_pooled
         if not all(map(isfinite, self.off_by_at_most)):
-            below.insert(
-                0, "inf: too few labeled rows for this part of the predictions"
-            )
-        return [("", head), self.heads, *self.cells(), *(("", line) for line in below)]
+            lines.append("inf: too few labeled rows for this part of the predictions")
+        return lines + [f"No guarantee: {why}" for why in self.remarks[1:]]

@@ -122,8 +122,8 @@ def test_plot_certificates__has_both_models_beside_a_hold_out_set(nested):
     choice = nested.dsel.select()
     one_fold, all_rows = choice.certificates.values()
     assert texts(ax) == [
-        f"{one_fold.model}: at most {in_percent(one_fold.bound)}, "
-        f"{100 * one_fold.estimate:.1f}% on held-out folds",
+        f"{one_fold.model}: at most {in_percent(one_fold.bound)}; "
+        f"models of all folds, pooled: about {100 * one_fold.estimate:.1f}%",
         # No held-out row tests it.
         f"{all_rows.model}: at most {in_percent(all_rows.bound)}",
         f"20% hold-out set: about {choice.holdout_text} on average",
@@ -131,7 +131,9 @@ def test_plot_certificates__has_both_models_beside_a_hold_out_set(nested):
     marks = ax.lines[0].get_xdata()
     np.testing.assert_array_equal(marks, [one_fold.estimate, np.nan, np.nan])
     title = ax.get_title(loc="left")
-    assert title == "Bound of each model (mark: error on held-out folds)"
+    assert title == (
+        "Bound of each model (mark: error of models of all folds, pooled)"
+    )
 
 
 def test_plots__of_long_parameters_show_what_differs_and_cut_nothing():
@@ -157,19 +159,24 @@ def test_plots__of_long_parameters_show_what_differs_and_cut_nothing():
             assert "n_neighbors=3, weights='uniform'" in labels
 
 
-def test_plot_certified_report__has_bars_of_estimates_and_marks_of_limits(reported):
+def test_plot_certified_report__has_bars_of_the_model_and_marks_of_limits(reported):
     report = reported.dsel.select().report()
+    # No row tests the model of all labels.
+    pooled = plot_certified_report(reported.dsel.select().report("all_rows"))
+    assert "(models of all folds, pooled)" in pooled.get_xlabel()
+    assert [bar.get_width() for bar in pooled.containers[0]] == list(report.recall)
     ax = plot_certified_report(report)
+    assert "(this model)" in ax.get_xlabel()
     recall, precision, error = ax.containers
-    assert [bar.get_width() for bar in recall] == list(report.recall)
-    assert [bar.get_width() for bar in precision] == list(report.precision)
-    assert [bar.get_width() for bar in error] == [report.error]
+    assert [bar.get_width() for bar in recall] == list(report.test_recall)
+    assert [bar.get_width() for bar in precision] == list(report.test_precision)
+    assert [bar.get_width() for bar in error] == [report.test_error]
     marks = [list(line.get_xdata()) for line in ax.lines]
     assert marks == [
         list(report.recall_at_least), list(report.precision_at_least),
         [report.error_at_most],
     ]  # fmt: skip
-    name, _, found, _, right, _ = report.cells()[0]
+    name, _, found, _, right, _ = report.table()[1]
     assert (
         texts(ax)[0] == f"{name}: recall at least {found}, precision at least {right}"
     )
@@ -191,9 +198,9 @@ def test_plot_report_by_value__has_bars_of_errors_and_marks_of_limits():
     assert [bar.get_width() for bar in bars] == list(report.estimates)
     assert list(ax.lines[0].get_xdata()) == list(report.limits)
     assert texts(ax) == [
-        "north: at most 6.0%, 4.0% on held-out folds, 800 labeled rows",
-        f"{'s' * 21}...: at most 30.0%, 10.0% on held-out folds, 90 labeled rows",
-        "(missing): at most 100.0%, 20.0% on held-out folds, 31 labeled rows",
+        "north: at most 6.0%, measured 4.0% on 800 labeled rows",
+        f"{'s' * 21}...: at most 30.0%, measured 10.0% on 90 labeled rows",
+        "(missing): at most 100.0%, measured 20.0% on 31 labeled rows",
     ]
     assert ax.get_title(loc="left").startswith("Error by site (95% confidence")
     doubted = replace(report, caveats=(Caveat(Effect.VOIDS, "A1 is violated"),))
@@ -204,7 +211,7 @@ def test_plot_report_by_value__has_bars_of_errors_and_marks_of_limits():
     limits = (2.0, np.inf, np.inf)
     off = replace(report, quantity="off_by", what="How far", limits=limits)
     ax = plot_report_by_value(off)
-    assert texts(ax)[0].startswith("north: at most 2.00, 0.0400 on")
+    assert texts(ax)[0].startswith("north: at most 2.00, measured 0.0400 on")
     assert texts(ax)[1].startswith(f"{'s' * 21}...: at most inf")
     assert ax.get_xlim()[1] == pytest.approx(2.1)
     assert ax.get_xlabel().startswith("Off by, in units of the target; bar")

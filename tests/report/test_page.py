@@ -92,10 +92,15 @@ def test_report_html__tells_a_loss_and_the_certified_report_of_both_models():
     assert outcome.choice.certificate.headline() in text
     assert "parameters Mean cost cross-validated error" in text
     assert f" {outcome.choice.estimate:.3f} " in text
-    assert "Error at most" not in text
+    assert "Error at most" not in text.partition("Recall and precision")[0]
     for deploy in ("one_fold", "all_rows"):
-        cells = outcome.certified_report(deploy).cells()
-        assert [row for row in cells if " ".join(row) not in text] == []
+        report = outcome.certified_report(deploy)
+        cells = [*report.table(), *report.pooled_table()]
+        assert [row for row in cells if " ".join(row).strip() not in text] == []
+        assert report.pooled_line() in text
+    # The numbers of the deployed model stand above those of all folds.
+    own, pooled = text.index("(deployed)"), text.index("Models of all folds, pooled (")
+    assert own < pooled
     assert "All limits of these tables hold at once (95% confidence)" in text
     cut = words(report_html(outcome.results.isel(column=[0])))
     assert "These limits are not guaranteed" in cut
@@ -196,7 +201,12 @@ def test_report_html__names_tables_baseline_classes_and_folds():
     assert "labeled table <rows>.csv target bought pool pool model svm" in text
     share = f"{100 * np.mean(y == 'yes'):.1f}%"
     assert text.count(f"the largest class, no, errs on {share}") == 1
-    assert f"class labeled rows of all rows recall no {(y == 'no').sum()}" in text
+    heads = "class labeled rows of all rows recall, all folds"
+    assert f"{heads} no {(y == 'no').sum()}" in text
+    fold = outcome.choice.fold
+    own = outcome.results.outer_confusion.isel(fold=fold).values.astype(int)
+    whose = "The deployed model, on the fold that it had not seen true class"
+    assert f"{whose} predicted no predicted yes recall no {own[0, 0]}" in text
     table = outcome.results.outer_confusion.sum("fold").values
     for name, counts in zip(("no", "yes"), table, strict=False):
         cells = " ".join(str(int(n)) for n in counts[:2])
@@ -204,7 +214,9 @@ def test_report_html__names_tables_baseline_classes_and_folds():
     off = table[0, 1] + table[1, 0]
     estimate = outcome.choice.certificate.estimate
     assert off == pytest.approx(estimate * len(y))  # the estimate at the top
-    assert "Two estimates" in text
+    bound = outcome.certificate
+    assert f"The {bound.about(bound.estimate)} at the top is about models that" in text
+    assert f"can promise is the bound, {bound.amount(bound.bound)} (95% conf" in text
     assert "on average over the folds, from" in text
     assert "What more labels would give" not in words(report_html(
         dsel.plan_search(

@@ -8,6 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel.results import BoundedModel, Certificate, Choice
@@ -18,7 +19,7 @@ from dsel.results.prefit import PrefitCertificate
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(120, 2)), np.arange(120) % 2
 SHIFTED = RNG.normal(size=(400, 2)) + 3.0
-VOID, WEAK, INFO, PLAN = (Caveat(effect, effect.name) for effect in Effect)
+VOID, WARN, WEAK, INFO, PLAN = (Caveat(effect, effect.name) for effect in Effect)
 
 
 def search(pool=SHIFTED, **options):
@@ -30,8 +31,8 @@ def search(pool=SHIFTED, **options):
 
 
 def test_caveats__stand_in_the_order_of_their_effects_and_once():
-    expected = (VOID, WEAK, INFO, PLAN)
-    assert collect_caveats([PLAN, INFO, WEAK], [VOID, INFO]) == expected
+    expected = (VOID, WARN, WEAK, INFO, PLAN)
+    assert collect_caveats([PLAN, INFO, WEAK], [VOID, WARN, INFO]) == expected
     graver = Caveat(Effect.VOIDS, INFO.text)
     assert collect_caveats([INFO], [graver]) == (graver,)
 
@@ -156,12 +157,76 @@ def test_caveats_of_a_plan__are_repeated_but_those_about_how_it_runs():
     assert note not in str(regressor.run().choice)
 
 
-def test_choice__says_that_its_model_predicts_one_class_only():
+def test_a_model_that_predicts_one_class_only__is_the_first_thing_said():
     X, y = RNG.normal(size=(200, 2)), np.repeat(["ok", "fraud"], [180, 20])
-    for C, n_notes in ((1e-6, 1), (1.0, 0)):
+    for C, is_told in ((1e-6, True), (1.0, False)):
+        X_apart = X + 3 * (y == "fraud")[:, None]
         outcome = dsel.plan_search(
-            LogisticRegression(), {"C": [C]}, X + 3 * (y == "fraud")[:, None], y,
-            random_state=0,
-        ).run()  # fmt: skip
-        note = "predicts ok for all of 200 labeled rows"
-        assert str(outcome.choice).count(note) == n_notes
+            LogisticRegression(), {"C": [C]}, X_apart, y, report=True, random_state=0
+        ).run()
+        fitted = LogisticRegression(C=C).fit(X_apart, y)
+        given = dsel.certify(fitted, X_apart, y, cv="prefit", report=True)
+        whole = Choice.from_json(outcome.choice.to_json())
+        for shown, model in (
+            (outcome.choice, "model trained on 80% of the labels"),
+            (whole, "model trained on 80% of the labels"),
+            (outcome.certificate, "model trained on 80% of the labels"),
+            (outcome.certified_report(), "model trained on 80% of the labels"),
+            (given, "model as given"),
+            (given.certified_report(), "model as given"),
+        ):
+            first = f"Warning  the {model} predicts 'ok' for all of 200 labeled rows"
+            assert str(shown).startswith(first) == is_told
+            assert str(shown).count("predicts 'ok'") == is_told
+
+
+def test_a_class_that_a_model_never_finds__is_the_first_thing_said():
+    rows = np.array([[0.0]] * 90 + [[1.0]] * 60 + [[2.0]] * 50)
+    y = np.array(["a"] * 90 + ["b"] * 60 + ["c"] * 50)
+    # A tree with two leaves predicts two of three classes.
+    tree = DecisionTreeClassifier(max_depth=1, random_state=0)
+    said = str(dsel.certify(tree, rows, y, random_state=0).choice)
+    assert said.startswith(
+        "Warning  the model trained on 80% of the labels never finds the class 'c' "
+        "(none of 50 labeled rows)"
+    )
+    # One that knows its training rows alone finds none that it has not seen.
+    noise = RNG.normal(size=(300, 1))
+    labels = np.where(np.arange(300) % 4 == 0, "fraud", "ok")
+
+    class Memory(KNeighborsClassifier):
+        def predict(self, X):
+            distances, _ = self.kneighbors(X)
+            found = super().predict(X)
+            return np.where(distances[:, 0] == 0, found, "ok")
+
+    known = str(dsel.certify(Memory(1), noise, labels, random_state=0).choice)
+    assert re.match(
+        r"Warning .* never finds the class 'fraud' \(none of \d+ labeled rows that it "
+        r"had not seen\)", known
+    )  # fmt: skip
+
+
+def test_the_other_model__is_named_where_it_finds_the_class_that_one_misses():
+    class NeedsMany(DecisionTreeClassifier):
+        """A tree that predicts one class until it has 200 rows."""
+
+        def fit(self, X, y):
+            is_small = len(y) < 200
+            return super().fit(X, np.full(len(y), y[0]) if is_small else y)
+
+    pool = RNG.normal(size=(300, 2))
+    X, y = RNG.normal(size=(200, 2)), np.repeat(["ok", "fraud"], [150, 50])
+    X[:, 0] += 3 * (y == "fraud")
+    outcome = dsel.certify(NeedsMany(random_state=0), X, y, pool, random_state=0)
+    said = str(outcome.choice)
+    assert said.startswith("Warning  the model trained on 80% of the labels predicts")
+    assert "deploy='all_rows' (--deploy all_rows) deploys it" in said
+
+
+def test_choice__has_all_caveats_in_its_json():
+    _, outcome = search()
+    texts = [each.text for each in outcome.choice.all_caveats]
+    stored = json.loads(outcome.choice.to_json())["all_caveats"]
+    assert [each["text"] for each in stored] == texts != []
+    assert Choice.from_json(outcome.choice.to_json()) == outcome.choice

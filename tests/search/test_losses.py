@@ -239,9 +239,17 @@ def test_report__has_limits_of_every_number_at_its_share_of_delta():
         recall, precision = (1 - missed(t, place, share) for t in (table, table.T))
         assert found.recall_at_least[label] == pytest.approx(recall)
         assert found.precision_at_least[label] == pytest.approx(precision)
+        # What the fold shows of this model alone stands next to its limits.
+        assert found.test_recall[label] == table[place, place] / table[place].sum()
+        precision = table[place, place] / table[:, place].sum()
+        assert found.test_precision[label] == precision
+        assert found.test_rows[label] == table[place].sum()
     error = upper(len(rows) - table.trace(), len(rows), share)
     assert outcome.certified_report("one_fold").error_at_most == pytest.approx(error)
-    report = outcome.certified_report("all_rows")
+    of_fold, report = map(outcome.certified_report, ("one_fold", "all_rows"))
+    assert of_fold.test_error == pytest.approx(1 - table.trace() / len(rows))
+    assert report.test_rows == ()  # no labeled row tests the model of all
+    assert report.recall == of_fold.recall  # of the models of all folds
     full = report.to_dataframe()
     assert (full.recall_at_least <= full.recall).all()
     assert report.error_at_most > outcome.certified_report("one_fold").error_at_most
@@ -267,8 +275,9 @@ def test_report__is_text_html_and_a_frame_and_is_read_from_out(tmp_path):
         "Certified report (95% confidence, all limits jointly), model"
     )
     assert [line.split()[0] for line in lines[2:4]] == CLASSES
-    assert max(map(len, lines[1:])) <= 80
-    for cell in report.cells()[0]:
+    tables = [line for line in lines if line.startswith((" ", *CLASSES))]
+    assert max(map(len, tables)) <= 80
+    for cell in report.table()[1]:
         assert f">{cell}</td>" in report._repr_html_()
     assert str(first.choice).splitlines()[1].startswith("Mean cost at most ")
 

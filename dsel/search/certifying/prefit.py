@@ -29,6 +29,7 @@ from dsel.results.prefit import AS_GIVEN, NEW_GROUPS, PrefitCertificate
 from dsel.results.tolerances import ToleranceReport
 from dsel.search.design.baseline import add_model
 from dsel.search.design.fitted_models import fitted_model
+from dsel.search.running.missed_classes import warn_of_missed_classes
 from dsel.search.running.procedures import returned_model
 from dsel.typing import (
     BaselineLike,
@@ -93,7 +94,7 @@ def certify_prefit(
         says=f"{main.label} at most",
         largest=main.largest,
         is_cost=main.is_cost,
-        caveats=_duplicates(rows.features),
+        caveats=_caveats(rows, predicted, is_regression=main.is_regression),
         n_groups=rows.n_groups,
         report=report_made if isinstance(report_made, CertifiedReport) else None,
         tolerances=report_made if isinstance(report_made, ToleranceReport) else None,
@@ -164,6 +165,19 @@ def _all_classes(labels: Any, model: Any) -> Any:
             f"{known.tolist()[0]!r}, got {labels.tolist()[0]!r}; convert one of them."
         )
     return np.unique(np.concatenate([known, labels]))
+
+
+def _caveats(
+    rows: _LabeledRows, predicted: NDArray[Any], *, is_regression: bool
+) -> tuple[Caveat, ...]:
+    """Return caveats of classes that the model never finds, and of duplicates."""
+    missed: list[Caveat] = []
+    if not is_regression:
+        unseen = np.ones(rows.n_rows, np.bool_)
+        missed = warn_of_missed_classes(
+            "model as given", rows.targets, predicted, rows.classes, unseen
+        )
+    return (*missed, *_duplicates(rows.features))
 
 
 def _duplicates(features: Any) -> tuple[Caveat, ...]:

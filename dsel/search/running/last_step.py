@@ -24,7 +24,7 @@ counts the regressor that was chosen by squared errors. The calls, in their orde
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ from dsel.losses.error_rate import ERROR
 from dsel.losses.joint import Evidence, ModelBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
-from dsel.results.caveats import Effect, make_caveats
+from dsel.results.caveats import Caveat, Effect, make_caveats
 from dsel.results.fit_messages import FitMessage
 from dsel.results.loss_reports import make_reports
 from dsel.results.queries import Queries
@@ -50,14 +50,15 @@ from dsel.search.engine.pruning import ChosenCandidates
 from dsel.search.running.cube_caveats import caveats_of_search, join_caveats
 from dsel.search.running.cube_of_run import RunDescription
 from dsel.search.running.evaluate import cv_error
+from dsel.search.running.missed_classes import (
+    sample_each_class,
+    warn_of_missed_classes,
+)
 from dsel.search.running.procedures import name_procedure
 from dsel.typing import Model
 
 if TYPE_CHECKING:
     from dsel.search.planning.plan import Plan
-
-MOST_PREDICTED: Final = 1_000
-"""Labeled rows that are predicted to see whether a model knows only one class."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,17 @@ def bound_chosen(
         ).with_report(reports[name].report)
     # The fit of all rows may have failed; the bound of a fold holds all the same.
     deploy = plan.deploy if plan.deploy in bounded else ONE_FOLD
-    notes = note_one_class(plan, deploy, fitted.models.get(splits[deploy]))
+    models = {name: fitted.models[split] for name, split in splits.items()}
+    certificates = {name: model.certificate for name, model in bounded.items()}
+    notes, missed = [], find_missed_classes(plan, certificates, models)
+    for name, warnings in missed.items():
+        bounded[name] = bounded[name].with_caveats(*warnings)
+    if deploy in missed and missed.keys() != models.keys():
+        [other] = models.keys() - missed.keys()
+        notes.append(
+            f"the {certificates[other].model} finds some rows of each class: "
+            f"deploy={other!r} (--deploy {other}) deploys it"
+        )
     if losses.shares(1.0)[0] < 1.0:
         notes.append(
             f"the report and the bounds above hold jointly, and the bounds have "
@@ -175,36 +186,39 @@ def bound_chosen(
             caveats_of_search(counts),
         ),
         make_queries(plan, last, main) if ALL_ROWS in bounded else None,
+        fold_params=tuple(
+            plan.axes.candidates[number] for number in last.chosen.by_fold
+        ),
         **largest_class(description.rows_by_class),
         **constant_fields(description.constant or ()),
     ).note_useless_bound()
-    models = {name: fitted.models[split] for name, split in splits.items()}
     of_folds = {fold: model for fold, model in fitted.models.items() if fold < k}
     return name_procedure(choice, models, of_folds), models
 
 
-def note_one_class(plan: "Plan", name: str, model: Any) -> list[str]:
-    """Return a note if a model predicts the same class for all labeled rows.
+def find_missed_classes(
+    plan: "Plan", certificates: Mapping[str, Certificate], models: Mapping[str, Model]
+) -> dict[str, list[Caveat]]:
+    """Return warnings about classes that each model never finds, by its name.
 
     The fold with the smallest limit may be one with few rows of a rare class, and its
-    search may have chosen a model that never predicts this class. The bound holds, but
-    nobody wants this model.
+    search may have chosen a model that never predicts this class.
     """
     labeled = plan.labeled
-    if model is None or len(labeled.classes) < 2:
-        return []
-    n = min(labeled.n_rows, MOST_PREDICTED)
-    rows = np.linspace(0, labeled.n_rows - 1, n).astype(np.int64)  # they may be sorted
-    with collect_warnings(), suppress(Exception):  # one that raises is noted elsewhere
-        X = native(take_rows(labeled.X, rows))
-        codes = np.unique(predict_codes(model, X, labeled.classes))
-        if len(codes) == 1 and codes[0] >= 0:
-            return [
-                f"the model of {name} predicts {labeled.classes[codes[0]]} for all "
-                f"of {n:,} labeled rows; deploy= (--deploy) takes the other model, "
-                "report=True (--loss report) has the recall of each class"
-            ]
-    return []
+    if len(labeled.classes) < 2:
+        return {}
+    rows, warnings = sample_each_class(labeled.y), {}
+    X, y = native(take_rows(labeled.X, rows)), labeled.y[rows]
+    for name, model in models.items():
+        bound, unseen = certificates[name], np.zeros(len(rows), bool)
+        if bound.fold is not None:
+            unseen = np.isin(rows, plan.scheme.held_out[bound.fold].test_rows)
+        with collect_warnings(), suppress(Exception):  # what raises is noted elsewhere
+            codes = predict_codes(model, X, labeled.classes)
+            warnings[name] = warn_of_missed_classes(
+                bound.model, y, codes, labeled.classes, unseen
+            )
+    return {name: texts for name, texts in warnings.items() if texts}
 
 
 def make_certificate(

@@ -1,0 +1,82 @@
+"""Warnings about a model that never finds a class, whatever bound it has.
+
+The error of such a model is small where the class is rare, and so is its bound.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.arrays import Integers
+from dsel.checks import listing
+from dsel.results.caveats import Caveat, Effect
+from dsel.rounded_texts import count_of
+from dsel.typing import AnyArray
+
+MOST_PREDICTED: Final = 1_000
+"""Labeled rows that are predicted to find out which classes a model misses."""
+FEWEST_UNSEEN: Final = 5
+"""Rows of a class that a model had not seen, from which it is said to miss all; with
+fewer, a model that finds half of the class may miss all by chance."""
+MOST_NAMED: Final = 3
+"""Most classes that a warning names."""
+
+
+def sample_each_class(y: Integers) -> Integers:
+    """Return row numbers, at most about `MOST_PREDICTED`, with rows of each class.
+
+    They are spread evenly, since rows may be sorted by date.
+    """
+    classes = np.unique(y)
+    most = max(1, MOST_PREDICTED // len(classes))
+    parts = []
+    for code in classes:
+        rows = np.flatnonzero(y == code)
+        n = min(most, len(rows))
+        parts.append(rows[np.linspace(0, len(rows) - 1, n).astype(np.int64)])
+    return np.sort(np.concatenate(parts))
+
+
+def warn_of_missed_classes(
+    model: str,
+    y: Integers,
+    predicted: Integers,
+    classes: AnyArray,
+    unseen: NDArray[np.bool_],
+) -> list[Caveat]:
+    """Return warnings if a model predicts one class only, or never finds some class.
+
+    Parameters
+    ----------
+    model
+        Description of the model.
+    y, predicted
+        Class codes of some labeled rows, and those that the model predicts.
+    classes
+        Labels of the classes.
+    unseen
+        Whether the model was trained without the row.
+    """
+    names = classes.tolist()
+    is_right = predicted == y
+    some = np.unique(predicted)
+    if len(some) == 1 and some[0] >= 0 and len(np.unique(y)) > 1:
+        text = f"the {model} predicts {names[some[0]]!r} for all of {len(y):,} labeled "
+        return [Caveat(Effect.WARNS, f"{text}rows, and finds no other class")]
+    missed = {}
+    for code in np.unique(y):
+        of_class = y == code
+        if not is_right[of_class].any():
+            missed[names[code]] = count_of(int(of_class.sum()), "labeled row")
+            continue
+        # A model may know the rows that it was trained on, and no others.
+        of_class &= unseen
+        if of_class.sum() >= FEWEST_UNSEEN and not is_right[of_class].any():
+            n = count_of(int(of_class.sum()), "labeled row")
+            missed[names[code]] = f"{n} that it had not seen"
+    if not missed:
+        return []
+    each = [f"{label!r} (none of {n})" for label, n in missed.items()]
+    which = listing(each, MOST_NAMED)
+    return [Caveat(Effect.WARNS, f"the {model} never finds the class {which}")]
