@@ -131,9 +131,7 @@ def test_plot_certificates__has_both_models_beside_a_hold_out_set(nested):
     marks = ax.lines[0].get_xdata()
     np.testing.assert_array_equal(marks, [one_fold.estimate, np.nan, np.nan])
     title = ax.get_title(loc="left")
-    assert title == (
-        "Bound of each model (mark: error of models of all folds, pooled)"
-    )
+    assert title == ("Bound of each model (mark: error of models of all folds, pooled)")
 
 
 def test_plots__of_long_parameters_show_what_differs_and_cut_nothing():
