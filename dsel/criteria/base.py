@@ -12,7 +12,9 @@ from dsel.arrays import Floats
 from dsel.errors import AllFitsFailedError
 
 TIE_TOLERANCE: Final = 1e-12
-"""Relative difference up to which two numbers count as equal."""
+"""Relative difference up to which two numbers count as equal: means of the same rates,
+or squares, that were summed in another order. Rates of n and n + 1 rows differ by 1 /
+n^2 or more."""
 
 CandidateCounts = Mapping[str, NDArray[Any]]
 """Variables of the cube by name, the candidates flattened into the first axis.

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.arrays import Floats
 from dsel.checks import check_choice, check_integer, check_string, show
+from dsel.criteria.base import TIE_TOLERANCE
 from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.results.cube import (
@@ -32,9 +33,6 @@ from dsel.results.cube import (
     with_estimates,
 )
 from dsel.typing import Options
-
-TIE_TOLERANCE: Final = 1e-12
-"""Estimates this close, relative to the smallest, count as equal."""
 
 Record = Mapping[str, Any]
 """Results of one width: variables of the cube by name, with regularizations as the

@@ -116,8 +116,12 @@ class DeclaredLosses:
         texts += self.value_caveats(n_folds, delta)
         return list(dict.fromkeys(texts))
 
-    def caveats_before(self, y: Any, n_folds: int, delta: float) -> list[str]:
-        """Return caveats about limits by value, and tolerances, with too few rows."""
+    def vacuous_caveats(self, y: Any, n_folds: int, delta: float) -> list[str]:
+        """Return the caveats about limits that will say nothing, with so few rows.
+
+        These are limits by the values of a column, and tolerances, which may be
+        infinite. A class with few rows still has a limit, though a large one.
+        """
         if self.main.is_regression:
             return self.caveats(y, n_folds, delta)
         return self.value_caveats(n_folds, delta)

@@ -133,6 +133,15 @@ def test_cube__says_where_it_comes_from(run):
     assert names == ["A1", "A3", "A4", "A5", "A7"]
 
 
+def test_cube__names_the_families_of_all_candidates():
+    grid = [KNeighborsClassifier(), SVC()]
+    cube = runs.run_search(None, grid, X, Y, criterion="cv_error", cv=2).results
+    assert sorted(json.loads(cube.attrs["estimators"])) == [
+        "kernel SVM",
+        "scikit-learn",
+    ]
+
+
 def test_cube__has_no_variable_without_a_value(cube):
     assert [name for name in cube.data_vars if not cube[name].notnull().any()] == []
     assert ("message" in cube) == (cube is cube_of("failed"))

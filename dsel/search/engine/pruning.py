@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.arrays import Floats
 from dsel.criteria import Settings
-from dsel.criteria.base import CandidateCounts, Criterion
+from dsel.criteria.base import TIE_TOLERANCE, CandidateCounts, Criterion
 from dsel.errors import AllFitsFailedError
 from dsel.option_values import Pruning
 from dsel.search.design.folds import CVScheme
@@ -31,11 +31,6 @@ from dsel.search.engine.job_results import FitStatus
 ROUNDING: Final = 1e-9
 """A lower bound must exceed the best estimate by more than this to prune; relative to
 an estimate above 1, such as a mean square."""
-
-TIE: Final = 1e-12
-"""Scores that differ by less are equal, relative to the larger one: they are means of
-the same rates, or squares, summed in another order. Rates of n and n + 1 rows differ by
-1 / n^2 or more."""
 
 Flags = NDArray[np.bool_]
 
@@ -186,7 +181,7 @@ def tie_ranks(scores: Floats) -> NDArray[np.intp]:
     ascending = np.take_along_axis(scores, order, -1)
     with np.errstate(invalid="ignore"):  # of two infinite ones
         differences = np.diff(ascending, axis=-1, prepend=ascending[..., :1])
-        is_larger = (differences > TIE * ascending) | (differences == np.inf)
+        is_larger = (differences > TIE_TOLERANCE * ascending) | (differences == np.inf)
     # A run of scores, each within a tie of the one before, has one rank.
     ranks = np.empty_like(order)
     np.put_along_axis(ranks, order, np.cumsum(is_larger, axis=-1), -1)

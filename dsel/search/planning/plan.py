@@ -137,8 +137,8 @@ class Plan:
 
     @property
     def few_rows(self) -> list[str]:
-        """Notes about limits for which there are too few labeled rows."""
-        texts = self.context.losses.caveats_before(
+        """Notes about limits that will say nothing, for too few labeled rows."""
+        texts = self.context.losses.vacuous_caveats(
             self.labeled.y[self.scheme.counted_rows],
             self.scheme.n_folds,
             self.method.label_delta(

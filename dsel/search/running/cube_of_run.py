@@ -118,7 +118,9 @@ def make_cube_of_run(
         "classes": list(description.classes),
         "class_rows": list(description.class_rows) or None,
         names.CONSTANT: description.constant,
-        "estimators": [plan.context.candidate_groups[0].family.name],
+        "estimators": list(
+            dict.fromkeys(g.family.name for g in plan.context.candidate_groups)
+        ),
         names.FOLD_ERROR_KIND: (
             "models without this fold and one other"
             if scheme.is_nested
