@@ -81,14 +81,14 @@ def find_mask(values: Any) -> Any:
     )
 
 
-def fill_masked(rows: Any, name: str) -> Any:
+def fill_masked_values(rows: Any, name: str) -> Any:
     """Return rows with NaN for masked numbers; a Dask array is filled lazily.
 
     Raises ValueError if values of another type than float are masked, since they have
     no NaN. Rows without masks are returned unchanged.
     """
     if isinstance(getattr(rows, "_meta", None), np.ma.MaskedArray):
-        fill = partial(fill_masked, name=name)
+        fill = partial(fill_masked_values, name=name)
         meta = np.empty((0,) * rows.ndim, rows.dtype)
         return rows.map_blocks(fill, dtype=rows.dtype, meta=meta)
     masked = find_mask(rows)
@@ -163,7 +163,9 @@ def validate_data(
     if not (X is None or np.isscalar(X)):
         check_rows(X)
     try:
-        return validation.validate_data(estimator, fill_masked(X, "`X`"), y, **options)
+        return validation.validate_data(
+            estimator, fill_masked_values(X, "`X`"), y, **options
+        )
     except Exception as error:
         text = str(error)
         # scikit-learn's estimator checks expect this message of several lines.

@@ -345,7 +345,7 @@ def repeat_search(draw: Draw, delta: float) -> Claims:
     return draw.claims(min(outcomes, key=lambda outcome: outcome.choice.bound))
 
 
-def claim_uncertified(draw: Draw, delta: float) -> Claims:
+def claim_estimate(draw: Draw, delta: float) -> Claims:
     """Use a number that dsel marks as not certified as a bound: BROKEN."""
     outcome = draw.plan(delta).run(n_jobs=1)
     return [(outcome.choice.bound, draw.setting.population.error(outcome.model))]

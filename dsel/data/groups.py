@@ -23,9 +23,9 @@ from dsel.arrays import (
     as_plain,
     check_distinct_columns,
     check_rows,
-    fill_masked,
+    fill_masked_values,
 )
-from dsel.checks import as_array, did_you_mean, listing, show
+from dsel.checks import as_array, did_you_mean, letters_of, listing, show
 from dsel.data.identity import content_hash
 from dsel.data.labeled import EMPTY, MISSING
 from dsel.data.row_random import GROUP_STREAM, row_random
@@ -96,16 +96,17 @@ class RowGroups:
         ]
 
     def _near_equal_keys(self) -> list[str]:
-        """Return a caveat if two keys are texts that differ only by case or blanks."""
-        by_text: dict[str, str] = {}
+        """Return a caveat if people may mean one group by two keys."""
+        by_letters: dict[str, str] = {}
         for key in self.keys.tolist():
             if isinstance(key, str):
-                known = by_text.setdefault("".join(key.split()).casefold(), key)
+                known = by_letters.setdefault(letters_of(key), key)
                 if known != key:
                     return [
-                        f"groups {known!r} and {key!r} differ only by case or blanks: "
-                        f"if they are one, its rows are in several folds and the bound "
-                        f"is too small; write all keys of a group alike"
+                        f"groups {known!r} and {key!r} differ only by case, blanks or "
+                        f"Unicode forms: if they are one, its rows are in several "
+                        f"folds and the bound is too small; write all keys of a group "
+                        f"alike"
                     ]
         return []
 
@@ -232,7 +233,7 @@ def _as_keys(groups: GroupsLike) -> NDArray[Any]:
             f"`groups` must hold a key for each labeled row, or be the name of a "
             f"column of a data frame `X`, got {show(groups)}."
         )
-    groups = fill_masked(groups, "`groups`")
+    groups = fill_masked_values(groups, "`groups`")
     is_array = isinstance(getattr(groups, "ndim", None), int)  # a Dask bag is not
     if is_array and hasattr(groups, "dask") and hasattr(groups, "compute"):
         groups = groups.compute()

@@ -19,7 +19,7 @@ from pandas.api.types import infer_dtype
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from dsel.arrays import check_rows, fill_masked, find_mask
+from dsel.arrays import check_rows, fill_masked_values, find_mask
 from dsel.checks import as_array, listing, show
 from dsel.data.frames import (
     NOTHING,
@@ -185,7 +185,7 @@ def checked_features(
             f"frame or a sparse matrix."
         )
     check_rows(X, what)
-    X = fill_masked(X, what)
+    X = fill_masked_values(X, what)
     if hasattr(X, "to_dask_array") and hasattr(X, "compute"):
         X = X.compute()
     frame = frame_of(X) if has_named_columns(X) else None
@@ -257,7 +257,7 @@ def check_labels(y: LabelsLike) -> NDArray[Any]:
         )
     if np.isscalar(y):
         raise TypeError(f"`y` must hold a label for each row of `X`, got {show(y)}.")
-    check_unmasked(y)
+    check_no_masks(y)
     # scikit-learn would turn a nullable integer column into floats.
     given = np.asarray(y) if hasattr(y, "to_numpy") else y
     try:
@@ -322,7 +322,7 @@ def check_numbers(y: LabelsLike) -> NDArray[np.float64]:
         )
     if np.isscalar(y):
         raise TypeError(f"`y` must hold a number for each row of `X`, got {show(y)}.")
-    check_unmasked(y)
+    check_no_masks(y)
     if hasattr(y, "compute"):
         y = y.compute()
     given = np.asarray(y) if hasattr(y, "to_numpy") else as_array(y, "y")
@@ -403,7 +403,7 @@ def _is_number(label: Any) -> bool:
     return True
 
 
-def check_unmasked(y: Any) -> None:
+def check_no_masks(y: Any) -> None:
     """Raise ValueError where labels or targets are masked; numpy would unmask them."""
     is_masked = isinstance(getattr(y, "_meta", None), np.ma.MaskedArray)
     masked = find_mask(y.compute() if is_masked else y)
@@ -417,7 +417,7 @@ def check_unmasked(y: Any) -> None:
 
 def check_targets(X: Any, y: Any) -> None:
     """Raise where targets are not numbers, or the target of a row is missing."""
-    check_unmasked(y)
+    check_no_masks(y)
     if y is None or hasattr(y, "dask"):
         return
     values = as_array(y, "y")

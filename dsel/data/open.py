@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pandas.api.types import is_list_like
 from scipy import sparse
 
-from dsel.arrays import check_distinct_columns, fill_masked
+from dsel.arrays import check_distinct_columns, fill_masked_values
 from dsel.checks import as_array, check_options, explain_unknown, is_single, show
 from dsel.data.frames import (
     FrameSchema,
@@ -224,7 +224,7 @@ def _of_object(source: Any) -> Pool:
         frame = frame_of(source)
         return _of_memory(frame.given, frame.schema)
     columns: Any = None
-    source = fill_masked(source, POOL)
+    source = fill_masked_values(source, POOL)
     if hasattr(source, "dims") and hasattr(source, "coords"):
         if source.ndim == 2 and source.dims[1] in source.coords:
             columns = source.coords[source.dims[1]].values

@@ -19,7 +19,7 @@ from dask.optimization import cull
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 
-from dsel.arrays import fill_masked
+from dsel.arrays import fill_masked_values
 from dsel.cards import render_card
 from dsel.checks import listing
 from dsel.data.cache import process_cache
@@ -138,9 +138,9 @@ class Pool:
         """Whether the user declared that no row is the record of a labeled row."""
         return self.origin.other_records
 
-    def check_unchanged(self) -> None:
+    def check_for_changes(self) -> None:
         """Raise PoolChangedError where a file was written after the pool was opened."""
-        self.origin.check_unchanged()
+        self.origin.check_for_changes()
 
     def with_schema(self, schema: FrameSchema | None) -> "Pool":
         """Return the pool with blocks as frames of a schema, or as stored for None."""
@@ -149,14 +149,14 @@ class Pool:
     @contextmanager
     def guard_pass(self) -> Iterator[None]:
         """Check before and after a pass, even if it fails, that no file has changed."""
-        self.check_unchanged()
+        self.check_for_changes()
         try:
             yield
         except Exception:
             # A changed file breaks tasks in many ways; report the change instead.
-            self.check_unchanged()
+            self.check_for_changes()
             raise
-        self.check_unchanged()
+        self.check_for_changes()
 
     def __array__(
         self, dtype: DTypeLike | None = None, copy: bool | None = None
@@ -687,7 +687,7 @@ def _compute_block(graph: Mapping[Any, Any], pool: Pool, number: int) -> Any:
             f"{start} to {stop - 1} are {rows.shape[0]} rows; correct them, as "
             f"compute_chunk_sizes() of a Dask array does."
         )
-    return fill_masked(rows, where)
+    return fill_masked_values(rows, where)
 
 
 def _block(pool: Pool, first: int, X: Any, mask: NDArray[np.bool_]) -> Block:

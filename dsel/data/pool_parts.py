@@ -71,7 +71,7 @@ class Origin:
         }
         return vars(self) | only_here
 
-    def check_unchanged(self) -> None:
+    def check_for_changes(self) -> None:
         """Raise PoolChangedError where a file was written since the pool was opened."""
         if self.read_stamps is None:
             return

@@ -9,7 +9,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
-from dsel.arrays import Estimator, Integers, fill_masked
+from dsel.arrays import Estimator, Integers, fill_masked_values
 from dsel.checks import did_you_mean, show
 
 
@@ -36,7 +36,7 @@ def check_fit_params(
             f"as {{'sample_weight': weights}}, got {show(fit_params)}."
         )
     params = {
-        name: fill_masked(value, f"`{name}`")
+        name: fill_masked_values(value, f"`{name}`")
         for name, value in dict(fit_params or {}).items()
     }
     for name, value in params.items():

@@ -21,7 +21,7 @@ from dsel.arrays import Features
 from dsel.data.frames import native
 from dsel.data.identity import content_hash
 from dsel.data.labeled import labels_of
-from dsel.data.row_random import canonical_text, hashed_seed
+from dsel.data.row_random import canonical_text, derive_seed
 from dsel.data.splits import Split
 from dsel.families.answers import FittedClassifiers, predict_codes_or_numbers
 from dsel.families.ensemble_sizes import size_parameter
@@ -349,9 +349,9 @@ class ScikitLearnFamily(Family):
         shared, _ = split_params(candidate.estimator, dict.fromkeys(names))
         identity = self.seed_text(candidate)
         return {
-            name: hashed_seed(self.seed, name, split.name)
+            name: derive_seed(self.seed, name, split.name)
             if name in shared
-            else hashed_seed(self.seed, identity, split.name, name)
+            else derive_seed(self.seed, identity, split.name, name)
             for name in names
         }
 

@@ -16,7 +16,7 @@ from dsel.arrays import Estimator, Features, Integers
 from dsel.data.frames import native, read_only_rows
 from dsel.data.identity import content_hash, exact_text
 from dsel.data.labeled import labels_of
-from dsel.data.row_random import hashed_seed
+from dsel.data.row_random import derive_seed
 from dsel.data.splits import Split
 from dsel.families.family import Cache
 from dsel.typing import AnyArray, Options
@@ -169,7 +169,7 @@ def with_seeds(
     the parameters of a candidate, the name of a split.
     """
     missing = {
-        name: hashed_seed(seed, *before, name, *behind)
+        name: derive_seed(seed, *before, name, *behind)
         for name in names_without_seed(estimator.get_params())
     }
     return estimator.set_params(**missing) if missing else estimator

@@ -29,7 +29,7 @@ from dsel.checks import (
     show,
 )
 from dsel.data.identity import content_hash
-from dsel.data.labeled import check_targets, check_unmasked
+from dsel.data.labeled import check_no_masks, check_targets
 from dsel.data.lazy import takes_dask_arrays
 from dsel.data.row_random import seed_from
 from dsel.data.splits import Split, fold_splits, given_splits, random_folds
@@ -587,7 +587,7 @@ class LeastSquaresSearch(BaseSearch):
             rows = validate_data(
                 self, X_extra, reset=False, accept_sparse="csr", dtype=np.float64
             )
-            check_unmasked(y_extra)
+            check_no_masks(y_extra)
             fresh = check_array(y_extra, ensure_2d=False, dtype=np.float64)
             shape = (rows.shape[0], *y.shape[1:])
             if fresh.shape != shape:

@@ -73,7 +73,8 @@ def to_record(value: object) -> Any:
     """Return a value as JSON types: dataclasses with their kind, objects as text."""
     if is_dataclass(value) and not isinstance(value, type):
         by_key = {
-            key: getattr(value, name) for key, (name, _) in _stored(type(value)).items()
+            key: getattr(value, name)
+            for key, (name, _) in _fields_by_key(type(value)).items()
         }
         return {"kind": type(value).__name__, **to_record(by_key)}
     if isinstance(value, Mapping):
@@ -97,7 +98,7 @@ def from_record(kind: type[T], record: object) -> T:
     # An older version used other names; unknown fields are refused below.
     upgrade = getattr(kind, "upgrade_record", None)
     values = values if upgrade is None else upgrade(values)
-    stored = _stored(cast(Hashable, kind))
+    stored = _fields_by_key(cast(Hashable, kind))
     # An unknown field would be lost when the record is written again.
     if unknown := sorted(values.keys() - stored.keys()):
         raise TypeError(f"a {kind.__name__} has no {unknown[0]}")
@@ -106,7 +107,7 @@ def from_record(kind: type[T], record: object) -> T:
 
 
 @lru_cache
-def _stored(kind: Hashable) -> dict[str, tuple[str, Any]]:
+def _fields_by_key(kind: Hashable) -> dict[str, tuple[str, Any]]:
     """Return the name and type of each field of a record, by its key there."""
     hints = get_type_hints(kind)
     keys = {f.name: f.metadata.get("key", f.name) for f in fields(cast(Any, kind))}

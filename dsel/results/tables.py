@@ -121,7 +121,7 @@ def content_token(cube: xr.Dataset) -> str:
     return _hash_contents(cube, all_params(cube))
 
 
-def is_as_stored(cube: xr.Dataset, token: object) -> bool:
+def matches_token(cube: xr.Dataset, token: object) -> bool:
     """Return whether a cube has the contents of which `content_token` gave a hash."""
     params = all_params(cube)
     if str(token) == _hash_contents(cube, params):

@@ -30,7 +30,7 @@ from dsel.data.frames import Frame, concatenate_rows, encode_rows
 from dsel.data.identity import row_hashes
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
-from dsel.data.row_random import SHIFT_STREAM, hashed_seed, row_random_at
+from dsel.data.row_random import SHIFT_STREAM, derive_seed, row_random_at
 from dsel.data.sampled_rows import SampledRows
 from dsel.results.caveats import Caveat, Effect, make_caveats
 from dsel.results.certificate import VIOLATED, Assumption
@@ -208,7 +208,7 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest
     """
     from sklearn.ensemble import ExtraTreesClassifier  # takes a while to import
 
-    rng = np.random.default_rng(hashed_seed(seed, "two-sample test"))
+    rng = np.random.default_rng(derive_seed(seed, "two-sample test"))
     drawn = []
     for each in map(encode_rows, (labeled, unlabeled)):
         if each.shape[0] > SAMPLE_ROWS:
@@ -239,7 +239,7 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest
         n_estimators=N_TREES,
         min_samples_leaf=LEAF_ROWS,
         max_features=max(min(n_columns, MOST_COLUMNS), isqrt(n_columns)),
-        random_state=hashed_seed(seed, "forest"),
+        random_state=derive_seed(seed, "forest"),
     ).fit(X[~is_scored], is_pool[~is_scored])
     scores = forest.predict_proba(X[is_scored])[:, 1]
     ranks, scored = stats.rankdata(scores), is_pool[is_scored]

@@ -251,7 +251,7 @@ def raise_first(*problems: tuple[Any, str]) -> None:
             raise ValueError(text)
 
 
-def check_nested(method: CertificateMethod, options: MethodOptions) -> None:
+def check_nested_options(method: CertificateMethod, options: MethodOptions) -> None:
     """Raise ValueError if folds are not random, or a nested search lacks a model."""
     del method  # all texts are about the nested search
     wants_all_rows = options.deploy == ALL_ROWS
@@ -282,7 +282,7 @@ def check_nested(method: CertificateMethod, options: MethodOptions) -> None:
     )
 
 
-def check_exhaustive(method: CertificateMethod, options: MethodOptions) -> None:
+def check_exhaustive_options(method: CertificateMethod, options: MethodOptions) -> None:
     """Raise ValueError if options do not fit a search that counts all candidates.
 
     Such a search has one model, and drops no candidate that could win.
@@ -314,7 +314,7 @@ def check_exhaustive(method: CertificateMethod, options: MethodOptions) -> None:
     )
 
 
-def check_estimate(method: CertificateMethod, options: MethodOptions) -> None:
+def check_estimate_options(method: CertificateMethod, options: MethodOptions) -> None:
     """Raise ValueError if a criterion is no estimate, or options lack its counts."""
     raise_first(
         (
@@ -328,14 +328,14 @@ def check_estimate(method: CertificateMethod, options: MethodOptions) -> None:
             f"certificate={method.ranks_by!r}.",
         ),
     )
-    check_exhaustive(method, options)
+    check_exhaustive_options(method, options)
 
 
 def nested_scheme(options: SchemeOptions) -> CVScheme:
     """Return the trainings without each pair of folds, then without each fold."""
     n_rows, cv = options.labeled.n_rows, options.cv
     k = number_of_folds(DEFAULT_FOLDS if cv is None else cv, n_rows)
-    assert k is not None  # `check_nested` has refused other splitters
+    assert k is not None  # `check_nested_options` has refused other splitters
     # Two folds are halved, unless there is only one candidate.
     needs_halves = k == 2 and options.n_candidates > 1
     check_groups(options.groups, k, 4 if needs_halves else k)
@@ -414,7 +414,7 @@ NESTED: Final = CertificateMethod(
     Pruning.HALVING,
     ONE_FOLD,
     nested_scheme,
-    check_nested,
+    check_nested_options,
     allows_regression=True,
     is_nested=True,
     expects={
@@ -441,7 +441,7 @@ CV_BOUND: Final = CertificateMethod(
     Pruning.EXACT,
     ALL_ROWS,
     certified_folds,
-    check_exhaustive,
+    check_exhaustive_options,
     takes_prior=True,
     expects={
         "cv_bound": ExpectedBound(
@@ -471,7 +471,7 @@ HOLDOUT: Final = CertificateMethod(
     Pruning.EXACT,
     ONE_FOLD,
     first_fold,
-    check_exhaustive,
+    check_exhaustive_options,
     allows_regression=True,
     expects={
         "holdout": ExpectedBound(
@@ -492,7 +492,7 @@ def estimate_by(criterion: str) -> CertificateMethod:
     """Return the method that ranks by an estimate, and certifies nothing."""
     get_criterion(criterion)  # raises where there is none
     return CertificateMethod(
-        "", criterion, Pruning.EXACT, ALL_ROWS, estimate_scheme, check_estimate
+        "", criterion, Pruning.EXACT, ALL_ROWS, estimate_scheme, check_estimate_options
     )
 
 

@@ -85,7 +85,7 @@ class ToleranceCase:
         """Part of delta for the labeled rows of a nested search."""
         return LABEL_SHARE if self.has_pool else 1.0
 
-    def count_allowed(self, delta: float) -> Callable[[int], int]:
+    def exceedances_at(self, delta: float) -> Callable[[int], int]:
         """Return a function of n rows: how many may exceed a limit at this delta.
 
         It is -1 where n is too small for a finite limit.
@@ -238,7 +238,7 @@ def four_fifths(n_folds: int) -> float:
 def count_exceeding_fold(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:
     """Return how many residuals on a fold may exceed the tolerance of its model."""
     of_fold = float(fold_shares(n_folds)[0])  # one of the largest
-    return case.count_allowed(case.label_share * case.delta * of_fold)
+    return case.exceedances_at(case.label_share * case.delta * of_fold)
 
 
 def count_exceeding_both(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:
@@ -255,10 +255,10 @@ def count_exceeding_both(case: ToleranceCase, n_folds: int) -> Callable[[int], i
 def count_exceeding_first(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:
     """Return the same for the first fold alone, at each candidate's part of delta."""
     del n_folds
-    return case.count_allowed(case.delta / case.n_candidates)
+    return case.exceedances_at(case.delta / case.n_candidates)
 
 
 def count_exceeding_fifth(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:
     """Return the same for a 20% hold-out set, which a single model uses."""
     del n_folds
-    return case.count_allowed(case.delta)
+    return case.exceedances_at(case.delta)

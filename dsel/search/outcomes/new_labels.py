@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dsel.arrays import Bools, as_plain
 from dsel.checks import as_array
 from dsel.data.groups import RowGroups
-from dsel.data.labeled import check_unmasked
+from dsel.data.labeled import check_no_masks
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.outcomes.predict_table import PoolRows, TextTable, read_table_part
 from dsel.search.outcomes.promises import Promises
@@ -44,7 +44,7 @@ class NewLabels:
 
 def checked_labels(y: Any) -> NDArray[Any]:
     """Return labels of new rows as one array; some may be missing."""
-    check_unmasked(y)
+    check_no_masks(y)
     labels = as_array(y, "y", object)
     if labels.ndim != 1:
         raise ValueError(

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from dsel.arrays import Estimator, Floats, fill_masked
+from dsel.arrays import Estimator, Floats, fill_masked_values
 from dsel.bounds.shares import normalized_weights
 from dsel.candidates import (
     Grid,
@@ -328,7 +328,7 @@ def read_prior(
             f"function of a candidate's parameters, got {prior!r:.60}."
         )
     try:
-        given = np.asarray(fill_masked(prior, "`prior`"))
+        given = np.asarray(fill_masked_values(prior, "`prior`"))
     except ValueError as error:
         raise TypeError(f"`prior` must have numbers as weights: {error}") from error
     if given.dtype.kind not in "iuf":

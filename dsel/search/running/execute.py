@@ -88,7 +88,7 @@ def execute(
         try:
             outcome = way_of(plan).search(run)
             if plan.pool is not None:  # also where learners read it last
-                plan.pool.check_unchanged()
+                plan.pool.check_for_changes()
         except PoolChangedError:
             if store is not None:  # what was counted may be of other rows
                 store.append(CHANGED_POOL, {})

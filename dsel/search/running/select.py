@@ -25,8 +25,8 @@ from dsel.results.tables import (
     class_rows,
     constant_fields,
     constant_prediction,
-    is_as_stored,
     largest_class,
+    matches_token,
 )
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.engine.pruning import ROUNDING
@@ -114,7 +114,7 @@ def select(
         criterion = None
     if criterion is None and delta is None and choice is not None:
         # A cube that was cut or sorted would give another candidate its certificate.
-        if is_as_stored(results, results.attrs.get(TOKEN)):
+        if matches_token(results, results.attrs.get(TOKEN)):
             return choice
         changed = Caveat(Effect.VOIDS, CHANGED)
         models = {  # the numbers stay, and are estimates
@@ -144,7 +144,7 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
         ranking = evaluate(cube, method.ranks_by, delta=delta)
     # Ties are broken by a candidate's number, never by the order of its tasks.
     number = ranking.criterion.choose(ranking.terms, ranking.counts)
-    _check_pruned(ranking, number)
+    _check_winner(ranking, number)
     delta = delta_of(cube) if delta is None else delta
     certificate = _certify_candidate(cube, reported, ranking, number, delta)
     name, declared = certificate.model_name, declared_loss(cube)
@@ -200,7 +200,7 @@ def _certify_candidate(
     )
 
 
-def _check_pruned(ranking: Evaluation, number: int) -> None:
+def _check_winner(ranking: Evaluation, number: int) -> None:
     """Raise unless the counts prove that no pruned candidate wins against this one."""
     criterion, counts, values = ranking.criterion, ranking.counts, ranking.terms.value
     is_open = np.isin(counts[names.STATUS], (names.STATUS_PRUNED, names.STATUS_MISSING))
@@ -237,7 +237,7 @@ def why_uncertified(cube: xr.Dataset, criterion: Criterion, delta: float) -> str
         return "the results lost the delta that the plan declared"
     if delta != declared:
         return f"the plan declared delta={declared:g}"
-    return "" if is_as_stored(cube, cube.attrs.get(TOKEN)) else CHANGED
+    return "" if matches_token(cube, cube.attrs.get(TOKEN)) else CHANGED
 
 
 def _loss_fields(
