@@ -472,8 +472,8 @@ class Pool:
             work = ReduceSlice(block_rows, allow_nan, key, group)
             sources = partial(self.sources, pool_slice)
             # Slices that stay in memory go to the same worker in each pass.
-            place = number if keep else None
-            tasks.append(Task(f"{name}-rows={first}", work, sources, place=place))
+            affinity = number if keep else None
+            tasks.append(Task(f"{name}-rows={first}", work, sources, affinity=affinity))
         context = count_chunk, combine
         with self.guard_pass():
             # In row order, so that sums of floats are the same on any number of

@@ -11,7 +11,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from dsel.arrays import Features, Integers
 from dsel.data.splits import Split
-from dsel.families.family import FIT_DONE, Candidate, FitKey, FittedGroup
+from dsel.families.family import Candidate, FitKey, FittedGroup
 
 CHECKED_ROWS: Final = 64
 """Rows that are predicted in one call; eight of them are predicted alone, too."""
@@ -31,7 +31,7 @@ def refuse_batches(fitted: FittedGroup, split: Split, X: Features) -> None:
     """
     counts, rows = fitted.counts, split.train_rows[:CHECKED_ROWS]
     column, which = fitted.splits.index(split.number), [np.array(split.number)]
-    done = np.flatnonzero(counts.status[:, column] == FIT_DONE)
+    done = np.flatnonzero(~counts.has_failed[:, column])
     if not len(done):
         return
 

@@ -105,7 +105,7 @@ def _compare(
 ) -> None:
     """Raise where a model counts or predicts differently alone than in its group."""
     counts = [
-        (fitted.counts.errors[index].tolist(), fitted.counts.status[index])
+        (fitted.counts.errors[index].tolist(), fitted.counts.has_failed[index])
         for fitted, index in ((alone, (0, 0)), (together, (row, column)))
     ]
     which = [np.array(alone.splits[0])]

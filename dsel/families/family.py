@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dsel.arrays import Estimator, Features, Floats, Integers
+from dsel.arrays import Bools, Estimator, Features, Floats, Integers
 from dsel.data.cache import ByteCache, LastUse
 from dsel.data.identity import exact_text
 from dsel.data.splits import Split
@@ -30,8 +30,6 @@ Cache = ByteCache | LastUse
 """Cache of arrays that tasks of one process share, within a limit of bytes."""
 N_PARTS: Final = 2
 """Most parts of a split's test rows; see `Split.test_parts`."""
-FIT_DONE: Final = 0
-FIT_FAILED: Final = 1
 
 
 @dataclass(frozen=True)
@@ -95,9 +93,10 @@ class FitCounts:
         return cls(errors, np.full(errors.shape[:2], np.nan), {})
 
     @property
-    def status(self) -> Integers:
-        """``FIT_DONE`` or ``FIT_FAILED`` of each fit, candidates x splits."""
-        return np.where(self.errors[..., 0] < 0, FIT_FAILED, FIT_DONE)
+    def has_failed(self) -> Bools:
+        """Whether each fit failed, candidates x splits."""
+        # Derived, so that no fit can have failed and have errors.
+        return np.asarray(self.errors[..., 0] < 0)
 
     def record(self, index: Any, *errors: ArrayLike) -> None:
         """Record the errors of successful fits at `index`, one argument for each part.

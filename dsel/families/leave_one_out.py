@@ -8,7 +8,7 @@ import numpy as np
 from dsel.arrays import Features, Integers
 from dsel.data.cache import process_cache
 from dsel.data.splits import Split, SplitKind
-from dsel.families.family import FIT_FAILED, Candidate, Family, FitCounts, FitKey
+from dsel.families.family import Candidate, Family, FitCounts, FitKey
 
 MODELS_AT_ONCE: Final = 64
 """Rows whose models are in memory at once."""
@@ -44,7 +44,7 @@ def leave_one_out_counts(
         # Failed fits add -1 here; `refuse` below overwrites the sums of their rows.
         totals.errors[:, 0, 0] += counts.errors[..., 0].sum(axis=1)
         totals.seconds[:, 0] += np.nansum(counts.seconds, axis=1)
-        for i, column in np.argwhere(counts.status == FIT_FAILED).tolist():
+        for i, column in np.argwhere(counts.has_failed).tolist():
             key = FitKey(group[i].number, splits[column].number)
             message = counts.messages.get(key)
             why = message.text if message is not None else ""

@@ -45,8 +45,8 @@ class ClassTable:
 
     classes: tuple[Any, ...]
     """Counted classes, in the order of the table."""
-    places: tuple[int, ...] = ()
-    """Index in the table of each class code of the plan; others have the last one."""
+    positions: tuple[int, ...] = ()
+    """Row and column of each class code of the plan; the last are for other classes."""
     on_folds: str = names.OUTER_CONFUSION
     on_pool: str = names.OUTER_ANSWERS
     on_duplicates: str = names.OUTER_DUPLICATE_ANSWERS
@@ -101,7 +101,7 @@ class ClassTable:
 
     def _cross(self, first: Integers, second: Integers) -> Integers:
         size = len(self.classes) + 1
-        at = np.append(self.places, size - 1)  # the last, for codes of -1
+        at = np.append(self.positions, size - 1)  # the last, for codes of -1
         pairs = size * at[np.maximum(first, -1)] + at[np.maximum(second, -1)]
         return np.bincount(pairs, minlength=size**2).reshape(size, size)
 
@@ -109,35 +109,35 @@ class ClassTable:
         """Return tables of some classes, in this order; all others are joined."""
         n = len(classes)
         onto = np.zeros((len(self.classes) + 1, n + 1), np.int64)
-        for place, label in enumerate((*self.classes, None)):
-            known = place < len(self.classes) and label in classes
-            onto[place, list(classes).index(label) if known else n] = 1
+        for index, label in enumerate((*self.classes, None)):
+            known = index < len(self.classes) and label in classes
+            onto[index, list(classes).index(label) if known else n] = 1
         return np.asarray(onto.T @ tables @ onto)
 
 
-def wrong_rows(tables: Integers, place: int = 0) -> tuple[Integers, Integers]:
+def wrong_rows(tables: Integers, index: int = 0) -> tuple[Integers, Integers]:
     """Return the numbers of a class's rows with another prediction, and of all rows."""
-    rows = tables[..., place, :].sum(axis=-1)
-    return rows - tables[..., place, place], rows
+    rows = tables[..., index, :].sum(axis=-1)
+    return rows - tables[..., index, index], rows
 
 
-def miss_rate(table: NDArray[Any], place: int = 0) -> float:
+def miss_rate(table: NDArray[Any], index: int = 0) -> float:
     """Return the share of a class that is missed; 1 for a class without rows."""
-    wrong, rows = wrong_rows(table, place)
+    wrong, rows = wrong_rows(table, index)
     return float(wrong / rows) if rows else 1.0
 
 
-def miss_limits(tables: Integers, delta: float, place: int = 0) -> Floats:
+def miss_limits(tables: Integers, delta: float, index: int = 0) -> Floats:
     """Return upper limits of the miss rate of a class, one for each table."""
-    return fold_limits(*wrong_rows(tables, place), np.array(delta))
+    return fold_limits(*wrong_rows(tables, index), np.array(delta))
 
 
 def lower_miss_limits(
-    tables: Integers, duplicates: Integers, delta: float, place: int = 0
+    tables: Integers, duplicates: Integers, delta: float, index: int = 0
 ) -> Floats:
     """Return lower limits of the miss rate of a class; NaN without a row of it."""
-    wrong, rows = wrong_rows(tables, place)
-    return lower_rate_limits(wrong, wrong_rows(duplicates, place)[0], rows, delta)
+    wrong, rows = wrong_rows(tables, index)
+    return lower_rate_limits(wrong, wrong_rows(duplicates, index)[0], rows, delta)
 
 
 def few_rows_caveat(
@@ -193,8 +193,8 @@ class TableLoss(SingleLoss):
     @property
     def statistic(self) -> ClassTable:
         """The table."""
-        places = tuple(range(len(self.classes)))
-        return self.table or ClassTable(self.classes, places)
+        positions = tuple(range(len(self.classes)))
+        return self.table or ClassTable(self.classes, positions)
 
     def tables(self, tables: Integers) -> Integers:
         """Return counted tables, narrowed to the classes of the loss."""
@@ -239,8 +239,8 @@ class TableLoss(SingleLoss):
 
     def n_rows(self, y: Integers, label: object) -> int:
         """Return the number of rows of a class among class codes."""
-        places = np.array(self.statistic.places)
-        return int((places[y] == self.statistic.classes.index(label)).sum())
+        positions = np.array(self.statistic.positions)
+        return int((positions[y] == self.statistic.classes.index(label)).sum())
 
 
 class Recall(TableLoss):
@@ -365,7 +365,7 @@ class Balanced(TableLoss):
     def table_limits(self, tables: Integers, delta: float) -> Floats:
         """Return the means of the limits of each class, at equal shares."""
         n = len(self.classes)
-        each = [miss_limits(tables, delta / n, place) for place in range(n)]
+        each = [miss_limits(tables, delta / n, index) for index in range(n)]
         return np.asarray(np.mean(each, axis=0))
 
     def table_lower_limits(
@@ -374,8 +374,8 @@ class Balanced(TableLoss):
         """Return the means of the limits of each class; 0 for one without rows."""
         n = len(self.classes)
         each = [
-            lower_miss_limits(tables, duplicates, delta / n, place)
-            for place in range(n)
+            lower_miss_limits(tables, duplicates, delta / n, index)
+            for index in range(n)
         ]
         has_rows = tables.sum(axis=(1, 2)) > 0
         return np.where(has_rows, np.nan_to_num(each).mean(axis=0), np.nan)
@@ -473,8 +473,8 @@ class Cost(TableLoss):
         self, tables: Integers, costs: Floats, shares: Floats, duplicates: Integers
     ) -> Floats:
         """Return upper limits of the mean cost of rows, table by table."""
-        values, places = np.unique(costs, return_inverse=True)
-        by_value = places.ravel() == np.arange(len(values))[:, np.newaxis]
+        values, value_of = np.unique(costs, return_inverse=True)
+        by_value = value_of.ravel() == np.arange(len(values))[:, np.newaxis]
         counts, stale = (
             each.reshape(len(tables), -1) @ by_value.T for each in (tables, duplicates)
         )

@@ -63,7 +63,7 @@ class ValueColumn:
 
     name: str
     """Name of the column in texts."""
-    place: int
+    position: int
     """Position among the columns of `X`."""
     values: tuple[Any, ...]
     """Values in order; None, for a missing one, is last."""
@@ -88,8 +88,8 @@ class ValueColumn:
 
     def codes(self, X: Features) -> Integers:
         """Return the index of each row's value in `values`; other values come last."""
-        values, n = _column(X, self.place), len(self.values)
-        places = dict(zip(self.values, range(n), strict=True))
+        values, n = _column(X, self.position), len(self.values)
+        index_of = dict(zip(self.values, range(n), strict=True))
         kind = np.dtype(self.dtype) if self.dtype else None
         stored = getattr(values.dtype, "numpy_dtype", values.dtype)
         if kind is not None and getattr(stored, "kind", "") == "f":
@@ -99,25 +99,25 @@ class ValueColumn:
             values = numbers_of(pd.Series(values, copy=False), narrow)
             known = np.array([nan if v is None else v for v in self.values], narrow)
             rounded = known.tolist()
-            places = {
+            index_of = {
                 None if given is None else value: n if rounded.count(value) > 1 else at
                 for at, (given, value) in enumerate(
                     zip(self.values, rounded, strict=True)
                 )
             }
         codes, unique = pd.factorize(values)
-        at = [places.get(value, n) for value in _as_list(unique)]
-        # A gap has the code -1, which is the last place.
-        return np.asarray(np.array([*at, places.get(None, n)], np.int64)[codes])
+        at = [index_of.get(value, n) for value in _as_list(unique)]
+        # pandas gives missing values the code -1, which is the last index here.
+        return np.asarray(np.array([*at, index_of.get(None, n)], np.int64)[codes])
 
 
-def _column(X: Features, place: int) -> Any:
+def _column(X: Features, position: int) -> Any:
     """Return a column of rows in the format for estimators."""
     if isinstance(X, Frame):
-        return X.given.iloc[:, place]
+        return X.given.iloc[:, position]
     if sparse.issparse(X):
-        return X[:, [place]].toarray()[:, 0]
-    return np.asarray(X)[:, place]
+        return X[:, [position]].toarray()[:, 0]
+    return np.asarray(X)[:, position]
 
 
 def _as_list(unique: Any) -> list[Any]:
@@ -212,7 +212,7 @@ class CountByValue:
     ) -> Integers:
         """Count pool rows by value."""
         parts = self._split(rows, fold_model, all_rows)
-        of_fold = [self.at(fold, place)[1] for place in range(len(self.labels))]
+        of_fold = [self.at(fold, index)[1] for index in range(len(self.labels))]
         return self._stack(
             [
                 (len(z), self.counted.count_pair(Rows(None), z, w, counts))
@@ -220,17 +220,17 @@ class CountByValue:
             ]
         )
 
-    def at(self, counts: Counts, place: int) -> tuple[int, Counts]:
+    def at(self, counts: Counts, index: int) -> tuple[int, Counts]:
         """Return the number of a fold's rows with a value, and their counts."""
         of_value = self.counted.fold_shape
         if of_value is not None:
-            return int(counts[place, 0]), counts[place, 1:].reshape(of_value)
-        n, start = int(counts[place]), len(self.labels) + int(counts[:place].sum())
+            return int(counts[index, 0]), counts[index, 1:].reshape(of_value)
+        n, start = int(counts[index]), len(self.labels) + int(counts[:index].sum())
         return n, counts[start : start + n]
 
-    def pairs_at(self, counts: Integers, place: int) -> tuple[int, Integers]:
+    def pairs_at(self, counts: Integers, index: int) -> tuple[int, Integers]:
         """Return the number of pool rows with a value, and their counts by fold."""
-        there = counts[:, place]  # the same rows for all folds
+        there = counts[:, index]  # the same rows for all folds
         shape = self.counted.pair_shape
         return int(there[0, 0]), there[:, 1:].reshape(len(there), *shape)
 
@@ -258,18 +258,18 @@ class LossAtValue(SingleLoss):
 
     loss: Loss
     statistic: CountByValue
-    place: int
+    index: int
     """Index of the value."""
 
     def __repr__(self) -> str:
         column = self.statistic.column
-        return f"{self.loss!r} where {column.name} is {column.labels[self.place]!r}"
+        return f"{self.loss!r} where {column.name} is {column.labels[self.index]!r}"
 
     @property
     def label(self) -> str:
         """Name of the bounded value."""
         column = self.statistic.column
-        return f"{self.loss.label} where {column.name} is {column.labels[self.place]}"
+        return f"{self.loss.label} where {column.name} is {column.labels[self.index]}"
 
     @property
     def largest(self) -> float:
@@ -314,14 +314,14 @@ class LossAtValue(SingleLoss):
 
     def folds(self, folds: FoldCounts) -> FoldCounts:
         """Return the counts of the folds' rows with the value."""
-        each = [self.statistic.at(counts, self.place) for counts in folds.counts]
+        each = [self.statistic.at(counts, self.index) for counts in folds.counts]
         rows, counts = np.array([n for n, _ in each]), [counts for _, counts in each]
         return FoldCounts(stack_folds(counts), rows)
 
     def pool(self, pool: PoolCounts) -> PoolCounts:
         """Return the counts of the pool rows with the value."""
         (n_rows, counts), (n_duplicates, duplicates) = (
-            self.statistic.pairs_at(each, self.place)
+            self.statistic.pairs_at(each, self.index)
             for each in (pool.counts, pool.duplicates)
         )
         return PoolCounts(counts, duplicates, n_rows, n_duplicates)
@@ -362,7 +362,7 @@ error the limit would be above 50%; a value needs about 40 rows"]
     def losses(self) -> tuple[LossAtValue, ...]:
         """The loss on the rows of each value of the column."""
         statistic, n = self.statistic, len(self.column.values)
-        return tuple(LossAtValue(self.loss, statistic, place) for place in range(n))
+        return tuple(LossAtValue(self.loss, statistic, index) for index in range(n))
 
     def bounds(
         self,
@@ -429,10 +429,10 @@ def find_column(
     """
     if report_by is None or report_by is False:
         return None
-    place = _place(report_by, X.shape[1], columns, target)
-    name = str(place) if columns is None else columns[place]
+    position = _position(report_by, X.shape[1], columns, target)
+    name = str(position) if columns is None else columns[position]
     name = f"column {name}" if name.isdigit() else name  # as texts call it
-    values = _column(X, place)
+    values = _column(X, position)
     try:
         codes, unique = pd.factorize(values)
     except TypeError as error:
@@ -461,7 +461,7 @@ def find_column(
     kind = getattr(values.dtype, "numpy_dtype", values.dtype)
     return ValueColumn(
         name,
-        place,
+        position,
         (*(found[at] for at in order), *[None] * (gap > 0)),
         (*counts[order].tolist(), *[gap] * (gap > 0)),
         str(kind) if getattr(kind, "kind", "") == "f" else "",
@@ -469,7 +469,7 @@ def find_column(
     )
 
 
-def _place(
+def _position(
     report_by: Any, n_columns: int, columns: Sequence[str] | None, target: Any
 ) -> int:
     """Return the position of a column by its name or position."""
@@ -506,8 +506,8 @@ def _place(
 def _order(values: Any, found: Sequence[Any]) -> list[int]:
     """Return the order of values: that of categories, sorted, or of appearance."""
     if isinstance(values.dtype, pd.CategoricalDtype):
-        places = {each: at for at, each in enumerate(values.cat.categories.tolist())}
-        return sorted(range(len(found)), key=lambda at: places[found[at]])
+        order = {each: at for at, each in enumerate(values.cat.categories.tolist())}
+        return sorted(range(len(found)), key=lambda at: order[found[at]])
     try:
         return sorted(range(len(found)), key=lambda at: found[at])
     except TypeError:  # of several types

@@ -48,8 +48,8 @@ def best_constant(
     known = list(classes)
     codes += [known.index(label) for label in loss.named_classes(known)]
     losses = [_score_constant(loss, Rows(X, y), code) for code in codes]
-    place = int(np.argmin(losses))
-    return ConstantPrediction(str(known[codes[place]]), losses[place])
+    best = int(np.argmin(losses))
+    return ConstantPrediction(str(known[codes[best]]), losses[best])
 
 
 def _score_constant(loss: Loss, rows: Rows, code: int) -> float:

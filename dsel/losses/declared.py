@@ -242,7 +242,7 @@ def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> Declared
     if not (of_loss or reported):
         return DeclaredLosses(named)
     counted = tuple(dict.fromkeys((*reported, *of_loss)))
-    at = {label: place for place, label in enumerate(counted)}
+    at = {label: index for index, label in enumerate(counted)}
     table = ClassTable(counted, tuple(at.get(label, len(at)) for label in known))
     # A report covers the classes of the loss, too.
     main = named.of_table(of_loss, table)

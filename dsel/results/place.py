@@ -47,8 +47,8 @@ CUBE: Final = "cube"
 PAIRS: Final = "pairs"
 MODELS: Final = "models"
 QUERIES: Final = "queries"
-MEMBERS: Final = (HEAD, JOURNAL, OUTCOME, CUBE, PAIRS, MODELS, QUERIES)
-"""All files and folders of dsel; other ones in the same folder are left alone."""
+OWN_NAMES: Final = (HEAD, JOURNAL, OUTCOME, CUBE, PAIRS, MODELS, QUERIES)
+"""Names of the files and folders of dsel; all others in a folder are left alone."""
 MAKE_ANEW: Final = "run the same command again with the same `out`, which makes it anew"
 READERS: Final = 16
 """Files that are read at once; reading from an object store waits for the network."""
@@ -272,7 +272,7 @@ def check_claim(place: Place, kind: str, plan: Mapping[str, str]) -> None:
 
 def _read_own_head(place: Place) -> dict[str, Any] | None:
     """Return the head of a results folder, None if empty; raise if it is not dsel's."""
-    place.check_no_links(*MEMBERS)
+    place.check_no_links(*OWN_NAMES)
     if (theirs := read_head(place)) is not None:
         return theirs
     # A head without bytes remains if its writer was killed.

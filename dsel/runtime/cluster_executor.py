@@ -78,8 +78,8 @@ class ClusterExecutor:
         from dask import config
 
         where: dict[str, Any] = {}
-        if task.place is not None and self._addresses:
-            address = self._addresses[task.place % len(self._addresses)]
+        if task.affinity is not None and self._addresses:
+            address = self._addresses[task.affinity % len(self._addresses)]
             where = {"workers": [address], "allow_other_workers": True}
         with config.set(LARGE_GRAPHS):  # models from a store may have some MiB
             whole = result = self._client.submit(

@@ -98,7 +98,7 @@ class Task(Generic[R_co]):
     """Tasks of higher priority go first."""
     keeps_output: bool = False
     """Whether `Output.kept` stays where it was made, for other tasks and `fetch`."""
-    place: int | None = None
+    affinity: int | None = None
     """Tasks with the same number are sent to the same worker if possible, also those
     of other executors: rows that an earlier task has read may be in its cache."""
 

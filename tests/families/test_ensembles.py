@@ -28,7 +28,7 @@ from dsel.data.splits import fold_splits, random_folds
 from dsel.families import check_family
 from dsel.families.assignment import assign_families
 from dsel.families.ensembles import EnsembleFamily
-from dsel.families.family import FIT_DONE, FIT_FAILED, Candidate
+from dsel.families.family import Candidate
 from dsel.families.generic import ScikitLearnFamily
 from dsel.results.fit_messages import FitProblem
 from dsel.search.engine.fit_batch import model_token
@@ -117,7 +117,7 @@ def test_fit__equals_the_fit_of_each_size_alone(estimator, seed, weighted, rng):
     found = together.predict(new, which)
     for place, candidate in enumerate(candidates):
         alone, _ = fit(ScikitLearnFamily(**make), [candidate], X, y)
-        assert (alone.counts.status == FIT_DONE).all()
+        assert not alone.counts.has_failed.any()
         np.testing.assert_array_equal(found[:, place], alone.predict(new, which)[:, 0])
         np.testing.assert_array_equal(
             together.counts.errors[place], alone.counts.errors[0]
@@ -207,10 +207,12 @@ def test_fit__of_members_that_fail_or_stop_is_made_for_each_size(rng):
     family = EnsembleFamily(classes, seed=0)
     candidates = candidates_of(bags, [1, 2, 40])
     together, _ = fit(family, candidates, X, y)
-    status = [fit(family, [c], X, y)[0].counts.status[0].tolist() for c in candidates]
-    assert together.counts.status.tolist() == status
-    assert FIT_FAILED in status[2]
-    assert FIT_DONE in status[0]
+    alone = [
+        fit(family, [c], X, y)[0].counts.has_failed[0].tolist() for c in candidates
+    ]
+    assert together.counts.has_failed.tolist() == alone
+    assert True in alone[2]
+    assert False in alone[0]
     texts = {m.problem for m in together.counts.messages.values()}
     assert texts == {FitProblem.FAILED}
     slow = candidates_of(Bags(LogisticRegression(max_iter=3), random_state=0), [1, 30])
@@ -226,7 +228,7 @@ def test_fit__of_rows_of_one_class_and_of_a_wrong_parameter(rng):
     constant, _ = fit(family, candidates_of(Forest()), X, np.zeros_like(y))
     assert (constant.counts.errors[..., 0] == 0).all()
     wrong, _ = fit(family, candidates_of(Forest(max_depth=-1)), X, y)
-    assert (wrong.counts.status == FIT_FAILED).all()
+    assert wrong.counts.has_failed.all()
     assert "max_depth" in wrong.counts.messages[3, 1].text
 
 

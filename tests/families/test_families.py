@@ -17,7 +17,7 @@ import dsel
 from dsel.data.cache import ByteCache
 from dsel.data.splits import Split, SplitKind
 from dsel.families.assignment import assign_families
-from dsel.families.family import FIT_DONE, Candidate
+from dsel.families.family import Candidate
 from dsel.kernels import KERNELS
 from dsel.kernels.functions import Polynomial
 from dsel.kernels.reference_rows import DISTANCES, squared_distances
@@ -53,7 +53,7 @@ def test_fit__counts_and_predictions_do_not_depend_on_the_company(name, memory, 
         for place, candidate in enumerate(group.candidates):
             for column, split in enumerate(work.splits):
                 alone = fit(group.family, [candidate], [split])
-                for counted in ("errors", "status"):
+                for counted in ("errors", "has_failed"):
                     found = getattr(alone.counts, counted)[0, 0]
                     expected = getattr(together.counts, counted)[place, column]
                     np.testing.assert_array_equal(found, expected)
@@ -74,7 +74,7 @@ def counts_of(estimator, X, y):
     counts = assigned.family.fit(
         assigned.candidate_groups[0], X, y, [split], budget=ByteCache(2**28)
     ).counts
-    assert counts.status.tolist() == [[FIT_DONE]]
+    assert counts.has_failed.tolist() == [[False]]
     return counts.errors[0, 0].tolist(), counts.messages.get((0, 3))
 
 

@@ -329,7 +329,7 @@ def _check_takes_two(procedure: Any) -> None:
         signature = inspect.signature(procedure)
     except ValueError:  # of what has no signature
         return
-    # As `Procedure.fit` calls it.
+    # As `FunctionEstimator.fit` calls it.
     groups = {"groups": None} if "groups" in signature.parameters else {}
     try:
         signature.bind("X", "y", **groups)

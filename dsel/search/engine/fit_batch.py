@@ -17,7 +17,6 @@ from dsel.errors import LossError
 from dsel.families.batches import has_function, refuse_batches
 from dsel.families.ensemble_sizes import pickle_fitted
 from dsel.families.family import (
-    FIT_DONE,
     Cache,
     FitCounts,
     FitKey,
@@ -113,7 +112,7 @@ def _leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
     )
     counts = leave_one_out_counts(
         group.family,
-        group.members(job.candidates),
+        group.select(job.candidates),
         context.X,
         context.y,
         split,
@@ -158,7 +157,7 @@ def fit_result(
     """Return the result of one fit, at `index` of the arrays."""
     seconds = round(float(counts.seconds[index]), 6)
     message = counts.messages.get(key)
-    if counts.status[index] != FIT_DONE:
+    if counts.has_failed[index]:
         return FitResult(FitStatus.FAILED, seconds, message=message)
     errors = tuple(counts.errors[index].tolist())
     return FitResult(FitStatus.DONE, seconds, errors, tuple(scores), message, token)
@@ -173,7 +172,7 @@ def fit_splits(
 ) -> FittedGroup:
     """Fit candidates of a group on some splits, and count their errors."""
     fitted = group.family.fit(
-        group.members(candidates),
+        group.select(candidates),
         context.X,
         context.y,
         splits,
@@ -182,7 +181,7 @@ def fit_splits(
     )
     # A transformer that reads a batch, such as one that ranks rows among each other,
     # breaks the assumption that `predict` answers each row by itself.
-    if any(has_function(each) for each in group.members(candidates)):
+    if any(has_function(each) for each in group.select(candidates)):
         for split in splits:
             refuse_batches(fitted, split, context.X)
     return fitted

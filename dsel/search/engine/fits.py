@@ -223,7 +223,7 @@ class Fitting:
         # A retried job may come after "the last one"; then the data are made again.
         batch = FitBatch(tuple(jobs), self.keep, ending)
         is_kept = self.keep is Keep.ON_WORKER
-        return Task(key, batch, keeps_output=is_kept, place=place)
+        return Task(key, batch, keeps_output=is_kept, affinity=place)
 
     def restore_models(self, members: Iterable[int]) -> bool:
         """Fit missing models of some candidates again; return whether none is missing.

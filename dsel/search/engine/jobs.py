@@ -38,7 +38,7 @@ class CandidateGroup:
     label: str
     """Common parameters of the candidates, for names of tasks: ``gamma=0.01``."""
 
-    def members(self, numbers: Collection[int]) -> list[Candidate]:
+    def select(self, numbers: Collection[int]) -> list[Candidate]:
         """Return the candidates with these numbers."""
         return [each for each in self.candidates if each.number in numbers]
 
@@ -87,7 +87,7 @@ class JobContext:
     def candidate_group_of(self, candidate: int) -> CandidateGroup:
         """Return the group of a candidate."""
         groups = self.candidate_groups
-        return next(group for group in groups if group.members((candidate,)))
+        return next(group for group in groups if group.select((candidate,)))
 
 
 class Keep(Enum):

@@ -22,7 +22,7 @@ from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool, PoolSlice
 from dsel.data.splits import all_rows_split
 from dsel.errors import warn_of_old_name
-from dsel.families.family import FIT_DONE, FitKey
+from dsel.families.family import FitKey
 from dsel.families.kinds import search_name
 from dsel.option_values import Pruning
 from dsel.results.caveats import Caveat, remarks_of
@@ -341,7 +341,7 @@ class Plan:
         with limit_threads():
             group = self.context.candidate_group_of(number)
             fitted = fit_splits(self.context, group, (number,), [split])
-        if fitted.counts.status[0, 0] != FIT_DONE:
+        if fitted.counts.has_failed[0, 0]:
             raise RuntimeError(
                 fitted.counts.messages[FitKey(number, split.number)].text
             )
@@ -376,10 +376,10 @@ class Plan:
             numbers = tuple(each.number for each in group.candidates)
             with limit_threads():
                 fitted = fit_splits(self.context, group, numbers, [split])
-            statuses = fitted.counts.status[:, 0]
-            for number, status in zip(numbers, statuses, strict=True):
-                is_done = status == FIT_DONE
-                yield number, fitted.model(number, split.number) if is_done else None
+            failures = fitted.counts.has_failed[:, 0]
+            for number, has_failed in zip(numbers, failures, strict=True):
+                model = None if has_failed else fitted.model(number, split.number)
+                yield number, model
 
     def __repr__(self) -> str:
         (_, title), *facts = self.facts()

@@ -92,7 +92,7 @@ def fit_chosen(
         split = scheme.splits[job.split]
         key = f"fit-chosen-{group.label}-{split.label}-{next(engine.serial)}"
         # Spread over the workers, as the first fits are.
-        return Task(key, FitBatch((job,), Keep.IN_RESULT), place=job.split)
+        return Task(key, FitBatch((job,), Keep.IN_RESULT), affinity=job.split)
 
     jobs = [
         FitJob(

@@ -20,7 +20,7 @@ from dsel.results.models import (
     untrusted_types,
 )
 from dsel.results.run_store import Store
-from dsel.search.running.procedures import Procedure, returned_model
+from dsel.search.running.procedures import FunctionEstimator, returned_model
 
 CHECK_ROWS: Final = 200
 """Labeled rows for which a model must predict the same after it was read back."""
@@ -83,7 +83,7 @@ def _one_of_each(estimators: Iterable[Estimator]) -> list[Any]:
     """Return one estimator of each kind, by the types of its steps."""
     kinds: dict[str, Any] = {}
     for estimator in estimators:
-        if isinstance(estimator, Procedure):
+        if isinstance(estimator, FunctionEstimator):
             continue  # what its function returns is kept, not the function
         steps = getattr(estimator, "steps", None) or [("", estimator)]
         kinds.setdefault(str([type(step) for _, step in steps]), estimator)

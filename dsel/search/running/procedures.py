@@ -18,7 +18,7 @@ from dsel.results import Choice
 from dsel.typing import Model
 
 
-class Procedure(BaseEstimator):
+class FunctionEstimator(BaseEstimator):
     """A function of features and labels as an estimator: `fit` calls it."""
 
     kind: ClassVar[str]
@@ -63,7 +63,7 @@ class Procedure(BaseEstimator):
         return np.asarray(self.model_.predict(X))
 
 
-class SelectionProcedure(ClassifierMixin, Procedure):
+class SelectionProcedure(ClassifierMixin, FunctionEstimator):
     """A function that returns a classifier."""
 
     kind = "classifier"
@@ -75,13 +75,13 @@ class SelectionProcedure(ClassifierMixin, Procedure):
         return self
 
 
-class RegressionProcedure(RegressorMixin, Procedure):
+class RegressionProcedure(RegressorMixin, FunctionEstimator):
     """A function that returns a regressor."""
 
     kind = "regressor"
 
 
-def as_estimator(procedure: Callable[..., Any], y: Any, loss: Any) -> Procedure:
+def as_estimator(procedure: Callable[..., Any], y: Any, loss: Any) -> FunctionEstimator:
     """Return a function as an estimator: a regressor or a classifier.
 
     The kind of its model is not known before a call. It is a regressor if the loss is
@@ -101,7 +101,7 @@ def as_estimator(procedure: Callable[..., Any], y: Any, loss: Any) -> Procedure:
 
 def returned_model(model: Estimator | Model) -> Any:
     """Return the model that a procedure returned; another model is returned itself."""
-    return model.model_ if isinstance(model, Procedure) else model
+    return model.model_ if isinstance(model, FunctionEstimator) else model
 
 
 def name_procedure(

@@ -373,9 +373,9 @@ def test_tasks__are_named_by_candidates_and_folds_and_spread_over_workers():
     assert {"fit-gamma=0.1-folds=0,1", "fit-gamma=0.2-folds=2,3"} <= {*names}
     assert sum(name.startswith("fit-chosen-gamma=0.") for name in names) == 6
     assert sum(name.endswith("-fold=3") for name in names) == 1
-    first = [task.place for task in tasks if task.key.startswith("fit-gamma")]
+    first = [task.affinity for task in tasks if task.key.startswith("fit-gamma")]
     assert {*first[:2]} == {0, 1}
-    assert len({task.place for task in tasks if "chosen" in task.key}) == 6
+    assert len({task.affinity for task in tasks if "chosen" in task.key}) == 6
 
 
 def test_estimate__without_a_pool_keeps_no_model_of_who_cannot_be_chosen():
