@@ -176,7 +176,7 @@ class TextFile:
     def parts(self, names: Sequence[str], n_rows: int) -> Generator["TextPart"]:
         """Yield the rows in order, in parts of about `n_rows` that tasks parse.
 
-        Here lines are only told apart. Where that takes a parser, as after a quote
+        This only finds where lines end. Where that takes a parser, as after a quote
         inside of a value, the rest of the file is parsed here. Checks are those of
         `batches`, and the rows of all parts are the same.
         """
@@ -477,7 +477,9 @@ def _count_comments(path: str, lines: Sequence[str], separator: str | None) -> i
     if not below.strip():  # all lines begin with #, so the last may be the header
         return len(comments) - 1
     for line in (comments[-1], below):
-        with suppress(ValueError):  # what is no record of values is a comment
+        with suppress(
+            ValueError
+        ):  # a line that cannot be split into values is a comment
             sign = _separator(path, line, separator)
             n_values = [len(_header(text, sign)[0]) for text in (comments[-1], below)]
             if n_values[0] == n_values[1] and (n_values[0] > 1 or line is below):

@@ -68,7 +68,8 @@ def check_fit_names(
     Names that the `fit` of the estimator has, or may have, are its own.
     """
     own = inspect.signature(fit).parameters
-    # What is no estimator is refused where the plan is made, in words of its own.
+    # An object that is no estimator passes here: making the plan refuses it, by a
+    # message about estimators.
     of_estimator = getattr(estimator, "fit", None)
     theirs: Mapping[str, inspect.Parameter] = {}
     if callable(of_estimator) and not isinstance(estimator, type):

@@ -81,8 +81,8 @@ def name_of_fold_losses(results: xr.Dataset) -> str:
 def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     """Draw the errors of the best candidates on each fold, and their means.
 
-    Candidates whose mean is more than three times the smallest are left out: folds
-    could not be told apart next to them.
+    Candidates whose mean is more than three times the smallest are left out: on their
+    scale the folds of the others would look alike.
 
     Parameters
     ----------

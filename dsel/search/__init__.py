@@ -26,7 +26,8 @@ A search by another certificate than the nested one, or by an estimate, takes
 `running.exhaustive.search_all` in the place of step 4: in its loop the same jobs count
 on the pool for all candidates, and `running.select.choose` reads the bound.
 
-The packages; each imports only from lines below its own::
+The packages; each imports only from lines below its own. Type checkers may look up:
+`plan_text` names the type `Plan` under `TYPE_CHECKING`, and imports nothing of it::
 
     facade | certifying     the estimator; bounds for models that no search has chosen
     planning                what is decided before anything is fitted

@@ -5,7 +5,8 @@ and deployed, and which options it takes. Other files ask the object; they use i
 only to decide whether a number is of the certificate that a plan declared.
 
 To add a certificate: its formula in `dsel.bounds`, its criterion in `dsel.criteria`,
-and an instance here. All other places read `METHODS`, the command line too.
+an instance here, and its name in `dsel.option_values.CERTIFICATES`. The command line
+reads that list, since help must not import the methods; all other code reads `METHODS`.
 """
 
 from collections.abc import Callable, Mapping
