@@ -13,8 +13,11 @@ from dsel.arrays import Floats
 SMALLEST_SHARE: Final = 1e-290
 """Below it tails underflow; shares that small come from dividing delta too often."""
 
-_LARGEST_TABLE: Final = 16_384
+_LARGEST_TABLE: Final = 16_384  # rows: a table solves for all counts, asked or not
 _MANY_TABLES: Final = 8
+# The logarithm of the tail is solved for a value that is smaller by the shift. A root
+# within half of it still has a tail below delta, so rounding never makes a limit too
+# small.
 _TARGET_SHIFT: Final = 1e-10
 _ACCEPTED: Final = 5e-11
 _LONGER: Final = 1 + 8e-16  # covers the rounding of logarithms in the closed forms
@@ -115,8 +118,8 @@ def _look_up(
 ) -> Floats:
     """Solve each distinct (count, rows, share) once, from cached tables if that pays.
 
-    A search asks for the same few thousand values over and over, with one share
-    and two fold sizes: a table for each makes this an indexing operation.
+    A search needs the same few thousand values many times, with one share and two fold
+    sizes. With a table for each pair of these, a limit is an indexing operation.
     """
     arrays = {"delta": shares, "counts": counts, "rows": rows}
     deltas, counts, rows = checks.broadcast(
@@ -255,6 +258,8 @@ def _root(
 
 
 upper_limits = partial(_look_up, True)
-"""Upper limits of counts that were checked, rows and shares; all are broadcast."""
+"""Upper limits of counts in rows at shares of delta, broadcast; arguments are not
+checked."""
 lower_limits = partial(_look_up, False)
-"""Lower limits of counts that were checked, rows and shares; all are broadcast."""
+"""Lower limits of counts in rows at shares of delta, broadcast; arguments are not
+checked."""

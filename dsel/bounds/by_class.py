@@ -16,7 +16,7 @@ from dsel.arrays import Floats
 from dsel.bounds.binomial import lower_limits, upper_limits
 
 BET_SIZES: Final = np.array([0.01, 0.02, 0.04, 0.08, 0.16, 0.3, 0.5, 0.7, 0.9])
-"""Parts of the wealth that are bet against a mean, each with the same starting sum."""
+"""Parts of the wealth that are bet against a mean; each starts with an equal sum."""
 
 
 def added_misses(

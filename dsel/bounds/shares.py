@@ -21,14 +21,14 @@ def uniform_shares(n_candidates: int, *, delta: float) -> Floats:
     Bounds that use these shares all hold at once with probability at least
     ``1 - delta``, by the union bound. So the bound of the chosen candidate holds
     however it was chosen, if the list of candidates was fixed before the data were
-    looked at.
+    inspected.
     """
     n = checks.check_count(n_candidates, "n_candidates", at_least=1)
     return np.full(n, checks.check_probability(delta, "delta") / n)
 
 
 SMALLEST_WEIGHT: Final = 1e-100
-"""Smallest normalized weight: tails of smaller shares of delta would underflow."""
+"""Smallest normalized weight; with smaller shares of delta the tails underflow."""
 
 
 def normalized_weights(weights: Floats) -> Floats:
@@ -111,7 +111,7 @@ def fold_shares(n_folds: int) -> Floats:
     -----
     Guarantee: limits of the folds at shares ``delta * fold_shares(n_folds)`` hold all
     at once with probability at least ``1 - delta``.
-    Assumes: folds that were numbered before any count was looked at.
+    Assumes: folds that were numbered before any count was inspected.
     Source: the union bound; not in the papers that dsel follows.
 
     Examples

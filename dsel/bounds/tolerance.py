@@ -28,7 +28,7 @@ BIN_RANGE: Final = (1e-3, 10.0)
 LARGEST_PART: Final = 0.98
 """Part of a level for residuals where the rows are too few for a smaller level."""
 CAUTION: Final = 1.0 - 1e-9
-"""Factor for delta that covers the rounding of binomial probabilities."""
+"""Factor for delta, to cover the rounding of binomial probabilities."""
 SUM_ROUNDING: Final = 2.0**-50
 """Residuals, deviations and their sum are rounded once each, by 2**-53 at most."""
 

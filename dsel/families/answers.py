@@ -49,7 +49,8 @@ def predict_codes(model: Model, X: Features, classes: AnyArray) -> Integers:
         )
     codes = codes_of(predicted.ravel(), classes)
     if predicted.dtype.kind == "f" and (codes < 0).all():
-        # Labels that are no class are errors, but scores are not labels at all.
+        # A label that is no class is counted as an error. Scores are no labels at all:
+        # nothing that `predict` returned could be right.
         scores = predicted[predicted % 1 != 0]
         if len(scores):
             raise ValueError(
@@ -134,8 +135,8 @@ class FittedClassifiers(FittedGroup):
     tested: dict[tuple[int, int, int], NDArray[Any]] = field(
         default_factory=dict, repr=False, compare=False
     )
-    """By candidate, split and part, predictions for the test rows, until these are
-    scored."""
+    """Predictions for the test rows by candidate, split and part, until they are
+    scored: a loss then needs no second prediction."""
 
     @cached_property
     def nbytes(self) -> int:

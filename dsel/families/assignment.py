@@ -58,21 +58,21 @@ def assign_families(
     refusals: dict[int, list[str]] = {c.number: [] for c in candidates}
     for family_class in FAMILIES:
         family = family_class(np.asarray(classes), seed, dict(fit_params), row_groups)
-        candidates, remaining, members = remaining, [], list[Candidate]()
+        candidates, remaining, accepted = remaining, [], list[Candidate]()
         for candidate in candidates:
             refusal = family.refusal(candidate.estimator)
-            (members if refusal is None else remaining).append(candidate)
+            (accepted if refusal is None else remaining).append(candidate)
             refusals[candidate.number] += filter(None, [refusal])
-        groups = tuple(family.group_candidates(members)) if members else ()
+        groups = tuple(family.group_candidates(accepted)) if accepted else ()
         if not family.takes_single:
             single = [group[0] for group in groups if len(group) == 1]
             remaining = sorted([*remaining, *single], key=lambda each: each.number)
             groups = tuple(group for group in groups if len(group) > 1)
-            members = [candidate for group in groups for candidate in group]
-        if members:
-            family.check(members, X)
-            # The plan also says why faster families did not take these candidates.
-            texts = dict.fromkeys(text for c in members for text in refusals[c.number])
+            accepted = [candidate for group in groups for candidate in group]
+        if accepted:
+            family.check(accepted, X)
+            # The plan also prints why faster families did not take these candidates.
+            texts = dict.fromkeys(text for c in accepted for text in refusals[c.number])
             remark = "; ".join([family.remark(len(groups), X.shape[0]), *texts])
             assignments.append(Assignment(family, groups, remark))
     return tuple(assignments)

@@ -26,7 +26,7 @@ def has_function(candidate: Candidate) -> bool:
 def refuse_batches(fitted: FittedGroup, split: Split, X: Features) -> None:
     """Record models as failed that predict rows differently alone than among others.
 
-    They predict training rows, so that no choice depends on test rows. A single
+    The check predicts training rows, so that no choice depends on test rows. A single
     difference in eight rows may be a tie, which rounding decides, and is ignored.
     """
     counts, rows = fitted.counts, split.train_rows[:CHECKED_ROWS]

@@ -72,13 +72,14 @@ ENSEMBLES: Final[Mapping[type, tuple[str, Callable[[Any, int], None]]]] = {
     RandomForestClassifier: ("n_estimators", _keep_forest),
     RandomForestRegressor: ("n_estimators", _keep_forest),
 }
-"""By class: the parameter of the size, and what keeps the first members in a copy."""
+"""By class, the parameter of the size, and the function that keeps the first members of
+a copy."""
 
 
 def size_parameter(estimator: Any) -> str:
-    """Return the name of the ensemble size of which a larger fit contains a smaller.
+    """Return the parameter of the size, if a larger fit contains each smaller one.
 
-    "" where there is none. The ensemble may be the last step of a pipeline.
+    Else return "". The ensemble may be the last step of a pipeline.
 
     Examples
     --------
@@ -112,7 +113,7 @@ def size_parameter(estimator: Any) -> str:
         and params.get("loss") != "huber"
         # With several processes a model depends on how its members are split.
         and not (type(last) in BAGGING and params["n_jobs"] not in (None, 1))
-        # Learners of others may depend on how many were fitted before.
+        # Learners of other packages may depend on how many were fitted before.
         and all(
             type(part).__module__.startswith("sklearn.")
             for part in params.values()

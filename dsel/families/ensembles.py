@@ -16,8 +16,8 @@ from dsel.families.prefixes import clone_estimator
 class EnsembleFamily(ScikitLearnFamily):
     """Forests, bagging and boosting that differ in the number of their members.
 
-    Of these only the largest is fitted on a split. The others are its first members,
-    which predict what they would if each ensemble had been fitted by itself.
+    Only the largest of them is fitted on a split. The others are copies of its first
+    members, which predict what they would if each ensemble had been fitted by itself.
     """
 
     takes_single: ClassVar[bool] = False
@@ -53,7 +53,7 @@ class EnsembleFamily(ScikitLearnFamily):
         largest = sizes.index(max(sizes))
         whole = fit_or_error(fit_one, group[largest])
         if isinstance(whole, Exception) or whole.stopped:
-            # Which member raised or warned is not known, so each size finds out alone.
+            # Which member raised or warned is not known, so each size is fitted alone.
             return [
                 whole if i == largest else fit_or_error(fit_one, candidate)
                 for i, candidate in enumerate(group)

@@ -37,7 +37,7 @@ class Candidate:
     """One candidate of the grid."""
 
     number: int
-    """Place in ``ParameterGrid`` order, which is the cube's C order."""
+    """Position in ``ParameterGrid`` order, which is the cube's C order."""
     params: Mapping[str, Any]
     """Parameters that the grid sets; empty for a candidate listed as an estimator."""
     estimator: Any
@@ -88,7 +88,7 @@ class FitCounts:
 
     @classmethod
     def empty(cls, n_candidates: int, n_splits: int) -> "FitCounts":
-        """Return counts before any fit: every fit counts as failed."""
+        """Return counts before any fit, all of which count as failed."""
         errors = np.full((n_candidates, n_splits, N_PARTS), -1, dtype=np.int64)
         return cls(errors, np.full(errors.shape[:2], np.nan), {})
 
@@ -179,7 +179,7 @@ class FittedGroup:
         return None
 
     def forget_test_predictions(self) -> None:
-        """Drop these predictions, which nobody needs once they are scored."""
+        """Drop these predictions, which are not needed once they are scored."""
 
     def model(self, candidate: int, split: int) -> Any:
         """Return the fitted estimator of a candidate and split; KeyError if none."""
@@ -194,12 +194,13 @@ class Family:
     """
 
     name: ClassVar[str]
-    """Shown by the plan."""
+    """Name that the plan shows."""
     holds_interpreter: ClassVar[bool] = True
-    """Whether two threads fit no faster than one, so that processes pay."""
+    """Whether fits hold Python's interpreter lock, so that processes are faster than
+    threads."""
     takes_single: ClassVar[bool] = True
     """Whether it takes a candidate that shares work with no other one. If not, the
-    next family does, which must make the same model of it."""
+    next family takes it, and must make the same model."""
     classes: NDArray[Any]
     """Label of each class code, sorted; empty for regressors."""
     seed: int
@@ -213,17 +214,17 @@ class Family:
     def refusal(self, estimator: Estimator) -> str | None:
         """Return why this family cannot fit a candidate; None if it can.
 
-        The plan prints the text after that of the family which takes the candidate. An
-        empty one refuses without a word: the estimator is of another kind.
+        The plan prints the reason after the remark of the family that takes the
+        candidate. An estimator of another kind needs no reason: then the text is empty.
         """
         return None
 
     def rows_of(self, estimator: Estimator, X: Features) -> Any:
-        """Return rows as the estimator's `fit` takes them: a `Frame`, or numbers."""
+        """Return rows in the form that the estimator's `fit` takes."""
         return X
 
     def check(self, candidates: Sequence[Candidate], X: Features) -> None:
-        """Raise TypeError or ValueError where a candidate cannot work on rows `X`."""
+        """Raise TypeError or ValueError if a candidate cannot be fitted to rows `X`."""
 
     def group_candidates(
         self, candidates: Sequence[Candidate]

@@ -16,7 +16,7 @@ from dsel.checks import did_you_mean, show
 def cut_to_rows(
     fit_params: Mapping[str, Any], rows: Integers, n_rows: int
 ) -> dict[str, Any]:
-    """Return fit parameters for some of `n_rows` rows; others are not cut."""
+    """Return fit parameters with arrays of `n_rows` values cut to some of the rows."""
     cut = dict(fit_params)
     for name, value in fit_params.items():
         is_list = hasattr(value, "__len__") and not isinstance(value, str | dict)
@@ -89,7 +89,7 @@ def takes_pool(estimator: Any) -> bool:
 
 
 def check_pool_learners(estimators: Iterable[Estimator]) -> None:
-    """Raise where a learner that needs the pool is inside an estimator without one.
+    """Raise if a learner that needs the pool is inside an estimator that takes none.
 
     A pipeline, for example, passes no `pool` on to the `fit` of its steps.
     """

@@ -49,6 +49,7 @@ from dsel.typing import AnyArray
 
 BY_ROW: Final = frozenset(("sklearn.ensemble._forest", "sklearn.tree._classes"))
 """Modules of scikit-learn whose models predict each row by itself."""
+# Held by fits that draw from libsvm's only random generator.
 _LIBSVM_DRAWS = threading.Lock()
 _LOCK, _FILTERS = threading.Lock(), ExitStack()
 _STOPPED: dict[int, list[str]] = {}  # convergence warnings of each thread that fits
@@ -96,8 +97,8 @@ def _notice(
 def predicts_by_row(model: Any) -> bool:
     """Return whether a model is known to predict each row by itself.
 
-    Known are scikit-learn's own linear models and trees; a subclass may predict
-    otherwise.
+    These are scikit-learn's own linear models and trees. A subclass may predict in
+    another way, so that its type must be exactly one of them.
     """
     kind = type(model)
     return kind in LINEAR or kind.__module__ in BY_ROW
@@ -356,7 +357,7 @@ class ScikitLearnFamily(Family):
         }
 
     def seed_text(self, candidate: Candidate) -> str:
-        """Return what seeds of a candidate's last step depend on; "" without these.
+        """Return a text from which the seeds of the last step are derived; "" if none.
 
         The size of an ensemble is left out where a larger fit contains a smaller one,
         so that ensembles of all sizes draw alike, in one fit or in several.

@@ -66,8 +66,7 @@ def is_fitted(estimator: Estimator) -> bool:
 def search_name(estimator: Estimator) -> str:
     """Return the class of an estimator of which each fit is a search; "" of others.
 
-    It has an estimator of which it fits many clones, and says whether one of them is
-    fitted again.
+    A search has an `estimator`, of which it fits many clones, and an option `refit`.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from dsel.data.splits import Split, SplitKind
 from dsel.families.family import Candidate, Family, FitCounts, FitKey
 
 MODELS_AT_ONCE: Final = 64
-"""Rows whose models are in memory at once."""
+"""Most rows whose models are in memory at once."""
 
 
 def leave_one_out_counts(

@@ -40,14 +40,14 @@ LINEAR = (
 )
 SAFETY = 8  # roundings beyond the a-priori bound of a dot product
 ONE_PRODUCT = 256  # scores a row up to which one product for all splits is cheaper
-RECOMPUTED_AT_ONCE = 4096
+RECOMPUTED_AT_ONCE = 4096  # doubtful scores; each has a copy of its weights and its row
 # Bytes, in float64, of the rows of one product. Rows of this size stay in the second-
 # level cache between the passes over them; BLAS copies the rows of larger products.
 PRODUCT_NBYTES = 2**20
 
 
 def stack_linear(fitted: FittedClassifiers) -> "LinearStack | None":
-    """Stack models, or return None where one is not linear or is missing."""
+    """Stack models; return None if one is not linear, or is missing."""
     keys = [FitKey(c, s) for c in fitted.candidates for s in fitted.splits]
     if not {type(fitted.models.get(key)) for key in keys} <= {*LINEAR}:
         return None

@@ -100,6 +100,7 @@ def fit_prefix(
         where a step raised one.
     """
     rows = content_hash(split.train_rows, *split.test_parts)
+    # The labels are part of the key, too: a step such as SelectKBest reads them.
     identity = f"{content}-{rows}-{text}-{exact_text(labels)}"
     key = blake2b(identity.encode(), digest_size=16)
 

@@ -70,7 +70,7 @@ def _splits_by_groups(cv: SplitsLike) -> bool:
     if not hasattr(cv, "split"):
         return False
     if not hasattr(cv, "get_metadata_routing"):
-        return True  # a class of another library: the splitter protocol has groups
+        return True  # a class of another library; `split` of any splitter takes groups
     return bool(get_routing_for_object(cv).consumes("split", [GROUPS]))
 
 

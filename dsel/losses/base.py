@@ -24,7 +24,8 @@ from dsel.bounds.holdout import expected_holdout_bound
 Predictions = NDArray[Any]
 """Predictions: class codes of the plan (codes below 0 are no class), or numbers of a
 regressor; those of `no_predictions` for a model that is missing, or raised."""
-# No class code, and equal to itself: two models that both predict nothing agree.
+# No class code, so it is an error on any row. It equals itself, unlike NaN: two models
+# that both predict nothing agree.
 NO_PREDICTION = int(np.iinfo(np.int64).min)
 Counts = NDArray[np.int64 | np.float64]
 """Counts of a fold: integers of one shape for any rows; or float64, one number for each
@@ -129,7 +130,7 @@ class Statistic(Protocol):
         """
 
     def count_errors(self, n_errors: int) -> Integers | None:
-        """Return the counts of rows with so many errors; None if they need more."""
+        """Return the counts for this number of errors; None if they depend on more."""
 
     def count_pair(
         self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Counts
@@ -191,7 +192,7 @@ class PoolCounts:
 
 @dataclass(frozen=True)
 class Shares:
-    """Division of a loss's delta between labeled rows and pool, before any count."""
+    """Division of a loss's delta between labeled rows and pool, fixed in advance."""
 
     delta: float
     label_share: float
@@ -258,10 +259,10 @@ class Loss(Protocol):
         """Return the loss of these classes, with the table that a plan counts."""
 
     def score_errors(self, n_errors: int, n_rows: int) -> float | None:
-        """Return the loss of rows with so many errors; None if it needs more.
+        """Return the loss for this number of errors; None if it depends on more.
 
-        Families count errors while they fit. If these are enough, no row is predicted
-        twice.
+        Families count errors while they fit. If this number is enough, no row is
+        predicted twice.
         """
 
     def score(self, rows: Rows, predictions: Predictions) -> float:
@@ -293,7 +294,7 @@ class Loss(Protocol):
         """Return the limit to expect of a 20% hold-out set."""
 
     def caveats(self, y: NDArray[Any], n_folds: int, delta: float) -> list[str]:
-        """Return caveats about too few labeled rows, before anything is counted.
+        """Return caveats about too few labeled rows, known before anything is counted.
 
         `y` are class codes or numbers, `delta` is the part for limits on labeled rows.
         """

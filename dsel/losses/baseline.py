@@ -80,7 +80,7 @@ class BaselineDifference:
     described: tuple[str, ...]
     """Description of the baseline of each fold."""
     largest_classes: tuple[str, ...] = ()
-    """The class that it always predicts, by fold; empty for another baseline."""
+    """Class that the baseline of each fold always predicts; empty for a model."""
     statistic: RightAloneCount = RightAloneCount()
 
     def limits(self, folds: FoldCounts, delta: float) -> Floats:

@@ -1,7 +1,8 @@
 """Losses of counts by true class and prediction: recall, precision, costs.
 
 A table has the classes that the plan's losses name, and a last row and column for other
-classes and for predictions that are no class. Each loss uses the part of its classes.
+classes and for predictions that are no class. Each loss reads the rows and columns of
+its classes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +36,7 @@ from dsel.losses.base import (
 from dsel.rounded_texts import floor_percent
 
 FEW = 0.05
-"""A class whose limit cannot be below this has a caveat before the run."""
+"""A class gets a caveat before the run if its limit will be above this at best."""
 OTHERS = "others"
 
 
@@ -82,7 +83,7 @@ class ClassTable:
 
     @property
     def pair_shape(self) -> tuple[int, ...]:
-        """As of a fold."""
+        """The shape of `fold_shape`."""
         return self.fold_shape
 
     def count(self, rows: Rows, predictions: Predictions) -> Integers:
@@ -303,6 +304,7 @@ class Precision(TableLoss):
 
     def rate(self, table: NDArray[Any]) -> float:
         """Return the share of the predictions of the class that are wrong."""
+        # Precision is the recall of the transposed table: predictions are its rows.
         return miss_rate(table.T)
 
     def table_limits(self, tables: Integers, delta: float) -> Floats:
@@ -457,7 +459,7 @@ class Cost(TableLoss):
     ) -> BoundTerms:
         """Add the largest additional cost of the other prediction."""
         costs, k = self.costs, len(folds.n_rows)
-        # By first and second prediction, the most over true classes.
+        # Pool rows have no true class, so it is taken to be the most expensive one.
         more = np.maximum(costs[:, np.newaxis] - costs[:, :, np.newaxis], 0).max(axis=0)
         assert (pool.duplicates.sum(axis=(1, 2)) == pool.n_duplicates).all()
         limits = self.limits(folds, shares.labels)
@@ -473,6 +475,7 @@ class Cost(TableLoss):
         self, tables: Integers, costs: Floats, shares: Floats, duplicates: Integers
     ) -> Floats:
         """Return upper limits of the mean cost of rows, table by table."""
+        # Equal costs are one value, of which the limit needs the count only.
         values, value_of = np.unique(costs, return_inverse=True)
         by_value = value_of.ravel() == np.arange(len(values))[:, np.newaxis]
         counts, stale = (

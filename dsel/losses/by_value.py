@@ -48,10 +48,10 @@ Fixed before the column is inspected: the main bound must not depend on the numb
 values. It is near the optimum, which is flat: both bounds get about 5% larger.
 """
 MOST_VALUES: Final = 100
-SAYS_SOMETHING: Final = 0.5
-"""A value whose limit cannot be below this is named before the run."""
+USEFUL_LIMIT: Final = 0.5
+"""A value is named before the run if its limit will be above this at best."""
 MOST_NAMED: Final = 8
-"""Most values that are named in a line."""
+"""Most values that one caveat names."""
 OTHERS: Final = "others"
 GAP: Final = "(missing)"
 """Text of a missing value in tables."""
@@ -129,10 +129,10 @@ def _as_list(unique: Any) -> list[Any]:
 class CountByValue:
     """Counts of a statistic for the rows with each value of a column.
 
-    Counts have a line for each value, and a last one for all others: the number of
-    rows, then the counts of the statistic. If these are one number for each row, all
-    numbers of rows come first, then the numbers of the values' rows. The statistic may
-    use `y` and predictions only.
+    Counts are a table with a row for each value, and a last one for all others: the
+    number of rows, then the counts of the statistic. A statistic that keeps a number
+    for each row has one array instead: the number of rows of each value, then the kept
+    numbers, value by value. The statistic may use `y` and predictions only.
     """
 
     column: ValueColumn
@@ -392,8 +392,8 @@ error the limit would be above 50%; a value needs about 40 rows"]
         fold, whose share is the largest, has the best limit.
         """
         share = delta / len(self.column.values) * float(fold_shares(n_folds)[0])
-        level, way_out = SAYS_SOMETHING, ""
-        why = f"even without an error the limit would be above {SAYS_SOMETHING:.0%}"
+        level, way_out = USEFUL_LIMIT, ""
+        why = f"even without an error the limit would be above {USEFUL_LIMIT:.0%}"
         if isinstance(self.loss, ErrorQuantile):
             level, why = self.loss.level, "the tolerance would be infinite"
             way_out = f", fewer for a smaller share than {100 * self.loss.share:.6g}%"
@@ -417,8 +417,9 @@ def find_column(
 ) -> ValueColumn | None:
     """Return the column that ``report_by=`` names, or None if it names none.
 
-    `X` are the counted labeled rows, before conversion. If rows come in groups these
-    are one of each: given the values of other rows, they would be no fresh draws.
+    `X` are the counted labeled rows, before conversion: if rows come in groups, one row
+    of each. The values of other rows of a group would reveal something about it, and
+    the counted row would be no fresh draw.
     `columns` are the names of the columns, if any, and `target` is the name of the
     labels.
 
@@ -431,7 +432,7 @@ def find_column(
         return None
     position = _position(report_by, X.shape[1], columns, target)
     name = str(position) if columns is None else columns[position]
-    name = f"column {name}" if name.isdigit() else name  # as texts call it
+    name = f"column {name}" if name.isdigit() else name  # a number alone says nothing
     values = _column(X, position)
     try:
         codes, unique = pd.factorize(values)

@@ -27,7 +27,7 @@ SHARES: Final = Shares(0.05, 0.95)
 def check_loss(loss: Any, *, n_classes: int = 2, n_folds: int = 5) -> None:
     """Raise if a loss does not work in a search, by a test on generated rows.
 
-    It cannot show that a bound holds: that needs a proof, and an audit.
+    It cannot show that a bound holds: this needs a proof, and an audit.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def _count_pool(
 
 
 def _check_bounds(loss: Loss, folds: FoldCounts, pool: PoolCounts) -> None:
-    """Raise if limits or bounds are no upper ones, or do not decrease with delta."""
+    """Raise if limits or bounds are below the counts, or do not fall as delta grows."""
     name, k = type(loss).__name__, len(folds.n_rows)
     limits = np.asarray(loss.limits(folds, SHARES.labels))
     if limits.shape != (k,) or np.isnan(limits).any():

@@ -42,8 +42,8 @@ def best_constant(
         return found if np.isfinite(found).all() else None
     if loss.is_regression or isinstance(loss, Recall | Precision) or not len(classes):
         return None
-    # Of equally good constants the largest class comes first. All classes without a
-    # name in the loss are alike to it, so that the largest stands for them.
+    # Of equally good constants the largest class comes first. The loss treats all
+    # classes that it does not name alike, so the largest class is the best of them.
     codes = [int(np.argmax(np.bincount(y, minlength=len(classes))))]
     known = list(classes)
     codes += [known.index(label) for label in loss.named_classes(known)]
@@ -56,6 +56,6 @@ def _score_constant(loss: Loss, rows: Rows, code: int) -> float:
     """Return the loss of rows that are all predicted as one class."""
     assert rows.y is not None  # they are labeled
     predictions = np.full(len(rows.y), code, np.int64)
-    # What is bounded, not `score`: any rule may rank candidates.
+    # The estimate is about what is bounded; `score` may be any rule that ranks.
     counts = stack_folds([loss.statistic.count(rows, predictions)])
     return float(loss.estimate(FoldCounts(counts, np.array([len(rows.y)]))))

@@ -107,7 +107,7 @@ class DeclaredLosses:
     def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
         """Return caveats about too few labeled rows, before anything is counted.
 
-        `delta` is the part for limits on labeled rows.
+        `delta` is the part of it for limits on labeled rows.
         """
         main_share, share = self.shares(delta)
         texts = self.main.caveats(y, n_folds, main_share)
@@ -173,8 +173,8 @@ class DeclaredLosses:
             self.main,
             evidence,
             Shares(main_share, label_share, query_share),
-            # A report costs the bound a part of delta. Who asks for none of a hold-out
-            # set spends all of it there: the comparison must not move with the option.
+            # A report costs the bound a part of delta. A hold-out set has no report and
+            # could spend all of delta, so the comparison does not change with `report`.
             holdout_delta=delta,
         )
         shares = Shares(share, label_share)
@@ -213,11 +213,11 @@ def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> Declared
     A regression has no classes. Raises TypeError or ValueError if a class is not in
     `y`, there are too many, or an option is for the other kind of target.
     """
-    known, named = classes.tolist(), cast(Loss, ERROR if len(classes) else DEFAULT)
+    known, main = classes.tolist(), cast(Loss, ERROR if len(classes) else DEFAULT)
     if isinstance(loss, Loss) and not isinstance(loss, type):
-        named = loss
+        main = loss
     elif isinstance(loss, str) and loss != "error":
-        named = loss_of_name(loss, known)
+        main = loss_of_name(loss, known)
     elif loss is not None and not isinstance(loss, str):
         raise TypeError(
             f"`loss` must be a name, such as 'recall:fraud', 'balanced' or "
@@ -225,28 +225,29 @@ def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> Declared
             f'dsel.losses.recall("fraud") or .cost(...), got '
             f"{show(loss)}."
         )
-    if named.is_regression != (not known):
+    if main.is_regression != (not known):
         kind, others = "regressors", "error_quantile(0.9), or .beyond(2.0)"
         if known:
             kind, others = "classifiers", 'recall("fraud"), .cost(...) or "error"'
         raise ValueError(
-            f"`loss` must be one of {kind} here, got {show(named)}; write "
+            f"`loss` must be one of {kind} here, got {show(main)}; write "
             f"dsel.losses.{others}."
         )
-    if named.is_regression:
-        return DeclaredLosses(named, tolerances=_tolerances(named, report))
+    if main.is_regression:
+        return DeclaredLosses(main, tolerances=_tolerances(main, report))
     reported = tuple(known) if report is True else as_labels("report", report)
-    of_loss = named.named_classes(known)
+    of_loss = main.named_classes(known)
     for argument, labels in (("loss", of_loss), ("report", reported)):
         check_named_classes(argument, labels, known)
     if not (of_loss or reported):
-        return DeclaredLosses(named)
+        return DeclaredLosses(main)
     counted = tuple(dict.fromkeys((*reported, *of_loss)))
     at = {label: index for index, label in enumerate(counted)}
     table = ClassTable(counted, tuple(at.get(label, len(at)) for label in known))
-    # A report covers the classes of the loss, too.
-    main = named.of_table(of_loss, table)
-    return DeclaredLosses(main, counted if reported else (), table)
+    # One table counts the classes of the report and of the loss.
+    return DeclaredLosses(
+        main.of_table(of_loss, table), counted if reported else (), table
+    )
 
 
 def _tolerances(main: Loss, report: Any) -> tuple[ErrorQuantile, ...]:

@@ -71,8 +71,9 @@ class ModelBounds:
 def fold_to_deploy(limits: Floats, has_model: NDArray[np.bool_] | None) -> int:
     """Return the fold with the smallest limit among those whose model can be deployed.
 
-    A fold whose fit failed counts as wrong everywhere, so no limit is larger; but other
-    limits may be as large, such as those of a class with too few rows.
+    A fold whose fit failed counts as wrong on all rows, so its limit is the largest
+    possible one. Other limits may be as large, such as those of a class with too few
+    rows, and then a fold with a model is preferred.
     """
     lacks_model = np.zeros(len(limits), bool) if has_model is None else ~has_model
     return int(np.lexsort((limits, lacks_model))[0])
@@ -88,9 +89,9 @@ def bound_models(
 ) -> ModelBounds:
     """Bound both models by one loss.
 
-    The fold is the one with the smallest limit, unless another loss chose it: all
-    limits hold at once, so that counts may choose it. `holdout_delta` is what the
-    hold-out set of the comparison may spend, by default as much as the bound.
+    The fold is the one with the smallest limit, unless another loss has chosen it. All
+    limits hold at once, so the counts may choose. `holdout_delta` is the delta of the
+    hold-out set in the comparison, by default that of the bound.
     """
     folds = evidence.folds[loss.statistic]
     limits = loss.limits(folds, shares.labels)

@@ -140,7 +140,8 @@ class Residuals:
 def _edges_of(fold: bytes, level: float) -> Floats:
     """Return the edges by the residuals of a fold, which are passed as bytes."""
     residuals = np.frombuffer(fold, np.float64)
-    known = residuals[np.isfinite(residuals)]  # without what fills up folds
+    # Shorter folds are padded with NaN, and missing predictions are infinitely far off.
+    known = residuals[np.isfinite(residuals)]
     positive, scale = known[known > 0.0], 1.0
     if len(positive):
         quantile = float(np.quantile(known, 1.0 - level, method="higher"))
@@ -169,7 +170,7 @@ class RegressionLoss(SingleLoss):
 
 @dataclass(frozen=True, repr=False)
 class ErrorQuantile(RegressionLoss):
-    """The tolerance that a share of predictions keeps, in the units of the target.
+    """The distance to the target that a share of predictions does not exceed.
 
     Notes
     -----
@@ -406,7 +407,7 @@ class Beyond(RegressionLoss):
         return expect_holdout_rate(self.estimate(folds), folds, delta)
 
     def caveats(self, y: Floats, n_folds: int, delta: float) -> list[str]:
-        """Return none: every loss has a caveat of small folds."""
+        """Return none: the caveat about small folds is about every loss."""
         return []
 
 

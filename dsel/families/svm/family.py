@@ -16,7 +16,7 @@ from dsel.families.family import Cache, Candidate, Family, FitCounts, join_order
 from dsel.families.prefixes import first_step
 from dsel.families.svm.fit import GroupFit
 from dsel.families.svm.predict import PackedSVMs
-from dsel.families.svm.rows import check_row_lengths, pack_rows
+from dsel.families.svm.rows import check_row_norms, pack_rows
 from dsel.families.svm.settings import PARAMETERS, check_gram, check_svc, split_svc
 from dsel.kernels.functions import KERNELS
 from dsel.results.fit_messages import FitProblem
@@ -45,6 +45,7 @@ class KernelSVMFamily(Family):
             return ""
         unknown_params = set(self.fit_params) - {f"{prefix}sample_weight"}
         is_function = callable(svc.kernel)
+        # The sigmoid kernel is not positive definite, so `KERNELS` does not have it.
         is_known = is_function or svc.kernel in KERNELS
         is_inside = type(estimator) is Pipeline
         reasons = {
@@ -69,7 +70,7 @@ class KernelSVMFamily(Family):
         return numbers(X)
 
     def check(self, candidates: Sequence[Candidate], X: Features) -> None:
-        """Raise where a candidate cannot work; see `Family.check`."""
+        """Raise if a candidate cannot be fitted; see `Family.check`."""
         kernels = set()
         for candidate in candidates:
             steps, _, svc = split_svc(candidate.estimator)
@@ -81,9 +82,9 @@ class KernelSVMFamily(Family):
         for kernel in sorted(kernels):
             if kernel == "precomputed":
                 check_gram(numbers(X))
-            # All rows are checked here, before the fits: a row that is too long must
-            # not fail the candidates on some folds only.
-            check_row_lengths(numbers(X), kernel)
+            # All rows are checked here, before the fits: a row whose norm is too large
+            # must not fail the candidates on some folds only.
+            check_row_norms(numbers(X), kernel)
 
     def group_candidates(
         self, candidates: Sequence[Candidate]

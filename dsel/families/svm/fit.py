@@ -21,7 +21,7 @@ from dsel.families.svm.decisions import (
     kernel_block,
 )
 from dsel.families.svm.machines import Machines
-from dsel.families.svm.rows import RowsByClass, check_row_lengths, rows_by_class
+from dsel.families.svm.rows import RowsByClass, check_row_norms, rows_by_class
 from dsel.families.svm.settings import resolve_kernel, split_svc, weights_of
 from dsel.kernels.functions import Kernel
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
@@ -111,7 +111,7 @@ class GroupFit:
                 self.y[train],
                 len(self.classes),
                 train,
-                check_row_lengths(rows, svc.kernel),
+                check_row_norms(rows, svc.kernel),
                 origin=origin,
                 steps=steps,
                 takes_frames=isinstance(self.X, Frame),
@@ -133,7 +133,7 @@ class GroupFit:
                 if isinstance(transformed, Exception):
                     raise transformed
                 if tests and len(part):
-                    transformed = check_row_lengths(transformed, svc.kernel)
+                    transformed = check_row_norms(transformed, svc.kernel)
                 errors.append(self._count_errors(duals, part, transformed))
             except Exception as error:  # all rows of the part count as errors
                 errors.append(np.full(len(self.order), len(part)))

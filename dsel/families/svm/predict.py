@@ -196,8 +196,8 @@ class PackedSVMs(FittedGroup):
         codes: Integers,
     ) -> None:
         """Write the class codes of some rows; memory is reused for the next ones."""
-        # The guess is the last prediction, mostly of a neighboring gamma or training
-        # set.
+        # The last prediction is the guess: it is mostly that of a neighboring gamma or
+        # training set, which predicts the same class for most rows.
         guess = np.zeros(len(rows), dtype=np.int64)
         every, numbered = np.arange(len(self.candidates)), np.arange(len(rows))
         index_of = dict(zip(self.candidates, every.tolist(), strict=True))

@@ -68,16 +68,16 @@ def rows_by_class(
     return RowsByClass(numbers=numbers[order], starts=starts, rows=X[order], **fields)
 
 
-def check_row_lengths(rows: Any, kernel: str) -> Any:
-    """Return rows in float64; raise where one is not finite, or too long."""
+def check_row_norms(rows: Any, kernel: str) -> Any:
+    """Return rows in float64; raise if one is not finite, or its norm is too large."""
     rows = as_floats(rows)
     with np.errstate(over="ignore"):
-        longest = float(squared_lengths(rows).max(initial=0.0))
+        largest = float(squared_lengths(rows).max(initial=0.0))
     most = MAX_SQUARED_NORM.get(kernel, MAX_SQUARED_NORM_OTHERWISE)
-    if kernel != "precomputed" and not longest <= most:
+    if kernel != "precomputed" and not largest <= most:
         raise ValueError(
             f"squared lengths of rows in `X` and `pool` must be below {most:.2g} for "
-            f"kernel={kernel!r}, got {longest:.3g}; scale the features."
+            f"kernel={kernel!r}, got {largest:.3g}; scale the features."
         )
     return rows
 

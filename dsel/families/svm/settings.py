@@ -29,7 +29,7 @@ def split_svc(estimator: Any) -> tuple[list[tuple[str, Any]], str, Any]:
 
 
 def check_svc(svc: Any, X: Any) -> None:
-    """Raise where parameters are invalid, by themselves or for these rows."""
+    """Raise if a parameter is invalid, by itself or for these rows."""
     check_positive(svc.C, "C")
     check_positive(svc.tol, "tol")
     check_integer(svc.max_iter, "max_iter", at_least=-1)
@@ -53,7 +53,7 @@ def check_svc(svc: Any, X: Any) -> None:
 
 
 def check_gram(X: Features) -> None:
-    """Raise where rows are not a Gram matrix."""
+    """Raise if the rows are no Gram matrix."""
     if issparse(X):
         raise TypeError("`X` must be a dense Gram matrix for kernel='precomputed'.")
     if X.shape[0] != X.shape[1]:

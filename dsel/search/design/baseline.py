@@ -74,10 +74,10 @@ def add_baseline(
         return losses, None
     check_baseline(baseline, losses, method)
     if isinstance(baseline, str) and baseline == LARGEST_CLASS:
-        made = _largest_class(labeled, folds)
+        compared = _largest_class(labeled, folds)
     else:
-        made = _given_model(baseline, X, labeled.classes, len(folds))
-    return losses.against(made.difference), made
+        compared = _given_model(baseline, X, labeled.classes, len(folds))
+    return losses.against(compared.difference), compared
 
 
 def add_model(
@@ -85,8 +85,8 @@ def add_model(
 ) -> tuple[DeclaredLosses, Integers | None]:
     """Return losses that compare one model with a fitted one, and its predictions.
 
-    Its training rows are not known, so that there is no largest class of theirs. Raises
-    the errors of `add_baseline`.
+    Its training rows are not known, and neither is their largest class. Raises the
+    errors of `add_baseline`.
     """
     if baseline is None:
         return losses, None
@@ -97,8 +97,8 @@ def add_model(
             f"which cv='prefit' does not know; pass the fitted "
             f"sklearn.dummy.DummyClassifier(strategy='most_frequent') of these rows."
         )
-    made = _given_model(baseline, X, classes, 1)
-    return losses.against(made.difference), made.codes
+    compared = _given_model(baseline, X, classes, 1)
+    return losses.against(compared.difference), compared.codes
 
 
 def _given_model(
@@ -143,9 +143,9 @@ def check_baseline(
 def _largest_class(labeled: LabeledRows, folds: Sequence[Split]) -> Baseline:
     """Return the class with the most training rows, fold by fold.
 
-    It is a function of the rows outside of the fold, as the fold's model is: no label
-    on which both are compared has a part in it. The largest class of all labeled rows
-    would depend on these labels: it is more likely to be large in the fold, too.
+    It is a function of the rows outside of the fold, as the fold's model is, so it does
+    not depend on the labels on which both are compared. The largest class of all
+    labeled rows would: it is more likely to be large in the fold, too.
     """
     n_classes = len(labeled.classes)
     codes = np.full(labeled.n_rows, -1, np.int64)
@@ -205,12 +205,12 @@ def check_baseline_labels(
     """Raise if labels of a baseline have another type than those of `y`."""
     if not len(labels):
         return
-    first, mine = labels.tolist()[0], classes.tolist()[0]
+    first, expected = labels.tolist()[0], classes.tolist()[0]
     way = "train it on these labels, or wrap it in a model that predicts them"
-    if isinstance(first, str) != isinstance(mine, str):
+    if isinstance(first, str) != isinstance(expected, str):
         raise TypeError(
-            f"`baseline` {verb} {show(first)} where `y` holds {show(mine)}, which is "
-            f"of another type; {way}."
+            f"`baseline` {verb} {show(first)} where `y` holds {show(expected)}, which "
+            f"is of another type; {way}."
         )
     if verb != "predicts" and (codes_of(labels, classes) < 0).all():
         found, known = (

@@ -119,10 +119,11 @@ class CertificateMethod:
     allows_regression: bool = False
     """Whether candidates may be regressors."""
     is_nested: bool = False
-    """Whether the search is also made without each fold. Then the bound does not grow
-    with the candidates, any loss can be bounded, and two models can be deployed."""
+    """Whether the search is repeated without each fold. Then the bound does not grow
+    with the number of candidates, any loss can be bounded, and there are two models to
+    choose from for deployment."""
     takes_prior: bool = False
-    """Whether delta may be divided among the candidates by weights."""
+    """Whether weights may divide delta among the candidates."""
     expects: Mapping[str, ExpectedBound] = field(default_factory=dict)
     """Rows of the table of `plan_bound` by name, one for each model that is bounded;
     none of an estimate."""
@@ -180,7 +181,7 @@ class CertificateMethod:
 
     @property
     def reads_pool(self) -> bool:
-        """Whether a bound of it becomes another one by a pool."""
+        """Whether its bounds change with a pool."""
         return self.needs_pool or self.bounds_two_models
 
 
@@ -209,7 +210,7 @@ def choose_method(options: MethodOptions) -> CertificateMethod:
 
 
 def check_kind(method: CertificateMethod, options: MethodOptions) -> None:
-    """Raise ValueError if a method is for the other kind of candidates."""
+    """Raise ValueError if the method is for regressors only, or classifiers only."""
     ranks_regressors = method.criterion.is_regression
     raise_first(
         (
@@ -309,8 +310,8 @@ def check_exhaustive_options(method: CertificateMethod, options: MethodOptions) 
         ),
         (
             options.deploy,
-            f"`deploy` {options.deploy!r} is for certificate='nested', which has two "
-            f"models to hand over, got {got}; leave `deploy` out.",
+            f"`deploy` {options.deploy!r} is for certificate='nested', which bounds "
+            f"two models, got {got}; leave `deploy` out.",
         ),
     )
 
@@ -499,5 +500,5 @@ def estimate_by(criterion: str) -> CertificateMethod:
 
 def is_nested(certificate: Certificate) -> bool:
     """Return whether a nested search has made a certificate."""
-    method = METHODS.get(certificate.criterion)
+    method = METHODS.get(certificate.criterion)  # None for an estimate
     return method is not None and method.is_nested

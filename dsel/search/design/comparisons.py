@@ -1,8 +1,8 @@
 """Comparisons of models on pool rows, and the bins that count their disagreements.
 
-A comparison names the splits whose models predict each row, in pairs, and the bin of
-the cube in which a disagreement is counted. (A *query* asks a person for the label of a
-pool row: `count_and_draw` draws such rows.)
+For each pool row a comparison names pairs of splits, whose models predict the row, and
+the bin of the cube in which their disagreement is counted. In a search with *queries* a
+person labels some rows after the run: `count_and_draw` draws these rows, too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -69,7 +69,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class RandomFold(Comparison):
-    """Compares the model of all rows with a random fold's one for each row."""
+    """Compares the model of all rows with that of a fold drawn for each row."""
 
     seed: int
     n_bins: int
@@ -89,7 +89,7 @@ class RandomFold(Comparison):
     def compared_splits(
         self, rows: RowNumbers, candidates: Sequence[int]
     ) -> list[SplitNumbers]:
-        """Return the full split, and the fold that is drawn for each row."""
+        """Return the split of all rows, and the fold that is drawn for each row."""
         del candidates  # the same draws for all
         return [np.array(self.n_bins), self.draw_folds(rows)]
 
@@ -130,7 +130,7 @@ class BestFold(Comparison):
     def compared_splits(
         self, rows: RowNumbers, candidates: Sequence[int]
     ) -> list[SplitNumbers]:
-        """Return the full split, and the best fold of each candidate."""
+        """Return the split of all rows, and the best fold of each candidate."""
         del rows
         return [np.array(self.n_folds), self.folds[np.asarray(candidates), np.newaxis]]
 
@@ -153,7 +153,7 @@ class Halves(Comparison):
 
 @dataclass(frozen=True)
 class EachFold(Comparison):
-    """Compares the model of all rows with that of each fold, by a plan's statistics."""
+    """Compares the model of all rows with those of all folds, by several statistics."""
 
     folds: Mapping[Statistic, FoldCounts]
     """Counts on the folds, by statistic."""
@@ -272,5 +272,9 @@ def count_differences(
 
 
 def _key(splits: SplitNumbers) -> Any:
-    """Return the number of a split that predicts all rows; others are never shared."""
+    """Return a key by which comparisons share the predictions of one split.
+
+    Only a single split for all rows can be shared: arrays of drawn folds belong to one
+    comparison.
+    """
     return splits.item() if splits.ndim == 0 else f"splits {id(splits)}"

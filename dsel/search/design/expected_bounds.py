@@ -38,7 +38,7 @@ class Case:
     delta: float
     error: float
     """Error rate of the chosen model."""
-    of_fifth: float
+    five_fold_disagreement: float
     """Rate at which the model of all rows differs from one without 20% of them."""
     class_share: float = 1.0
     """Share of the rows from which limits are computed; 1 for limits of the error."""
@@ -59,9 +59,10 @@ class Case:
         return round(self.n_labeled * self.class_share)
 
     def disagreement(self, n_folds: int) -> float:
-        """Return the rate at which the model of all rows and a fold's one differ."""
-        unseen = 4.0 / (n_folds - 1)  # for each row seen, in multiples of five folds
-        return float(min(self.of_fifth * unseen**GROWTH, 1.0))
+        """Return the rate at which the models of all rows and of a fold differ."""
+        # Rows left out for each row seen, as a multiple of the ratio with five folds.
+        unseen = 4.0 / (n_folds - 1)
+        return float(min(self.five_fold_disagreement * unseen**GROWTH, 1.0))
 
     def fold_sizes(self, n_folds: int) -> list[tuple[int, int]]:
         """Return (rows, number of folds of that size), the larger folds first."""
@@ -86,9 +87,10 @@ class ToleranceCase:
         return LABEL_SHARE if self.has_pool else 1.0
 
     def exceedances_at(self, delta: float) -> Callable[[int], int]:
-        """Return a function of n rows: how many may exceed a limit at this delta.
+        """Return a function that maps n rows to how many of them may exceed a limit.
 
-        It is -1 where n is too small for a finite limit.
+        The limit is one at this delta. The value is -1 if n is too small for a finite
+        limit.
         """
         return lambda n: int(allowed_exceedances(n, level=self.level, delta=delta))
 
@@ -109,9 +111,9 @@ class ExpectedBound:
     bounds_losses: bool = False
     """Whether it bounds the recall of a class, too; else the error alone."""
     count_exceeding: Callable[[ToleranceCase, int], Callable[[int], int]] | None = None
-    """For regressors: function of the number of folds that returns one of the number of
-    held-out rows, which counts how many of these residuals may exceed the tolerance,
-    -1 where it is infinite. None where regressors are not certified."""
+    """For regressors: function of case and number of folds. It returns a function that
+    maps a number of held-out rows to how many of their residuals may exceed the
+    tolerance, -1 if the tolerance is infinite. None if regressors are not certified."""
 
 
 @lru_cache(maxsize=4096)
@@ -130,9 +132,9 @@ def _smallest_limit(case: Case, shares: Floats) -> float:
     alike = Counter(zip(fold_rows, shares.tolist(), strict=True))
     tables = []
     for (rows, share), number in alike.items():
-        counts, chances = likely_counts(rows, case.error)
+        counts, probabilities = likely_counts(rows, case.error)
         limits = np.asarray(upper_limits(counts, rows, share))
-        tables.append((limits, chances, number))
+        tables.append((limits, probabilities, number))
     return mean_of_smallest(tables)
 
 
@@ -142,11 +144,13 @@ def mean_of_smallest(tables: list[tuple[Floats, Floats, int]]) -> float:
     A table for each distribution: values in increasing order, their probabilities, and
     the number of draws.
     """
+    # The mean of the smallest from its survival function, P(smallest > t), which is the
+    # product of those of the independent draws.
     points = np.unique(np.concatenate([values for values, _, _ in tables]))
     survival = np.ones(points.size)
-    for values, chances, number in tables:
+    for values, probabilities, number in tables:
         below = np.searchsorted(values, points, side="right")
-        cumulative = np.concatenate([[0.0], np.cumsum(chances)])
+        cumulative = np.concatenate([[0.0], np.cumsum(probabilities)])
         survival *= np.clip(1.0 - cumulative[below], 0.0, 1.0) ** number
     before = np.concatenate([[1.0], survival[:-1]])
     return float(points @ (before - survival))
@@ -159,9 +163,9 @@ def expected_terms(
 
     NaN if it has none: more folds than rows, no pool, or a loss that it cannot bound.
     """
-    is_there = case.n_unlabeled > 0 or not row.needs_pool
-    bounds_it = case.is_error or row.bounds_losses
-    if n_folds > case.n_counted or not (is_there and bounds_it):
+    has_model = case.n_unlabeled > 0 or not row.needs_pool
+    has_bound = case.is_error or row.bounds_losses
+    if n_folds > case.n_counted or not (has_model and has_bound):
         return np.nan, np.nan
     return row.terms(case, n_folds)
 
@@ -229,8 +233,8 @@ def all_but_one_fold(n_folds: int) -> float:
     return 1.0 - 1 / n_folds
 
 
-def four_fifths(n_folds: int) -> float:
-    """Return 0.8: the share of the labels in addition to a 20% hold-out set."""
+def all_but_20_percent(n_folds: int) -> float:
+    """Return 0.8: the share of the labels that are not in a 20% hold-out set."""
     del n_folds
     return 0.8
 
@@ -258,7 +262,7 @@ def count_exceeding_first(case: ToleranceCase, n_folds: int) -> Callable[[int], 
     return case.exceedances_at(case.delta / case.n_candidates)
 
 
-def count_exceeding_fifth(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:
+def count_exceeding_holdout(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:
     """Return the same for a 20% hold-out set, which a single model uses."""
     del n_folds
     return case.exceedances_at(case.delta)

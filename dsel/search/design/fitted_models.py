@@ -18,7 +18,7 @@ from dsel.typing import Model
 
 
 class PredictedShapeError(ValueError):
-    """A fitted model returned something else than one label for each row."""
+    """A fitted model did not return one label for each row."""
 
 
 @dataclass(frozen=True)

@@ -34,18 +34,19 @@ from dsel.rounded_texts import count_of
 from dsel.typing import SplitsLike
 
 ALL_PAIRS: Final = 6
-"""Most folds of which every pair is left out; with more, each fold is paired with its
-four neighbors on a circle."""
+"""Most folds of which every pair is left out. With more, each fold is paired with its
+four neighbors on a circle, so that the fits of a candidate are 2 for each fold, and do
+not grow with the square of their number."""
 FEWEST_ROWS: Final = 4
 """Fewest rows in each fold of a nested search."""
 
 
 @dataclass(frozen=True)
 class InnerTest:
-    """Errors of one split's model that one inner search may use."""
+    """Errors of a model that one inner search may use: those on one fold."""
 
     search: int
-    """The fold that this model and the search are made without."""
+    """The fold that the inner search leaves out; the model leaves it out, too."""
     split: int
     """Number of the split on which the model is trained."""
     part: int
@@ -63,9 +64,9 @@ class CVScheme:
     n_folds: int
     """Folds, or halves of all halvings."""
     is_plain_random: bool
-    """Whether folds were drawn independently of features and labels."""
+    """Whether folds were drawn without regard to features and labels."""
     n_halvings: int = 0
-    """Random halvings whose halves are the folds; 0 for real folds."""
+    """Number of random halvings, whose halves take the place of folds; 0 for folds."""
     last: "CVScheme | None" = None
     """Nested searches: the scheme of the last step, without each fold and on all rows,
     for the chosen candidates only."""
@@ -79,7 +80,7 @@ class CVScheme:
     @property
     def token(self) -> str:
         """A hash of the row numbers of all splits, for the identity of a plan."""
-        rows = [(each.name, each.train_rows, *each.test_parts) for each in self.splits]
+        rows = [(s.name, s.train_rows, *s.test_parts) for s in self.splits]
         return str(tokenize(rows))
 
     @property
@@ -89,7 +90,7 @@ class CVScheme:
 
     @property
     def folds(self) -> tuple[Split, ...]:
-        """Nested searches: the splits of the last step."""
+        """Splits of the last step of a nested search; empty for other searches."""
         return () if self.last is None else self.last.splits
 
     @property

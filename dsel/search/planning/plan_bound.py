@@ -26,9 +26,9 @@ from dsel.search.design.expected_bounds import (
     Case,
     ExpectedBound,
     ToleranceCase,
-    count_exceeding_fifth,
+    all_but_20_percent,
+    count_exceeding_holdout,
     expected_terms,
-    four_fifths,
     plain_holdout_terms,
 )
 
@@ -44,9 +44,9 @@ spambase with 300 to 2,000 labels."""
 FIFTH: Final = ExpectedBound(
     "without dsel: 80% to search and train, 20% to test",
     plain_holdout_terms,
-    four_fifths,
+    all_but_20_percent,
     bounds_losses=True,
-    count_exceeding=count_exceeding_fifth,
+    count_exceeding=count_exceeding_holdout,
 )
 
 
