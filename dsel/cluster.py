@@ -67,7 +67,7 @@ LOCAL_SETTINGS: Final = {
 }
 """Dask's settings for worker processes on this machine."""
 ADDRESS: Final = re.compile(r"(tcp|tls)://(\[[^]]+\]|[^:/\s]+):\d+")
-CERTIFICATES: Final = ("ca.pem", "cert.pem", "key.pem")
+TLS_FILES: Final = ("ca.pem", "cert.pem", "key.pem")
 
 
 @contextmanager
@@ -334,7 +334,7 @@ def _reach(
     if found[1] == "tls" and arguments.get("ssl_context") is None:
         raise ValueError(
             f"`scheduler` {address!r} is encrypted and needs `tls`, a folder with "
-            f"{', '.join(CERTIFICATES)}."
+            f"{', '.join(TLS_FILES)}."
         )
 
     async def answer() -> None:  # a short request; a client would wait forever
@@ -364,8 +364,8 @@ def _security(folder: str | Path) -> "Security":
 
     from distributed import Security
 
-    files = [Path(checks.check_path(folder, "tls")) / name for name in CERTIFICATES]
-    needs = f"`tls` must be a folder with {', '.join(CERTIFICATES)}"
+    files = [Path(checks.check_path(folder, "tls")) / name for name in TLS_FILES]
+    needs = f"`tls` must be a folder with {', '.join(TLS_FILES)}"
     for path in files:
         if not path.is_file():
             raise FileNotFoundError(f"{needs}, but {path} does not exist.")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
-BLOCK_NBYTES: Final = 2**24
+DISAGREEMENT_BLOCK_NBYTES: Final = 2**24
 
 
 def write_row_disagreement(
@@ -110,7 +110,7 @@ def write_row_disagreement(
         path,
         rates_of,
         dict.fromkeys(("disagreement", "variance"), ((), "float32", np.nan)),
-        block_rows=int(np.clip(BLOCK_NBYTES // row_nbytes, 64, 65_536)),
+        block_rows=int(np.clip(DISAGREEMENT_BLOCK_NBYTES // row_nbytes, 64, 65_536)),
         attributes=attributes,
         client=client,
         allow_nan=allow_nan,

@@ -13,7 +13,7 @@ from dsel.arrays import Features, Integers
 from dsel.data.splits import Split
 from dsel.families.family import Candidate, FitKey, FittedGroup
 
-CHECKED_ROWS: Final = 64
+BATCH_CHECK_ROWS: Final = 64
 """Rows that are predicted in one call; eight of them are predicted alone, too."""
 
 
@@ -29,7 +29,7 @@ def refuse_batches(fitted: FittedGroup, split: Split, X: Features) -> None:
     The check predicts training rows, so that no choice depends on test rows. A single
     difference in eight rows may be a tie, which rounding decides, and is ignored.
     """
-    counts, rows = fitted.counts, split.train_rows[:CHECKED_ROWS]
+    counts, rows = fitted.counts, split.train_rows[:BATCH_CHECK_ROWS]
     column, which = fitted.splits.index(split.number), [np.array(split.number)]
     done = np.flatnonzero(~counts.has_failed[:, column])
     if not len(done):

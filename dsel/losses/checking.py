@@ -19,7 +19,7 @@ from dsel.losses.base import (
     stack_folds,
 )
 
-CHECKED_ROWS: Final = 200
+LOSS_CHECK_ROWS: Final = 200
 """Most labeled rows on which a plan tries a loss."""
 SHARES: Final = Shares(0.05, 0.95)
 

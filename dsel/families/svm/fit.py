@@ -27,7 +27,7 @@ from dsel.kernels.functions import Kernel
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
 from dsel.results.fit_messages import FitMessage, FitProblem
 
-BLOCK_NBYTES: Final = 2**23
+KERNEL_BLOCK_NBYTES: Final = 2**23
 """Bytes of a kernel block at most, so that it is still in the cache when it is read."""
 
 
@@ -169,7 +169,7 @@ class GroupFit:
             gram = np.empty((n_rows, n_rows), dtype=np.float32)
             # All exponentials are computed: half of them and a mirrored copy take as
             # long.
-            step = max(16, BLOCK_NBYTES // (16 * max(1, n_rows)))
+            step = max(16, KERNEL_BLOCK_NBYTES // (16 * max(1, n_rows)))
             for start in range(0, n_rows, step):
                 rows = slice(start, start + step)
                 if base is not None:
@@ -254,7 +254,7 @@ class GroupFit:
         models = np.arange(duals.machines.n_models)
         n_errors = np.zeros_like(models)
         positions = self.labeled.positions(part) if transformed is None else part
-        step = max(16, BLOCK_NBYTES // (8 * max(1, len(self.gram))))
+        step = max(16, KERNEL_BLOCK_NBYTES // (8 * max(1, len(self.gram))))
         for start in range(0, len(part), step):
             block_rows = slice(start, start + step)
             if transformed is None:

@@ -21,7 +21,7 @@ from dsel.families.svm.decisions import (
     decide,
     kernel_block,
 )
-from dsel.families.svm.fit import BLOCK_NBYTES
+from dsel.families.svm.fit import KERNEL_BLOCK_NBYTES
 from dsel.families.svm.machines import Machines, make_svc
 from dsel.families.svm.rows import RowsByClass
 from dsel.kernels.functions import Kernel, decay_of
@@ -55,7 +55,7 @@ class ScoringPlan:
         # on one thread, and 10% slower on two that share a cache. With many classes a
         # block needs enough rows that four of them share a guess (`lanes.ROWS`).
         n_classes, n_columns = len(labeled.starts) - 1, len(labeled.numbers)
-        step = max(128, 8 * n_classes, BLOCK_NBYTES // (8 * max(1, n_columns)))
+        step = max(128, 8 * n_classes, KERNEL_BLOCK_NBYTES // (8 * max(1, n_columns)))
         for start in range(0, len(rows), step):
             block = slice(start, start + step)
             if whole is None:

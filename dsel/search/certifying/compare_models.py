@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class _Tally:
+class _PassCounts:
     """Counts of one pass over the pool; those of blocks add up in any order."""
 
     n_differ: int
@@ -40,14 +40,14 @@ class _Tally:
     X: Any
     """The drawn rows; None if they have columns that no model uses."""
 
-    def merge(self, other: "_Tally", n_queries: int) -> "_Tally":
+    def merge(self, other: "_PassCounts", n_queries: int) -> "_PassCounts":
         """Return the tally of both parts, with the smallest words of both."""
         words, rows = (
             np.concatenate([getattr(self, name), getattr(other, name)])
             for name in ("words", "rows")
         )
         kept = smallest_words(words, rows, n_queries)
-        return _Tally(
+        return _PassCounts(
             self.n_differ + other.n_differ,
             self.n_duplicates + other.n_duplicates,
             self.n_duplicates_differ + other.n_duplicates_differ,
@@ -159,7 +159,7 @@ def compare_models(
     keeps_rows = counted.dtype.kind != "O" and counted.columns == full.columns
     allow_nan = takes_nan([m for m in models.values() if isinstance(m, BaseEstimator)])
 
-    def tally(X: Any, rows: Integers) -> _Tally:
+    def tally(X: Any, rows: Integers) -> _PassCounts:
         before, after = old_model.predict(X), new_model.predict(X)
         _check_types(before, after)
         differs = np.asarray(before != after)
@@ -168,7 +168,7 @@ def compare_models(
         words = query_words(seed, rows[fresh])
         places = smallest_words(words, rows[fresh], n_queries)
         drawn = fresh[places]
-        return _Tally(
+        return _PassCounts(
             len(fresh),
             int(duplicates.sum()),
             int((duplicates & differs).sum()),

@@ -63,7 +63,7 @@ def certify_prefit(
     """
     delta = check_delta(delta)
     model = fitted_model(model, "model", allows_regression=True)
-    rows = _read_rows(model, X, y, groups, random_state)
+    rows = _read_counted_rows(model, X, y, groups, random_state)
     losses = declare_losses(loss, report, rows.classes)
     column = find_column(report_by, rows.features, rows.columns, rows.target)
     if column is not None:
@@ -104,7 +104,7 @@ def certify_prefit(
 
 
 @dataclass(frozen=True)
-class _LabeledRows:
+class CountedRows:
     """The labeled rows that are counted: all, or one of each group."""
 
     given: Any
@@ -127,9 +127,9 @@ class _LabeledRows:
         return len(self.targets)
 
 
-def _read_rows(
+def _read_counted_rows(
     model: Any, X: Any, y: Any, groups: Any, random_state: RandomState
-) -> _LabeledRows:
+) -> CountedRows:
     """Check labeled rows, and draw one of each group."""
     is_regression = is_regressor(returned_model(model))
     X, keys = take_groups(X, groups)
@@ -151,7 +151,7 @@ def _read_rows(
         labels, n_groups = labels[drawn], of_rows.n_groups
     targets = labels if is_regression else codes_of(labels, classes)
     target = getattr(y, "name", None)
-    return _LabeledRows(given, features, targets, classes, columns, target, n_groups)
+    return CountedRows(given, features, targets, classes, columns, target, n_groups)
 
 
 def _all_classes(labels: Any, model: Any) -> Any:
@@ -168,7 +168,7 @@ def _all_classes(labels: Any, model: Any) -> Any:
 
 
 def _caveats(
-    rows: _LabeledRows, predicted: NDArray[Any], *, is_regression: bool
+    rows: CountedRows, predicted: NDArray[Any], *, is_regression: bool
 ) -> tuple[Caveat, ...]:
     """Return caveats of classes that the model never finds, and of duplicates."""
     missed: list[Caveat] = []

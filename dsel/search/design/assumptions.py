@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 SAMPLE_ROWS: Final = 500
 """Sampled pool rows, which are compared with as many labeled ones."""
-FEWEST_ROWS: Final = 40
+FEWEST_TESTED_ROWS: Final = 40
 """Fewest rows of either kind for a test."""
 # Scikit-learn spends nearly all of the test's time on overhead of each tree. With 25
 # trees and leaves of 10 rows the mean z over eight kinds of shift was 3.37, with these
@@ -142,7 +142,7 @@ def compare_pool(
         return PoolCheck(PoolFacts(n_duplicates))
     sample = concatenate_rows(rows)
     known = SampledRows.of(pool, np.concatenate(numbers), sample)
-    if min(sample.shape[0], labeled.n_rows) < FEWEST_ROWS:
+    if min(sample.shape[0], labeled.n_rows) < FEWEST_TESTED_ROWS:
         return PoolCheck(PoolFacts(n_duplicates), known)
     test = two_sample_test(labeled.X, sample, seed=seed)
     column = test.column_names(labeled.columns)[0]

@@ -204,12 +204,12 @@ def choose_method(options: MethodOptions) -> CertificateMethod:
             f"`criterion` is for estimates, but `certificate` is {certificate!r}; "
             f"leave one of them out."
         )
-    check_kind(method, options)
+    check_candidate_kind(method, options)
     method.check_options(method, options)
     return method
 
 
-def check_kind(method: CertificateMethod, options: MethodOptions) -> None:
+def check_candidate_kind(method: CertificateMethod, options: MethodOptions) -> None:
     """Raise ValueError if the method is for regressors only, or classifiers only."""
     ranks_regressors = method.criterion.is_regression
     raise_first(

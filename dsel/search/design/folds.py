@@ -37,7 +37,7 @@ ALL_PAIRS: Final = 6
 """Most folds of which every pair is left out. With more, each fold is paired with its
 four neighbors on a circle, so that the fits of a candidate are 2 for each fold, and do
 not grow with the square of their number."""
-FEWEST_ROWS: Final = 4
+FEWEST_FOLD_ROWS: Final = 4
 """Fewest rows in each fold of a nested search."""
 
 
@@ -204,12 +204,12 @@ def scheme_of_pairs(
     If rows come in groups, folds and halves consist of whole groups. Inner searches use
     all rows; in the last step one row of each group is counted.
     """
-    most = n_rows // FEWEST_ROWS
+    most = n_rows // FEWEST_FOLD_ROWS
     if groups is None and n_folds > most:
         raise ValueError(
-            f"`cv` must leave at least {FEWEST_ROWS} labeled rows to every fold of a "
-            f"nested search, got cv={n_folds} for {count_of(n_rows, 'row')}; label at "
-            f"least {FEWEST_ROWS * n_folds} rows"
+            f"`cv` must leave at least {FEWEST_FOLD_ROWS} labeled rows to every fold "
+            f"of a nested search, got cv={n_folds} for {count_of(n_rows, 'row')}; "
+            f"label at least {FEWEST_FOLD_ROWS * n_folds} rows"
             f"{f', or use fewer folds, cv={most}' * (most > 1)}."
         )
     fold_of = _draw_folds(n_rows, n_folds, seed, groups)

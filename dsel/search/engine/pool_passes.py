@@ -13,7 +13,7 @@ from dsel.search.engine.counts import CountTable
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.fits import Fitting
 from dsel.search.engine.jobs import CountJob, Keep
-from dsel.search.engine.pruning import ROUNDING
+from dsel.search.engine.pruning import PRUNING_MARGIN
 
 LEADERS: Final = 4
 """Candidates of the first pass, whose counts then prune the others."""
@@ -92,7 +92,7 @@ class PoolPasses:
         complete = self.table.complete
         least = np.min(lower[complete], initial=np.inf)
         # The best candidate may be deployed, and its model is fetched after the search.
-        leads = complete & (lower <= least + ROUNDING)
+        leads = complete & (lower <= least + PRUNING_MARGIN)
         is_needed = leads | self.fitting.pruner.find_active(self.table)
         self.fitting.release(set(np.flatnonzero(is_needed).tolist()))
 

@@ -28,7 +28,7 @@ from dsel.search.design.folds import CVScheme
 from dsel.search.engine.counts import CountTable, KnownCounts, SearchCounts
 from dsel.search.engine.job_results import FitStatus
 
-ROUNDING: Final = 1e-9
+PRUNING_MARGIN: Final = 1e-9
 """A lower bound must exceed the best estimate by more than this to prune; relative to
 an estimate above 1, such as a mean square."""
 
@@ -37,7 +37,7 @@ Flags = NDArray[np.bool_]
 
 def margin_above(best: Floats | float) -> Floats:
     """Return the number that a lower bound must exceed to prune a candidate."""
-    return np.asarray(best + ROUNDING * np.maximum(best, 1.0))
+    return np.asarray(best + PRUNING_MARGIN * np.maximum(best, 1.0))
 
 
 def count_survivors(n_candidates: int) -> int:

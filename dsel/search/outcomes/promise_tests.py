@@ -14,7 +14,7 @@ from dsel.losses.regression import Beyond, ErrorQuantile
 from dsel.results.certificate import Certificate
 from dsel.results.monitoring import KEPT, REFUTED, UNTESTED, MonitorReport, PromiseTest
 from dsel.rounded_texts import confidence, floor_percent, in_percent, shorten_text
-from dsel.search.design.assumptions import FEWEST_ROWS, two_sample_test
+from dsel.search.design.assumptions import FEWEST_TESTED_ROWS, two_sample_test
 from dsel.search.outcomes.new_labels import SEED
 from dsel.search.outcomes.new_row_counts import MonitorContext, Tally
 from dsel.search.outcomes.promises import Promises, disagreement_delta
@@ -82,9 +82,9 @@ def _test_rows(promises: Promises, tally: Tally, level: float) -> PromiseTest:
     if tally.n_duplicates == tally.n_rows:
         return replace(test, reason=NO_FRESH)
     fewest = min(labeled.n_rows, tally.n_rows)
-    if fewest < FEWEST_ROWS:
+    if fewest < FEWEST_TESTED_ROWS:
         which = "labeled" if fewest == labeled.n_rows else "new"
-        why = f"there are {fewest} {which} rows, and it needs {FEWEST_ROWS}"
+        why = f"there are {fewest} {which} rows, and it needs {FEWEST_TESTED_ROWS}"
         return replace(test, reason=why)
     found = two_sample_test(labeled.X, tally.sample, seed=SEED)
     columns = tuple(found.column_names(labeled.columns)[:SHOWN_COLUMNS])

@@ -41,7 +41,7 @@ DISAGREEMENT_OF_ERROR: Final = 1 / 3
 """Default ratio of the disagreement, of the model of all rows and one without 20% of
 them, to the error: .3 to .5 on letter, magic, optdigits, pendigits, satimage and
 spambase with 300 to 2,000 labels."""
-FIFTH: Final = ExpectedBound(
+PLAIN_HOLDOUT_ROW: Final = ExpectedBound(
     "without dsel: 80% to search and train, 20% to test",
     plain_holdout_terms,
     all_but_20_percent,
@@ -51,12 +51,13 @@ FIFTH: Final = ExpectedBound(
 
 
 def table_rows() -> dict[str, ExpectedBound]:
-    """Return the rows of the table by name: those of all certificates, and `FIFTH`.
+    """Return the rows of the table by name.
 
-    A nested search has two rows, one for each model that it certifies.
+    These are the rows of all certificates, and `PLAIN_HOLDOUT_ROW`. A nested search
+    has two rows, one for each model that it certifies.
     """
     rows = [item for each in METHODS.values() for item in each.expects.items()]
-    return {**dict(rows), PLAIN_HOLDOUT: FIFTH}
+    return {**dict(rows), PLAIN_HOLDOUT: PLAIN_HOLDOUT_ROW}
 
 
 def name_row(certificate: str) -> str:
@@ -214,9 +215,9 @@ def plan_bound(
         f"the model of all rows differs from that of a fold: {rates} ({how}, more in "
         f"fewer)."
     ]
-    is_fifth = plan[names.CERTIFICATE].values == PLAIN_HOLDOUT
-    of_dsel = plan[names.BOUND][~is_fifth].min()
-    if plan[names.BOUND][is_fifth].min() <= of_dsel:
+    is_holdout = plan[names.CERTIFICATE].values == PLAIN_HOLDOUT
+    of_dsel = plan[names.BOUND][~is_holdout].min()
+    if plan[names.BOUND][is_holdout].min() <= of_dsel:
         remarks.append("A 20% hold-out set would give the smallest of these bounds.")
     if wanted is not None:
         limit = check_probability(wanted, "wanted")
@@ -318,10 +319,11 @@ def _plan_tolerance(
         for row in rows.values():
             assert row.count_exceeding is not None  # `rows` has no others
             count = row.count_exceeding(case, k)
-            is_fifth = row is FIFTH  # of which a part of a row is none
-            n = n_labeled // 5 if is_fifth else -(-n_labeled // k)
+            # 20% are rounded down to whole rows; the first fold is one of the larger.
+            is_holdout = row is PLAIN_HOLDOUT_ROW
+            n = n_labeled // 5 if is_holdout else -(-n_labeled // k)
             fewest = _fewest_rows(count)
-            needed.append(5 * fewest if is_fifth else k * (fewest - 1) + 1)
+            needed.append(5 * fewest if is_holdout else k * (fewest - 1) + 1)
             exceeding = count(n)
             quantiles.append((n - exceeding) / n if exceeding >= 0 else np.nan)
     table = (names.N_FOLDS, names.CERTIFICATE)

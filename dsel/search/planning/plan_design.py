@@ -10,7 +10,7 @@ from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.losses.base import Loss, Rows
-from dsel.losses.checking import CHECKED_ROWS, check_loss_on_rows
+from dsel.losses.checking import LOSS_CHECK_ROWS, check_loss_on_rows
 from dsel.losses.declared import DeclaredLosses, declare_losses
 from dsel.option_values import Pruning
 from dsel.search.design.certificate_methods import (
@@ -135,7 +135,7 @@ def check_own_loss(loss: Loss, labeled: LabeledRows) -> None:
     """
     if type(loss).__module__.startswith("dsel."):
         return
-    rows = Rows(labeled.X[:CHECKED_ROWS], labeled.y[:CHECKED_ROWS])
+    rows = Rows(labeled.X[:LOSS_CHECK_ROWS], labeled.y[:LOSS_CHECK_ROWS])
     score_rows(loss, rows, np.asarray(rows.y))  # which names what the loss raises
     check_loss_on_rows(loss, rows)
 
