@@ -101,7 +101,8 @@ def fill_masked_values(rows: Any, name: str) -> Any:
         raise ValueError(
             f"{name} must hold no masked values but floats, which become NaN, got "
             f"{masked.dtype} masked in row {where}; pass "
-            f"{name.strip('`')}.astype(float).filled(np.nan), or leave out such rows."
+            f"{name.strip('`')}.astype(float).filled(np.nan), or leave out such rows "
+            f"(rows are counted from 0)."
         )
     return masked.filled(np.nan)
 

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Final, TypeVar
@@ -75,6 +75,46 @@ class NewerRecordError(DselError, ValueError):
     """A record was written by a version of dsel that is newer than this one."""
 
 
+ROWS_FROM_0: Final = "rows are counted from 0"
+"""How messages count rows that are no lines, as arrays and data frames do."""
+
+
+class RowError(ValueError):
+    """A row of a table holds a wrong value; the message says how rows are counted.
+
+    Arguments are texts and numbers of rows, from 0. A reader of text files, whose users
+    see lines, names these in their place.
+
+    Examples
+    --------
+    >>> error = RowError("column 'd' has 'x' in ", 16, "; it holds dates.")
+    >>> str(error)
+    "column 'd' has 'x' in row 16; it holds dates (rows are counted from 0)."
+    >>> str(error.in_lines(lambda row: f"line {row + 2}"))
+    "column 'd' has 'x' in line 18; it holds dates."
+    """
+
+    def __init__(self, *parts: str | int) -> None:
+        super().__init__(*parts)
+
+    def __str__(self) -> str:
+        text = self._text(lambda row: f"row {row}").removesuffix(".")
+        return f"{text} ({ROWS_FROM_0})."
+
+    def in_lines(self, name_line: Callable[[int], str]) -> ValueError:
+        """Return the error with the line of each row, as `name_line` calls it."""
+        return ValueError(self._text(name_line))
+
+    def renumber(self, rows: Sequence[int]) -> "RowError":
+        """Return the error with `rows[n]` in the place of row `n`."""
+        parts = (p if isinstance(p, str) else int(rows[p]) for p in self.args)
+        return RowError(*parts)
+
+    def _text(self, name_row: Callable[[int], str]) -> str:
+        parts = (p if isinstance(p, str) else name_row(int(p)) for p in self.args)
+        return "".join(parts)
+
+
 class UserCodeError(DselError, RuntimeError):
     """Code of the user, which a command was asked to run, raised an error.
 
@@ -119,11 +159,12 @@ def naming(names: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except (OSError, TypeError, ValueError) as error:
-        if len(error.args) == 1 and isinstance(error.args[0], str):
-            text = error.args[0]
+        if isinstance(error, RowError) or len(error.args) == 1:
             for name, known in names.items():
-                text = text.replace(name, known)
-            error.args = (text,)
+                error.args = tuple(
+                    part.replace(name, known) if isinstance(part, str) else part
+                    for part in error.args
+                )
         raise
 
 

@@ -1,7 +1,8 @@
 """``dsel select``: choose a model from files."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
 from functools import partial
@@ -32,7 +33,7 @@ from dsel.data.schema import TableSchema
 from dsel.data.table_request import Table
 from dsel.data.tables import read_table
 from dsel.data.text_tables import is_text, text_source
-from dsel.errors import AllFitsFailedError
+from dsel.errors import AllFitsFailedError, RowError
 from dsel.families.kinds import is_classifier, is_regressor
 from dsel.losses.texts import class_of_text, loss_of_name
 from dsel.option_values import CLASSIFICATION, LARGEST_CLASS, LOSS_FORMS, REGRESSION
@@ -125,21 +126,22 @@ def run(
         values[0] if estimator is None else estimator, model, target, table
     )
     rows, shown, caveats = open_pools(pool, unlabeled, table, text.arguments, queries)
-    plan = plan_search(
-        estimator,
-        values,
-        X,
-        y,
-        rows,
-        report=parse_report(loss, classes, is_regression=table.is_regression),
-        loss=ranked,
-        report_by=_column(report_by, table.columns),
-        random_state=seed,
-        n_queries=queries,
-        groups=table.labeled_groups,
-        baseline=open_baseline(baseline, table.schema, trust),
-        **of_plan,
-    )
+    with _name_lines(labeled, table.y, text):
+        plan = plan_search(
+            estimator,
+            values,
+            X,
+            y,
+            rows,
+            report=parse_report(loss, classes, is_regression=table.is_regression),
+            loss=ranked,
+            report_by=_column(report_by, table.columns),
+            random_state=seed,
+            n_queries=queries,
+            groups=table.labeled_groups,
+            baseline=open_baseline(baseline, table.schema, trust),
+            **of_plan,
+        )
     column = (None if table.schema is None else table.schema.target) or "label"
     if plan.source is not None:
         source = shown or plan.source
@@ -343,6 +345,21 @@ def take_labeled(
         # The reader knows which labels were missing: texts such as "None" are classes.
         return X, pd.Series(y, dtype="category"), others, remarks
     return X, y, others, remarks
+
+
+@contextmanager
+def _name_lines(labeled: str, y: AnyArray, text: TextOptions) -> Iterator[None]:
+    """Name rows in errors about labeled rows as they are in their table."""
+    try:
+        yield
+    except RowError as error:
+        if "`pool`" in str(error):
+            raise
+        in_table = error.renumber(np.flatnonzero(~pd.isna(y)).tolist())
+        if not is_text(labeled):
+            raise in_table from error
+        source = text_source(labeled, **text.arguments)
+        raise in_table.in_lines(source.line_of) from error
 
 
 def _is_report(text: str) -> bool:

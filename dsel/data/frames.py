@@ -22,6 +22,7 @@ from sklearn.utils import check_array
 
 from dsel.arrays import Features
 from dsel.checks import show
+from dsel.errors import RowError
 from dsel.typing import AnyArray
 
 NUMBER: Final = "number"
@@ -453,9 +454,10 @@ def check_finite(
     if is_gap:
         what = "NaN, a missing value"
         way = "put an imputer, such as SimpleImputer(), in front of the estimator"
-    raise ValueError(
-        f"{where} must hold finite numbers, but row {rows[row]}, column {which} is "
-        f"{what}; drop the row, or {way}."
+    raise RowError(
+        f"{where} must hold finite numbers, but ",
+        int(rows[row]),
+        f", column {which} is {what}; drop the row, or {way}.",
     )
 
 

@@ -30,6 +30,7 @@ from dsel.data.identity import content_hash
 from dsel.data.labeled import EMPTY, MISSING
 from dsel.data.row_random import GROUP_STREAM, row_random
 from dsel.data.splits import random_folds
+from dsel.errors import RowError
 from dsel.typing import AnyArray, GroupsLike
 
 LARGE: Final = 0.5
@@ -199,10 +200,11 @@ def row_groups(groups: GroupsLike, n_rows: int) -> RowGroups:
                 is_missing[row] = any(pd.isna(part) is True for part in key)
     if is_missing.any():
         row = int(np.argmax(is_missing))
-        raise ValueError(
-            f"`groups` must hold a key for every labeled row, but that of row {row} is "
-            f"missing ({keys[row]}); give such a row a group of its own, or leave it "
-            f"out."
+        raise RowError(
+            "`groups` must hold a key for every labeled row, but that of ",
+            row,
+            f" is missing ({keys[row]}); give such a row a group of its own, or leave "
+            f"it out.",
         )
     _check_types(keys)
     is_categorical = isinstance(getattr(groups, "dtype", None), pd.CategoricalDtype)

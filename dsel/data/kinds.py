@@ -121,10 +121,6 @@ class Kind(StrEnum):
         return self in (Kind.DATES, Kind.TIMES, Kind.ZONED_TIMES)
 
 
-ROWS_FROM_0: Final = "rows are numbered from 0, without the header"
-"""How messages about tables count rows, as data frames do."""
-
-
 class Bad(NamedTuple):
     """A value that is not of the kind of its column."""
 

@@ -37,6 +37,7 @@ from dsel.data.frames import (
 )
 from dsel.data.identity import content_hash
 from dsel.data.pool import Pool
+from dsel.errors import RowError
 from dsel.typing import AnyArray, LabelsLike, RowsLike
 
 NO_CLASSES: Final = (
@@ -285,9 +286,10 @@ def check_labels(y: LabelsLike) -> NDArray[Any]:
     is_float = labels.dtype.kind == "f"
     missing = np.flatnonzero(~np.isfinite(labels) if is_float else pd.isna(labels))
     if len(missing):
-        raise ValueError(
-            f"`y` must hold a label for every row, but row {missing[0]} is "
-            f"{labels[missing[0]]}; rows without a label belong into the pool."
+        raise RowError(
+            "`y` must hold a label for every row, but ",
+            int(missing[0]),
+            f" is {labels[missing[0]]}; rows without a label belong into the pool.",
         )
     if labels.dtype.kind == "O":
         _check_marks(labels, y)
@@ -356,10 +358,11 @@ def check_numbers(y: LabelsLike) -> NDArray[np.float64]:
 
 def _refuse_missing(values: AnyArray, missing: NDArray[np.intp]) -> None:
     if len(missing):
-        raise ValueError(
-            f"`y` must hold a finite number for every row, but row {missing[0]} is "
-            f"{show(values.tolist()[missing[0]])}; rows without a number belong into "
-            f"the pool."
+        raise RowError(
+            "`y` must hold a finite number for every row, but ",
+            int(missing[0]),
+            f" is {show(values.tolist()[missing[0]])}; rows without a number belong "
+            f"into the pool.",
         )
 
 
@@ -409,9 +412,10 @@ def check_no_masks(y: Any) -> None:
     masked = find_mask(y.compute() if is_masked else y)
     if masked is not None and masked.ndim and np.ma.is_masked(masked):
         row = int(np.argwhere(np.ma.getmaskarray(masked))[0][0])
-        raise ValueError(
-            f"`y` must hold a label for every row, but that of row {row} is masked; "
-            f"leave out rows without a label, or pass them as `pool`."
+        raise RowError(
+            "`y` must hold a label for every row, but that of ",
+            row,
+            " is masked; leave out rows without a label, or pass them as `pool`.",
         )
 
 
@@ -438,9 +442,10 @@ def check_targets(X: Any, y: Any) -> None:
     is_float = values.dtype.kind == "f"
     missing = np.argwhere(~np.isfinite(values) if is_float else pd.isna(values))
     if len(missing):
-        raise ValueError(
-            f"`y` must hold finite numbers, but that of row {missing[0][0]} is "
-            f"{values[tuple(missing[0])]}; leave out rows without a target."
+        raise RowError(
+            "`y` must hold finite numbers, but that of ",
+            int(missing[0][0]),
+            f" is {values[tuple(missing[0])]}; leave out rows without a target.",
         )
 
 

@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from numpy.typing import ArrayLike
 
 from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, columns_of
-from dsel.data.kinds import GAP_WORDS, ROWS_FROM_0, Bad, Kind, convert, trim
+from dsel.data.kinds import GAP_WORDS, Bad, Kind, convert, trim
+from dsel.errors import RowError
 
 FORMAT: Final = 1
 """Version of the file; it is raised if an older reader could misread a newer file."""
@@ -186,21 +187,20 @@ def _tuple(values: Any) -> tuple[Any, ...] | None:
 def refuse_wrong_values(
     wrong: Sequence[tuple[ColumnSchema, Bad | None]], where: str, first_row: int
 ) -> None:
-    """Raise ValueError where columns have values that are not of their kind."""
+    """Raise RowError where columns have values that are not of their kind."""
     if not wrong:
         return
-    parts = [
-        f"column {column.name!r} of {where} has {bad.value!r} in row "
-        f"{first_row + bad.row}; it holds {column.noun}"
-        for column, bad in wrong
-        if bad is not None
-    ]
-    more = f" (and {len(parts) - _MOST_SHOWN} more columns)" * (
-        len(parts) > _MOST_SHOWN
-    )
-    raise ValueError(
-        f"{'. '.join(parts[:_MOST_SHOWN])}{more}. Correct the values, write the empty "
-        f"cell for a gap, or leave the columns out by --drop ({ROWS_FROM_0})."
+    known = [(column, bad) for column, bad in wrong if bad is not None]
+    parts: list[str | int] = []
+    for column, bad in known[:_MOST_SHOWN]:
+        start = f"column {column.name!r} of {where} has {bad.value!r} in "
+        parts += [start, first_row + bad.row, f"; it holds {column.noun}. "]
+    if len(known) > _MOST_SHOWN:
+        parts.append(f"(And {len(known) - _MOST_SHOWN} more columns.) ")
+    raise RowError(
+        *parts,
+        "Correct the values, write the empty cell for a gap, or leave the columns out "
+        "by --drop.",
     )
 
 

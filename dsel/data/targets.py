@@ -10,8 +10,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dsel.checks import letters_of, show
-from dsel.data.kinds import ROWS_FROM_0, ColumnScan, Kind, convert
+from dsel.data.kinds import ColumnScan, Kind, convert
 from dsel.data.labeled import MOST_WHOLE
+from dsel.errors import RowError
 from dsel.option_values import CLASSIFICATION, REGRESSION
 
 FEWEST_ROWS_OF_CLASS: Final = 10
@@ -95,10 +96,11 @@ def numbers_of_texts(
     typed, bad = convert(values, Kind.NUMBERS, decimal)
     if typed is None:
         assert bad is not None  # values that cannot be converted have a bad one
-        raise ValueError(
+        raise RowError(
             f"`target` {target!r} must hold numbers for a regression, got "
-            f"{show(bad.value)} in row {bad.row}; correct it, or write --task "
-            f"classification ({ROWS_FROM_0})."
+            f"{show(bad.value)} in ",
+            bad.row,
+            "; correct it, or write --task classification.",
         )
     targets = np.array(typed.to_numpy(zero_copy_only=False), np.float64)
     known = np.unique(targets[~np.isnan(targets)])

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from dsel.checks import show
-from dsel.data.kinds import NUMBER, ROWS_FROM_0, trim
+from dsel.data.kinds import NUMBER, trim
 
 SEPARATORS: Final = (",", ";", "\t", "|")
 SHOWN: Final = {"\t": "tab", ",": "','", ";": "';'", "|": "'|'"}
@@ -222,9 +223,8 @@ class TextFile:
         bad = pc.index(pc.greater(pc.binary_length(trim(values)), 0), True).as_py()
         if bad >= 0:
             raise ValueError(
-                f"its last column has no name, but row {first + bad} has "
-                f"{values[bad].as_py()!r} there; name the column in the header "
-                f"({ROWS_FROM_0})"
+                f"its last column has no name, but line {self.line_of(first + bad)} "
+                f"has {values[bad].as_py()!r} there; name the column in the header"
             )
 
     def _check_empty_lines(self, values: pa.Array) -> None:
@@ -252,12 +252,19 @@ class TextFile:
             return found
         return ValueError(" ".join(text.split()))
 
-    def _check_lines(self) -> None:
-        """Raise ValueError for the first line that does not fit the header.
+    def line_of(self, row: int) -> int:
+        """Return the line in which a row begins; rows are counted from 0.
+
+        Values may contain line ends, and empty lines are no rows, so that the file is
+        read again.
+        """
+        return next(islice(self._records(), row, None))[0]
+
+    def _records(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the line in which each row begins, and the values of the row.
 
         Python's strict reader is slow, so it runs only after another check has failed.
         """
-        expected, n_records = len(self.header), 0
         limit = csv.field_size_limit(2**31 - 1)
         try:
             with _Utf8Stream(self.path, self.encoding) as stream:
@@ -269,19 +276,8 @@ class TextFile:
                 start = self.header_lines + 1
                 try:
                     for values in lines:
-                        if values and len(values) != expected:
-                            n = len(values)
-                            way = "every line must have as many as the head names"
-                            if not n_records and n > 1:
-                                way += (
-                                    f"; if line {start} is the header, remove the "
-                                    f"lines above it"
-                                )
-                            raise ValueError(
-                                f"its line {start} has {n} value{'s' * (n != 1)}, but "
-                                f"the header has {expected}; {way}"
-                            )
-                        n_records += bool(values)
+                        if values:
+                            yield start, values
                         start = self.header_lines + lines.line_num + 1
                 except csv.Error as error:
                     raise ValueError(
@@ -290,6 +286,19 @@ class TextFile:
                     ) from error
         finally:
             csv.field_size_limit(limit)
+
+    def _check_lines(self) -> None:
+        """Raise ValueError for the first line that does not fit the header."""
+        expected = len(self.header)
+        for number, (line, values) in enumerate(self._records()):
+            if (n := len(values)) != expected:
+                way = "every line must have as many as the head names"
+                if not number and n > 1:
+                    way += f"; if line {line} is the header, remove the lines above it"
+                raise ValueError(
+                    f"its line {line} has {n} value{'s' * (n != 1)}, but the header "
+                    f"has {expected}; {way}"
+                )
 
 
 class _Form(NamedTuple):

@@ -44,6 +44,7 @@ from dsel.data.text import (
     header_line,
     open_text,
 )
+from dsel.errors import RowError
 from dsel.option_values import CLASSIFICATION
 from dsel.runtime.clients import count_threads, current_worker
 from dsel.typing import AnyArray
@@ -97,13 +98,28 @@ class TextSource(NamedTuple):
 
     @contextmanager
     def name_lines(self) -> Iterator[None]:
-        """Add the file and the line to an error of `TextRows`."""
+        """Add the file and the line to an error about rows."""
         try:
             yield
+        except RowError as error:
+            raise error.in_lines(self.line_of) from error
         except UnreadableRowsError as error:
             file = next(file for file in self.files if file.path == error.path)
             with name_text_file(file.path):
                 raise file.name_line(error) from error
+
+    def line_of(self, row: int) -> str:
+        """Return the line in which a row begins, for a message."""
+        before = 0
+        for file in self.files[:-1]:
+            n_rows = sum(batch.num_rows for batch in file.batches(file.names[:1]))
+            if row < before + n_rows:
+                break
+            before += n_rows
+        else:
+            file = self.files[-1]
+        of_file = f" of {file.path!r}" if len(self.files) > 1 else ""
+        return f"line {file.line_of(row - before)}{of_file}"
 
     @property
     def row_number_names(self) -> tuple[str, ...]:
@@ -317,7 +333,8 @@ def read_text(location: str, request: TableRequest) -> Table:
             marked[target].add(cells)
     decimal = decimal_of(source, marked)
     if target is not None:
-        with _naming_notes(scans, decimal, request.day_first):
+        notes = _naming_notes(scans, decimal, request.day_first)
+        with notes, source.name_lines():
             labels = numbers_of_texts(cells, target, decimal, request.task)
         if labels is None:
             labels, label_caveats = _text_labels(rows.column(target), target)
@@ -336,7 +353,8 @@ def read_text(location: str, request: TableRequest) -> Table:
         )
         left_out = (*source.row_number_names, *request.dropped)
         schema = TableSchema(columns, target, classes, request.ids, left_out)
-    frame = schema.convert_texts(rows, decimal=decimal, where=repr(location))
+    with source.name_lines():
+        frame = schema.convert_texts(rows, decimal=decimal, where=repr(location))
     ids = frame[list(schema.ids)] if schema.ids else None
     X: Any = frame[names]
     if request.like is None:

@@ -37,6 +37,7 @@ from dsel.data.table_request import (
 )
 from dsel.data.targets import notes_on_similar_labels
 from dsel.data.zarr_rows import meanings_of, read_and_decode, stored_columns
+from dsel.errors import ROWS_FROM_0
 from dsel.zarr_stores import BAD_HEADER, check_array
 
 
@@ -292,7 +293,8 @@ def _of_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -> Tabl
                 f"{path!r} must hold distinct names in its array classes, and in y "
                 f"their codes, whole numbers from 0 to {classes.size - 1}, got "
                 f"{n_names} names and {codes.dtype}{example}; rows without a label "
-                f"belong into the pool, and labels as they are need no classes."
+                f"belong into the pool, and labels as they are need no classes "
+                f"({ROWS_FROM_0})."
             )
         y = np.asarray(classes[codes])
     elif y is not None and y.ndim == 1 and y.dtype.kind == "f":

@@ -404,7 +404,8 @@ def _check_values(
                 in_file = bad._replace(row=first + bad.row)
                 wrong.setdefault(column.name, (column, in_file))
         first += batch.num_rows
-    refuse_wrong_values(list(wrong.values()), f"the pool {source.location!r}", 0)
+    with source.name_lines():
+        refuse_wrong_values(list(wrong.values()), f"the pool {source.location!r}", 0)
 
 
 def _fill_from_text(

@@ -11,6 +11,7 @@ from sklearn.utils import _safe_indexing
 
 from dsel.arrays import Estimator, Integers, fill_masked_values
 from dsel.checks import did_you_mean, show
+from dsel.errors import RowError
 
 
 def cut_to_rows(
@@ -53,9 +54,10 @@ def check_fit_params(
             )
         if is_weight and not np.isfinite(weights := np.asarray(value, float)).all():
             row = int(np.argmin(np.isfinite(weights)))
-            raise ValueError(
-                f"`{name}` must hold finite numbers, but that of row {row} is "
-                f"{weights[row]}; give such a row the weight 0, or leave it out."
+            raise RowError(
+                f"`{name}` must hold finite numbers, but that of ",
+                row,
+                f" is {weights[row]}; give such a row the weight 0, or leave it out.",
             )
     return params
 

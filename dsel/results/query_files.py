@@ -230,7 +230,7 @@ def read_labels(
             if number is None:
                 raise ValueError(
                     f"{location!r} must have a whole number as {POOL_ROW} in every "
-                    f"line, got {row!r} in row {n_read} of the table; take it from "
+                    f"line, got {row!r} in {source.line_of(n_read - 1)}; take it from "
                     f"{QUERY_ROWS}."
                 )
             if number not in queried:

@@ -77,7 +77,7 @@ def test_select__leaves_the_pool_of_rows_without_a_label_unread(table, tmp_path)
     [
         (None, ("--groups", "client"), "--groups names 'client' column customer"),
         (None, ("--groups", "label"), "--groups names 'label' target"),
-        ({3: ""}, ("--groups", "customer"), "`groups` row 3 missing own"),
+        ({3: ""}, ("--groups", "customer"), "`groups` line 5 missing own"),
         (None, ("--groups", "customer", "--deploy", "all_rows"), "`deploy` `groups`"),
         (None, ("--groups", "customer", "--queries", 5, "--out", "o"),
          "`n_queries` `groups`"),

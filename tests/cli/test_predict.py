@@ -162,9 +162,9 @@ WRONG = [
     ({}, ["--id", "number"], "lacks the column 'number'; it has "),
     ({}, ["--id", "label"], "`id` names 'label', as a column of predictions is called"),
     ({}, ["--deploy", "all_rows"], "holds no model 'all_rows'; it has one_fold"),
-    ({"age": "old"}, [], "column 'age' of {new} has 'old' in row 4; it holds numbers"),
-    ({"since": "soon"}, [], "column 'since' of {new} has 'soon' in row 4; it holds "),
-    ({"member": "perhaps"}, [], "column 'member' of {new} has 'perhaps' in row 4"),
+    ({"age": "old"}, [], "column 'age' of {new} has 'old' in line 6; it holds numbers"),
+    ({"since": "soon"}, [], "column 'since' of {new} has 'soon' in line 6; it holds "),
+    ({"member": "perhaps"}, [], "column 'member' of {new} has 'perhaps' in line 6"),
     ({"age": None, "city": None}, [], "{new} lacks the columns 'age', 'city'; it has"),
 ]  # fmt: skip
 

@@ -191,8 +191,7 @@ def test_select__of_texts_as_a_regression_names_the_value(folder):
                "regression")  # fmt: skip
     assert made.exit_code != 0
     said = " ".join(made.output.split())
-    assert "'much' in row 7" in said
-    assert "rows are numbered from 0, without the header" in said
+    assert "'much' in line 9" in said
 
 
 def test_select__names_doubtful_columns_with_a_target_that_it_asks_about(folder):
@@ -230,7 +229,7 @@ def test_monitor__names_a_target_that_is_no_number(folder, results, tmp_path):
     found = run("monitor", folder / "results", tmp_path / "n.csv", "--target", "price")
     assert found.exit_code == 1
     assert "column 'price' of" in found.output
-    assert "has 'much' in row 7" in found.output
+    assert "has 'much' in line 9" in found.output
 
 
 def test_select__reads_a_target_that_has_the_only_decimal_commas(folder, tmp_path):

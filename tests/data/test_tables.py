@@ -258,7 +258,7 @@ WRONG = [
     ("a,b\n1,\x002\n", "zero bytes"),
     ("a,a\n1,2\n", "column name 'a' is there twice"),
     ("a,,b\n1,2,3\n", "column 2 has no name"),
-    ("a,b,\n1,2,\n1,2,3\n", "last column has no name, but row 1 has '3'"),
+    ("a,b,\n1,2,\n1,2,3\n", "last column has no name, but line 3 has '3'"),
     ("0.12,0.4\n1,2\n", "no header: the first line is 0.12,0.4"),
     ("a;b,c\n1;2,3\n", "has ',' and ';', .* --sep"),
     ("a;b\n1,5;1.234\n2,5;2.345\n", "'a' has decimal commas .*'b' decimal points"),
@@ -505,12 +505,12 @@ def test_schema__converts_other_tables_and_names_every_wrong_value(tmp_path):
         tmp_path, "age,when,ok,code\n1,2020-01-01,no,\nold,pending,true,x\n", "w.csv"
     )
     with pytest.raises(
-        ValueError, match=r"column 'age' of .* has 'old' in row 1"
+        ValueError, match=r"column 'age' of .* has 'old' in line 3"
     ) as told:
         read_table(wrong, like=schema)
     assert "'when' of" in str(told.value)
-    assert "has 'pending' in row 1; it holds dates" in str(told.value)
-    assert "has 'true' in row 1; it holds 'yes' and 'no'" in str(told.value)
+    assert "has 'pending' in line 3; it holds dates" in str(told.value)
+    assert "has 'true' in line 3; it holds 'yes' and 'no'" in str(told.value)
     with pytest.raises(ValueError, match="lacks the columns 'when', 'ok'"):
         read_table(text_table(tmp_path, "age,code\n1,x\n", "l.csv"), like=schema)
 

@@ -15,6 +15,7 @@ from dsel.checks import did_you_mean, listing, show
 from dsel.data.identity import content_hash
 from dsel.data.labeled import LabeledRows, codes_of
 from dsel.data.splits import Split
+from dsel.errors import RowError
 from dsel.losses.baseline import BaselineDifference
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR
@@ -190,11 +191,13 @@ def predict_baseline(model: Model, X: Features, classes: AnyArray) -> Integers:
         strange &= codes_of(predicted, own_classes) < 0
     if strange.any():
         row = int(np.argmax(strange))
-        raise ValueError(
+        raise RowError(
             f"`baseline` {describe(model)} predicts {show(predicted.tolist()[row])} "
-            f"for row {row} of `X`, which is no class of `y` "
+            f"for ",
+            row,
+            f" of `X`, which is no class of `y` "
             f"({listing([show(each) for each in classes.tolist()], 5)}); wrap it in a "
-            f"model whose `predict` gives these labels."
+            f"model whose `predict` gives these labels.",
         )
     return codes
 

@@ -388,7 +388,8 @@ class Outcome:
         -------
         PredictedTable
             A description of the file. Its columns are ``label``, and ``probability_``
-            of each class if the model has probabilities; for a regressor
+            of each class if the model has probabilities, in CSV with the digits of
+            float32 (labels are decided before that); for a regressor
             ``prediction``, ``lower`` and ``upper``, the ends of `predict_interval`, or
             ``value`` if no tolerance is certified.
 

@@ -281,7 +281,8 @@ def predict_table(
     # A mistake in all rows raises in the first part, before a file is created.
     first = next(records, None)
     head = context.head() if first is None else first[0].iloc[:0]
-    with predictions_file(path, head, table.dialect) as append:
+    rounded = _probability_names(_classes_of(model))
+    with predictions_file(path, head, table.dialect, rounded=rounded) as append:
         while first is not None:
             frame, more = first
             append(frame)
@@ -435,9 +436,16 @@ def _predictions(model: Any, X: Features) -> dict[str, Any]:
         labels = pd.Series(classes).take(codes).array
     found = {LABEL: labels}
     if probabilities is not None:
-        columns = zip(classes.tolist(), probabilities.T, strict=True)
-        found |= {f"{PROBABILITY}{name}": values for name, values in columns}
+        columns = zip(_probability_names(classes), probabilities.T, strict=True)
+        found |= dict(columns)
     return found
+
+
+def _probability_names(classes: NDArray[Any] | None) -> list[str]:
+    """Return the columns of the probabilities of classes."""
+    return [
+        f"{PROBABILITY}{name}" for name in ([] if classes is None else classes.tolist())
+    ]
 
 
 def _largest(

@@ -164,7 +164,7 @@ def test_predict_table__of_a_long_text_file_has_its_order(tmp_path):
     ("line", "message"),
     [
         ("1", "its line 90002 has 1 value, but the header has 2"),
-        ("much,Ulm", "column 'x' of .* has 'much' in row 90000; it holds numbers"),
+        ("much,Ulm", "column 'x' of .* has 'much' in line 90002; it holds numbers"),
     ],
 )
 def test_predict_table__names_the_line_of_a_long_text_file(tmp_path, line, message):
@@ -197,3 +197,29 @@ def test_predict_table__of_one_row_group_takes_all_threads(tmp_path):
     found = pd.read_parquet(made.path)
     assert (found["row"] == np.arange(len(new))).all()
     assert (found["label"] == np.where(new["x"] > 0.5, "yes", "no")).all()
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_predict_table__writes_probabilities_to_csv_with_the_digits_of_float32(
+    tmp_path, separator
+):
+    outcome = search(FEATURES)
+    form = {"index": False, "sep": separator, "decimal": ".,"[separator == ";"]}
+    FEATURES.to_csv(tmp_path / "new.csv", **form)
+    files = [tmp_path / "p.csv", tmp_path / "p.parquet"]
+    for out in files:
+        outcome.predict_table(tmp_path / "new.csv", out=out)
+    text, whole = (
+        pd.read_csv(files[0], dtype=str, sep=separator),
+        pd.read_parquet(files[1]),
+    )
+    names = [name for name in whole if name.startswith("probability_")]
+    assert names
+    for name in names:
+        shown = text[name].str.replace(",", ".").astype(np.float32)
+        assert (shown == whole[name].astype(np.float32)).all()
+        digits = text[name].str.replace(r"e.*|\D", "", regex=True).str.lstrip("0")
+        assert digits.str.len().max() <= 9
+    proba = outcome.model.predict_proba(FEATURES)
+    np.testing.assert_array_equal(whole[names], proba)
+    assert (text["label"].astype(str) == whole["label"].astype(str)).all()
