@@ -52,7 +52,7 @@ def test_run__shows_progress_where_a_terminal_is_there(plan, monkeypatch):
 
 
 def test_fit__shows_progress_if_asked_to(plan, monkeypatch, capsys):
-    rows = plan.context.X, plan.context.y
+    rows = plan.labeled.X, plan.labeled.y
     search = dsel.SemiSupervisedSearchCV(
         KNeighborsClassifier(), {"n_neighbors": [1, 3]}, cv=3, prune=False
     )
@@ -65,7 +65,7 @@ def test_fit__shows_progress_if_asked_to(plan, monkeypatch, capsys):
 
 
 def test_progress__has_named_phases_and_a_total_that_never_changes(plan):
-    rows, labels = plan.context.X, plan.context.y
+    rows, labels = plan.labeled.X, plan.labeled.y
     nested = dsel.plan_search(
         KNeighborsClassifier(), {"n_neighbors": [1, 3, 5, 7, 9, 11]}, rows, labels,
         plan.pool, random_state=0,

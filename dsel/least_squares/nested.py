@@ -12,7 +12,6 @@ rounding of any kernel matrix of this number of rows, whatever the rows are.
 """
 
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,10 +38,11 @@ from dsel.search.engine.pruning import NestedPruner
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_search import plan_search
+from dsel.search.running.check_pool import check_pool
 from dsel.search.running.cube_of_run import describe_run
 from dsel.search.running.evaluate import TOKEN
-from dsel.search.running.nested import certify_choices
-from dsel.search.running.run import Run
+from dsel.search.running.nested import certify_choices, pair_results
+from dsel.search.running.run import Run, open_engine
 from dsel.typing import AnyArray, SplitsLike
 
 if TYPE_CHECKING:
@@ -163,7 +163,6 @@ def certify(
     `losses` are mean squared errors without pairs of folds, (n_candidates, n_splits,
     2). `reasons` has the reason why a candidate cannot be chosen, "" where it can.
     """
-    run = Run(plan, client, n_jobs)
     table = CountTable(
         plan.scheme,
         plan.context.candidate_groups,
@@ -181,17 +180,17 @@ def certify(
         for number in unusable:
             why = FitMessage(FitProblem.FAILED, reasons[number])
             table.messages[FitKey(number, 0)] = why
-    pruner, pool_check = NestedPruner(plan.scheme, plan.prune), run.ensure_pool_check()
-    description = describe_run(plan, pool_check.facts)
+    run, pruner = Run(plan, client, n_jobs), NestedPruner(plan.scheme, plan.prune)
+    description = describe_run(plan, check_pool(run))
+    # `make_loss_cube` has already warned about candidates that cannot be chosen.
     counts = pruner.final_counts(table, description.known)
-    with closing(run.open_executor()) as executor:
-        # `make_loss_cube` has already warned about candidates that cannot be chosen.
-        outcome = certify_choices(
-            run, executor, pruner, table, counts, description, pool_check
-        )
+    candidates = pruner.choose_candidates(table)
+    with open_engine(run) as engine:
+        outcome = certify_choices(run, engine, candidates, counts, description)
+    outcome = replace(outcome, pair_results=pair_results(plan, table))
     models = outcome.models
     if ALL_ROWS not in models:
-        return outcome, plan.model(pruner.choose_candidates(table).all_rows)
+        return outcome, plan.model(candidates.all_rows)
     return outcome, models[ALL_ROWS]
 
 

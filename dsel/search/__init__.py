@@ -9,7 +9,7 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
 4. `running.nested.search_nested` opens the executor and makes the other steps; next to
    the fits `design.assumptions.compare_pool` compares the pool with the labeled rows
 5. `engine.search_loop.Search.run` submits jobs, takes their results and prunes, in a
-   loop
+   loop; `engine.fits.Fitting.next_task` decides what is fitted next
 6. `engine.fit_batch.FitBatch.run` fits on a worker, each candidate without a pair of
    folds
 7. `engine.pruning.NestedPruner.choose_candidates` chooses a candidate without each
@@ -18,7 +18,7 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
    their counts
 9. `engine.count_batch.CountChosenBatch.run` counts on a slice of the pool where these
    models differ
-10. `running.last_step.bound_chosen` bounds both models by the loss of the plan
+10. `running.bound_chosen.bound_chosen` bounds both models by the loss of the plan
 
 A certificate is an object of `design.certificate_methods`: it decides what ranks
 candidates, how they are pruned, which models are trained, and which options it takes.

@@ -4,6 +4,5 @@
 candidate needs another one; between them, `pool_passes` decides when the pool is read,
 and `engine` does it. `jobs` says what is to be done, `fit_batch` and `count_batch` do
 it on workers, and `job_results` come back to the tables: `counts` has that of a search,
-`pool_table` that of a pass over the pool. `chosen_models` describes the pass of the
-last step, and `retries` is the policy for failed tasks. Nothing is chosen here.
+`pool_table` that of a pass over the pool. `retries` is the policy for failed tasks.
 """

@@ -3,22 +3,21 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dsel.arrays import Features
 from dsel.data.cache import process_cache, spare_memory
 from dsel.data.pool import Block, read_blocks
-from dsel.families.family import (
-    Family,
-    FittedGroup,
-)
+from dsel.families.family import Family, FitCounts, FittedGroup
+from dsel.losses.base import no_predictions
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.design.comparisons import Comparison, count_differences
 from dsel.search.design.drawn_rows import DrawnRows
-from dsel.search.engine.chosen_models import ChosenPass
 from dsel.search.engine.job_results import (
     CountedJob,
     CountResult,
@@ -32,6 +31,56 @@ BLOCK_ROWS: Final = (64, 2**15)  # fewest and most: a block has an overhead of 0
 FRAME_NBYTES: Final = 2**27  # of data frames, of which a call costs milliseconds
 FRAME_ROWS: Final = 2**16
 NO_ROWS: Final = np.empty(0, dtype=np.int64)
+ONLY_MEMBER: Final = 0
+"""Number of the only member of the pass with chosen models: they predict together."""
+
+
+@dataclass(frozen=True)
+class JoinedModels(FittedGroup):
+    """Models of the chosen candidates as one group; splits have different candidates.
+
+    They predict together, as the only member of their pass. A split without a model
+    gives no predictions.
+    """
+
+    parts: tuple[tuple[tuple[int, ...], FittedGroup], ...]
+    """Splits, and the group that has their models; each has one candidate."""
+    splits: tuple[int, ...]
+    token: str
+    """Identifies these models among those of other fits."""
+    counts: FitCounts = field(default_factory=lambda: FitCounts.empty(0, 0))
+    candidates: tuple[int, ...] = (ONLY_MEMBER,)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all models."""
+        return sum(group.nbytes for _, group in self.parts)
+
+    @property
+    def row_nbytes(self) -> int:
+        """Working memory for one row."""
+        return max(group.row_nbytes for _, group in self.parts)
+
+    def predict(self, X: Features, which: Sequence[NDArray[np.int64]]) -> NDArray[Any]:
+        """Return predictions, (len(which), 1, n_rows); each item has one split."""
+        wanted = [int(each) for each in which]
+        predicted: dict[int, NDArray[Any]] = {}
+        for splits, group in self.parts:
+            places = [place for place, split in enumerate(wanted) if split in splits]
+            parts = group.predict(X, [which[place] for place in places])
+            predicted |= dict(zip(places, parts, strict=True))
+        kind = next(iter(predicted.values())).dtype
+        nothing = no_predictions((1, X.shape[0]), kind)
+        return np.stack([predicted.get(n, nothing) for n in range(len(wanted))])
+
+
+@dataclass(frozen=True)
+class ChosenPass:
+    """The context of a pass with chosen models: predictions need no labeled rows."""
+
+    models: JoinedModels
+    comparisons: tuple[Comparison, ...]
+    reading: PoolReading
 
 
 @dataclass(frozen=True)

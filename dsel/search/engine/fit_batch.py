@@ -113,8 +113,8 @@ def _leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
     counts = leave_one_out_counts(
         group.family,
         group.select(job.candidates),
-        context.X,
-        context.y,
+        context.labeled.X,
+        context.labeled.y,
         split,
         pool=context.fitting_pool,
     )
@@ -173,8 +173,8 @@ def fit_splits(
     """Fit candidates of a group on some splits, and count their errors."""
     fitted = group.family.fit(
         group.select(candidates),
-        context.X,
-        context.y,
+        context.labeled.X,
+        context.labeled.y,
         splits,
         pool=context.fitting_pool,
         budget=budget or process_cache(),
@@ -183,7 +183,7 @@ def fit_splits(
     # breaks the assumption that `predict` answers each row by itself.
     if any(has_function(each) for each in group.select(candidates)):
         for split in splits:
-            refuse_batches(fitted, split, context.X)
+            refuse_batches(fitted, split, context.labeled.X)
     return fitted
 
 
@@ -201,7 +201,7 @@ def score_models(
     if predictions is None:
         predictions = predict_labeled_rows(context, fitted, split.number, rows)
     # One object for all candidates: `Rows.memo` keeps what depends on the rows only.
-    labeled = Rows(context.X[rows], context.y[rows])
+    labeled = Rows(context.labeled.X[rows], context.labeled.y[rows])
     return [score_rows(loss, labeled, each) for each in predictions]
 
 
@@ -252,7 +252,7 @@ def count_rows(
     ]
     if any(known is None for known in counts):
         baseline = None if context.baseline is None else context.baseline[rows]
-        labeled = Rows(context.X[rows], context.y[rows], baseline)
+        labeled = Rows(context.labeled.X[rows], context.labeled.y[rows], baseline)
         kept = fitted.test_predictions(split.number, 0)
         if kept is None:
             kept = predict_labeled_rows(context, fitted, split.number, rows)
@@ -271,10 +271,10 @@ def predict_labeled_rows(
     If `predict` raises, or there is no model, they are those of `no_predictions`.
     """
     # An error of `predict` is an error on each row, which any loss can count.
-    codes = no_predictions((len(fitted.candidates), len(rows)), context.y.dtype)
+    codes = no_predictions((len(fitted.candidates), len(rows)), context.labeled.y.dtype)
     if len(rows):
         with suppress(Exception):  # what it raised is in the counts
-            codes = fitted.predict(context.X[rows], [np.array(split)])[0]
+            codes = fitted.predict(context.labeled.X[rows], [np.array(split)])[0]
     return codes
 
 

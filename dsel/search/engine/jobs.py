@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.arrays import Features
 from dsel.data.frames import Frame
+from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.data.sampled_rows import SampledRows
 from dsel.data.splits import Split
@@ -59,10 +59,7 @@ class PoolReading:
 class JobContext:
     """Data that the jobs of a search need; sent to a cluster once."""
 
-    X: Features
-    """Labeled rows, shape (n_labeled, n_columns): array, CSR or `Frame`."""
-    y: NDArray[Any]
-    """Class codes, or numbers."""
+    labeled: LabeledRows
     splits: tuple[Split, ...]
     """Splits on which the search fits its candidates."""
     last_splits: tuple[Split, ...]
@@ -82,7 +79,14 @@ class JobContext:
     @property
     def pool_reading(self) -> PoolReading:
         """How tasks read rows of the pool."""
-        return PoolReading(isinstance(self.X, Frame), self.allow_nan, self.sampled_rows)
+        are_frames = isinstance(self.labeled.X, Frame)
+        return PoolReading(are_frames, self.allow_nan, self.sampled_rows)
+
+    @property
+    def estimators(self) -> list[Any]:
+        """The candidates, unfitted."""
+        groups = self.candidate_groups
+        return [each.estimator for group in groups for each in group.candidates]
 
     def candidate_group_of(self, candidate: int) -> CandidateGroup:
         """Return the group of a candidate."""

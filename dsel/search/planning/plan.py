@@ -64,7 +64,6 @@ class Plan:
     """Candidates, with their axes in the cube."""
     context: JobContext
     """Labeled rows, splits and groups, for every task."""
-    labeled: LabeledRows
     scheme: CVScheme
     """The models that are trained, with the test rows of each."""
     pool: Pool | None
@@ -97,6 +96,11 @@ class Plan:
     groups: RowGroups | None = None
     """Groups of the labeled rows, of which a bound counts one row each; None if rows
     are independent, or there is no bound."""
+
+    @property
+    def labeled(self) -> LabeledRows:
+        """The labeled rows."""
+        return self.context.labeled
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -400,12 +404,7 @@ class Plan:
     @cached_property
     def fit_unit(self) -> str:
         """Name of the units of work: ``fits``, or ``searches by GridSearchCV``."""
-        estimators = (
-            each.estimator
-            for group in self.context.candidate_groups
-            for each in group.candidates
-        )
-        names = {search_name(each) for each in estimators}
+        names = {search_name(each) for each in self.context.estimators}
         name = names.pop() if len(names) == 1 else ""
         return f"searches by {name}" if name else "fits"
 

@@ -231,8 +231,7 @@ def plan_search(
     )
     # From here on nothing is refused.
     context = JobContext(
-        X=inputs.labeled.X,
-        y=inputs.labeled.y,
+        labeled=inputs.labeled,
         splits=design.scheme.splits,
         last_splits=design.scheme.folds,
         candidate_groups=inputs.candidate_groups,
@@ -243,7 +242,6 @@ def plan_search(
     )
     return Plan(
         axes=inputs.axes,
-        labeled=inputs.labeled,
         scheme=design.scheme,
         pool=design.counted,
         context=context,

@@ -13,13 +13,14 @@ import xarray as xr
 from dsel import names
 from dsel.losses.constants import ConstantPrediction, best_constant
 from dsel.losses.joint import Evidence
+from dsel.results import Choice
 from dsel.results.caveats import Caveat, Effect, collect_caveats
-from dsel.results.certificate import Assumption
+from dsel.results.certificate import CHOICE, Assumption
 from dsel.results.cube import make_cube
 from dsel.results.records import to_record
 from dsel.runtime.versions import installed_versions
 from dsel.search.design.assumptions import (
-    PoolFacts,
+    PoolCheck,
     caveats_of_fitting_rows,
     with_pool_facts,
 )
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 class RunDescription:
     """What any choice of a run says in addition to its counts."""
 
+    pool_check: PoolCheck
     known: KnownCounts
     assumptions: tuple[Assumption, ...]
     caveats: tuple[Caveat, ...]
@@ -63,9 +65,9 @@ def count_known(plan: "Plan", equal_rows: int = 0) -> KnownCounts:
     )
 
 
-def describe_run(plan: "Plan", facts: PoolFacts) -> RunDescription:
+def describe_run(plan: "Plan", pool_check: PoolCheck) -> RunDescription:
     """Return what the plan and the check of the pool say about any choice."""
-    labeled, assumptions = plan.labeled, plan.assumptions
+    labeled, facts, assumptions = plan.labeled, pool_check.facts, plan.assumptions
     if plan.pool is not None and plan.certificate:
         assumptions = with_pool_facts(assumptions, facts)
     classes = plan.classes.tolist()
@@ -73,6 +75,7 @@ def describe_run(plan: "Plan", facts: PoolFacts) -> RunDescription:
     if classes:
         rows = np.bincount(labeled.y, minlength=len(classes)).tolist()
     return RunDescription(
+        pool_check,
         count_known(plan, facts.equal_rows),
         assumptions,
         collect_caveats(
@@ -86,9 +89,12 @@ def describe_run(plan: "Plan", facts: PoolFacts) -> RunDescription:
 
 
 def make_cube_of_run(
-    plan: "Plan", counts: SearchCounts, description: RunDescription
+    plan: "Plan",
+    counts: SearchCounts,
+    description: RunDescription,
+    choice: Choice | None = None,
 ) -> xr.Dataset:
-    """Return the cube of a finished search."""
+    """Return the cube of a finished search; with the choice, if it is made already."""
     scheme, values = plan.scheme, counts.by_name
     if counts.fold_errors is not None:
         # Ready, since errors of a nested search are of more answers than rows.
@@ -137,7 +143,9 @@ def make_cube_of_run(
         attributes=known,
     )
     cube = add_criteria(cube, plan.criterion, plan.delta)
-    return cube if counts.evidence is None else add_evidence(cube, counts.evidence)
+    if counts.evidence is not None:
+        cube = add_evidence(cube, counts.evidence)
+    return cube if choice is None else cube.assign_attrs({CHOICE: choice.to_json()})
 
 
 def add_evidence(cube: xr.Dataset, evidence: Evidence) -> xr.Dataset:

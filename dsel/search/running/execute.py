@@ -19,11 +19,17 @@ from dsel.results.place import CUBE, PAIRS, Place, check_claim
 from dsel.results.run_store import Store, check_names, read_query_rows
 from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.progress import Progress, check_verbose, run_progress
+from dsel.runtime.versions import installed_versions
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.running.exhaustive import EXHAUSTIVE
+from dsel.search.outcomes.predict_table import InputFormat
+from dsel.search.running.exhaustive import remake_chosen, search_all
 from dsel.search.running.keep_models import check_estimators, keep_models, trusted_types
-from dsel.search.running.nested import NESTED
-from dsel.search.running.run import Run, SearchWay
+from dsel.search.running.nested import (
+    read_queried_rows,
+    remake_nested,
+    search_nested,
+)
+from dsel.search.running.run import Run
 from dsel.typing import Model, Options, PathLike
 from dsel.zarr_stores import BAD_HEADER
 
@@ -59,12 +65,11 @@ def execute(
         )
     check_options(storage_options)
     client = resolve_client(client)
-    run = Run(plan, client, n_jobs, raise_failures=on_failure == "raise")
     with ExitStack() as stack:
-        store = None
+        store, not_kept = None, ""
         if out is not None:
             check_names((*plan.axes.sizes, *plan.axes.coords), "param_grid")
-            identity = {**plan.identity, **run.tokens_of_rows()}
+            identity = {**plan.identity, **row_tokens(plan, client)}
             store = stack.enter_context(
                 Store(
                     out, kind="search", plan=identity, storage_options=storage_options
@@ -78,15 +83,16 @@ def execute(
             cube = store.dataset(CUBE)
             # The outcome is written last: without one a killed run continues.
             if store.outcome is not None and cube is not None:
-                return run.add_inputs(open_finished(run, store, cube))
+                run = Run(plan, client, n_jobs, on_failure == "raise")
+                return add_inputs(plan, open_finished(run, store, cube))
             # Hours of fits should not end with models that cannot be written.
-            not_kept = check_estimators(run.estimators, store.place)
-            run = replace(run, store=store, not_kept=not_kept)
+            not_kept = check_estimators(plan.context.estimators, store.place)
         if on_progress is None:
             on_progress = stack.enter_context(run_progress(verbose))
-        run = replace(run, on_progress=on_progress)
+        run = Run(plan, client, n_jobs, on_failure == "raise", store, on_progress)
+        search = search_nested if plan.scheme.is_nested else search_all
         try:
-            outcome = way_of(plan).search(run)
+            outcome = search(run)
             if plan.pool is not None:  # also where learners read it last
                 plan.pool.check_for_changes()
         except PoolChangedError:
@@ -94,13 +100,39 @@ def execute(
                 store.append(CHANGED_POOL, {})
             raise
         if store is not None:
-            outcome = keep_outcome(run, outcome, store)
-    return run.add_inputs(outcome)
+            outcome = keep_outcome(run, outcome, store, not_kept)
+    return add_inputs(plan, outcome)
 
 
-def way_of(plan: "Plan") -> SearchWay:
-    """Return the way that a plan takes; all other code is the same for both."""
-    return NESTED if plan.scheme.is_nested else EXHAUSTIVE
+def add_inputs(plan: "Plan", outcome: Outcome) -> Outcome:
+    """Return an outcome with what later calls need of the plan's inputs."""
+    return replace(
+        outcome,
+        input_format=InputFormat.of(plan.labeled),
+        labeled=plan.labeled,
+        group_keys=None if plan.groups is None else plan.groups.keys,
+        loss=plan.context.losses.main,
+    )
+
+
+def row_tokens(
+    plan: "Plan", client: "Client | None" = None, *, may_read: bool = True
+) -> dict[str, str]:
+    """Return tokens that change with the rows, which are read if necessary.
+
+    If they may not be read, tokens that need it are left out.
+    """
+    pools = {"pool": plan.pool, "fitting_pool": plan.context.fitting_pool}
+    versions = installed_versions().items()
+    return {
+        "labeled": plan.labeled.token,
+        **{
+            name: "none" if pool is None else pool.fingerprint(client)
+            for name, pool in pools.items()
+            if may_read or pool is None or pool.origin.is_content
+        },
+        **{f"version of {name}": str(version) for name, version in versions},
+    }
 
 
 def check_out(plan: "Plan", out: Any) -> None:
@@ -109,12 +141,15 @@ def check_out(plan: "Plan", out: Any) -> None:
     Raises StoreMismatchError if it belongs to another plan. Nothing is written, and the
     pool is not read.
     """
-    tokens = Run(plan, None, None).tokens_of_rows(may_read=False)
+    tokens = row_tokens(plan, may_read=False)
     check_claim(Place(out), "search", {**plan.identity, **tokens})
 
 
-def keep_outcome(run: Run, outcome: Outcome, store: Store) -> Outcome:
-    """Write the outcome, make it final, and return the final one."""
+def keep_outcome(run: Run, outcome: Outcome, store: Store, not_kept: str) -> Outcome:
+    """Write the outcome, make it final, and return the final one.
+
+    `not_kept` is the reason why models cannot be stored, if it is known already.
+    """
     # The outcome lists these files, and therefore it is written after them.
     store.save(CUBE, outcome.results)
     if outcome.pair_results is not None:
@@ -122,13 +157,14 @@ def keep_outcome(run: Run, outcome: Outcome, store: Store) -> Outcome:
     if outcome.pool_rows is not None:
         store.save_rows(outcome.pool_rows)
     # A model that cannot be kept is fitted again when it is asked for.
-    reasons = keep_models(outcome.models, store, run.plan.labeled.X, run.not_kept)
+    labeled = run.plan.labeled
+    reasons = keep_models(outcome.models, store, labeled.X, not_kept)
     record = store.save_outcome(
         {
             "choice": outcome.choice.to_json(),
             "deploy": outcome.choice.deploy,
             "not_kept": reasons,
-            "input_format": vars(run.input_format),
+            "input_format": vars(InputFormat.of(labeled)),
         }
     )
     final = Choice.from_json(record["choice"])
@@ -161,13 +197,13 @@ def open_finished(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
     make_models: Any = partial(remake_models, run, cube, choice)
     # Some are not stored, damaged, or of a type that is not trusted.
     with suppress(KeyError, ValueError):
-        trusted = trusted_types(run.estimators)
+        trusted = trusted_types(run.plan.context.estimators)
         kept = {name: store.load_model(name, trusted) for name in choice.certificates}
         make_models = partial(dict, kept)
     rows = None
     if choice.queries is not None and choice.queries.rows:
         rows = read_query_rows(store.place)
-        rows = run.read_query_rows(choice) if rows is None else rows
+        rows = read_queried_rows(run, choice) if rows is None else rows
     return Outcome(cube, choice, store.dataset(PAIRS), make_models, rows)
 
 
@@ -176,7 +212,8 @@ def remake_models(run: Run, cube: xr.Dataset, choice: Choice) -> Mapping[str, Mo
 
     Raises RuntimeError if a count differs: then it is another model.
     """
-    remade = way_of(run.plan).remake(run, cube, choice)
+    remake = remake_nested if run.plan.scheme.is_nested else remake_chosen
+    remade = remake(run, cube, choice)
     # Residuals of a fold with fewer rows than others end with NaN.
     pairs = remade.counts.values()
     if not all(np.array_equal(*each, equal_nan=True) for each in pairs):

@@ -1,9 +1,8 @@
 """A search that counts every candidate: bounds of all at once, or estimates."""
 
-from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
@@ -22,14 +21,16 @@ from dsel.search.engine.jobs import Keep
 from dsel.search.engine.pruning import ChosenCandidates, ExactPruner
 from dsel.search.engine.search_loop import Search
 from dsel.search.outcomes.outcome import Outcome
+from dsel.search.running.bound_chosen import ChosenModels, bound_chosen
+from dsel.search.running.check_pool import check_pool
 from dsel.search.running.cube_caveats import check_failures
 from dsel.search.running.cube_of_run import (
     count_known,
     describe_run,
     make_cube_of_run,
 )
-from dsel.search.running.last_step import FittedModels, LastStep, bound_chosen
-from dsel.search.running.run import Remade, Run, SearchWay
+from dsel.search.running.progress import fitting_phase, show_progress
+from dsel.search.running.run import Remade, Run, make_search, open_engine
 from dsel.search.running.select import choose
 from dsel.typing import Model
 
@@ -40,50 +41,58 @@ if TYPE_CHECKING:
 def search_all(run: Run) -> Outcome:
     """Count every candidate that can win, choose one, and fetch its model."""
     plan = run.plan
-    # The check comes first, since its counts are part of the bounds that prune.
-    if plan.pool is not None:
-        run.show_progress(Progress(), Phase(CHECKING))
-    pool_check = run.ensure_pool_check()
 
-    def show_progress() -> None:
+    def show() -> None:
         if run.on_progress is not None:
             progress = search.progress()
             n_done, n_slices = progress.slices_done, progress.slices_total
-            phase = run.fitting_phase(search)
+            phase = fitting_phase(plan, search)
             if n_done < n_slices:
                 phase = Phase(COUNTING, n_done, n_slices)
-            run.show_progress(progress, phase)
+            show_progress(run, progress, phase)
 
-    description = describe_run(plan, pool_check.facts)
-    with closing(run.open_executor(pool_check.sampled_rows)) as executor:
-        run.check_memory(executor)
+    # The check comes first, since its counts are part of the bounds that prune.
+    if plan.pool is not None:
+        show_progress(run, Progress(), Phase(CHECKING))
+    pool_check = check_pool(run)
+    description = describe_run(plan, pool_check)
+    with open_engine(run, pool_check.sampled_rows) as engine:
         may_prune = plan.prune != Pruning.NONE
         pruner = exact_pruner(plan, description.known, may_prune=may_prune)
-        search = run.search(executor, pruner, Keep.ON_WORKER, show_progress)
+        search = make_search(run, engine, pruner, Keep.ON_WORKER, show)
         search.run()
         counts = pruner.final_counts(search.table)
         check_failures(plan, counts, search.table.unpredicting)
-        if plan.certificate and not plan.criterion.is_guarantee:
-            number, score = pruner.choose_candidate(counts)
-            last = count_only_fold(run, search, number, score)
-            counts = replace(counts, evidence=last.evidence)
-            choice, models = bound_chosen(plan, counts, last, description)
-            cube = make_cube_of_run(plan, counts, description)
+        if bounds_only_choice(plan):
+            chosen = count_only_fold(plan, search, *pruner.choose_candidate(counts))
+            counts = replace(counts, evidence=chosen.evidence)
+            choice, models = bound_chosen(plan, counts, chosen, description)
+            cube = make_cube_of_run(plan, counts, description, choice)
         else:
             cube = make_cube_of_run(plan, counts, description)
             choice = choose(cube, plan.criterion.name)
+            cube = cube.assign_attrs({CHOICE: choice.to_json()})
             models = deployed_model(plan, search, choice)
-    cube = cube.assign_attrs({CHOICE: choice.to_json()})
-    return Outcome(cube, choice, None, partial(dict, models))
+    return Outcome(cube, choice, make_models=partial(dict, models))
 
 
-def count_only_fold(run: Run, search: Search, number: int, score: float) -> LastStep:
+def bounds_only_choice(plan: "Plan") -> bool:
+    """Return whether only the chosen candidate gets a bound, by counts of its own.
+
+    So it is with a hold-out set where squared errors rank candidates.
+    """
+    return plan.method.is_guarantee and not plan.criterion.is_guarantee
+
+
+def count_only_fold(
+    plan: "Plan", search: Search, number: int, score: float
+) -> ChosenModels:
     """Count the losses of the model of a candidate on the only fold.
 
     The bounds of all candidates share delta equally and hold at once, so that the same
     rows may both rank and bound.
     """
-    context, scheme = run.plan.context, run.plan.scheme
+    context, scheme = plan.context, plan.scheme
     [split] = scheme.held_out
     fitted, family = search.model(number, 0), context.candidate_group_of(number).family
     counts = count_rows(context, split, family.join([fitted], [number]))
@@ -93,8 +102,8 @@ def count_only_fold(run: Run, search: Search, number: int, score: float) -> Last
     }
     # One fold has read one model, so that this candidate is the choice of both
     # searches.
-    chosen, models = ChosenCandidates(number, (number,)), {0: fitted.model(number, 0)}
-    return LastStep(chosen, FittedModels(models, folds, np.array([score])))
+    candidates, models = ChosenCandidates(number, (number,)), fitted.model(number, 0)
+    return ChosenModels(candidates, {0: models}, folds, np.array([score]))
 
 
 def exact_pruner(plan: "Plan", known: KnownCounts, *, may_prune: bool) -> ExactPruner:
@@ -115,19 +124,17 @@ def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     """Fit the candidate that a run chose again, and repeat all its counts."""
     pruner = exact_pruner(run.plan, count_known(run.plan), may_prune=False)
     number, counts = choice.candidate, read_counts(cube)
-    with closing(run.open_executor()) as executor:
-        search = run.search(executor, pruner, Keep.ON_WORKER, None)
+    with open_engine(run) as engine:
+        search = make_search(run, engine, pruner, Keep.ON_WORKER, None)
         # Only the chosen candidate is fitted again.
         search.table.pruned[:] = np.arange(run.plan.n_candidates) != number
         search.run()
         again = pruner.counts(search.table).by_name
         models = deployed_model(run.plan, search, choice)
-        last = None
-        if run.plan.certificate and not run.plan.criterion.is_guarantee:
-            last = count_only_fold(run, search, number, choice.estimate)
-    if last is not None:
-        remade = last.evidence.by_name
-        return Remade(models, {k: (cube[k].values, n) for k, n in remade.items()})
+        if bounds_only_choice(run.plan):
+            chosen = count_only_fold(run.plan, search, number, choice.estimate)
+            pairs = {k: (cube[k].values, n) for k, n in chosen.evidence.by_name.items()}
+            return Remade(models, pairs)
     counted = names.FOLD_ERRORS, names.DISAGREEMENTS, names.BEST_FOLD_DISAGREEMENTS
     pairs = {
         name: (np.ravel(counts[name][number]), np.ravel(again[name][number]))
@@ -135,7 +142,3 @@ def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
         if name in counts
     }
     return Remade(models, pairs)
-
-
-EXHAUSTIVE: Final = SearchWay(search_all, remake_chosen)
-"""The way of other certificates and of estimates: every candidate is counted."""

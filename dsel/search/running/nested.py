@@ -1,165 +1,116 @@
 """A nested search: fits all candidates without each pair of folds, then chosen ones.
 
-`fit_chosen` fits and counts the chosen candidates, and `last_step` computes both
+`fit_chosen` fits and counts the chosen candidates, and `bound_chosen` computes both
 bounds; its docstring has a map of the calls.
 """
 
-import threading
-from collections.abc import Iterator
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from dsel import names
-from dsel.families.generic import collect_warnings
+from dsel.data.query_rows import read_pool_rows
 from dsel.option_values import ALL_ROWS
 from dsel.results import Choice
-from dsel.results.certificate import CHOICE
 from dsel.results.cube import make_pair_cube
-from dsel.runtime.clients import current_worker
 from dsel.runtime.progress import CHECKING, Phase, Progress
-from dsel.runtime.submission import Executor
-from dsel.runtime.tasks import is_task
 from dsel.search.design.assumptions import PoolCheck, PoolFacts
 from dsel.search.engine.counts import CountTable, SearchCounts
+from dsel.search.engine.engine import Engine
 from dsel.search.engine.jobs import Keep
 from dsel.search.engine.pruning import ChosenCandidates, NestedPruner
 from dsel.search.outcomes.outcome import Outcome
+from dsel.search.running.bound_chosen import add_chosen, bound_chosen
+from dsel.search.running.check_pool import start_pool_check
 from dsel.search.running.cube_caveats import check_failures
 from dsel.search.running.cube_of_run import (
     RunDescription,
     describe_run,
     make_cube_of_run,
 )
-from dsel.search.running.fit_chosen import NOTHING_DONE, fit_chosen, show_last_step
-from dsel.search.running.last_step import add_last_step, bound_chosen
-from dsel.search.running.run import Remade, Run, SearchWay
+from dsel.search.running.fit_chosen import NOTHING_DONE, fit_chosen
+from dsel.search.running.progress import fitting_phase, show_nested_progress
+from dsel.search.running.run import Remade, Run, make_search, open_engine
 
 if TYPE_CHECKING:
     from dsel.search.planning.plan import Plan
-
-STOP_SECONDS: Final = 1.0
-"""Longest wait for the check of the pool to end, after the search has failed."""
 
 
 def search_nested(run: Run) -> Outcome:
     """Search without each fold, then fit and count the chosen candidates.
 
-    The pool is compared with the labeled rows at the same time as the fits, which do
-    not depend on the result.
+    The pool is checked at the same time as the inner searches are made.
     """
     plan = run.plan
-    # One executor for the search and its last step: workers get the labeled rows once.
-    with closing(run.open_executor()) as executor:
-        run.check_memory(executor)
-        with _start_pool_check(run) as pending:
+    with open_engine(run) as engine, start_pool_check(run) as pending:
 
-            def show_progress() -> None:
-                if pending.done():  # raise what is wrong with the pool while fits run
-                    pending.result()
-                # A single candidate has no fits before the last step.
-                if run.on_progress is not None and search.table.fit_status.size:
-                    phase = run.fitting_phase(search)
-                    show_last_step(run, search.progress(), phase)
+        def show() -> None:
+            if pending.done():  # raise what is wrong with the pool while fits run
+                pending.result()
+            # A single candidate has no fits before it is chosen.
+            if run.on_progress is not None and search.table.fit_status.size:
+                phase = fitting_phase(plan, search)
+                show_nested_progress(run, search.progress(), phase)
 
-            pruner = NestedPruner(plan.scheme, plan.prune)
-            search = run.search(executor, pruner, Keep.NOWHERE, show_progress)
-            # Only what is chosen has a model of all rows to be compared with, so this
-            # loop counts nothing on the pool, and no model need stay where it is made.
-            assert not search.table.pool.slices
-            search.run()
-            # The last step goes on with these totals, so that no bar begins again at 0.
-            before = search.progress()
-            if not pending.done():
-                show_last_step(run, before, Phase(CHECKING))
-            pool_check = pending.result()
-            description = describe_run(plan, pool_check.facts)
-            counts = pruner.final_counts(search.table, description.known)
-            # Before the last step is paid for.
-            check_failures(plan, counts, search.table.unpredicting)
-            return certify_choices(
-                run,
-                executor,
-                pruner,
-                search.table,
-                counts,
-                description,
-                pool_check,
-                before,
-            )
+        pruner = NestedPruner(plan.scheme, plan.prune)
+        search = make_search(run, engine, pruner, Keep.NOWHERE, show)
+        # Only what is chosen has a model of all rows to be compared with, so this loop
+        # counts nothing on the pool, and no model need stay where it is made.
+        assert not search.table.pool.slices
+        search.run()
+        # What follows goes on with these totals, so that no bar begins again at 0.
+        before = search.progress()
+        if not pending.done():
+            show_nested_progress(run, before, Phase(CHECKING))
+        description = describe_run(plan, pending.result())
+        counts = pruner.final_counts(search.table, description.known)
+        # Before fits of the chosen candidates are paid for.
+        check_failures(plan, counts, search.table.unpredicting)
+        candidates = pruner.choose_candidates(search.table)
+        outcome = certify_choices(run, engine, candidates, counts, description, before)
+    return replace(outcome, pair_results=pair_results(plan, search.table))
 
 
 def certify_choices(
     run: Run,
-    executor: Executor,
-    pruner: NestedPruner,
-    table: CountTable,
+    engine: Engine,
+    candidates: ChosenCandidates,
     counts: SearchCounts,
     description: RunDescription,
-    pool_check: PoolCheck,
     before: Progress = NOTHING_DONE,
 ) -> Outcome:
-    """Choose by the counts of inner searches; fit, count and certify the choice.
+    """Fit, count and certify the choices of inner searches, which have these counts.
 
-    The table may also be filled without fits, such as by a closed form; `counts` are
-    its final ones.
+    They may have been made without fits, such as by a closed form.
     """
     plan = run.plan
-    candidates = pruner.choose_candidates(table)
-    last = fit_chosen(run, executor, candidates, pool_check, before)
-    counts = add_last_step(plan, counts, last)
-    choice, models = bound_chosen(plan, counts, last, description)
-    cube = make_cube_of_run(plan, counts, description)
+    chosen = fit_chosen(run, engine, candidates, description.pool_check, before)
+    counts = add_chosen(plan, counts, chosen)
+    choice, models = bound_chosen(plan, counts, chosen, description)
     return Outcome(
-        cube.assign_attrs({CHOICE: choice.to_json()}),
+        make_cube_of_run(plan, counts, description, choice),
         choice,
-        pair_results(plan, table),
-        partial(dict, models),
-        run.read_query_rows(choice),
+        make_models=partial(dict, models),
+        pool_rows=read_queried_rows(run, choice),
     )
 
 
-@contextmanager
-def _start_pool_check(run: Run) -> "Iterator[Future[PoolCheck]]":
-    """Compare the pool with the labeled rows, in a thread next to the fits.
+def read_queried_rows(run: Run, choice: Choice) -> pd.DataFrame | None:
+    """Read the queried pool rows again; None if there are none.
 
-    If the search fails or is interrupted, the check stops. Its error, or Ctrl-C, does
-    not wait for slices of the pool that are being read.
+    They have all columns: a person may need some that no model reads.
     """
-    if is_task() or current_worker() is not None:
-        # A thread of its own would not know that it is part of a task.
-        done: Future[PoolCheck] = Future()
-        done.set_result(run.ensure_pool_check())
-        yield done
-        return
-    is_over = threading.Event()
-
-    def stop() -> None:
-        if is_over.is_set():
-            raise CancelledError
-
-    def make_check() -> PoolCheck:
-        # Warning filters belong to the process. The code that is called here may set
-        # and restore them; fits, which set them as well, must not end in between.
-        with collect_warnings():
-            return run.ensure_pool_check(stop)
-
-    # Made before the fits, the check took a third of the time of a small search.
-    thread = ThreadPoolExecutor(1)
-    pending = thread.submit(make_check)
-    try:
-        yield pending
-    except BaseException:
-        is_over.set()
-        # Most often it ends, and restores warning filters.
-        wait([pending], STOP_SECONDS)
-        raise
-    finally:
-        thread.shutdown(wait=not is_over.is_set(), cancel_futures=True)
+    source = run.plan.source
+    if choice.queries is None or not choice.queries.rows or source is None:
+        return None
+    with source.guard_pass():
+        rows = read_pool_rows(source, choice.queries.rows, client=run.client)
+    # The index has this name.
+    return rows.drop(columns=rows.index.name, errors="ignore")
 
 
 def pair_results(plan: "Plan", table: CountTable) -> xr.Dataset:
@@ -186,21 +137,19 @@ def remake_nested(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     """Fit the chosen candidates of a run again, and repeat all their counts."""
     # Inner searches are not made again: which candidates they chose stands in the cube.
     outer = cube[names.OUTER_CANDIDATE].values.astype(int).tolist()
-    chosen = ChosenCandidates(choice.candidates.get(ALL_ROWS, outer[0]), tuple(outer))
+    candidates = ChosenCandidates(
+        choice.candidates.get(ALL_ROWS, outer[0]), tuple(outer)
+    )
     pool_check = PoolCheck(PoolFacts(int(cube[names.EQUAL_ROWS])))
-    with closing(run.open_executor()) as executor:
-        last = fit_chosen(run, executor, chosen, pool_check)
+    with open_engine(run) as engine:
+        remade = fit_chosen(run, engine, candidates, pool_check)
     models = {
-        name: last.fitted.models[run.plan.scheme.n_folds if c.fold is None else c.fold]
+        name: remade.models[run.plan.scheme.n_folds if c.fold is None else c.fold]
         for name, c in choice.certificates.items()
     }
     # Runs of 0.2 have no counts of duplicates.
-    known = {name: n for name, n in last.evidence.by_name.items() if name in cube}
+    known = {name: n for name, n in remade.evidence.by_name.items() if name in cube}
     counts = {name: (cube[name].values, n) for name, n in known.items()}
     if choice.queries is not None:
-        counts["queries"] = np.array(choice.queries.rows), np.sort(last.drawn.rows)
+        counts["queries"] = np.array(choice.queries.rows), np.sort(remade.drawn.rows)
     return Remade(models, counts)
-
-
-NESTED: Final = SearchWay(search_nested, remake_nested)
-"""The way of the default: inner searches, then a last step."""

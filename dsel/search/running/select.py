@@ -136,26 +136,26 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     # A bound that ranks there is the certificate that the plan declared.
     if planned is not None and planned.ranks_by == criterion and planned.ranks_by_bound:
         method = planned
-    name = criterion if method is None else method.name
+    reported_name = criterion if method is None else method.name
     # What ranks candidates may be another number than the one that is reported.
-    reported = evaluate(cube, name, delta=delta)
+    reported = evaluate(cube, reported_name, delta=delta)
     ranking = reported
-    if method is not None and method.ranks_by != name:
+    if method is not None and method.ranks_by != reported_name:
         ranking = evaluate(cube, method.ranks_by, delta=delta)
     # Ties are broken by a candidate's number, never by the order of its tasks.
     number = ranking.criterion.choose(ranking.terms, ranking.counts)
     _check_winner(ranking, number)
     delta = delta_of(cube) if delta is None else delta
     certificate = _certify_candidate(cube, reported, ranking, number, delta)
-    name, declared = certificate.model_name, declared_loss(cube)
+    model_name, declared = certificate.model_name, declared_loss(cube)
     # The stored constant has the loss of the plan; another rule may bound another one.
     is_declared = declared is not None and declared.loss == certificate.loss
-    model = BoundedModel(name, number, all_params(cube)[number], certificate)
+    model = BoundedModel(model_name, number, all_params(cube)[number], certificate)
     return Choice(
         ranking.criterion.name,
         float(ranking.terms.value[number]),
-        {name: model},
-        name,
+        {model_name: model},
+        model_name,
         caveats=caveats_of(cube),
         **largest_class(class_rows(cube)),
         **constant_fields(constant_prediction(cube) if is_declared else ()),

@@ -20,6 +20,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
+from dsel.results.run_store import Store
 from dsel.search.engine.counts import CountTable
 from dsel.search.engine.job_results import (
     CountResult,
@@ -27,6 +28,8 @@ from dsel.search.engine.job_results import (
     FitStatus,
     join_tokens,
 )
+from dsel.search.running.nested import search_nested
+from dsel.search.running.run import Run
 from tests.clusters import wait_until
 from tests.estimators import Drawn
 from tests.executors import faulty_threads
@@ -246,10 +249,32 @@ def test_out__the_model_of_an_estimate_is_made_again(criterion, tmp_path):
 
 def test_out__of_other_versions_is_another_plan(tmp_path, monkeypatch):
     plan(grid={"max_depth": [2]}).run(out=tmp_path)
-    versions = "dsel.search.running.run.installed_versions"
+    versions = "dsel.search.running.execute.installed_versions"
     monkeypatch.setattr(versions, lambda: {"numpy": "0.1"})
     with pytest.raises(ValueError, match=r"version of numpy is .* there and 0.1 now"):
         plan(grid={"max_depth": [2]}).run(out=tmp_path)
+
+
+class NeedsARow(DecisionTreeClassifier):
+    """Fits only where the first of all rows is among the training rows."""
+
+    def fit(self, X_train, y):
+        if X[0, 0] not in X_train[:, 0]:
+            raise ValueError("the first row is missing")
+        return super().fit(X_train, y)
+
+
+def test_slices__are_stored_by_the_failed_fits_and_the_best_fold(tmp_path):
+    made = plan(NeedsARow(), {"max_depth": [2]}, n_queries=5)
+    [lacking] = [
+        n for n, split in enumerate(made.scheme.held_out) if 0 in split.test_rows
+    ]
+    with Store(tmp_path, kind="search", plan=made.identity) as store:
+        outcome = search_nested(Run(made, store=store))
+    with Store(tmp_path, kind="search", plan=made.identity) as store:
+        keys = {key.split("/")[2] for key in store.records if key.startswith("slice")}
+    fold = outcome.certificates["one_fold"].fold
+    assert keys == {f"chosen-0-0-0-0-0-0-without-{lacking}-best-{fold}"}
 
 
 def test_count_table__drops_what_was_counted_with_other_models():

@@ -1,4 +1,4 @@
-"""The last step of a search: its counts, and the bounds that are computed from them.
+"""The bounds of the models that a search has chosen, and the counts behind them.
 
 A nested search fits and counts its chosen candidates again; a search by a hold-out set
 counts the regressor that was chosen by squared errors. The calls, in their order::
@@ -8,10 +8,10 @@ counts the regressor that was chosen by squared errors. The calls, in their orde
       fit_chosen.fit_chosen               exhaustive.count_only_fold
         Engine.run_jobs (FitBatch)          fit_batch.count_rows
         fit_chosen.collect_models
-        fit_chosen.count_chosen
+        fit_chosen.count_on_pool
           Engine.count_pool (EachFold)
-        -> LastStep                       -> LastStep
-      add_last_step -> SearchCounts       -> SearchCounts
+        -> ChosenModels                   -> ChosenModels
+      add_chosen -> SearchCounts       -> SearchCounts
       bound_chosen                        bound_chosen
         DeclaredLosses.bound -> JointBounds
         loss_reports.make_reports -> ModelReports
@@ -27,7 +27,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dsel import names
 from dsel.arrays import Floats
@@ -62,32 +61,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class FittedModels:
-    """Models of the chosen candidates, with the counts on their folds."""
+class ChosenModels:
+    """The fitted models of the chosen candidates, with all counts of them."""
 
+    candidates: ChosenCandidates
+    """The chosen candidates: one for each fold, and one by all rows."""
     models: Mapping[int, Model]
     """Fitted estimators by fold; that of all rows, if there is one, has the key k."""
     folds: Mapping[Statistic, FoldCounts]
+    """Counts of the models without a fold on this fold."""
     scores: Floats
     """The ranking loss of each model on its fold, (n_folds,)."""
     failures: tuple[str, ...] = ()
     """Texts about failed fits."""
     messages: Mapping[int, FitMessage] = field(default_factory=dict)
     """The first message of completed fits by candidate, such as an early stop."""
-
-    @property
-    def has_model(self) -> NDArray[np.bool_]:
-        """Whether the fit without a fold gave a model, (n_folds,)."""
-        return np.isin(np.arange(len(self.scores)), list(self.models))
-
-
-@dataclass(frozen=True)
-class LastStep:
-    """All counts from which the bounds of a choice are computed."""
-
-    chosen: ChosenCandidates
-    """The chosen candidates: one for each fold, and one by all rows."""
-    fitted: FittedModels
     pool: Mapping[Statistic, PoolCounts] = field(default_factory=dict)
     """Counts on the pool; empty without a pool, or without a model of all rows."""
     drawn: DrawnRows = field(default_factory=DrawnRows)
@@ -96,52 +84,58 @@ class LastStep:
     @property
     def evidence(self) -> Evidence:
         """The counts from which losses bound the models."""
-        return Evidence(self.fitted.folds, self.pool, self.fitted.has_model)
+        has_model = np.isin(np.arange(len(self.scores)), list(self.models))
+        return Evidence(self.folds, self.pool, has_model)
 
 
-def add_last_step(plan: "Plan", counts: SearchCounts, last: LastStep) -> SearchCounts:
-    """Return the counts of inner searches, completed by those of the last step."""
+def add_chosen(
+    plan: "Plan", counts: SearchCounts, chosen: ChosenModels
+) -> SearchCounts:
+    """Return the counts of inner searches, completed by those of the chosen models."""
     if plan.n_candidates == 1:  # inner searches have counted nothing
-        errors, n_rows = last.fitted.folds.get(ERROR.statistic), counts.fold_rows
+        errors, n_rows = chosen.folds.get(ERROR.statistic), counts.fold_rows
         counts = replace(
             counts,
             fold_errors=None if errors is None else errors.integers[np.newaxis],
             fold_answers=n_rows[np.newaxis],
-            fold_loss_mean=last.fitted.scores[np.newaxis],
+            fold_loss_mean=chosen.scores[np.newaxis],
         )
     if names.FOLD_LOSS_MEAN not in plan.criterion.needs:  # errors say the same
         counts = replace(counts, fold_loss_mean=None)
     return replace(
         counts,
-        messages={**last.fitted.messages, **counts.messages},
-        outer_candidate=np.array(last.chosen.by_fold),
-        evidence=last.evidence,
+        messages={**chosen.messages, **counts.messages},
+        outer_candidate=np.array(chosen.candidates.by_fold),
+        evidence=chosen.evidence,
     )
 
 
 def bound_chosen(
-    plan: "Plan", counts: SearchCounts, last: LastStep, description: RunDescription
+    plan: "Plan",
+    counts: SearchCounts,
+    chosen: ChosenModels,
+    description: RunDescription,
 ) -> tuple[Choice, dict[str, Model]]:
-    """Return the choice of a search by its last step: bounds, and their models.
+    """Return the choice of a search, with the bounds of its models; and the models.
 
     Both bounds of a nested search hold at once: the one of a fold is part of the event
     of the other.
     """
-    losses, fitted = plan.context.losses, last.fitted
+    losses, evidence = plan.context.losses, chosen.evidence
     bounds = losses.bound(
-        last.evidence,
+        evidence,
         plan.delta,
         # It was planned; where no model of all rows could be fitted, its part is lost.
         has_pool=plan.pool is not None and plan.method.bounds_two_models,
         has_queries=plan.n_queries > 0,
         n_compared=plan.n_compared,
     )
-    reports = make_reports(losses, last.evidence, bounds, plan.delta)
+    reports = make_reports(losses, evidence, bounds, plan.delta)
     k, main = plan.scheme.n_folds, bounds.main
-    splits = {ONE_FOLD: main.fold} | ({ALL_ROWS: k} if k in fitted.models else {})
+    splits = {ONE_FOLD: main.fold} | ({ALL_ROWS: k} if k in chosen.models else {})
     bounded: dict[str, BoundedModel] = {}
     for name, split in splits.items():
-        number = last.chosen.by_split[split]
+        number = chosen.candidates.by_split[split]
         bounded[name] = BoundedModel(
             name,
             number,
@@ -152,7 +146,7 @@ def bound_chosen(
         ).with_report(reports[name].report)
     # The fit of all rows may have failed; the bound of a fold holds all the same.
     deploy = plan.deploy if plan.deploy in bounded else ONE_FOLD
-    models = {name: fitted.models[split] for name, split in splits.items()}
+    models = {name: chosen.models[split] for name, split in splits.items()}
     certificates = {name: model.certificate for name, model in bounded.items()}
     notes, missed = [], find_missed_classes(plan, certificates, models)
     for name, warnings in missed.items():
@@ -182,17 +176,17 @@ def bound_chosen(
         np.nan if plan.scheme.is_holdout else main.expected_holdout,
         join_caveats(
             description.caveats,
-            make_caveats(Effect.INFO, [*notes, *fitted.failures]),
+            make_caveats(Effect.INFO, [*notes, *chosen.failures]),
             caveats_of_search(counts),
         ),
-        make_queries(plan, last, main) if ALL_ROWS in bounded else None,
+        make_queries(plan, chosen, main) if ALL_ROWS in bounded else None,
         fold_params=tuple(
-            plan.axes.candidates[number] for number in last.chosen.by_fold
+            plan.axes.candidates[number] for number in chosen.candidates.by_fold
         ),
         **largest_class(description.rows_by_class),
         **constant_fields(description.constant or ()),
     ).note_useless_bound()
-    of_folds = {fold: model for fold, model in fitted.models.items() if fold < k}
+    of_folds = {fold: model for fold, model in chosen.models.items() if fold < k}
     return name_procedure(choice, models, of_folds), models
 
 
@@ -260,16 +254,18 @@ def make_certificate(
     )
 
 
-def make_queries(plan: "Plan", last: LastStep, bounds: ModelBounds) -> Queries | None:
+def make_queries(
+    plan: "Plan", chosen: ChosenModels, bounds: ModelBounds
+) -> Queries | None:
     """Return the record of queried rows; None if no queries were planned."""
     if not plan.n_queries:
         return None
-    pool = last.evidence.pool[plan.context.losses.main.statistic]
+    pool = chosen.pool[plan.context.losses.main.statistic]
     n_duplicates_differ = int(pool.duplicates[bounds.fold])
-    order = np.argsort(last.drawn.rows)  # as they stand in the pool
+    order = np.argsort(chosen.drawn.rows)  # as they stand in the pool
     rows, one_fold, all_rows = (
         tuple(drawn[place] for place in order)
-        for drawn in (last.drawn.rows, last.drawn.one_fold, last.drawn.all_rows)
+        for drawn in (chosen.drawn.rows, chosen.drawn.one_fold, chosen.drawn.all_rows)
     )
     return Queries(
         plan.delta,
