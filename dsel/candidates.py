@@ -13,7 +13,6 @@ from textwrap import shorten
 from typing import Any, Final, NoReturn
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, ParameterSampler, PredefinedSplit
@@ -345,16 +344,18 @@ def check_text(estimators: Iterable[Estimator], X: RowsLike) -> None:
     if isinstance(X, Frame) and any(
         not column.is_number
         and column.kind != NOTHING
-        and (not column.kind.startswith("mixed") or _has_text(X.given[column.name]))
+        and (
+            not column.kind.startswith("mixed")
+            or any(
+                isinstance(value, str | list | tuple | np.ndarray)
+                for value in X.given[column.name]
+            )
+        )
         for column in X.schema.columns
     ):
         for step in map(first_step, estimators):
             if type(step).__module__.startswith(_OF_NUMBERS):
                 numbers(X)
-
-
-def _has_text(values: pd.Series) -> bool:
-    return any(isinstance(value, str | list | tuple | np.ndarray) for value in values)
 
 
 def _check_learner(estimator: Estimator, name: str, allows_regression: bool) -> None:

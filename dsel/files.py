@@ -58,20 +58,17 @@ def check_free(path: Path, name: str, begins: bytes | None = None) -> None:
 
     A file of dsel begins with the bytes `begins`; by default every file is foreign.
     """
-    if not os.path.lexists(path) or (begins is not None and _begins(path, begins)):
+    if not os.path.lexists(path):
         return
+    if begins is not None and path.is_file():  # reading a pipe would wait
+        with path.open("rb") as file:
+            if file.read(len(begins)) == begins:
+                return
     whose = "" if begins is None else ", and dsel has not written it"
     raise FileExistsError(
         f"`{name}` must be free, but {str(path)!r} is there{whose}; choose another "
         f"path, or remove it."
     )
-
-
-def _begins(path: Path, content: bytes) -> bool:
-    if not path.is_file():  # reading a pipe would wait
-        return False
-    with path.open("rb") as file:
-        return file.read(len(content)) == content
 
 
 def check_no_links_inside(folder: str | os.PathLike[str], name: str) -> None:

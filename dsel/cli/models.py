@@ -3,6 +3,7 @@
 import importlib
 import math
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType, ModuleType
@@ -139,16 +140,11 @@ def build(
         values = parse_grid(own_grid)
         if weighs_classes and "class_weight" in model.get_params():
             values["class_weight"] = [None, "balanced"]
-    params = {
-        key if _is_of_step(key) else f"model__{key}": listed
+    params = {  # a name may include its step of the pipeline
+        key if re.match(r"(?!regressor__).+__", key) else f"model__{key}": listed
         for key, listed in values.items()
     }
     return Pipeline([*steps, ("model", model)]), params, facts
-
-
-def _is_of_step(parameter: str) -> bool:
-    """Return whether a parameter's name includes the step of the pipeline."""
-    return "__" in parameter and not parameter.startswith("regressor__")
 
 
 def import_name(name: str) -> Any:

@@ -271,7 +271,16 @@ class LeastSquaresPlan:
                 for done in run_to_completion(executor, tasks):
                     key = keys[done.key]
                     if done.error is not None:
-                        results[key] = self._failure_record(done.error)
+                        text = f"{type(done.error).__name__}: {done.error}"
+                        # If a width were left out, the rows of a fold could decide
+                        # which candidates the search without this fold has.
+                        if plan is not None:
+                            raise RuntimeError(
+                                f"a width failed, and a certified search leaves out "
+                                f"none: {text}"
+                            ) from done.error
+                        messages = [text] * len(self.regularizations)
+                        results[key] = {names.MESSAGE: messages}
                         continue
                     results[key] = done.get()
                     if store is not None:
@@ -317,22 +326,18 @@ class LeastSquaresPlan:
         )
         return cube, outcomes[0] if outcomes else None
 
-    def _failure_record(self, error: BaseException) -> Record:
-        """Return the record of a width that failed, or raise.
-
-        A certified search raises: if a width were left out, the rows of a fold could
-        decide which candidates the search without this fold has.
-        """
-        if self.certified is not None:
-            raise RuntimeError(
-                f"a width failed, and a certified search leaves out none: "
-                f"{type(error).__name__}: {error}"
-            ) from error
-        text = f"{type(error).__name__}: {error}"
-        return {names.MESSAGE: [text] * len(self.regularizations)}
-
     def __repr__(self) -> str:
         n, n_widths, n_lam = len(self.y), len(self.widths), len(self.regularizations)
+        name, plan = self.search.criterion, self.certified
+        choice = f"  chooses by {name!r}, an estimate; seed {self.seed}"
+        if plan is not None:
+            lines = [
+                f"certificate nested at delta={plan.delta:g}, of "
+                f"{plan.context.losses.main!r}; the chosen candidates are fitted "
+                f"without each of {plan.scheme.n_folds} folds; seed {self.seed}",
+                *map(str, plan.caveats),
+            ]
+            choice = "\n".join(wrap_line(f"  {line}", 4) for line in lines)
         return (
             f"LeastSquaresPlan: {n_widths} widths x {n_lam} regularizations "
             f"= {n_widths * n_lam} candidates, penalty {self.search.penalty!r}\n"
@@ -340,21 +345,8 @@ class LeastSquaresPlan:
             f"  {n_widths} tasks: one decomposition of {n} x {n} each "
             f"({format_bytes(8 * n**2)}; a task holds about {COPIES} of them)\n"
             f"  leave-one-out, GCV and {len(self.folds)} folds in closed form\n"
-            f"{self._describe_choice()}"
+            f"{choice}"
         )
-
-    def _describe_choice(self) -> str:
-        if self.certified is None:
-            name = self.search.criterion
-            return f"  chooses by {name!r}, an estimate; seed {self.seed}"
-        plan = self.certified
-        lines = [
-            f"certificate nested at delta={plan.delta:g}, of "
-            f"{plan.context.losses.main!r}; the chosen candidates are fitted without "
-            f"each of {plan.scheme.n_folds} folds; seed {self.seed}",
-            *map(str, plan.caveats),
-        ]
-        return "\n".join(wrap_line(f"  {line}", 4) for line in lines)
 
 
 @dataclass(frozen=True)

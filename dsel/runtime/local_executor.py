@@ -153,8 +153,15 @@ class LocalExecutor:
         if not self._transfers and is_short:
             return False
         try:
-            if key not in self._transfers:
-                self._send_context(key)
+            if key not in self._transfers:  # missing processes are started
+                # The list is stored first, so that a call that raises is not repeated.
+                self._transfers[key] = []
+                with _pools_lock:
+                    _users[self._run_id] = self.n_slots
+                self._transfers[key] += [
+                    _in_process(self.n_slots, _receive, key, self._contexts[key])
+                    for _ in range(self.n_slots)
+                ]
             transfers = self._transfers[key]
             if not all(future.done() for future in transfers):
                 return False
@@ -164,17 +171,6 @@ class LocalExecutor:
             self._stay_on_threads(error)
             return False
         return True
-
-    def _send_context(self, key: str) -> None:
-        """Send a context to every process; missing processes are started."""
-        # The list is stored first, so that a call that raises is not repeated.
-        transfers = self._transfers[key] = []
-        with _pools_lock:
-            _users[self._run_id] = self.n_slots
-        transfers += [
-            _in_process(self.n_slots, _receive, key, self._contexts[key])
-            for _ in range(self.n_slots)
-        ]
 
     def _stay_on_threads(self, error: BaseException) -> None:
         logger.warning("all tasks run on threads; processes do not: %s", error)
@@ -217,22 +213,8 @@ class LocalExecutor:
     def close(self) -> None:
         """Wait for running threads, end running processes, cancel queued tasks.
 
-        Processes end only if no other run of this process uses them.
-        """
-        self._leave_processes()
-        for transfers in self._transfers.values():  # to processes not yet started
-            for future in transfers:
-                future.cancel()
-        self._alone.shutdown(wait=True, cancel_futures=True)
-        self._pool.shutdown(wait=True, cancel_futures=True)
-        self._futures.clear()
-        self._limits.close()
-
-    def _leave_processes(self) -> None:
-        """Cancel tasks that have not begun; end processes that nobody else uses.
-
-        What runs while others use the processes runs on, and ends at the latest when
-        the last of them is closed.
+        Processes end only if no other run of this process uses them. What runs while
+        others use them runs on, and ends at the latest when the last of them is closed.
         """
         sent = [self._futures[key] for key in self._on_processes]
         with _pools_lock:
@@ -246,6 +228,13 @@ class LocalExecutor:
                 _left.setdefault(self.n_slots, []).extend(running)
             elif unfinished:
                 end_processes(self.n_slots)
+        for transfers in self._transfers.values():  # to processes not yet started
+            for future in transfers:
+                future.cancel()
+        self._alone.shutdown(wait=True, cancel_futures=True)
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._futures.clear()
+        self._limits.close()
 
 
 def _in_process(n: int, function: Any, *arguments: Any) -> "Future[Any]":

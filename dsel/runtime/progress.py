@@ -131,7 +131,21 @@ def check_verbose(verbose: Any) -> bool | None:
 def run_progress(verbose: bool | None) -> Iterator[Callable[[Progress], None] | None]:
     """Yield a function that shows the progress of a run; None if nothing is shown."""
     with _display(verbose) as show:
-        yield None if show is None else lambda progress: show(_state_of(progress))
+
+        def update(progress: Progress) -> None:
+            assert show is not None  # this function is yielded only with a display
+            phase, is_counting = progress.phase or FITTING, progress.phase == COUNTING
+            state = _State(
+                phase,
+                progress.phase_done,
+                progress.phase_total,
+                "slices" if is_counting else progress.unit,
+                progress.total_is_exact,
+                rows=progress.pool_rows_done if is_counting else None,
+            )
+            show(_State(CHECKING) if phase == CHECKING else state)
+
+        yield None if show is None else update
 
 
 @contextmanager
@@ -167,24 +181,6 @@ class _State:
     has_rate: bool = True
     rows: int | None = None
     """Rows of the pool that are done, where the rate is that of rows."""
-
-
-def _state_of(progress: Progress) -> _State:
-    if progress.phase == CHECKING:
-        return _State(CHECKING)
-    done, total = progress.phase_done, progress.phase_total
-    if progress.phase == COUNTING:
-        return _State(
-            COUNTING,
-            done,
-            total,
-            "slices",
-            progress.total_is_exact,
-            rows=progress.pool_rows_done,
-        )
-    return _State(
-        progress.phase or FITTING, done, total, progress.unit, progress.total_is_exact
-    )
 
 
 class _Phase:

@@ -64,37 +64,11 @@ def test_control__is_caught(name, delta):
     assert is_sound(found), found.failures.values
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in SETTINGS if name.startswith("numbers")]
-)
-def test_numbers__are_certified_and_hold(name):
-    found = dsel.audit(name, delta=0.2, n_draws=8, random_state=5)
-    assert found.certified.item() == 8
-    assert found.holds.item()
+CERTIFIED = ("numbers", "groups", "baseline", "compare", "least squares")
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in SETTINGS if name.startswith("groups")]
-)
-def test_groups__are_certified_and_hold(name):
-    found = dsel.audit(name, delta=0.2, n_draws=8, random_state=5)
-    assert found.certified.item() == 8
-    assert found.holds.item()
-
-
-@pytest.mark.parametrize(
-    "name", [name for name in SETTINGS if name.startswith(("baseline", "compare"))]
-)
-def test_comparisons__are_certified_and_hold(name):
-    found = dsel.audit(name, delta=0.2, n_draws=8, random_state=5)
-    assert found.certified.item() == 8
-    assert found.holds.item()
-
-
-@pytest.mark.parametrize(
-    "name", [name for name in SETTINGS if name.startswith("least squares")]
-)
-def test_least_squares__is_certified_and_holds(name):
+@pytest.mark.parametrize("name", [n for n in SETTINGS if n.startswith(CERTIFIED)])
+def test_setting__is_certified_and_holds(name):
     found = dsel.audit(name, delta=0.2, n_draws=8, random_state=5)
     assert found.certified.item() == 8
     assert found.holds.item()

@@ -142,7 +142,17 @@ def _read_counted_rows(
             f"`y` must have a label for each row of `X`, got {len(labels)} labels for "
             f"{n_rows} rows."
         )
-    classes = np.empty(0) if is_regression else _all_classes(labels, model)
+    classes = np.empty(0)
+    if not is_regression:
+        known = np.asarray(getattr(model, "classes_", labels[:0]))
+        known = known if known.ndim == 1 else labels[:0]
+        if len(known) and isinstance(known[0], str) != isinstance(labels[0], str):
+            raise TypeError(
+                f"`y` must hold labels of the type that `model` predicts, such as "
+                f"{known.tolist()[0]!r}, got {labels.tolist()[0]!r}; convert one of "
+                f"them."
+            )
+        classes = np.unique(np.concatenate([known, labels]))
     given = X if hasattr(X, "shape") else np.asarray(X)
     if keys is not None:
         of_rows = row_groups(keys, n_rows)
@@ -152,19 +162,6 @@ def _read_counted_rows(
     targets = labels if is_regression else codes_of(labels, classes)
     target = getattr(y, "name", None)
     return CountedRows(given, features, targets, classes, columns, target, n_groups)
-
-
-def _all_classes(labels: Any, model: Any) -> Any:
-    """Return the classes that the rows or the model know, in sorted order."""
-    known = np.asarray(getattr(model, "classes_", labels[:0]))
-    if known.ndim != 1:
-        known = labels[:0]
-    if len(known) and isinstance(known[0], str) != isinstance(labels[0], str):
-        raise TypeError(
-            f"`y` must hold labels of the type that `model` predicts, such as "
-            f"{known.tolist()[0]!r}, got {labels.tolist()[0]!r}; convert one of them."
-        )
-    return np.unique(np.concatenate([known, labels]))
 
 
 def _caveats(

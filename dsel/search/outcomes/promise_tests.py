@@ -141,7 +141,7 @@ def _test_errors(
     """Return the tests of the bounds of the bounded models."""
     n_labels, n_duplicates, _ = tally.n_labels.tolist()
     limits, seen = None, [nan] * len(promises.models)
-    loss = context.loss
+    loss, why_no_labels = context.loss, _reason_without_labels(context, tally)
     if n_labels and isinstance(loss, RefutableLoss):
         rows = PoolCounts(*tally.counts, n_labels, n_duplicates)
         limits = loss.lower_limits(rows, level)
@@ -149,23 +149,10 @@ def _test_errors(
         seen = [loss.estimate(model) for model in models.each()]
     tests = []
     for place, (deploy, certificate) in enumerate(promises.choice.certificates.items()):
-        bound, says = certificate.bound, certificate.says
-        test = PromiseTest(
-            f"error of {deploy}",
-            UNTESTED,
-            f"{says} {certificate.amount(bound)}{certificate.on_rows}, "
-            f"{certificate.model}",
-            "",
-            bound,
-        )
-        why = _reason_for_no_test(certificate, loss)
-        if not context.labels.are_there:
-            why = why or context.labels.why_none
-        elif not n_labels:
-            why = why or "no new row has a label"
-        elif n_duplicates == n_labels:
-            why = why or NO_FRESH
-        elif limits is not None and isnan(limits[place]):
+        bound = certificate.bound
+        test = _untested(deploy, certificate, bound)
+        why = _reason_for_no_test(certificate, loss) or why_no_labels
+        if limits is not None and isnan(limits[place]):
             why = why or "no new row with a label counts for it"
         if why or limits is None:
             promise = test.promise
@@ -192,30 +179,15 @@ def _test_tolerances(
     promises: Promises, context: MonitorContext, tally: Tally, level: float
 ) -> list[PromiseTest]:
     """Return the tests of the shares of rows that are off by more than a tolerance."""
-    n_labels, n_duplicates, _ = tally.n_labels.tolist()
-    tests = []
+    n_labels, tests, loss = int(tally.n_labels[0]), [], context.loss
     for place, (deploy, certificate) in enumerate(promises.choice.certificates.items()):
-        bound, loss = certificate.bound, context.loss
-        limit = loss.level if isinstance(loss, ErrorQuantile) else bound
-        test = PromiseTest(
-            f"error of {deploy}",
-            UNTESTED,
-            f"{certificate.says} {certificate.amount(bound)}{certificate.on_rows}, "
-            f"{certificate.model}",
-            "",
-            limit,
-        )
-        why = ""
+        limit = loss.level if isinstance(loss, ErrorQuantile) else certificate.bound
+        test = _untested(deploy, certificate, limit)
+        why = _reason_without_labels(context, tally)
         if not certificate.certified or certificate.says_nothing:
             why = "no bound was certified"
         elif not isinstance(loss, ErrorQuantile | Beyond):
             why = f"no test of {shorten_text(certificate.loss)} is known"
-        elif not context.labels.are_there:
-            why = context.labels.why_none
-        elif not n_labels:
-            why = "no new row has a label"
-        elif n_duplicates == n_labels:
-            why = NO_FRESH
         if why:
             tests.append(replace(test, reason=why))
             continue
@@ -235,6 +207,23 @@ def _test_tolerances(
             )
         )
     return tests
+
+
+def _untested(deploy: str, certificate: Certificate, limit: float) -> PromiseTest:
+    """Return the test of one model's bound before it is made."""
+    amount = f"{certificate.amount(certificate.bound)}{certificate.on_rows}"
+    promise = f"{certificate.says} {amount}, {certificate.model}"
+    return PromiseTest(f"error of {deploy}", UNTESTED, promise, "", limit)
+
+
+def _reason_without_labels(context: MonitorContext, tally: Tally) -> str:
+    """Return why the labels of new rows test nothing; "" if they do."""
+    n_labels, n_duplicates, _ = tally.n_labels.tolist()
+    if not context.labels.are_there:
+        return context.labels.why_none
+    if not n_labels:
+        return "no new row has a label"
+    return NO_FRESH if n_duplicates == n_labels else ""
 
 
 def _reason_for_no_test(certificate: Certificate, loss: Loss | None) -> str:
