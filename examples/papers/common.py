@@ -17,6 +17,7 @@ import re
 import sys
 import textwrap
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
@@ -184,16 +185,16 @@ def run(
         )
         for name, n in missing
     )
-    expected, began = _expected_seconds(experiment.name, missing), time.monotonic()
+    began = time.monotonic()
+    recorded, measured_now = recorded_seconds(experiment.name), defaultdict(list)
+    known = recorded if dict(missing).keys() <= recorded.keys() else measured_now
     for n_measured, (key, piece) in enumerate(zip(missing, measured, strict=True), 1):
         pieces[key] = piece
+        measured_now[key[0]].append(float(piece[SECONDS]))
+        done, left = missing[:n_measured], missing[n_measured:]
+        time_left = _estimate_time_left(time.monotonic() - began, done, left, known)
         n_done = len(pieces) - len(missing) + n_measured
-        text = f"{n_done} of {len(pieces)} pieces ({key[0]})"
-        # One piece is no estimate: the first has loaded and compiled what all need.
-        if 1 < n_measured < len(missing):
-            pace = (time.monotonic() - began) / sum(expected[:n_measured])
-            text += f", about {as_time(pace * sum(expected[n_measured:]))} left"
-        told(text)
+        told(f"{n_done} of {len(pieces)} pieces ({key[0]}){time_left}")
     results = xr.combine_nested(
         [[pieces[name, n] for n in numbers] for name in sets],
         [DATA_SET, REPETITION],
@@ -203,7 +204,7 @@ def run(
     results = results.transpose(DATA_SET, REPETITION, ...).assign_attrs(
         experiment=experiment.name, seed=settings.seed
     )
-    told(_sum_up([float(pieces[key][SECONDS]) for key in missing], results))
+    told(_sum_up(sum(map(np.nansum, measured_now.values())), results))
     return results
 
 
@@ -320,31 +321,39 @@ def _first_and_further(seconds: Sequence[float]) -> tuple[float, float]:
     return seconds[0], float(np.mean(seconds[1:] or seconds))
 
 
-def _expected_seconds(name: str, keys: Sequence[tuple[str, int]]) -> list[float]:
-    """Return the recorded seconds of pieces; 1 for all where those of a set lack.
+def _estimate_time_left(
+    seconds: float,
+    done: Sequence[tuple[str, int]],
+    left: Sequence[tuple[str, int]],
+    known: Mapping[str, Sequence[float]],
+) -> str:
+    """Return how long the pieces that are left will take; nothing if that is not known.
 
-    Only their ratios matter: a run measures its own pace.
+    Those that are done took `seconds`; of the processor seconds of pieces that are
+    `known` by set, only ratios matter.
     """
-    recorded = recorded_seconds(name)
-    if not {data_set for data_set, _ in keys} <= set(recorded):
-        return [1.0] * len(keys)
-    seen: set[str] = set()
-    expected = []
-    for data_set, _ in keys:
-        first, further = _first_and_further(recorded[data_set])
-        expected.append(further if data_set in seen else first)
-        seen.add(data_set)
-    return expected
+    # One piece is no estimate: the first has loaded and compiled what all need.
+    if len(done) < 2 or not left or not dict(left).keys() <= known.keys():
+        return ""
+    first = dict(reversed((*done, *left)))
+
+    def expect(keys: Sequence[tuple[str, int]]) -> float:
+        return sum(
+            _first_and_further(known[name])[n != first[name]] for name, n in keys
+        )
+
+    time_left = seconds * expect(left) / max(expect(done), 1e-9)
+    return f", about {as_time(time_left)} left" if math.isfinite(time_left) else ""
 
 
-def _sum_up(now: Sequence[float], results: xr.Dataset) -> str:
+def _sum_up(seconds_now: float, results: xr.Dataset) -> str:
     """Return what all pieces took of the processors, and what they took in this run."""
     seconds = results[SECONDS].values
     is_known = np.isfinite(seconds)
     text = (
         f"{is_known.sum()} of {seconds.size} pieces: "
         f"{as_time(seconds[is_known].sum())} of processors, "
-        f"{as_time(np.nansum(now))} of them in this run"
+        f"{as_time(seconds_now)} of them in this run"
     )
     return text if is_known.all() else f"{text}; those of the others are not known"
 
