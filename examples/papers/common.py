@@ -187,12 +187,13 @@ def run(
     )
     began = time.monotonic()
     recorded, measured_now = recorded_seconds(experiment.name), defaultdict(list)
-    known = recorded if dict(missing).keys() <= recorded.keys() else measured_now
+    # Where a set was never recorded, this run says how sets compare.
+    basis = recorded if dict(missing).keys() <= recorded.keys() else measured_now
     for n_measured, (key, piece) in enumerate(zip(missing, measured, strict=True), 1):
         pieces[key] = piece
         measured_now[key[0]].append(float(piece[SECONDS]))
         done, left = missing[:n_measured], missing[n_measured:]
-        time_left = _estimate_time_left(time.monotonic() - began, done, left, known)
+        time_left = _estimate_time_left(time.monotonic() - began, done, left, basis)
         n_done = len(pieces) - len(missing) + n_measured
         told(f"{n_done} of {len(pieces)} pieces ({key[0]}){time_left}")
     results = xr.combine_nested(
