@@ -90,7 +90,12 @@ def __getattr__(name: str) -> Any:
     elif name in _modules():
         return import_module(f"dsel.{name}")
     else:
-        raise AttributeError(f"module 'dsel' has no attribute {name!r}")
+        end = "."
+        if not name.startswith("_"):  # Python looks for names such as __wrapped__
+            from dsel.checks import did_you_mean
+
+            end = did_you_mean(name, __all__)
+        raise AttributeError(f"module 'dsel' has no attribute {name!r}{end}")
     globals()[name] = value
     return value
 

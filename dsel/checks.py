@@ -20,6 +20,29 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "delta": ("alpha", "confidence", "confidence_level", "level"),
+    "pool": ("unlabeled", "unlabelled", "X_unlabeled", "X_pool", "X_test"),
+    "cv": ("n_folds", "folds", "n_splits", "k"),
+    "model": ("estimator", "base_estimator", "clf", "classifier", "procedure"),
+    "estimator": ("model", "base_estimator", "clf", "classifier"),
+    "param_grid": ("grid", "params", "parameters"),
+    "random_state": ("seed", "random_seed", "rng"),
+    "loss": ("scoring", "metric", "score"),
+    "n_jobs": ("n_workers", "workers", "n_threads", "threads"),
+    "out": ("path", "folder", "directory", "output"),
+    "fit_params": ("sample_weight", "weights"),
+    "n_queries": ("queries",),
+    "report_by": ("by", "groupby"),
+    "verbose": ("progress", "quiet"),
+    "trusted": ("trust", "trusted_types"),
+}
+"""Names that other libraries, or the shell, have for an argument."""
+MEANINGS: Final[Mapping[str, str]] = {
+    "delta": ", the probability that a bound fails, such as 0.05",
+    "fit_params": ", a dict such as {'sample_weight': weights}",
+}
+"""What an argument is, where another name may stand for something else."""
 MOST_SHOWN: Final = 100
 """Most characters of a value in a message."""
 MOST_AXES: Final = 16
@@ -246,6 +269,23 @@ def did_you_mean(
     return f"; did you mean {known[near[0]]!r}?" if near else "."
 
 
+def suggest_argument(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown argument: the one that is meant.
+
+    It is the one that means the same, or the nearest by its letters.
+
+    Examples
+    --------
+    >>> suggest_argument("seed", ["random_state"]), suggest_argument("Cv", ["cv"])
+    ("; 'seed' is `random_state` here.", "; did you mean 'cv'?")
+    """
+    known = list(known)
+    for argument in known:
+        if name in OTHER_NAMES.get(argument, ()):
+            return f"; {name!r} is `{argument}` here{MEANINGS.get(argument, '')}."
+    return did_you_mean(name, known)
+
+
 def nothing_at(location: str) -> str:
     """Return the end of a message about a missing path, with one near it if there is.
 
@@ -306,7 +346,8 @@ def explain_unknown(
                 owner = f"`{function.__name__}` has no argument `{name}`"
                 if is_init:
                     owner = f"{type(args[0]).__name__} has no parameter {name!r}"
-                why = f"it has {', '.join(sorted(known))}{did_you_mean(name, known)}"
+                end = suggest_argument(name, known)
+                why = f"it has {', '.join(sorted(known))}{end}"
                 if reasons is not None and name in reasons:
                     why = f"{reasons[name]}."
                 raise TypeError(f"{owner}: {why}")

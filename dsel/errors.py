@@ -168,6 +168,19 @@ def naming(names: Mapping[str, str]) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def explaining_interrupt(text: str) -> Iterator[None]:
+    """Add what is kept, and how to continue, to a KeyboardInterrupt as a note.
+
+    Python prints it below the traceback, and it still ends the program as ever.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        error.add_note(text)
+        raise
+
+
 def reach_and_read(place: object, read: Callable[[], T]) -> T:
     """Return what `read` returns; like `reaching`, for tasks on other machines.
 

@@ -79,3 +79,17 @@ def test_accessor__of_a_dataset_that_xarray_opened(tmp_path):
     (kept,) = tmp_path.glob("cube/*.zarr")
     opened = f'import dsel\nimport xarray as xr\nresults = xr.open_zarr("{kept}")'
     assert _printed("len(results.dsel.table())", opened) == 2
+
+
+def test_a_misspelled_name__gets_the_one_that_was_meant():
+    with pytest.raises(AttributeError, match=r"'certfy'; did you mean 'certify'\?"):
+        _ = dsel.certfy
+    assert not hasattr(dsel, "__wrapped__")
+
+
+@pytest.mark.parametrize(
+    "function", [name for name in dsel.__all__ if callable(getattr(dsel, name))]
+)
+def test_an_unknown_argument__is_named_with_those_that_there_are(function):
+    with pytest.raises(TypeError, match=r"has no (argument|parameter)"):
+        getattr(dsel, function)(unknown_argument=1)

@@ -19,6 +19,7 @@ from dsel.checks import (
     check_integer,
     check_probabilities,
     check_strings,
+    explain_unknown,
 )
 from dsel.data.row_random import seed_from
 from dsel.errors import AllFitsFailedError
@@ -33,6 +34,7 @@ ROUNDING: Final = 1e-12
 _DRAWS_PER_TASK: Final = 10
 
 
+@explain_unknown()
 def audit(
     settings: str | Sequence[str] | None = None,
     *,

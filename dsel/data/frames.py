@@ -424,7 +424,9 @@ def check_finite(
     allow_nan: bool,
 ) -> None:
     """Raise ValueError where a value is infinite, or NaN where that is not allowed."""
+    imputer = "an imputer, such as SimpleImputer(),"
     if isinstance(X, Frame):
+        texts = [column.name for column in X.schema.columns if not column.is_number]
         # Column by column, since an array of all of them would be a copy.
         names = [
             column.name
@@ -433,6 +435,12 @@ def check_finite(
         ]
         if not names:
             return
+        if texts:  # of which no mean can be taken
+            imputer = (
+                f"make_column_transformer((SimpleImputer(), [{names[0]!r}]), "
+                f"(OneHotEncoder(handle_unknown='ignore'), {texts[:3]}), "
+                f"remainder='passthrough')"
+            )
         X = numbers_of(X.given[names], np.dtype(np.float64))
     values = X.data if sparse.issparse(X) else X
     if values.dtype.kind != "f":
@@ -453,7 +461,7 @@ def check_finite(
     what, way = f"{value}, which is infinite", "correct the value"
     if is_gap:
         what = "NaN, a missing value"
-        way = "put an imputer, such as SimpleImputer(), in front of the estimator"
+        way = f"put {imputer} in front of the estimator"
     raise RowError(
         f"{where} must hold finite numbers, but ",
         int(rows[row]),

@@ -28,6 +28,7 @@ from dsel.checks import (
     check_path,
     check_string,
     check_url,
+    explain_unknown,
     show,
 )
 from dsel.data.frames import NUMERIC, check_numeric
@@ -55,7 +56,7 @@ from dsel.data.text_tables import (
 )
 from dsel.data.typed_tables import read_typed_rows
 from dsel.data.zarr_rows import COLUMNS, COMPLETE, open_node, origin_of
-from dsel.errors import writing
+from dsel.errors import explaining_interrupt, writing
 from dsel.files import check_folder, check_no_link, remove, whole_file
 from dsel.runtime.clients import count_threads, current_worker, resolve_client
 from dsel.runtime.submission import results_in_order
@@ -93,6 +94,7 @@ _ROWS_OF_GROUP: Final = 2**20
 Progress = Callable[[int, int | None], None]
 
 
+@explain_unknown()
 def write_pool(
     source: Any,
     path: str | Path,
@@ -218,7 +220,11 @@ def write_pool(
         )
         attributes = {POOL: "dense", COMPLETE: False, COLUMNS: columns, SOURCE: token}
         try:
-            with writing(path, "path", also_reads=True):
+            nothing = f"Nothing of the interrupted pool is kept at {path}."
+            with (
+                explaining_interrupt(nothing),
+                writing(path, "path", also_reads=True),
+            ):
                 array = zarr.create_array(
                     place,
                     shape=(n_rows, n_columns),

@@ -30,6 +30,9 @@ Cache = ByteCache | LastUse
 """Cache of arrays that tasks of one process share, within a limit of bytes."""
 N_PARTS: Final = 2
 """Most parts of a split's test rows; see `Split.test_parts`."""
+TRACEBACK: Final = "Traceback (most recent call last):"
+MOST_LETTERS: Final = 300
+"""Most letters of the message of an error that a fit raised."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ class FitCounts:
         The run goes on. A fit without recorded errors has failed. Where only `predict`
         raised, the fit is recorded and all rows of the part count as errors.
         """
-        message = f"{type(error).__name__}: {error}"
+        message = error_line(error)
         frames = extract_tb(error.__traceback__)
         own = [frame for frame in frames if not frame.filename.startswith(INSTALLED)]
         if own:  # the last frame in the user's own code is where to look
@@ -130,6 +133,27 @@ class FitCounts:
         """Record a successful fit, at `index` of the arrays, as failed."""
         self.errors[index] = -1
         self.messages[key] = FitMessage(FitProblem.FAILED, why)
+
+
+def error_line(error: Exception) -> str:
+    r"""Return the type and the message of an error as one line.
+
+    A search of scikit-learn whose fits all failed has their tracebacks in its message:
+    of these the line is the last cause.
+
+    Examples
+    --------
+    >>> error_line(ValueError("no\nnumber"))
+    'ValueError: no number'
+    """
+    text = f"{type(error).__name__}: {error}"
+    before, is_there, traceback = text.rpartition(TRACEBACK)
+    if is_there:
+        # Lines of code are indented; the first other one begins with the error's type.
+        lines = (line for line in traceback.splitlines()[1:] if line[:1].strip())
+        text = next(lines, before)
+    line = " ".join(text.split())
+    return line if len(line) <= MOST_LETTERS else f"{line[:MOST_LETTERS]}..."
 
 
 class FittedGroup:

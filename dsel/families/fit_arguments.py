@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from dsel.arrays import Estimator, Integers, fill_masked_values
-from dsel.checks import did_you_mean, show
+from dsel.checks import show, suggest_argument
 from dsel.errors import RowError
 
 
@@ -80,7 +80,8 @@ def check_fit_names(
     for name in fit_params:
         if "__" in name or name in theirs:
             continue
-        end = did_you_mean(name, (n for n in own if n not in ("X", "y", "fit_params")))
+        others = (n for n in own if n not in ("X", "y", "fit_params"))
+        end = suggest_argument(name, others)
         if end != "." and not (takes_any and not isinstance(estimator, Pipeline)):
             raise TypeError(f"`fit` has no argument `{name}`{end}")
 

@@ -26,6 +26,7 @@ from dsel.results.certificate import Assumption
 from dsel.results.queried_labels import (
     FINAL,
     LabelTerms,
+    check_same_labels,
     check_usable,
     labels_by_row,
 )
@@ -84,6 +85,10 @@ class ModelComparison(Renderable):
     """Seed with which the rows were drawn."""
     pool_rows: pd.DataFrame | None = field(default=None, compare=False)
     """The queried rows with all columns of the pool; not part of the JSON."""
+    first_labels: list[tuple[Any, ...]] = field(
+        default_factory=list, repr=False, compare=False
+    )
+    """The labels that were given first, in this process: others are refused."""
 
     @property
     def certified(self) -> bool:
@@ -212,6 +217,10 @@ class ModelComparison(Renderable):
         row_labels = labels_by_row(labels, self.rows)
         is_complete = self.classes is not None
         check_usable(row_labels, self.known_labels, terms, is_complete=is_complete)
+        if self.first_labels:
+            check_same_labels(self.first_labels[0], row_labels)
+        else:
+            self.first_labels.append(row_labels)
         return replace(self, labels=row_labels)
 
     @property
@@ -341,9 +350,7 @@ class ModelComparison(Renderable):
     def to_json(self) -> str:
         """Return all fields and both limits, with all digits."""
         values = {
-            each.name: getattr(self, each.name)
-            for each in fields(self)
-            if each.name != "pool_rows"
+            each.name: getattr(self, each.name) for each in fields(self) if each.compare
         }
         limits = {
             "lower": self.lower,

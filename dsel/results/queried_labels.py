@@ -40,6 +40,22 @@ class LabelTerms:
     """What happens with a row without a usable label."""
 
 
+def check_same_labels(
+    before: Sequence[object] | None, now: Sequence[object] | None, file: str = ""
+) -> None:
+    """Raise ValueError if other labels were given before; `file` has the first ones."""
+    if before == now:
+        return
+    pairs = list(zip(before or (), now or (), strict=True))
+    n = sum(earlier != later for earlier, later in pairs)
+    where = f" The first is in {file!r};" if file else ""
+    raise ValueError(
+        f"other labels were given before ({n} of {len(pairs)} rows differ), and a "
+        f"result is final: using other labels later would void its limits.{where} "
+        f"{'search' if file else 'Search'} or compare with another seed for new labels."
+    )
+
+
 def labels_by_row(labels: Any, rows: Sequence[int]) -> tuple[Any, ...]:
     """Return a label for each queried row, None for a missing one.
 

@@ -5,7 +5,7 @@ their labels, as class codes. Its bounds are computed from these alone.
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import nan
 from typing import Any, Final
 
@@ -16,9 +16,11 @@ from dsel.bounds.queries import QUERY_SHARES
 from dsel.results.queried_labels import (
     FINAL,
     LabelTerms,
+    check_same_labels,
     check_usable,
     labels_by_row,
 )
+from dsel.results.records import NOT_KEPT
 from dsel.rounded_texts import count_of, in_percent
 
 UNUSABLE: Final = -1
@@ -66,6 +68,11 @@ class Queries:
     """Class codes that the model trained on all rows predicts for the queried rows."""
     labels: tuple[int, ...] | None = None
     """Codes of their labels, -1 for a missing one; None before they are known."""
+    first_labels: list[tuple[int, ...]] = field(
+        default_factory=list, repr=False, compare=False, metadata=NOT_KEPT
+    )
+    """The labels that were given first, in this process, to this record or to one that
+    was made from it: other labels are refused."""
 
     @property
     def queried(self) -> float:
@@ -127,19 +134,21 @@ class Queries:
             raise ValueError(self.why_no_rows)
         if self.labels is not None:
             raise ValueError(
-                "`labels` are known already, and a bound that they gave is final; call "
-                "`certify_with_labels` of the search's own outcome."
+                "`labels` are known already, and a bound that they gave is final; "
+                "search with another seed for new labels."
             )
         row_labels = labels_by_row(labels, self.rows)
         check_usable(row_labels, self.classes, terms)
         codes = {label: code for code, label in enumerate(self.classes)}
-        return replace(
-            self,
-            labels=tuple(
-                codes.get(label, UNUSABLE) if isinstance(label, Hashable) else UNUSABLE
-                for label in row_labels
-            ),
+        coded = tuple(
+            codes.get(label, UNUSABLE) if isinstance(label, Hashable) else UNUSABLE
+            for label in row_labels
         )
+        if self.first_labels:
+            check_same_labels(self.first_labels[0], coded)
+        else:
+            self.first_labels.append(coded)
+        return replace(self, labels=coded)
 
     @property
     def why_no_rows(self) -> str:

@@ -23,6 +23,7 @@ from dsel.files import check_folder, check_no_link, create_file, whole_file
 from dsel.results.choice import Choice
 from dsel.results.comparison import ModelComparison
 from dsel.results.place import Place, check_has_results, read_outcome, seal, unseal
+from dsel.results.queried_labels import check_same_labels
 from dsel.results.run_store import load_schema
 
 COMPARISON: Final = "comparison.json"
@@ -143,7 +144,7 @@ def keep_choice(place: str | os.PathLike[str], answer: Choice) -> Choice:
     where = Place(place, name="place")
     where.create(ANSWER, seal(answer.to_json().encode()))
     stored = read_labeled_choice(where) or answer
-    _check_same_labels(
+    check_same_labels(
         None if stored.queries is None else stored.queries.labels,
         None if answer.queries is None else answer.queries.labels,
         f"{where}/{ANSWER}",
@@ -163,21 +164,6 @@ def read_labeled_choice(place: Place) -> Choice | None:
             f"from a copy."
         )
     return Choice.from_json(text.decode())
-
-
-def _check_same_labels(
-    before: Sequence[object] | None, now: Sequence[object] | None, file: str
-) -> None:
-    """Raise ValueError if a stored result was made with other labels."""
-    if before == now:
-        return
-    pairs = list(zip(before or (), now or (), strict=True))
-    n = sum(earlier != later for earlier, later in pairs)
-    raise ValueError(
-        f"other labels were given before ({n} of {len(pairs)} rows differ), and a "
-        f"result is final: using other labels later would void its limits. The first "
-        f"is in {file!r}; search or compare with another seed for new labels."
-    )
 
 
 def read_labels(
@@ -255,7 +241,7 @@ def keep_answer(
     check_no_link(file, "comparison")
     create_file(file, answer.to_json().encode())
     stored = ModelComparison.from_json(file.read_text("utf-8"))
-    _check_same_labels(stored.labels, answer.labels, os.fspath(file))
+    check_same_labels(stored.labels, answer.labels, os.fspath(file))
     return stored
 
 

@@ -27,7 +27,7 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import MemoryStore
 
 from dsel import names
-from dsel.checks import show
+from dsel.checks import explain_unknown, show
 from dsel.data.query_rows import POOL_ROW
 from dsel.errors import NewerRecordError
 from dsel.results.cube import check_schema, read_counts
@@ -67,6 +67,7 @@ LONGEST_NAME: Final = 255
 """Most bytes of a file's name, on all common file systems."""
 
 
+@explain_unknown()
 def save_results(
     results: xr.Dataset,
     place: str | os.PathLike[str],
@@ -113,6 +114,7 @@ def save_results(
         write_dataset(where, CUBE, results)
 
 
+@explain_unknown()
 def open_results(
     place: str | os.PathLike[str],
     *,
@@ -324,6 +326,19 @@ def read_query_rows(place: Place) -> pd.DataFrame | None:
     """Return the queried rows that a run stored; None if there are none."""
     body = place.read_last(QUERIES)
     return None if body is None else pd.read_feather(BytesIO(body)).set_index(POOL_ROW)
+
+
+def how_to_resume(store: "Store | None", seed: int) -> str:
+    """Return what is kept of an interrupted run, and how it goes on."""
+    if store is None:
+        return (
+            "Nothing of the interrupted run is kept, since it had no `out`: with "
+            "out='results' whatever has ended is stored, and the same call goes on."
+        )
+    return (
+        f"Whatever has ended is kept in `out` {store.place}: the same call with "
+        f"random_state={seed} goes on from there."
+    )
 
 
 class Store(AbstractContextManager["Store"]):

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 import warnings
 
 import numpy as np
@@ -11,11 +12,12 @@ from scipy.stats import beta
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -266,7 +268,6 @@ def test_certify_prefit__is_kept_as_json():
 
 REFUSED = [
     (lambda: prefit(pool=POOL), TypeError, "`pool` cv='prefit' leave it out"),
-    (lambda: prefit(random_state=0), TypeError, "`random_state` cv='prefit'"),
     (lambda: prefit(deploy="all_rows"), TypeError, "`deploy` cv='prefit'"),
     (lambda: prefit(SVC()), Exception, "SVC not fitted"),
     (
@@ -283,6 +284,17 @@ REFUSED = [
     (lambda: prefit(report=["eight"]), ValueError, "`report` 'eight' classes"),
     (lambda: prefit(n_queries=5), TypeError, "`n_queries` cv='prefit'"),
     (lambda: dsel.certify(FITTED, X, Y, cv="refit"), ValueError, "`cv` 'refit'"),
+    (
+        lambda: dsel.certify(SVC(), X, Y, cv=StratifiedKFold(3)),
+        TypeError,
+        "`cv` StratifiedKFold(n_splits=3 random folds write cv=5 `groups`",
+    ),
+    (lambda: dsel.certify(SVC(), X, Y, alpha=0.1), TypeError, "'alpha' is `delta`"),
+    (lambda: dsel.certify(SVC(), X, Y, unlabeled=X), TypeError, "is `pool` here"),
+    (lambda: dsel.certify(SVC(), X, Y, n_folds=3), TypeError, "'n_folds' is `cv`"),
+    (lambda: dsel.certify(SVC(), X, Y, seed=3), TypeError, "is `random_state` here"),
+    (lambda: dsel.certify(SVC(), X, Y, sample_weight=Y), TypeError, "`fit_params`"),
+    (lambda: dsel.certify(SVC(), X, Y, scoring="f1"), TypeError, "'scoring' is `loss`"),
     (lambda: dsel.certify(3, X, Y), TypeError, "`model` 3 function"),
     (lambda: dsel.certify(X, Y, SVC()), TypeError, "`model` ndarray swap arguments?"),
     (lambda: dsel.certify(SVC, X, Y), TypeError, "`model` class add () SVC()"),
@@ -297,6 +309,48 @@ def test_certify__refuses_in_one_line(call, kind, words):
     message = str(caught.value)
     assert "\n" not in message
     assert [word for word in words.split() if word not in message] == []
+
+
+def test_certify_prefit__takes_the_random_state_that_a_search_takes():
+    assert prefit(random_state=3) == prefit()  # without groups nothing is drawn
+
+
+TOWNS = pd.DataFrame({"age": X[:, 0], "town": np.where(X[:, 1] > 4, "Bonn", "Ulm"),
+                      "job": np.where(X[:, 2] > 4, "a", "b")})  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_certify__of_a_search_whose_fits_all_fail_has_the_cause_and_its_column():
+    encoder = make_column_transformer((OneHotEncoder(), ["town"]),
+                                      remainder="passthrough")  # fmt: skip
+    pipeline = make_pipeline(encoder, SVC())
+    for model in (pipeline, GridSearchCV(pipeline, {"svc__C": [1, 2]})):
+        with pytest.raises(dsel.errors.AllFitsFailedError) as caught:
+            dsel.certify(model, TOWNS, Y, random_state=0)
+        text = str(caught.value)
+        assert re.fullmatch(
+            r"what was chosen cannot be fitted: fold-0: ValueError: could not convert "
+            r"string to float: '[ab]' \(column 'job'\)", text
+        )  # fmt: skip
+
+
+def test_certify__of_text_with_gaps_advises_what_works_on_text():
+    gaps = TOWNS.assign(age=TOWNS.age.where(TOWNS.index != 3))
+    with pytest.raises(ValueError, match="column 'age' is NaN") as caught:
+        dsel.certify(SVC(), gaps, Y)
+    advised = (
+        "put make_column_transformer((SimpleImputer(), ['age']), (OneHotEncoder("
+        "handle_unknown='ignore'), ['town', 'job']), remainder='passthrough') in front"
+    )
+    assert advised in str(caught.value)
+    columns = make_column_transformer(
+        (SimpleImputer(), ["age"]),
+        (OneHotEncoder(handle_unknown="ignore"), ["town", "job"]),
+        remainder="passthrough",
+    )
+    model = make_pipeline(columns, SVC())
+    assert dsel.certify(model, gaps, Y, random_state=0).certificate.certified
 
 
 def test_certify__of_a_search_suggests_the_name_that_was_meant():

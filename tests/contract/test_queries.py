@@ -1,7 +1,9 @@
 """Labels queried where both deployed models differ, through public names."""
 
+import copy
 import json
 import pickle
+from dataclasses import replace
 
 import dask.array as da
 import numpy as np
@@ -48,6 +50,11 @@ def outcome():
 @pytest.fixture(scope="module")
 def labeled(outcome):
     return outcome.certify_with_labels(LABELS[outcome.query_rows().index])
+
+
+def unlabeled(outcome):
+    """Return an outcome that has not met labels: other labels are refused later."""
+    return replace(outcome, choice=Choice.from_json(outcome.choice.to_json()))
 
 
 def differing(outcome, pool=POOL):
@@ -145,7 +152,7 @@ def test_bounds__hold_for_the_truth(labeled):
 def test_labels_that_say_nothing__leave_the_bound_of_the_pool(outcome):
     predicted = outcome.models["one_fold"].predict(outcome.query_rows().to_numpy())
     labels = [*predicted[:1], *[None] * 49]
-    answer = outcome.certify_with_labels(labels, partial=True)
+    answer = unlabeled(outcome).certify_with_labels(labels, partial=True)
     certificate = answer.certificates["all_rows"]
     assert certificate == outcome.certificates["all_rows"]
     assert answer.choice.queries.queried >= answer.choice.queries.pool_only
@@ -156,6 +163,7 @@ def test_rows_without_a_usable_label__count_and_are_named(outcome, labeled):
     labels = pd.Series(LABELS, dtype=object)[outcome.query_rows().index]
     labels.iloc[:3], labels.iloc[3:5] = None, 17
     allowed = {"partial": True, "allow_unknown": True}
+    outcome = unlabeled(outcome)
     answer = outcome.certify_with_labels(labels, **allowed)
     assert answer.choice.queries.n_unusable == 5
     assert answer.certificates["all_rows"].bound >= (
@@ -437,6 +445,16 @@ def test_certify_with_labels__refuses(outcome, make, words):
 def test_certify_with_labels__refuses_other_labels_once_a_bound_is_known(labeled):
     with pytest.raises(ValueError, match="are known already"):
         labeled.certify_with_labels([1] * 50)
+
+
+def test_certify_with_labels__is_final_for_the_outcome_that_got_them(outcome, labeled):
+    labels = LABELS[outcome.query_rows().index]
+    assert outcome.certify_with_labels(labels).choice == labeled.choice
+    other = [(labels[0] + 1) % 3, *labels[1:]]
+    for had_labels in (outcome, outcome.choice, copy.deepcopy(outcome)):
+        with pytest.raises(ValueError, match=r"before \(1 of 50 rows differ\).* final"):
+            had_labels.certify_with_labels(other)
+    assert unlabeled(outcome).certify_with_labels(other)
 
 
 def test_unfitted_search__says_so():

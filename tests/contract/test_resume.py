@@ -131,3 +131,21 @@ def test_run__refuses_a_record_that_no_run_has_written(record, tmp_path):
     last.write_bytes(b"%08x\n" % zlib.crc32(body) + body)  # a right checksum
     with pytest.raises(ValueError, match=r"^`out` .* holds a record that no run of th"):
         run_search(*rows, cv=2, out=tmp_path)
+
+
+def test_interrupt__says_what_is_kept_and_how_the_run_goes_on(tmp_path):
+    def stop(progress):
+        if progress.fits_done >= 2:
+            raise KeyboardInterrupt
+
+    plan = plan_search(*K_NEAREST, *digits(100), cv=2, random_state=5)
+    for out, words in (
+        (None, "it had no `out`: with out='results'"),
+        (tmp_path / "out", f"kept in `out` {tmp_path / 'out'}: the same call with "
+         "random_state=5 goes on from there."),
+    ):  # fmt: skip
+        with pytest.raises(KeyboardInterrupt) as caught:
+            plan.run(out=out, on_progress=stop, n_jobs=1)
+        [note] = caught.value.__notes__
+        assert words in note
+    assert plan.run(out=tmp_path / "out").choice == plan.run().choice

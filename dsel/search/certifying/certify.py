@@ -10,9 +10,11 @@ import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 from numpy.typing import ArrayLike
+from sklearn.model_selection import KFold
 
 from dsel.arrays import Estimator, RandomState
 from dsel.checks import explain_unknown, show
@@ -155,7 +157,8 @@ def certify(
         As `plan_search` takes them; not with ``cv="prefit"``.
     random_state
         None, an integer or a numpy generator, the seed of the folds. With
-        ``cv="prefit"`` it draws the row of each group, and None is 0.
+        ``cv="prefit"`` it draws the row of each group, and None is 0; without groups
+        nothing is drawn.
     fit_params
         Keyword arguments of the `fit` of an estimator, as `plan_search` takes them.
     client
@@ -236,7 +239,6 @@ def certify(
             "on_progress": on_progress is not None,
             "verbose": verbose is not None,
             "n_jobs": n_jobs is not None,
-            "random_state": random_state is not None and groups is None,
         }
         if unknown := sorted(name for name, is_given in named.items() if is_given):
             raise TypeError(
@@ -260,6 +262,12 @@ def certify(
         raise ValueError(
             f"`cv` must be a number of folds or 'prefit', got {show(cv)}; 'prefit' "
             f"is for a model that is fitted already and rows that it has not seen."
+        )
+    if not isinstance(cv, Real | KFold):
+        raise TypeError(
+            f"`cv` must be a number of folds or 'prefit', got {show(cv)}; a bound "
+            f"needs plain random folds, which are drawn here: write cv=5, and pass "
+            f"`groups` where rows come in groups."
         )
     is_estimator = callable(getattr(model, "fit", None))
     if isinstance(model, type) or not (is_estimator or callable(model)):

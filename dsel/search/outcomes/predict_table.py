@@ -58,6 +58,7 @@ from dsel.data.unknown_values import (
     known_values,
     merge_unknown_values,
 )
+from dsel.errors import explaining_interrupt
 from dsel.families.answers import predict_numbers
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.certificate import Certificate
@@ -282,7 +283,11 @@ def predict_table(
     first = next(records, None)
     head = context.head() if first is None else first[0].iloc[:0]
     rounded = _probability_names(_classes_of(model))
-    with predictions_file(path, head, table.dialect, rounded=rounded) as append:
+    nothing = f"Nothing of the interrupted call is kept: there is no file {path}."
+    with (
+        explaining_interrupt(nothing),
+        predictions_file(path, head, table.dialect, rounded=rounded) as append,
+    ):
         while first is not None:
             frame, more = first
             append(frame)

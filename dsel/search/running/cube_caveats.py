@@ -24,6 +24,7 @@ from dsel.results.cube import read_counts
 from dsel.results.fit_messages import FitProblem, problems_of_cube
 from dsel.results.records import from_record
 from dsel.search.engine.counts import SearchCounts
+from dsel.search.running.failures import name_column
 from dsel.typing import AnyArray
 
 if TYPE_CHECKING:
@@ -147,12 +148,12 @@ def check_failures(
         raise AllFitsFailedError(
             f"no candidate can predict; `predict` of candidate {number} "
             f"({params_text(plan.axes.candidates[number])}) raised on all rows: "
-            f"{counts.message_of(number)}"
+            f"{name_column(counts.message_of(number), plan.labeled)}"
         )
     if not len(failed):
         return
     number = int(failed[0])
-    message = counts.message_of(number).rstrip(".")
+    message = name_column(counts.message_of(number), plan.labeled).rstrip(".")
     first = f"candidate {number} ({plan.axes.candidates[number]}): {message}"
     if len(failed) == plan.n_candidates:
         several = f"all {len(failed)} candidates failed; the first was {first}"

@@ -13,10 +13,15 @@ import numpy as np
 import xarray as xr
 
 from dsel.checks import check_choice, check_options
-from dsel.errors import NewerRecordError, PoolChangedError
+from dsel.errors import NewerRecordError, PoolChangedError, explaining_interrupt
 from dsel.results import Choice
 from dsel.results.place import CUBE, PAIRS, Place, check_claim
-from dsel.results.run_store import Store, check_names, read_query_rows
+from dsel.results.run_store import (
+    Store,
+    check_names,
+    how_to_resume,
+    read_query_rows,
+)
 from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.progress import Progress, check_verbose, run_progress
 from dsel.runtime.versions import installed_versions
@@ -91,6 +96,7 @@ def execute(
             on_progress = stack.enter_context(run_progress(verbose))
         run = Run(plan, client, n_jobs, on_failure == "raise", store, on_progress)
         search = search_nested if plan.scheme.is_nested else search_all
+        stack.enter_context(explaining_interrupt(how_to_resume(store, plan.seed)))
         try:
             outcome = search(run)
             if plan.pool is not None:  # also where learners read it last

@@ -35,6 +35,7 @@ from dsel.search.engine.jobs import FitJob, JobContext, Keep
 from dsel.search.engine.pool_table import PoolTable
 from dsel.search.engine.pruning import ChosenCandidates
 from dsel.search.running.bound_chosen import ChosenModels
+from dsel.search.running.failures import name_column
 from dsel.search.running.progress import show_nested_progress
 from dsel.search.running.run import Run, replay_counts
 
@@ -131,11 +132,12 @@ def collect_models(
     # A bound needs the model of one fold, whichever it is.
     of_folds = [split for split in models if split < k]
     if not of_folds:
-        raise AllFitsFailedError(f"what was chosen cannot be fitted: {failures[0]}")
+        why = name_column(failures[0], run.plan.labeled)
+        raise AllFitsFailedError(f"what was chosen cannot be fitted: {why}")
     if len(unpredicting) == len(of_folds):
         raise AllFitsFailedError(
             f"what was chosen cannot predict; `predict` raised on all rows: "
-            f"{unpredicting[of_folds[0]]}"
+            f"{name_column(unpredicting[of_folds[0]], run.plan.labeled)}"
         )
     counts = zip(*(each.counts for each in fitted[:k]), strict=True)
     folds = {
