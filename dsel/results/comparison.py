@@ -85,10 +85,10 @@ class ModelComparison(Renderable):
     """Seed with which the rows were drawn."""
     pool_rows: pd.DataFrame | None = field(default=None, compare=False)
     """The queried rows with all columns of the pool; not part of the JSON."""
-    first_labels: list[tuple[Any, ...]] = field(
-        default_factory=list, repr=False, compare=False
+    first_labels: dict[tuple[int, ...], tuple[Any, ...]] = field(
+        default_factory=dict, repr=False, compare=False
     )
-    """The labels that were given first, in this process: others are refused."""
+    """By rows, the labels that were given first in this process: others are refused."""
 
     @property
     def certified(self) -> bool:
@@ -217,10 +217,8 @@ class ModelComparison(Renderable):
         row_labels = labels_by_row(labels, self.rows)
         is_complete = self.classes is not None
         check_usable(row_labels, self.known_labels, terms, is_complete=is_complete)
-        if self.first_labels:
-            check_same_labels(self.first_labels[0], row_labels)
-        else:
-            self.first_labels.append(row_labels)
+        first = self.first_labels.setdefault(self.rows, row_labels)
+        check_same_labels(first, row_labels)
         return replace(self, labels=row_labels)
 
     @property

@@ -68,11 +68,11 @@ class Queries:
     """Class codes that the model trained on all rows predicts for the queried rows."""
     labels: tuple[int, ...] | None = None
     """Codes of their labels, -1 for a missing one; None before they are known."""
-    first_labels: list[tuple[int, ...]] = field(
-        default_factory=list, repr=False, compare=False, metadata=NOT_KEPT
+    first_labels: dict[tuple[int, ...], tuple[int, ...]] = field(
+        default_factory=dict, repr=False, compare=False, metadata=NOT_KEPT
     )
-    """The labels that were given first, in this process, to this record or to one that
-    was made from it: other labels are refused."""
+    """By rows, the labels that were given first, in this process, to this record or to
+    one that was made from it: other labels are refused."""
 
     @property
     def queried(self) -> float:
@@ -144,10 +144,7 @@ class Queries:
             codes.get(label, UNUSABLE) if isinstance(label, Hashable) else UNUSABLE
             for label in row_labels
         )
-        if self.first_labels:
-            check_same_labels(self.first_labels[0], coded)
-        else:
-            self.first_labels.append(coded)
+        check_same_labels(self.first_labels.setdefault(self.rows, coded), coded)
         return replace(self, labels=coded)
 
     @property

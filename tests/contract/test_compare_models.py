@@ -170,7 +170,11 @@ def test_certify_with_labels__counts_every_row_that_was_handed_out():
     rows = question.query_rows().index
     truth = pd.Series(TRUTH[rows], index=rows)
     whole = question.certify_with_labels(truth)
+    with pytest.raises(ValueError, match="other labels were given before"):
+        question.certify_with_labels(truth.iloc[1:], partial=True)
+    question = replace(question, first_labels={})
     part = question.certify_with_labels(truth.iloc[::-1].iloc[5:], partial=True)
+    question = replace(question, first_labels={})
     assert part.unusable_labels == 5
     assert part.upper >= whole.upper
     assert part.lower <= whole.lower
@@ -180,6 +184,7 @@ def test_certify_with_labels__counts_every_row_that_was_handed_out():
     allowed = question.certify_with_labels(strange, allow_unknown=True)
     assert allowed.unusable_labels == 5
     assert "this result is final" in str(allowed)
+    question = replace(question, first_labels={})
     none = question.certify_with_labels(truth.iloc[:1], partial=True)
     assert (none.is_better, none.is_worse) == (False, False)
     assert none.upper == pytest.approx(question.disagreement, rel=1e-2)
