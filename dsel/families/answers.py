@@ -208,7 +208,7 @@ class FittedClassifiers(FittedGroup):
     def test_predictions(self, split: int, part: int) -> NDArray[Any] | None:
         """Return what was predicted at the fit; see `FittedGroup.test_predictions`."""
         found = [self.tested.get((n, split, part)) for n in self.candidates]
-        known = [each for each in found if each is not None]
+        known = [predictions for predictions in found if predictions is not None]
         return np.stack(known) if len(known) == len(found) else None
 
     def forget_test_predictions(self) -> None:

@@ -6,6 +6,7 @@ before the last entry.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 
 import numpy as np
@@ -66,7 +67,7 @@ def assign_families(
         groups = tuple(family.group_candidates(accepted)) if accepted else ()
         if not family.takes_single:
             single = [group[0] for group in groups if len(group) == 1]
-            remaining = sorted([*remaining, *single], key=lambda each: each.number)
+            remaining = sorted([*remaining, *single], key=attrgetter("number"))
             groups = tuple(group for group in groups if len(group) > 1)
             accepted = [candidate for group in groups for candidate in group]
         if accepted:

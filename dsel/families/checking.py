@@ -48,7 +48,7 @@ def check_family(
     >>> check_family(family, [DecisionTreeClassifier(max_depth=2)], X, y)
     """
     name = type(family).__name__
-    candidates = [Candidate(n, {}, each) for n, each in enumerate(estimators)]
+    candidates = [Candidate(n, {}, estimator) for n, estimator in enumerate(estimators)]
     for candidate in candidates:
         if (refusal := family.refusal(candidate.estimator)) is not None:
             raise ValueError(

@@ -49,7 +49,7 @@ class EnsembleFamily(ScikitLearnFamily):
         self, group: Sequence[Candidate], fit_one: Callable[[Candidate], Fit]
     ) -> list[Fit | Exception]:
         """Fit the largest ensemble of a group, which contains the others."""
-        sizes = [each.all_params[size_parameter(each.estimator)] for each in group]
+        sizes = [c.all_params[size_parameter(c.estimator)] for c in group]
         largest = sizes.index(max(sizes))
         whole = fit_or_error(fit_one, group[largest])
         if isinstance(whole, Exception) or whole.stopped:

@@ -124,7 +124,9 @@ class FitCounts:
         message = error_line(error)
         frames = extract_tb(error.__traceback__)
         own = [frame for frame in frames if not frame.filename.startswith(INSTALLED)]
-        if own:  # the last frame in the user's own code is where to look
+        # An error of the user's code may be raised deep inside of a library; the last
+        # frame in their own code is where to look.
+        if own:
             where = f"{Path(own[-1].filename).name}, line {own[-1].lineno}"
             message = f"{message.rstrip('.')} ({where})"
         self.messages[FitKey(candidate, split)] = FitMessage(problem, message)

@@ -76,7 +76,7 @@ def check_fit_names(
     theirs: Mapping[str, inspect.Parameter] = {}
     if callable(of_estimator) and not isinstance(estimator, type):
         theirs = inspect.signature(of_estimator).parameters
-    takes_any = any(each.kind is each.VAR_KEYWORD for each in theirs.values())
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in theirs.values())
     for name in fit_params:
         if "__" in name or name in theirs:
             continue

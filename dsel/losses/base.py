@@ -50,14 +50,14 @@ def stack_folds(counts: Sequence[Counts]) -> Counts:
     [[0.3, 0.4, 0.5], [0.1, 0.2, nan]]
     """
     # NaN and not 0: a residual of 0 would be counted as a good prediction.
-    arrays = [np.asarray(each) for each in counts]
-    length = max((len(each) for each in arrays if each.ndim), default=0)
+    arrays = [np.asarray(fold_counts) for fold_counts in counts]
+    length = max((len(array) for array in arrays if array.ndim), default=0)
     return np.stack(
         [
-            np.pad(each, (0, length - len(each)), constant_values=np.nan)
-            if each.ndim == 1 and len(each) < length
-            else each
-            for each in arrays
+            np.pad(array, (0, length - len(array)), constant_values=np.nan)
+            if array.ndim == 1 and len(array) < length
+            else array
+            for array in arrays
         ]
     )
 

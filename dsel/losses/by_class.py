@@ -102,7 +102,9 @@ class ClassTable:
 
     def _cross(self, first: Integers, second: Integers) -> Integers:
         size = len(self.classes) + 1
-        at = np.append(self.positions, size - 1)  # the last, for codes of -1
+        # Any code below 0 is no class. The index -1 takes the last entry, that of other
+        # classes.
+        at = np.append(self.positions, size - 1)
         pairs = size * at[np.maximum(first, -1)] + at[np.maximum(second, -1)]
         return np.bincount(pairs, minlength=size**2).reshape(size, size)
 
@@ -324,11 +326,11 @@ class Precision(TableLoss):
     ) -> BoundTerms:
         """Bound it by the rates at which both models predict the class."""
         limits = self.limits(folds, shares.labels)
-        pairs = [self.tables(each) for each in (pool.counts, pool.duplicates)]
-        first, first_duplicates = (each[:, 0].sum(axis=-1) for each in pairs)
+        pairs = [self.tables(tables) for tables in (pool.counts, pool.duplicates)]
+        first, first_duplicates = (pair[:, 0].sum(axis=-1) for pair in pairs)
         # The model of all rows is the same for all folds.
         (joined, [second, *_]), (joined_duplicates, [duplicates, *_]) = (
-            wrong_rows(each.swapaxes(1, 2)) for each in pairs
+            wrong_rows(pair.swapaxes(1, 2)) for pair in pairs
         )
         fresh = int(second - duplicates)
         sums = added_false_answers(
@@ -366,35 +368,37 @@ class Balanced(TableLoss):
 
     def table_limits(self, tables: Integers, delta: float) -> Floats:
         """Return the means of the limits of each class, at equal shares."""
+        # The limits of all classes hold at once, by the union bound, so their mean is a
+        # limit of the mean.
         n = len(self.classes)
-        each = [miss_limits(tables, delta / n, index) for index in range(n)]
-        return np.asarray(np.mean(each, axis=0))
+        limits = [miss_limits(tables, delta / n, index) for index in range(n)]
+        return np.asarray(np.mean(limits, axis=0))
 
     def table_lower_limits(
         self, tables: Integers, duplicates: Integers, delta: float
     ) -> Floats:
         """Return the means of the limits of each class; 0 for one without rows."""
         n = len(self.classes)
-        each = [
+        limits = [
             lower_miss_limits(tables, duplicates, delta / n, index)
             for index in range(n)
         ]
         has_rows = tables.sum(axis=(1, 2)) > 0
-        return np.where(has_rows, np.nan_to_num(each).mean(axis=0), np.nan)
+        return np.where(has_rows, np.nan_to_num(limits).mean(axis=0), np.nan)
 
     def all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
         """Add the mean of the pool terms of all classes, at equal shares."""
         share = shares.pool / len(self.classes)
-        added = [each.pool_terms(folds, pool, share) for each in self.parts]
+        added = [part.pool_terms(folds, pool, share) for part in self.parts]
         limits = self.limits(folds, shares.labels)
         return smallest_sum(limits, limits + np.mean(added, axis=0))
 
     def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
         """Return the caveats of its classes."""
         share = delta / len(self.classes)
-        return [text for each in self.parts for text in each.caveats(y, n_folds, share)]
+        return [text for part in self.parts for text in part.caveats(y, n_folds, share)]
 
 
 @dataclass(frozen=True, repr=False)
@@ -444,6 +448,7 @@ class Cost(TableLoss):
     def table_limits(self, tables: Integers, delta: float) -> Floats:
         """Return upper limits of the mean cost, whose possible values are known."""
         shares = delta * fold_shares(len(tables))
+        # Labeled rows are the draws themselves, so none is counted as a duplicate.
         return self._mean_limits(tables, self.costs, shares, np.zeros_like(tables))
 
     def table_lower_limits(
@@ -479,7 +484,8 @@ class Cost(TableLoss):
         values, value_of = np.unique(costs, return_inverse=True)
         by_value = value_of.ravel() == np.arange(len(values))[:, np.newaxis]
         counts, stale = (
-            each.reshape(len(tables), -1) @ by_value.T for each in (tables, duplicates)
+            counts.reshape(len(tables), -1) @ by_value.T
+            for counts in (tables, duplicates)
         )
         if len(values) == 2 and values[0] == 0.0:  # the binomial limit is the smaller
             rows = counts.sum(axis=1) - stale[:, 0]

@@ -79,7 +79,7 @@ class ValueColumn:
         """The values as in JSON and tables; None stands for a missing one."""
         kept = (str, bool, int, float, type(None))
         plain = map(as_plain, self.values)
-        return tuple(each if isinstance(each, kept) else str(each) for each in plain)
+        return tuple(v if isinstance(v, kept) else str(v) for v in plain)
 
     def of_rows(self, X: Features) -> "ValueColumn":
         """Return the column with the row numbers of `X`, the only counted rows."""
@@ -122,7 +122,7 @@ def _column(X: Features, position: int) -> Any:
 
 def _as_list(unique: Any) -> list[Any]:
     """Return the unique values of `pandas.factorize` as plain values, or times."""
-    return [as_plain(each) for each in unique]
+    return [as_plain(value) for value in unique]
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class CountByValue:
             return self._stack(counts)
         # Sizes come first: they say where the numbers of a value begin.
         n_rows = np.array([n for n, _ in counts], np.float64)
-        return np.concatenate([n_rows, *(each for _, each in counts)])
+        return np.concatenate([n_rows, *(numbers for _, numbers in counts)])
 
     def count_errors(self, n_errors: int) -> None:
         """Return None: errors do not show where they are."""
@@ -249,7 +249,7 @@ class CountByValue:
 
     @staticmethod
     def _stack(counts: Sequence[tuple[int, Counts]]) -> Integers:
-        return np.stack([np.append(n, each) for n, each in counts])
+        return np.stack([np.append(n, counted) for n, counted in counts])
 
 
 @dataclass(frozen=True)
@@ -321,8 +321,8 @@ class LossAtValue(SingleLoss):
     def pool(self, pool: PoolCounts) -> PoolCounts:
         """Return the counts of the pool rows with the value."""
         (n_rows, counts), (n_duplicates, duplicates) = (
-            self.statistic.pairs_at(each, self.index)
-            for each in (pool.counts, pool.duplicates)
+            self.statistic.pairs_at(counted, self.index)
+            for counted in (pool.counts, pool.duplicates)
         )
         return PoolCounts(counts, duplicates, n_rows, n_duplicates)
 
@@ -383,7 +383,7 @@ error the limit would be above 50%; a value needs about 40 rows"]
         # chosen by what they bound.
         of_each = delta / n_compared * VALUES_SHARE / len(self.losses)
         shares = Shares(of_each, label_share)
-        return tuple(bound_models(each, evidence, shares, fold) for each in self.losses)
+        return tuple(bound_models(loss, evidence, shares, fold) for loss in self.losses)
 
     def caveats(self, n_folds: int, delta: float) -> list[str]:
         """Name values of which too few rows are labeled, before anything is counted.
@@ -437,7 +437,7 @@ def find_column(
     try:
         codes, unique = pd.factorize(values)
     except TypeError as error:
-        known = (each for each in values if not isinstance(each, Hashable))
+        known = (value for value in values if not isinstance(value, Hashable))
         raise TypeError(
             f"`report_by` {report_by!r} must be a column of texts, numbers or other "
             f"single values, but holds {show(next(known, None))}; make texts of them."

@@ -56,6 +56,7 @@ def check_loss(loss: Any, *, n_classes: int = 2, n_folds: int = 5) -> None:
                 f"{type(what).__name__} must have the members of {kind.__name__}; it "
                 f"lacks {', '.join(lacks) or 'none, but is a class'}."
             )
+    # Workers get a copy, and the repr is part of the identity of a plan.
     copy = deepcopy(loss)
     if copy != loss or repr(copy) != repr(loss):
         raise ValueError(
@@ -150,9 +151,9 @@ def _count_pool(
             )
             for part in (slice(None), slice(None, 150), slice(150, None), slice(0, 0))
         ]
-        if any(each.dtype.kind not in "iu" for each in blocks):
+        if any(block.dtype.kind not in "iu" for block in blocks):
             raise ValueError(f"{name}.count_pair must give integers.")
-        if any(each.shape != statistic.pair_shape for each in blocks):
+        if any(block.shape != statistic.pair_shape for block in blocks):
             raise ValueError(
                 f"{name}.count_pair must return the shape of `pair_shape`, "
                 f"{statistic.pair_shape}, for any block."
@@ -177,7 +178,7 @@ def _check_bounds(loss: Loss, folds: FoldCounts, pool: PoolCounts) -> None:
         raise ValueError(f"{name}.limits must be a number for each of {k} folds.")
     if (np.asarray(loss.limits(folds, 1e-6)) < limits).any():
         raise ValueError(f"{name}.limits must be larger where delta is smaller.")
-    of_folds = [loss.estimate(each) for each in folds.each()]
+    of_folds = [loss.estimate(fold) for fold in folds.each()]
     if (limits < of_folds).any():
         raise ValueError(
             f"{name}.limits must be above what was counted, got {limits.tolist()} for "

@@ -59,13 +59,13 @@ class DeclaredLosses:
         if not self.main.is_regression:
             # In any case: families have counted the errors, and the cube shows them.
             listed.insert(0, ERROR.statistic)
-        listed += [each.statistic for each in self.tolerances]
+        listed += [tolerance.statistic for tolerance in self.tolerances]
         if self.by_value is not None:
             listed.append(self.by_value.statistic)
         if self.baseline is not None:
             listed.append(self.baseline.statistic)
         # Equal statistics are counted once, whichever losses read them.
-        return tuple(dict.fromkeys(each for each in listed if each is not None))
+        return tuple(dict.fromkeys(known for known in listed if known is not None))
 
     @property
     def listed(self) -> tuple[Loss, ...]:
@@ -111,8 +111,8 @@ class DeclaredLosses:
         """
         main_share, share = self.shares(delta)
         texts = self.main.caveats(y, n_folds, main_share)
-        for each in self.listed:
-            texts += each.caveats(y, n_folds, share)
+        for loss in self.listed:
+            texts += loss.caveats(y, n_folds, share)
         texts += self.value_caveats(n_folds, delta)
         return list(dict.fromkeys(texts))
 
@@ -179,7 +179,7 @@ class DeclaredLosses:
         )
         shares = Shares(share, label_share)
         listed = [
-            bound_models(each, evidence, shares, main.fold) for each in self.listed
+            bound_models(loss, evidence, shares, main.fold) for loss in self.listed
         ]
         by_value: tuple[ModelBounds, ...] = ()
         if self.by_value is not None:
@@ -280,8 +280,8 @@ def check_named_classes(
     """Raise ValueError if a label is no class of `y`, or there are too many classes."""
     for label in labels:
         if label not in known:
-            shown = ", ".join(repr(each) for each in known[:5])
-            like = [each for each in known if str(each) == str(label)]
+            shown = ", ".join(repr(other) for other in known[:5])
+            like = [other for other in known if str(other) == str(label)]
             advice = f"write {like[0]!r}" if like else "name classes that `y` has"
             raise ValueError(
                 f"`{argument}` names the class {label!r}, which is none of the "

@@ -220,15 +220,15 @@ class ErrorQuantile(RegressionLoss):
 
     def limits(self, folds: FoldCounts, delta: float) -> Floats:
         """Return the tolerance of each fold, at its share of delta."""
-        each = folds.by_row()
-        shares = delta * fold_shares(len(each))
+        by_fold = folds.by_row()
+        shares = delta * fold_shares(len(by_fold))
         return np.array(
             [
                 # A fold may lack rows of a value of `report_by`.
                 tolerance_limit(residuals, level=self.level, delta=share)
                 if len(residuals)
                 else np.inf
-                for residuals, share in zip(each, shares.tolist(), strict=True)
+                for residuals, share in zip(by_fold, shares.tolist(), strict=True)
             ]
         )
 
@@ -236,7 +236,7 @@ class ErrorQuantile(RegressionLoss):
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
         """Return the smallest sum of a fold's tolerance and a deviation from it."""
-        each, k = folds.by_row(), len(folds.n_rows)
+        by_fold, k = folds.by_row(), len(folds.n_rows)
         of_folds = fold_shares(k)
         tolerances, deviations = np.full((2, k), np.inf)
         for fold, n_rows in enumerate(folds.n_rows.tolist()):
@@ -249,7 +249,8 @@ class ErrorQuantile(RegressionLoss):
             # Too few rows for any finite tolerance at this level.
             if shared.n_exceeding < 0:
                 continue
-            tolerances[fold] = np.sort(each[fold])[n_rows - 1 - shared.n_exceeding]
+            tolerances[fold] = np.sort(by_fold[fold])[n_rows - 1 - shared.n_exceeding]
+            # Limits are of all deviations above an edge, and so are duplicates.
             stale = np.cumsum(pool.duplicates[fold][::-1])[::-1]
             deviations[fold] = deviation_limit(
                 pool.counts[fold],
@@ -393,6 +394,8 @@ class Beyond(RegressionLoss):
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
         """Return the smallest sum of a limit of a fold and one of the distance."""
+        # `limits` spends the labels' part of delta on the whole tolerance. Limits of
+        # 4/5 of it are others, and get a share of the pool's part.
         of_labels, k = LABELS_OF_POOL * shares.pool, len(folds.n_rows)
         limits = fold_limits(folds.integers[:, 1], folds.n_rows, np.array(of_labels))
         apart = binomial_tail_inversion(

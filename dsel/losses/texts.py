@@ -86,7 +86,7 @@ def _costs(text: str, classes: Sequence[Any], name: str) -> dict[tuple[Any, Any]
                 f"cost), got {part!r}."
             )
         true, answer = (
-            class_of_text(each, classes, name=name) for each in (true, answer)
+            class_of_text(text, classes, name=name) for text in (true, answer)
         )
         if (true, answer) in costs:
             raise ValueError(

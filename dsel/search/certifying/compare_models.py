@@ -222,7 +222,7 @@ def _known_classes(models: dict[str, Any], classes: Any) -> tuple[Any, ...] | No
         given = np.atleast_1d(as_array(classes, "classes"))
         # Python cannot order `None` and other objects.
         is_sorted = given.dtype.kind in "biufU" or all(
-            isinstance(each, str) for each in given.flat
+            isinstance(label, str) for label in given.flat
         )
         listed = np.unique(given) if is_sorted else given[:0]
         if listed.size < 2 or given.ndim != 1:
@@ -231,7 +231,7 @@ def _known_classes(models: dict[str, Any], classes: Any) -> tuple[Any, ...] | No
             )
         return tuple(listed.tolist())
     known = [getattr(model, "classes_", None) for model in models.values()]
-    if any(each is None for each in known):
+    if any(label is None for label in known):
         return None
     old, new = map(np.asarray, known)
     _check_types(old, new)
@@ -267,7 +267,7 @@ def _match_columns(
         pool = matching_pool(pool, seen)
     elif all(named.values()):
         union = dict.fromkeys(
-            column for each in named.values() for column in each or ()
+            column for of_model in named.values() for column in of_model or ()
         )
         pool = pool.with_columns(union, "the models")
     # A model without feature names gets rows as they are stored.

@@ -74,8 +74,10 @@ def certify_prefit(
     # One fold whose model is the given one: every loss bounds it as it bounds others.
     n_rows = np.array([rows.n_rows])
     folds = {
-        each: FoldCounts(np.asarray(each.count(labeled, predicted))[np.newaxis], n_rows)
-        for each in losses.statistics
+        statistic: FoldCounts(
+            np.asarray(statistic.count(labeled, predicted))[np.newaxis], n_rows
+        )
+        for statistic in losses.statistics
     }
     evidence = Evidence(folds, {})
     bounds = losses.bound(evidence, delta, has_pool=False)

@@ -215,11 +215,11 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest
 
     rng = np.random.default_rng(derive_seed(seed, "two-sample test"))
     drawn = []
-    for each in map(encode_rows, (labeled, unlabeled)):
-        if each.shape[0] > SAMPLE_ROWS:
-            rows = rng.choice(each.shape[0], SAMPLE_ROWS, replace=False)
-            each = each[np.sort(rows)]
-        drawn.append(each)
+    for table in map(encode_rows, (labeled, unlabeled)):
+        if table.shape[0] > SAMPLE_ROWS:
+            rows = rng.choice(table.shape[0], SAMPLE_ROWS, replace=False)
+            table = table[np.sort(rows)]
+        drawn.append(table)
     # In float32, since the float32 and the float64 next to 0.1 differ, and trees would
     # separate equal records of two tables. Values become ranks in their column, which
     # do not change a forest, except that scikit-learn's treats values that differ by
@@ -302,10 +302,14 @@ def with_pool_facts(
             finding += f", most by column {facts.telling_column}"
         finding += f" ({test})"
     return tuple(
-        replace(each, state=VIOLATED if is_shifted else each.state, reason=finding)
-        if each.name == "A1" and (is_shifted or not each.is_violated)
-        else each
-        for each in assumptions
+        replace(
+            assumption,
+            state=VIOLATED if is_shifted else assumption.state,
+            reason=finding,
+        )
+        if assumption.name == "A1" and (is_shifted or not assumption.is_violated)
+        else assumption
+        for assumption in assumptions
     )
 
 
@@ -325,10 +329,10 @@ def _remark_on_absent_classes(labeled: LabeledRows, scheme: CVScheme) -> str:
     """Return a remark if some models are trained without any row of a class."""
     everything = np.arange(len(labeled.classes))
     lacking = [
-        np.setdiff1d(everything, labeled.y[each.train_rows])
-        for each in scheme.splits or scheme.folds
+        np.setdiff1d(everything, labeled.y[split.train_rows])
+        for split in scheme.splits or scheme.folds
     ]
-    n_lacking = sum(len(each) > 0 for each in lacking)
+    n_lacking = sum(len(absent) > 0 for absent in lacking)
     if not n_lacking:
         return ""
     classes = [
@@ -377,9 +381,9 @@ def is_one_letter_off(one: str, other: str) -> bool:
     if abs(len(one) - len(other)) > 1 or min(len(one), len(other)) < 2:
         return False
     edits = [
-        each
-        for each in SequenceMatcher(None, one, other).get_opcodes()
-        if each[0] != "equal"
+        edit
+        for edit in SequenceMatcher(None, one, other).get_opcodes()
+        if edit[0] != "equal"
     ]
     if len(edits) != 1:
         return False
@@ -403,7 +407,7 @@ def caveats_of_sizes(
             f"`pool` has {pool.n_rows:,} rows: of fewer than {SMALL_POOL:,} the part "
             f"of the bound that comes from the pool is large"
         )
-    smallest = min(map(len, (each.test_rows for each in scheme.held_out)))
+    smallest = min(map(len, (split.test_rows for split in scheme.held_out)))
     if certificate and smallest < FEW_ROWS:
         texts.append(
             f"a fold has {smallest} {unit}{'s' * (smallest != 1)}: with fewer than "
@@ -423,8 +427,8 @@ def _remark_on_scaling(X: Any) -> str:
     columns, near = X[:, many], _TOLERANCE.get(X.dtype, 1e-5)
     spread = columns.std(axis=0)
     if (np.abs(columns.mean(axis=0)) <= near * spread).all() and any(
-        (np.abs(each - 1.0) <= near).all()
-        for each in (spread, columns.std(axis=0, ddof=1))
+        (np.abs(deviation - 1.0) <= near).all()
+        for deviation in (spread, columns.std(axis=0, ddof=1))
     ):
         return (
             "every column of the labeled rows has mean 0 and variance 1: if they were "

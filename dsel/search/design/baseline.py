@@ -158,7 +158,7 @@ def _largest_class(labeled: LabeledRows, folds: Sequence[Split]) -> Baseline:
         codes[split.test_rows] = largest
         largest_classes.append(show(labeled.classes.tolist()[largest]))
     difference = BaselineDifference(
-        tuple(f"always predicting {each}" for each in largest_classes),
+        tuple(f"always predicting {label}" for label in largest_classes),
         tuple(largest_classes),
     )
     return Baseline(codes, difference, LARGEST_CLASS)
@@ -196,7 +196,7 @@ def predict_baseline(model: Model, X: Features, classes: AnyArray) -> Integers:
             f"for ",
             row,
             f" of `X`, which is no class of `y` "
-            f"({listing([show(each) for each in classes.tolist()], 5)}); wrap it in a "
+            f"({listing([*map(show, classes.tolist())], 5)}); wrap it in a "
             f"model whose `predict` gives these labels.",
         )
     return codes

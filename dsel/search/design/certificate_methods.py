@@ -485,7 +485,7 @@ HOLDOUT: Final = CertificateMethod(
     },
 )
 METHODS: Final[dict[str, CertificateMethod]] = {
-    each.name: each for each in (NESTED, CV_BOUND, BEST_FOLD, HOLDOUT)
+    method.name: method for method in (NESTED, CV_BOUND, BEST_FOLD, HOLDOUT)
 }
 """Methods that give a guarantee, by name."""
 

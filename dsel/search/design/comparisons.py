@@ -198,7 +198,7 @@ class EachFold(Comparison):
             # Hashing rows takes as long as six linear models: if statistics count only
             # rows on which models differ, other rows are not hashed.
             stale = np.arange(len(block.rows))
-            if all(each.counts_differences for each in self.folds):
+            if all(statistic.counts_differences for statistic in self.folds):
                 stale = np.flatnonzero((predicted[:-1] != predicted[-1]).any(axis=0))
             if len(stale):
                 stale = stale[self.find_duplicates(block.X[stale])]
@@ -212,7 +212,8 @@ class EachFold(Comparison):
             for rows, models in parts
             for fold, counted in enumerate(folds.counts)
         ]
-        counts = np.concatenate([np.ravel(each) for each in counted_pairs])[np.newaxis]
+        counts = np.concatenate([np.ravel(n_rows) for n_rows in counted_pairs])
+        counts = counts[np.newaxis]  # of the only candidate
         if not self.n_queries:
             return counts, DrawnRows()
         one_fold, all_rows = predicted[self.best_fold], predicted[-1]
@@ -257,7 +258,7 @@ def count_differences(
     `predict` maps the splits of `compared_splits` to predictions of shape (their
     number, n_candidates, n_rows).
     """
-    compared = [each.compared_splits(block.rows, candidates) for each in comparisons]
+    compared = [c.compared_splits(block.rows, candidates) for c in comparisons]
     # Models predict once a block, however many comparisons read it: predictions are
     # most of the time of a pass.
     distinct = {_key(splits): splits for items in compared for splits in items}

@@ -57,8 +57,8 @@ class DrawnRows:
         if not other.rows:
             return self
         columns = [
-            (*getattr(self, each.name), *getattr(other, each.name))
-            for each in fields(self)
+            (*getattr(self, field.name), *getattr(other, field.name))
+            for field in fields(self)
         ]
         words, rows = np.array(columns[0], np.uint64), np.array(columns[1], np.int64)
         kept = smallest_words(words, rows, n_queries).tolist()

@@ -61,7 +61,9 @@ class Predictor:
         named, columns = getattr(model, "feature_names_in_", None), None
         if named is not None and isinstance(X, Frame):
             columns = tuple(map(str, named))
-            if missing := [each for each in columns if each not in X.schema.names]:
+            if missing := [
+                column for column in columns if column not in X.schema.names
+            ]:
                 raise ValueError(
                     f"`{name}` was fitted with the column {missing[0]!r}, which `X` "
                     f"lacks; give all of its columns, or another model."

@@ -106,7 +106,7 @@ class CVScheme:
     @property
     def counted_rows(self) -> NDArray[np.int64]:
         """Labeled rows that are counted in some fold, ascending; bounds use these."""
-        return np.unique(np.concatenate([each.test_rows for each in self.held_out]))
+        return np.unique(np.concatenate([split.test_rows for split in self.held_out]))
 
     @property
     def all_rows_number(self) -> int | None:
@@ -124,7 +124,7 @@ class CVScheme:
         return tuple(s.number for s in self.splits if s.number != self.leave_one_out)
 
     def _number_of(self, kind: SplitKind) -> int | None:
-        return next((each.number for each in self.splits if each.kind is kind), None)
+        return next((split.number for split in self.splits if split.kind is kind), None)
 
     @property
     def fold_rows(self) -> NDArray[np.int64]:

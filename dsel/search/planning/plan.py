@@ -163,7 +163,7 @@ class Plan:
             else np.setdiff1d(every, split.train_rows)
             for split in self.scheme.held_out
         ]
-        return np.array([self.labeled.y[each].var() for each in rows])
+        return np.array([self.labeled.y[numbers].var() for numbers in rows])
 
     @property
     def delta_shares(self) -> Floats:
@@ -377,7 +377,7 @@ class Plan:
         """
         split = all_rows_split(self.labeled.n_rows)
         for group in self.context.candidate_groups:
-            numbers = tuple(each.number for each in group.candidates)
+            numbers = tuple(candidate.number for candidate in group.candidates)
             with limit_threads():
                 fitted = fit_splits(self.context, group, numbers, [split])
             failures = fitted.counts.has_failed[:, 0]
@@ -404,7 +404,7 @@ class Plan:
     @cached_property
     def fit_unit(self) -> str:
         """Name of the units of work: ``fits``, or ``searches by GridSearchCV``."""
-        names = {search_name(each) for each in self.context.estimators}
+        names = {search_name(estimator) for estimator in self.context.estimators}
         name = names.pop() if len(names) == 1 else ""
         return f"searches by {name}" if name else "fits"
 

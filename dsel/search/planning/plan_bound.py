@@ -56,7 +56,7 @@ def table_rows() -> dict[str, ExpectedBound]:
     These are the rows of all certificates, and `PLAIN_HOLDOUT_ROW`. A nested search
     has two rows, one for each model that it certifies.
     """
-    rows = [item for each in METHODS.values() for item in each.expects.items()]
+    rows = [item for method in METHODS.values() for item in method.expects.items()]
     return {**dict(rows), PLAIN_HOLDOUT: PLAIN_HOLDOUT_ROW}
 
 

@@ -108,7 +108,9 @@ def plan_caveats(
                 *inputs.notes_of_choice,
                 *notes_on_scoring(inputs, losses),
                 *notes_on_similar_labels(
-                    each for each in labeled.classes.tolist() if isinstance(each, str)
+                    label
+                    for label in labeled.classes.tolist()
+                    if isinstance(label, str)
                 ),
             ],
         ),

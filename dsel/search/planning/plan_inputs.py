@@ -97,7 +97,7 @@ class SearchInputs:
     @property
     def takes_pool(self) -> bool:
         """Whether a learner is also fitted on a part of the pool."""
-        return any(takes_pool(each.estimator) for each in self.candidates)
+        return any(takes_pool(candidate.estimator) for candidate in self.candidates)
 
     @property
     def passes_groups(self) -> bool:
@@ -134,7 +134,7 @@ def read_inputs(
     # Read here and nowhere else: a generator gives its candidates a single time.
     grid = read_grid(param_grid, seed)
     candidates = make_candidates(estimator, grid, allows_regression=True)
-    allow_nan = takes_nan(each.estimator for each in candidates)
+    allow_nan = takes_nan(candidate.estimator for candidate in candidates)
     labeled = labeled_rows(
         X,
         y,
@@ -143,8 +143,10 @@ def read_inputs(
         as_numbers=not is_classifier(candidates[0].estimator),
     )
     # Otherwise each fit would fail, with its own error.
-    check_text((each.estimator for each in candidates), labeled.X)
-    check_takes_labels((each.estimator for each in candidates), labeled.classes)
+    check_text((candidate.estimator for candidate in candidates), labeled.X)
+    check_takes_labels(
+        (candidate.estimator for candidate in candidates), labeled.classes
+    )
     params = check_fit_params(fit_params, labeled.n_rows)
     of_rows = None if keys is None else row_groups(keys, labeled.n_rows)
     # With groups one row of each is counted. Values of other rows must not decide which
@@ -190,7 +192,7 @@ def check_takes_labels(estimators: Iterable[Estimator], classes: AnyArray) -> No
     for estimator in estimators:
         last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
         if type(last).__module__.partition(".")[0] == "xgboost" and is_classifier(last):
-            shown = listing([repr(each) for each in classes.tolist()], 3)
+            shown = listing([repr(label) for label in classes.tolist()], 3)
             raise ValueError(
                 f"`y` must have the labels 0 to {len(classes) - 1} for "
                 f"{type(last).__name__}, got {shown}; encode them, "
@@ -200,9 +202,9 @@ def check_takes_labels(estimators: Iterable[Estimator], classes: AnyArray) -> No
 
 def _reads_frames(groups: Sequence[CandidateGroup], labeled: LabeledRows) -> bool:
     return any(
-        isinstance(group.family.rows_of(each.estimator, labeled.X), Frame)
+        isinstance(group.family.rows_of(candidate.estimator, labeled.X), Frame)
         for group in groups
-        for each in group.candidates
+        for candidate in group.candidates
     )
 
 
@@ -213,7 +215,7 @@ def read_pool(pool: PoolLike, inputs: SearchInputs, max_rows: int | None) -> Poo
     """
     if pool is None:
         return PoolParts()
-    check_pool_learners(each.estimator for each in inputs.candidates)
+    check_pool_learners(candidate.estimator for candidate in inputs.candidates)
     source, fitting = open_pool(pool), None
     counted, notes = matching_pool(source, inputs.labeled), tuple[str, ...]()
     names_given, names_kept = source.columns or (), counted.columns or ()
@@ -257,10 +259,12 @@ def group_candidates(
     """
     are_wanted = False
     if of_rows is not None:
-        for each in candidates:
-            check_groups_reach(each.estimator)
+        for candidate in candidates:
+            check_groups_reach(candidate.estimator)
         # Otherwise keys, which may be long texts, are not sent to workers.
-        are_wanted = any(groups_arguments(each.estimator) for each in candidates)
+        are_wanted = any(
+            groups_arguments(candidate.estimator) for candidate in candidates
+        )
     assignments = assign_families(
         candidates,
         labeled.X,
@@ -275,7 +279,8 @@ def group_candidates(
         family = assigned.family
         for members in assigned.candidate_groups:
             keys = tuple(
-                candidate_key(family.name, each, texts[each.number]) for each in members
+                candidate_key(family.name, member, texts[member.number])
+                for member in members
             )
             label = group_label(members, len(groups))
             groups.append(CandidateGroup(len(groups), family, members, keys, label))

@@ -7,6 +7,8 @@ from dsel.checks import check_delta, check_integer
 from dsel.losses.declared import DeclaredLosses
 from dsel.search.design.certificate_methods import CertificateMethod
 
+# Divided among folds and by the smallest weight of a prior, it stays above the share at
+# which binomial tails underflow (`binomial.SMALLEST_SHARE`).
 SMALLEST_DELTA: Final = 1e-100
 
 

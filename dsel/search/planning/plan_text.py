@@ -46,7 +46,9 @@ def plan_facts(plan: "Plan") -> list[Fact]:
         **_baseline(plan),
         "seed": str(plan.seed),
     }
-    violated = [each.reason for each in plan.assumptions if each.is_violated]
+    violated = [
+        assumption.reason for assumption in plan.assumptions if assumption.is_violated
+    ]
     caveats = collect_caveats(
         make_caveats(Effect.PLAN, plan.fit_notes),
         plan.caveats,
@@ -57,8 +59,8 @@ def plan_facts(plan: "Plan") -> list[Fact]:
         ("", f"Plan of {candidates} over ({', '.join(plan.axes.sizes)})"),
         *facts.items(),
         *(
-            ("", f"{'NOT CERTIFIED: ' * (each.effect is Effect.VOIDS)}{each}")
-            for each in caveats
+            ("", f"{'NOT CERTIFIED: ' * (caveat.effect is Effect.VOIDS)}{caveat}")
+            for caveat in caveats
         ),
     ]
 
