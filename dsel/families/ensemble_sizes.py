@@ -159,7 +159,7 @@ class _WithoutGenerators(cloudpickle.Pickler):
         return super().reducer_override(obj)
 
 
-def pickle_fitted(model: Any) -> bytes:
+def pickle_model(model: Any) -> bytes:
     """Return the pickle of a model, the same for an ensemble fitted alone or larger.
 
     Boosting keeps its generator, whose state depends on how many members were drawn

@@ -161,7 +161,7 @@ class FoldCounts:
         pairs = zip(self.counts, self.n_rows.tolist(), strict=True)
         return [np.asarray(counts[:n], np.float64) for counts, n in pairs]
 
-    def each(self) -> Iterator["FoldCounts"]:
+    def one_by_one(self) -> Iterator["FoldCounts"]:
         """Yield the counts of one fold after the other."""
         for fold in range(len(self.n_rows)):
             one = slice(fold, fold + 1)

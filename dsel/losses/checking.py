@@ -178,7 +178,7 @@ def _check_bounds(loss: Loss, folds: FoldCounts, pool: PoolCounts) -> None:
         raise ValueError(f"{name}.limits must be a number for each of {k} folds.")
     if (np.asarray(loss.limits(folds, 1e-6)) < limits).any():
         raise ValueError(f"{name}.limits must be larger where delta is smaller.")
-    of_folds = [loss.estimate(fold) for fold in folds.each()]
+    of_folds = [loss.estimate(fold) for fold in folds.one_by_one()]
     if (limits < of_folds).any():
         raise ValueError(
             f"{name}.limits must be above what was counted, got {limits.tolist()} for "

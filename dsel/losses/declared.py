@@ -76,7 +76,7 @@ class DeclaredLosses:
         precisions = [Precision((label,), self.table) for label in self.reported]
         return (ERROR, *recalls, *precisions)
 
-    def report_by(self, column: ValueColumn) -> "DeclaredLosses":
+    def with_column(self, column: ValueColumn) -> "DeclaredLosses":
         """Return the losses with limits for each value of a column.
 
         These are limits of the error of classifiers, even if another loss ranks, or of
@@ -85,7 +85,7 @@ class DeclaredLosses:
         loss = self.main if self.main.is_regression else ERROR
         return replace(self, by_value=LossByValue(loss, column))
 
-    def against(self, baseline: BaselineDifference) -> "DeclaredLosses":
+    def with_baseline(self, baseline: BaselineDifference) -> "DeclaredLosses":
         """Return the losses with a comparison of the models with a baseline."""
         return replace(self, baseline=baseline)
 

@@ -67,7 +67,7 @@ def certify_prefit(
     losses = declare_losses(loss, report, rows.classes)
     column = find_column(report_by, rows.features, rows.columns, rows.target)
     if column is not None:
-        losses = losses.report_by(column)
+        losses = losses.with_column(column)
     losses, known_codes = add_model(losses, baseline, rows.features, rows.classes)
     predicted = predict_codes_or_numbers(model, rows.given, rows.classes)
     labeled = Rows(rows.features, rows.targets, known_codes)

@@ -78,7 +78,7 @@ def add_baseline(
         compared = _largest_class(labeled, folds)
     else:
         compared = _given_model(baseline, X, labeled.classes, len(folds))
-    return losses.against(compared.difference), compared
+    return losses.with_baseline(compared.difference), compared
 
 
 def add_model(
@@ -99,7 +99,7 @@ def add_model(
             f"sklearn.dummy.DummyClassifier(strategy='most_frequent') of these rows."
         )
     compared = _given_model(baseline, X, classes, 1)
-    return losses.against(compared.difference), compared.codes
+    return losses.with_baseline(compared.difference), compared.codes
 
 
 def _given_model(

@@ -15,7 +15,7 @@ from dsel.data.cache import LastUse, process_cache
 from dsel.data.splits import Split, SplitKind
 from dsel.errors import LossError
 from dsel.families.batches import has_function, refuse_batches
-from dsel.families.ensemble_sizes import pickle_fitted
+from dsel.families.ensemble_sizes import pickle_model
 from dsel.families.family import (
     Cache,
     FitCounts,
@@ -289,7 +289,7 @@ def model_token(fitted: FittedGroup, key: FitKey) -> str:
         return ""
     # Where the model was fitted: one that has moved may be written otherwise.
     try:
-        content = pickle_fitted(models[key])
+        content = pickle_model(models[key])
     except Exception:  # what cannot be pickled stays in this process
         return f"object-{id(models[key])}"
     return blake2b(content, digest_size=12).hexdigest()

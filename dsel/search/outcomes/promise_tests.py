@@ -146,7 +146,7 @@ def _test_errors(
         rows = PoolCounts(*tally.counts, n_labels, n_duplicates)
         limits = loss.lower_limits(rows, level)
         models = FoldCounts(tally.counts[0], np.full(len(tally.counts[0]), n_labels))
-        seen = [loss.estimate(model) for model in models.each()]
+        seen = [loss.estimate(model) for model in models.one_by_one()]
     tests = []
     for place, (deploy, certificate) in enumerate(promises.choice.certificates.items()):
         bound = certificate.bound

@@ -115,7 +115,7 @@ def choose_losses(
     if (column := inputs.column) is not None:
         if design.scheme.is_holdout:  # values are of all rows, and counted are some
             column = column.of_rows(inputs.labeled.X[design.scheme.counted_rows])
-        losses = losses.report_by(column)
+        losses = losses.with_column(column)
     check_losses(losses, design.method, options.report_by)
     check_queries(
         options.n_queries,
