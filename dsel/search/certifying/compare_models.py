@@ -41,7 +41,7 @@ class _PassCounts:
     """The drawn rows; None if they have columns that no model uses."""
 
     def merge(self, other: "_PassCounts", n_queries: int) -> "_PassCounts":
-        """Return the tally of both parts, with the smallest words of both."""
+        """Return the counts of both parts, with the rows of the smallest words."""
         words, rows = (
             np.concatenate([getattr(self, name), getattr(other, name)])
             for name in ("words", "rows")
@@ -153,26 +153,29 @@ def compare_models(
     full = open_pool(pool)
     seen = None if X_seen is None else seen_rows(X_seen)
     counted, predictors = _match_columns(models, full, seen)
-    find = None if seen is None else duplicate_finder(counted, seen)
+    find_duplicates = None if seen is None else duplicate_finder(counted, seen)
     old_model, new_model = predictors
     # Drawn rows lie all over the pool: to read them again is to read nearly all of it.
     keeps_rows = counted.dtype.kind != "O" and counted.columns == full.columns
     allow_nan = takes_nan([m for m in models.values() if isinstance(m, BaseEstimator)])
 
-    def tally(X: Any, rows: Integers) -> _PassCounts:
+    def count_block(X: Any, rows: Integers) -> _PassCounts:
         before, after = old_model.predict(X), new_model.predict(X)
         _check_types(before, after)
         differs = np.asarray(before != after)
-        duplicates = np.zeros(len(rows), np.bool_) if find is None else find(X)
+        duplicates = np.zeros(len(rows), np.bool_)
+        if find_duplicates is not None:
+            duplicates = find_duplicates(X)
+        # The models may know duplicates by heart, so labels of these show nothing.
         fresh = np.flatnonzero(differs & ~duplicates)
         words = query_words(seed, rows[fresh])
-        places = smallest_words(words, rows[fresh], n_queries)
-        drawn = fresh[places]
+        kept = smallest_words(words, rows[fresh], n_queries)
+        drawn = fresh[kept]
         return _PassCounts(
             len(fresh),
             int(duplicates.sum()),
             int((duplicates & differs).sum()),
-            words[places],
+            words[kept],
             rows[drawn],
             before[drawn],
             after[drawn],
@@ -181,36 +184,36 @@ def compare_models(
 
     # One row first: a model that is not fitted, or other columns, end here at once.
     counted.reduce(
-        lambda X, rows: tally(X[:1], rows[:1]),
+        lambda X, rows: count_block(X[:1], rows[:1]),
         lambda first, _: first,
         slices=counted.slices(1)[:1],
         client=client,
         allow_nan=allow_nan,
     )
-    found = counted.reduce(
-        tally,
+    counts = counted.reduce(
+        count_block,
         lambda before, after: before.merge(after, n_queries),
         client=client,
         allow_nan=allow_nan,
     )
-    order = np.argsort(found.rows)
-    rows = tuple(found.rows[order].tolist())
+    order = np.argsort(counts.rows)
+    rows = tuple(counts.rows[order].tolist())
     shown = None
     if rows and keeps_rows:
-        shown = as_shown(found.X[order], found.rows[order], full.columns)
+        shown = as_shown(counts.X[order], counts.rows[order], full.columns)
     elif rows:
         shown = read_pool_rows(full, rows, client=client)
     return ModelComparison(
         delta=delta,
         n_unlabeled=counted.n_rows,
-        n_differ=found.n_differ,
+        n_differ=counts.n_differ,
         n_queries=n_queries,
-        n_duplicates=None if seen is None else found.n_duplicates,
-        n_duplicates_differ=found.n_duplicates_differ,
+        n_duplicates=None if seen is None else counts.n_duplicates,
+        n_duplicates_differ=counts.n_duplicates_differ,
         classes=known,
         rows=rows,
-        old_predictions=tuple(found.old[order].tolist()),
-        new_predictions=tuple(found.new[order].tolist()),
+        old_predictions=tuple(counts.old[order].tolist()),
+        new_predictions=tuple(counts.new[order].tolist()),
         seed=seed,
         pool_rows=shown,
     )
@@ -231,7 +234,7 @@ def _known_classes(models: dict[str, Any], classes: Any) -> tuple[Any, ...] | No
             )
         return tuple(listed.tolist())
     known = [getattr(model, "classes_", None) for model in models.values()]
-    if any(label is None for label in known):
+    if any(labels is None for labels in known):
         return None
     old, new = map(np.asarray, known)
     _check_types(old, new)
