@@ -256,6 +256,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
                 f"`fit` has no argument `{name}`: {OF_OTHER_SEARCHES[name]}."
             )
         check_fit_names(fit_params, self.fit, self.estimator)
+        # The third argument of many a `fit` of scikit-learn is `sample_weight`.
         if getattr(pool, "ndim", 0) == 1 and np.shape(pool) == np.shape(y):
             raise ValueError(
                 f"`pool` must be a table of unlabeled rows, got {len(y):,} values, "
@@ -264,6 +265,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
             )
         X, keys = take_groups(X, groups)
         self._groups_column = None if keys is groups else groups
+        # It only sets the number and names of features; the plan checks the rows.
         validate_data(self, X, y, skip_check_array=True)
         plan = plan_search(
             self.estimator,
