@@ -93,11 +93,11 @@ class BaselineDifference:
     ) -> Floats:
         """Return limits of the model of all rows through each fold's, all at once."""
         rows = pool.upper_rows(pool.duplicates)
-        apart = binomial_tail_inversion(
+        differ = binomial_tail_inversion(
             np.minimum(pool.counts, rows), rows, delta=shares.pool / len(folds.n_rows)
         )
         # One step outward: the sum may round down.
-        return np.nextafter(self.limits(folds, shares.labels) + apart, np.inf)
+        return np.nextafter(self.limits(folds, shares.labels) + differ, np.inf)
 
     def bounds(
         self, evidence: Evidence, delta: float, fold: int, *, has_pool: bool

@@ -88,7 +88,7 @@ class ClassTable:
 
     def count(self, rows: Rows, predictions: Predictions) -> Integers:
         """Return the number of rows by true class and prediction, (C + 1, C + 1)."""
-        assert rows.y is not None  # else nobody knows true classes
+        assert rows.y is not None  # only labeled rows have true classes
         return self._cross(rows.y, predictions)
 
     def count_errors(self, n_errors: int) -> None:

@@ -195,7 +195,7 @@ class CountByValue:
 
     def count(self, rows: Rows, predictions: Predictions) -> Counts:
         """Count labeled rows by value."""
-        assert rows.y is not None  # else nobody knows what is wrong
+        assert rows.y is not None  # only labeled rows have errors
         parts = self._split(rows, rows.y, predictions)
         counts = [(len(y), self.counted.count(Rows(None, y), z)) for y, z in parts]
         if self.fold_shape is not None:

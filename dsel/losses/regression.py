@@ -114,7 +114,7 @@ class Residuals:
 
     def count(self, rows: Rows, predictions: Predictions) -> Floats:
         """Return the sorted residuals, shape (n_rows,)."""
-        assert rows.y is not None  # else nobody knows residuals
+        assert rows.y is not None  # only labeled rows have residuals
         return np.sort(absolute_residuals(rows.y, predictions))
 
     def count_errors(self, n_errors: int) -> None:
@@ -341,8 +341,8 @@ class ExceedanceCount:
         self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Counts
     ) -> Integers:
         """Count the rows on which both models are further apart, shape ()."""
-        _, apart = self._parts
-        return np.asarray(np.sum(absolute_residuals(fold_model, all_rows) > apart))
+        _, distance = self._parts
+        return np.asarray(np.sum(absolute_residuals(fold_model, all_rows) > distance))
 
 
 @dataclass(frozen=True, repr=False)
@@ -398,12 +398,12 @@ class Beyond(RegressionLoss):
         # 4/5 of it are others, and get a share of the pool's part.
         of_labels, k = LABELS_OF_POOL * shares.pool, len(folds.n_rows)
         limits = fold_limits(folds.integers[:, 1], folds.n_rows, np.array(of_labels))
-        apart = binomial_tail_inversion(
+        differ = binomial_tail_inversion(
             pool.counts,
             pool.upper_rows(pool.duplicates),
             delta=(shares.pool - of_labels) / k,
         )
-        return smallest_sum(limits, limits + apart)
+        return smallest_sum(limits, limits + differ)
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
         """Return the limit that a 20% hold-out set would give on average."""

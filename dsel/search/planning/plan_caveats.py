@@ -35,8 +35,8 @@ OF_GROUPS: Final = (
 )
 """Text of A1 if rows come in groups."""
 UNREAD_POOL: Final = (
-    "`pool` is not read: of its rows nobody knows the groups, so they are no "
-    "independent draws; the bound is that of a model without one of the folds"
+    "`pool` is not read: the groups of its rows are not known, so its rows may not be "
+    "independent draws; the bound is about the model trained without one of the folds"
 )
 OTHER_RECORDS: Final = (
     "the pool, of which learners get a part, was declared to hold other records than "

@@ -77,7 +77,7 @@ def choose_design(
     groups, counted = None, parts.counted
     if inputs.groups is not None and method.is_guarantee and scheme.is_plain_random:
         groups = inputs.groups
-        counted = None  # of pool rows nobody knows the groups
+        counted = None  # the groups of its rows are not known
         check_no_fitting_pool(parts)
     return SearchDesign(
         method,
