@@ -86,7 +86,7 @@ def plan_caveats(
         design.method.is_guarantee
     ):  # else there is no bound that rows may be too few for
         spent = design.method.label_delta(
-            options.delta, len(inputs.candidates), has_pool=design.counted is not None
+            options.delta, len(inputs.candidates), has_pool=design.pool is not None
         )
         counted = labeled.y[scheme.counted_rows]
         of_losses = losses.caveats(counted, scheme.n_folds, spent)
@@ -117,7 +117,7 @@ def plan_caveats(
         make_caveats(Effect.PLAN, _of_prior(prior)),
         caveats_of_sizes(
             scheme,
-            design.counted,
+            design.pool,
             design.method.name,
             "row" if groups is None else "group",
         ),
@@ -151,7 +151,7 @@ def known_assumptions(
     inputs: SearchInputs, design: SearchDesign, fitting: Pool | None
 ) -> tuple[Assumption, ...]:
     """Return the assumptions of a certificate, as far as known before the run."""
-    known, has_pool = [], design.counted is not None
+    known, has_pool = [], design.pool is not None
     if inputs.groups is not None and design.scheme.is_plain_random:
         known.append(Assumption("A1", DECLARED, says=OF_GROUPS))
     elif inputs.groups is not None or inputs.passes_groups:

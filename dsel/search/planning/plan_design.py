@@ -38,8 +38,8 @@ class SearchDesign:
     groups: RowGroups | None
     """Groups of which a bound counts one row each; None if rows are independent, or
     there is no bound."""
-    counted: Pool | None
-    """The pool rows on which models are compared."""
+    pool: Pool | None
+    """The pool rows on which models are compared; None if none can be."""
 
 
 def choose_design(
@@ -74,10 +74,10 @@ def choose_design(
             method.criterion,
         )
     )
-    groups, counted = None, parts.counted
+    groups, compared_pool = None, parts.counted
     if inputs.groups is not None and method.is_guarantee and scheme.is_plain_random:
         groups = inputs.groups
-        counted = None  # the groups of its rows are not known
+        compared_pool = None  # the groups of its rows are not known
         check_no_fitting_pool(parts)
     return SearchDesign(
         method,
@@ -85,7 +85,7 @@ def choose_design(
         options.deploy or method.deploys,
         choose_pruning(options.prune, method),
         groups,
-        counted,
+        compared_pool,
     )
 
 
@@ -121,7 +121,7 @@ def choose_losses(
         options.n_queries,
         design.method,
         losses,
-        has_pool=design.counted is not None,
+        has_pool=design.pool is not None,
         in_groups=design.groups is not None,
     )
     return losses

@@ -243,7 +243,7 @@ def plan_search(
     return Plan(
         axes=inputs.axes,
         scheme=design.scheme,
-        pool=design.counted,
+        pool=design.pool,
         context=context,
         criterion=ranking,
         method=design.method,
