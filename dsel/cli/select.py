@@ -37,6 +37,7 @@ from dsel.errors import AllFitsFailedError, RowError
 from dsel.families.kinds import is_classifier, is_regressor
 from dsel.losses.texts import class_of_text, loss_of_name
 from dsel.option_values import CLASSIFICATION, LARGEST_CLASS, LOSS_FORMS, REGRESSION
+from dsel.results.caveats import Effect, collect_caveats, make_caveats
 from dsel.results.inputs import RunInputs
 from dsel.results.query_files import write_query_rows
 from dsel.search.outcomes.outcome import Outcome
@@ -142,6 +143,8 @@ def run(
             baseline=open_baseline(baseline, table.schema, trust),
             **of_plan,
         )
+    repeats = make_caveats(Effect.WEAKENS, table.repeats)
+    plan = replace(plan, caveats=collect_caveats(plan.caveats, repeats))
     column = (None if table.schema is None else table.schema.target) or "label"
     if plan.source is not None:
         source = shown or plan.source

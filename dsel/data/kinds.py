@@ -65,10 +65,14 @@ NUMERIC_DATE: Final = (
 """Dates of day, month and year as numbers, with or without a time. Where dots separate
 them the day comes first in every country, else the day or the month."""
 _REAL_MONTH: Final = r"^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
-_MONTHS: Final = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+_MONTHS: Final = (
+    r"(?i:jan|ene|feb|fév|mar|mär|mrz|apr|avr|abr|may|mai|jun|jui|jul|aug|aoû|ago|sep|"
+    r"oct|okt|ott|nov|dec|dez|déc|dic)\p{L}*"
+)
 OTHER_DATE: Final = (
     r"^(?:[0-9]{4}([./])[0-9]{1,2}[./][0-9]{1,2}|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
-    rf"|[0-9]{{1,2}}[. -]{{0,2}}{_MONTHS}[a-z]*[., -]{{0,2}}(?:[0-9]{{4}}|[0-9]{{2}})"
+    rf"|[0-9]{{1,2}}[. -]{{0,2}}{_MONTHS}[., -]{{0,2}}(?:[0-9]{{4}}|[0-9]{{2}})"
+    rf"|{_MONTHS}[. ]{{0,2}}[0-9]{{1,2}}, ?[0-9]{{4}}"
     r"|[0-9]{8}T[0-9]{2,6})(?:[ T:,].*|Z|[+-][0-9:]{4,5})?$"
 )
 """Dates and times of other forms than ISO's extended one, year first or with names."""
@@ -77,9 +81,14 @@ _GROUPS: Final = (
     r"|[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}(?:\.[0-9]+)?"  # as in India
 )
 _PLAIN: Final = r"(?:[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)(?:[dDeE][+-]?[0-9]+)?"
+_BEFORE: Final = (
+    r"(?:[A-Z]{0,2}[$€£¥]|[A-Z]{3} |EUR|USD|GBP|CHF|(?:Rs|Fr|[Kk]r|N[or]|n[or])\.? "
+    r"|#|№) ?"
+)
+_AFTER: Final = r"%|[$€£¥*+-]|[\p{L}°µ²³/]{1,4}|\p{L}{1,5}/\p{L}{1,3}| [\p{L}°²³/]{5,9}"
 LIKE_NUMBER: Final = (
-    rf"^[<>~≈≤≥]? ?\(?[+\x{{2212}}-]?(?:[$€£¥] ?)?(?:{_GROUPS}|{_PLAIN})"
-    r" ?(?:%|[$€£¥*-]|[A-Za-z°µ²³/]{1,4})?\)?$"
+    rf"^[<>~≈≤≥]? ?\(?[+\x{{2212}}-]?(?:{_BEFORE})?(?:{_GROUPS}|{_PLAIN})"
+    rf" ?(?:(?:{_AFTER})\.?)?\)?$"
     r"|^[+-]?(?:inf|Inf|INF|Infinity|infinity|1\.#(?:INF|IND|QNAN))$"
     r"|^[+-]?0[xX][0-9a-fA-F]+$|^[+-]?\p{Nd}+(?:[.,\x{66b}]\p{Nd}+)?$"
 )

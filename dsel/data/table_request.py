@@ -50,6 +50,33 @@ class Table(NamedTuple):
     """Whether `y` holds numbers, NaN for a row without one, instead of classes."""
     why_texts: Mapping[str, str] = MappingProxyType({})
     """Reasons why columns are read as text, by name, if another kind was likely."""
+    left_out: pd.DataFrame | None = None
+    """Columns that were left out by request; None if none was."""
+
+    @property
+    def repeats(self) -> list[str]:
+        """Caveats about identifiers that several labeled rows share.
+
+        Of the features, those whose names are those of identifiers or persons.
+        """
+        if self.groups is not None:
+            return []
+        X, columns = self.X, self.columns or ()
+        if isinstance(X, np.ndarray) and len(columns) == X.shape[-1]:
+            X = pd.DataFrame(X, columns=list(columns), copy=False)
+        frames = [self.ids, self.left_out]
+        if isinstance(X, pd.DataFrame):
+            frames.append(X[[name for name in X if is_name_of_identifier(str(name))]])
+        known = slice(None)
+        if self.y is not None and self.y.ndim == 1:
+            known = ~pd.isna(self.y)
+        return [
+            note
+            for frame in frames
+            if frame is not None
+            for name in frame
+            for note in notes_on_repeats(frame[name][known])
+        ]
 
     @property
     def labeled_groups(self) -> NDArray[Any] | None:
@@ -186,6 +213,29 @@ def check_same_names(
             f"{what}{lacks!r} lacks the column {name!r} that {has!r} has; write all "
             f"files with the same columns."
         )
+
+
+_IDENTIFIERS: Final = ("id", "ids", "nr", "no", "number", "nummer", "uuid")
+"""Last words of names of identifiers."""
+_OWNERS: Final = (
+    "account", "case", "client", "customer", "device", "employee", "household", "kunde",
+    "member", "patient", "person", "proband", "session", "student", "subject", "user",
+)  # fmt: skip
+"""What several rows may belong to; a name that begins so and goes on is another."""
+
+
+def is_name_of_identifier(name: str) -> bool:
+    """Return whether a name of a column says that it identifies persons or things.
+
+    Examples
+    --------
+    >>> names = ["customerID", "patient", "KundenNr", "customer age", "number_of_rooms"]
+    >>> [is_name_of_identifier(name) for name in names]
+    [True, True, True, False, False]
+    """
+    words = [word.lower() for word in re.findall(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+", name)]
+    is_owner = len(words) == 1 and words[0].startswith(_OWNERS)
+    return is_owner or (bool(words) and words[-1] in _IDENTIFIERS)
 
 
 def notes_on_repeats(values: pd.Series) -> list[str]:

@@ -25,7 +25,7 @@ from dsel.data.table_files import (
     files_in,
     listed_formats,
 )
-from dsel.data.table_request import Table, TableRequest, notes_on_repeats
+from dsel.data.table_request import Table, TableRequest
 from dsel.data.targets import numbers_of_labels
 from dsel.data.text_tables import read_text
 from dsel.data.typed_tables import (
@@ -126,9 +126,6 @@ def read_table(
         day_first,
     )
     table = reader_of(location)(location, request)
-    if table.ids is not None and like is None and groups is None:
-        notes = [note for name in ids for note in notes_on_repeats(table.ids[name])]
-        table = table._replace(caveats=(*table.caveats, *notes))
     if table.y is None or table.is_regression:
         return table
     targets = numbers_of_labels(table.y, target or "y", task)

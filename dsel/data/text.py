@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from dsel.checks import show
+from dsel.checks import listing, show
 from dsel.data.kinds import NUMBER, trim
 
 SEPARATORS: Final = (",", ";", "\t", "|")
@@ -59,6 +59,8 @@ _OTHER_KINDS: Final = {
     b"<!DOCTYPE": "a web page: save the table behind it as CSV",
     b"<html": "a web page: save the table behind it as CSV",
     b"<?xml": "an XML file: save its table as CSV",
+    b"[{": "JSON: write an object in each line, to a name that ends in .jsonl",
+    b'{"': "JSON: let its name end in .jsonl if each line has an object",
 }
 """First bytes of files that are no text tables, with what they are and the way out."""
 _ZERO_BYTES: Final = (
@@ -125,8 +127,8 @@ class TextFile:
     """Leading columns without a name, which hold numbers or names of rows."""
     header_lines: int
     """Lines of the file before its first row."""
-    is_quiet_end: bool
-    """Whether the last name is empty, as in lines that end in a separator."""
+    n_quiet_end: int
+    """Last columns without a name, which have no value: lines end in separators."""
     comments: tuple[str, ...] = ()
     """Lines above the header that begin with # and are left out."""
 
@@ -139,7 +141,7 @@ class TextFile:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns that are read."""
-        stop = len(self.header) - self.is_quiet_end
+        stop = len(self.header) - self.n_quiet_end
         return self.header[self.n_row_numbers : stop]
 
     def batches(
@@ -157,12 +159,13 @@ class TextFile:
         """
         wanted = self.names if names is None else tuple(names)
         form = self._form(wanted)
-        read = [*form.columns, form.every[-1]] if self.is_quiet_end else form.columns
+        n_read = len(form.columns)
+        read = [*form.columns, *form.every[len(self.header) - self.n_quiet_end :]]
         n_rows = 0
         with self._open_rows(is_checked=is_checked) as stream:
             for batch in _parse_batches(stream, form, read):
-                if self.is_quiet_end:
-                    self._check_end(batch.column(len(wanted)), n_rows)
+                for values in batch.columns[n_read:]:
+                    self._check_end(values, n_rows)
                 n_rows += batch.num_rows
                 arrays = [
                     batch.column(k) if name in raw else trim(batch.column(k))
@@ -182,7 +185,7 @@ class TextFile:
         `batches`, and the rows of all parts are the same.
         """
         form, n_read = self._form(names), 0
-        if len(self.header) == 1 or self.is_quiet_end:
+        if len(self.header) == 1 or self.n_quiet_end:
             for batch in self.batches(names, raw=names):
                 yield TextPart(self.path, batch, batch.num_rows, form)
             return
@@ -222,9 +225,11 @@ class TextFile:
     def _check_end(self, values: pa.Array, first: int) -> None:
         bad = pc.index(pc.greater(pc.binary_length(trim(values)), 0), True).as_py()
         if bad >= 0:
+            line = self.line_of(first + bad)
             raise ValueError(
-                f"its last column has no name, but line {self.line_of(first + bad)} "
-                f"has {values[bad].as_py()!r} there; name the column in the header"
+                f"a column at its end has no name, but line {line} has "
+                f"{values[bad].as_py()!r} there; name the column in the header, or "
+                f"remove that if it is a title"
             )
 
     def _check_empty_lines(self, values: pa.Array) -> None:
@@ -293,6 +298,13 @@ class TextFile:
         for number, (line, values) in enumerate(self._records()):
             if (n := len(values)) != expected:
                 way = "every line must have as many as the head names"
+                if n == expected + 1 and not values[-1].strip():
+                    way += "; this line ends in a separator, and the header does not"
+                elif not number and n == expected + 1:
+                    way += (
+                        "; if lines begin with a row name, as R writes them, name that "
+                        "column, too"
+                    )
                 if not number and n > 1:
                     way += f"; if line {line} is the header, remove the lines above it"
                 raise ValueError(
@@ -459,8 +471,8 @@ def open_text(
         n_row_numbers += 1
     if n_row_numbers == len(header):
         raise ValueError("its columns have no names; name them in the first line")
-    is_quiet_end = header[-1] == ""
-    names = header[n_row_numbers : len(header) - is_quiet_end]
+    n_quiet_end = next(n for n, name in enumerate(reversed(header)) if name)
+    names = header[n_row_numbers : len(header) - n_quiet_end]
     _check_header(names, n_row_numbers)
     return TextFile(
         path,
@@ -469,7 +481,7 @@ def open_text(
         tuple(header),
         n_row_numbers,
         n_lines,
-        is_quiet_end,
+        n_quiet_end,
         tuple(line.strip() for line in records[:n_comments]),
     )
 
@@ -555,9 +567,13 @@ def _header(first: str, separator: str) -> tuple[list[str], int]:
 
 
 def _check_header(names: Sequence[str], n_before: int) -> None:
+    others = [name for name in names if name]
     for place, name in enumerate(names, n_before + 1):
         if not name:
-            raise ValueError(f"its column {place} has no name; name it in the header")
+            raise ValueError(
+                f"its column {place} has no name, but {listing(others, 5)} "
+                f"have one; name it in the header, or remove this line if it is a title"
+            )
     running = list(map(str, range(len(names))))
     # pandas writes the numbers 0, 1, ... for columns without names.
     if list(names) != running and all(re.match(NUMBER, name) for name in names):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -46,6 +47,7 @@ from dsel.data.text import (
 )
 from dsel.errors import RowError
 from dsel.option_values import CLASSIFICATION
+from dsel.rounded_texts import count_of
 from dsel.runtime.clients import count_threads, current_worker
 from dsel.typing import AnyArray
 
@@ -306,7 +308,8 @@ def read_text(location: str, request: TableRequest) -> Table:
     names = source.requested_features(request)
     target = None if request.like is not None else request.target
     others = [name for name in (request.groups, target) if name is not None]
-    read = list(dict.fromkeys([*names, *request.id_columns, *others]))
+    dropped = [] if request.like is not None else list(request.drop)
+    read = list(dict.fromkeys([*names, *request.id_columns, *others, *dropped]))
     raw = () if target is None else (target,)
     parts, nbytes = [], 0
     for batch in source.batches(read, raw=raw):
@@ -339,6 +342,8 @@ def read_text(location: str, request: TableRequest) -> Table:
         if labels is None:
             labels, label_caveats = _text_labels(rows.column(target), target)
             classes = _classes(labels)
+            if target in marked and (note := marked[target].looks_like(target)):
+                label_caveats.append(note)
     if request.like is not None:
         schema = request.like
     else:
@@ -380,17 +385,13 @@ def read_text(location: str, request: TableRequest) -> Table:
         if (line := scans[column.name].looks_like(column.name))
     }
     caveats = _text_caveats(source, request, why_texts, schema, frame)
-    caveats = [*label_caveats, *caveats]
+    columns_read = [cells if name == target else rows.column(name) for name in read]
+    empty_rows = _notes_on_empty_rows(columns_read, location)
+    caveats = [*label_caveats, *empty_rows, *caveats]
     keys = None
     if request.groups is not None:
-        texts = trim(rows.column(request.groups).combine_chunks())
-        keys, more = np.array(texts.to_pylist(), dtype=object), texts.unique()
-        if gaps := sorted(more.filter(is_gap_word(more)).to_pylist()):
-            are = "is one group" if len(gaps) == 1 else "are groups"
-            caveats.append(
-                f"{' and '.join(map(repr, gaps))} {are} of {request.groups!r}; a row "
-                f"without a key has an empty cell there"
-            )
+        keys, of_groups = _group_keys(rows.column(request.groups), request.groups)
+        caveats += of_groups
     facts = _text_facts(source, request, scans, schema, decimal)
     return Table(
         X,
@@ -403,7 +404,38 @@ def read_text(location: str, request: TableRequest) -> Table:
         keys,
         why_texts=why_texts,
         is_regression=target is not None and classes is None,
+        left_out=rows.select(dropped).to_pandas() if dropped else None,
     )
+
+
+def _notes_on_empty_rows(
+    columns: Sequence[pa.Array | pa.ChunkedArray], location: str
+) -> list[str]:
+    """Return a caveat if rows have no value at all; they may be none."""
+    if not all(column.null_count for column in columns):
+        return []
+    is_empty = reduce(pc.and_, (column.is_null() for column in columns))
+    n_rows = int(pc.sum(is_empty).as_py())
+    has = "has" if n_rows == 1 else "have"
+    return [
+        f"{count_of(n_rows, 'row')} of {location!r} {has} no value in any column, as "
+        f"spreadsheets leave them; remove them if they are no rows"
+    ] * (n_rows > 0)
+
+
+def _group_keys(
+    values: pa.ChunkedArray, name: str
+) -> tuple[NDArray[np.object_], list[str]]:
+    """Return the keys of groups, None where the cell is empty, and caveats."""
+    texts = trim(values.combine_chunks())
+    unique = texts.unique()
+    gaps = sorted(unique.filter(is_gap_word(unique)).to_pylist())
+    are = "is one group" if len(gaps) == 1 else "are groups"
+    caveat = (
+        f"{' and '.join(map(repr, gaps))} {are} of {name!r}; a row without a key has "
+        f"an empty cell there"
+    )
+    return np.array(texts.to_pylist(), dtype=object), [caveat] * bool(gaps)
 
 
 @contextmanager
@@ -532,9 +564,11 @@ def _text_facts(
     for is_day, order in ((True, "day first"), (False, "month first")):
         if named := [c.name for c in schema.columns if c.day_first is is_day]:
             facts.append(("dates", f"{order} in {listing(named, 8)}"))
-    if schema.dropped or schema.ids or file.is_quiet_end:
+    if schema.dropped or schema.ids or file.n_quiet_end:
         left = [name or "''" for name in schema.dropped]
-        left += ["the last column (no name, no values)"] * file.is_quiet_end
+        n = file.n_quiet_end
+        what = "the last column" if n == 1 else f"the last {n} columns"
+        left += [f"{what} (no name, no values)"] * (n > 0)
         left += left_out((), schema.ids)
         facts.append(("left out", listing(left, 8)))
     return facts

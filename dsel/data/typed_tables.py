@@ -217,7 +217,15 @@ def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
     facts = facts if request.dropped or request.ids else []
     keys = None if request.groups is None else frame[request.groups].to_numpy(object)
     return Table(
-        X, y, tuple(names), schema, ids, tuple(facts), tuple(caveats), groups=keys
+        X,
+        y,
+        tuple(names),
+        schema,
+        ids,
+        tuple(facts),
+        tuple(caveats),
+        groups=keys,
+        left_out=frame[list(request.drop)] if request.drop else None,
     )
 
 

@@ -503,6 +503,25 @@ def test_select__names_an_identifier_whose_rows_may_belong_together(
     assert ("--groups" in found.output) == has_note
 
 
+@pytest.mark.parametrize("option", ["--id", "--drop", None])
+def test_select__records_that_rows_of_an_identifier_may_belong_together(
+    tmp_path, option
+):
+    insured(120, 30).to_csv(tmp_path / "rows.csv", index=False)
+    insured(120, 30).to_parquet(tmp_path / "rows.parquet")
+    words = () if option is None else (option, "kunde")
+    note = "kunde has 30 values in 120 rows; if rows of one kunde belong together"
+    for file in ("rows.csv", "rows.parquet"):
+        found = run(
+            "select", tmp_path / file, "--target", "label", *words, "--json",
+            "--model", "logistic", "--grid", "C=1", "--cv", 2,
+        )  # fmt: skip
+        assert found.exit_code == 0, found.output
+        caveats = json.loads(found.stdout)["choice"]["caveats"]
+        [effect] = [each["effect"] for each in caveats if each["text"].startswith(note)]
+        assert effect == "WEAKENS"
+
+
 LOSSES = [((), 3, False), (("balanced",), 6, True), (("error", "report"), 3, False)]
 
 

@@ -257,8 +257,16 @@ WRONG = [
     ('a,b\n1,"2"x\n3,4\n', "line 2 has a quote that is not closed, or goes on"),
     ("a,b\n1,\x002\n", "zero bytes"),
     ("a,a\n1,2\n", "column name 'a' is there twice"),
-    ("a,,b\n1,2,3\n", "column 2 has no name"),
-    ("a,b,\n1,2,\n1,2,3\n", "last column has no name, but line 3 has '3'"),
+    ("a,,b\n1,2,3\n", "column 2 has no name, but a, b have one"),
+    (
+        "Report,,\na,b,c\n1,2,3\n",
+        "line 2 has 'b' there; .* remove that if it is a title",
+    ),
+    ("x,l\n1,2,a\n", "if lines begin with a row name, as R writes them, name that"),
+    ("x,l\n1,a,\n", "this line ends in a separator, and the header does not"),
+    ('[{"a": 1}]\n', "it is JSON: write an object in each line"),
+    ('{"a": 1}\n', "it is JSON: let its name end in .jsonl"),
+    ("a,b,\n1,2,\n1,2,3\n", "column at its end has no name, but line 3 has '3'"),
     ("0.12,0.4\n1,2\n", "no header: the first line is 0.12,0.4"),
     ("a;b,c\n1;2,3\n", "has ',' and ';', .* --sep"),
     ("a;b\n1,5;1.234\n2,5;2.345\n", "'a' has decimal commas .*'b' decimal points"),
@@ -419,6 +427,15 @@ LOOKS = [
     (["1.5D+03", "2D0"], "such as '1.5D+03'"),
     (["1.#INF", "-1.#IND", "1"], "such as '1.#INF'"),
     (["<0.1", "~5", ">9"], "such as '<0.1'"),
+    (["CHF 12", "CHF 3.50"], "such as 'CHF 12'"),
+    (["EUR 5", "EUR5"], "such as 'EUR 5'"),
+    (["#1", "#2"], "such as '#1'"),
+    (["No. 5", "Nr 7"], "such as 'No. 5'"),
+    (["R$ 5", "kr 7"], "such as 'R$ 5'"),
+    (["5mmol/l", "7.5mmol/l"], "such as '5mmol/l'"),
+    (["3 Std.", "5 Jahre", "10+"], "such as '3 Std.'"),
+    (["26. September 2023", "1 März 2020"], "looks like dates ('26. September 2023')"),
+    (["Sep 26, 2023", "Oct. 1, 2023"], "looks like dates ('Sep 26, 2023')"),
     (["12-", "13-", "5*"], "such as '12-'"),
     (["1,00,000", "2,50,000"], "such as '1,00,000'"),
     (["9007199254740993", "1"], "too large to be held exactly"),
@@ -433,6 +450,24 @@ def test_read_table__says_what_a_column_of_text_looks_like(values, words, tmp_pa
     (line,) = read_table(text_table(tmp_path, text)).caveats
     assert line.startswith("column 'q' ")
     assert words in line
+
+
+def test_read_table__leaves_out_what_spreadsheets_add(tmp_path):
+    path = text_table(tmp_path, "a,b,label,,\n1,2,x,,\n,,,,\n3,4,y,,\n, ,,,\n")
+    table = read_table(path, target="label")
+    assert table.columns == ("a", "b")
+    assert table.y.tolist() == ["x", None, "y", None]
+    assert ("left out", "the last 2 columns (no name, no values)") in table.notes
+    [note] = table.caveats
+    assert note.startswith(f"2 rows of {str(path)!r} have no value in any column")
+    pool = write_pool(path, tmp_path / "p.zarr", target="label")
+    assert pool.n_rows == 4
+
+
+def test_read_table__says_what_labels_look_like(tmp_path):
+    text = "x|label\n" + "".join(f"{n}.5|{n % 4},5\n" for n in range(40))
+    [note] = read_table(text_table(tmp_path, text), target="label", task=None).caveats
+    assert note.endswith("are numbers written as text, such as '0,5'")
 
 
 DATES = [
