@@ -13,7 +13,7 @@ from dsel.data.open import open_pool
 from dsel.data.schema import TableSchema
 from dsel.data.tables import read_table
 from dsel.data.text_tables import is_text, text_source
-from dsel.data.write import write_pool
+from dsel.data.write import pool_notes, write_pool
 from dsel.results.place import HEAD
 from dsel.results.run_store import load_schema
 from dsel.rounded_texts import wrap_line
@@ -58,6 +58,7 @@ def build(
         write_pool(
             opened, path, target=target, client=client, on_progress=shown, **options
         )
+    notes(pool_notes(path))
     if not quiet:
         info(path)
 

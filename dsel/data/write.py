@@ -80,6 +80,8 @@ TEXT_POOL: Final = b"dsel"
 """Metadata key of a Parquet pool from a text file, for the kinds of its columns."""
 PLAIN_WHOLE: Final = {b"dsel": b"whole numbers have no point"}
 """Metadata of a column of such a pool, in which 3 is not written 3.0."""
+NOTE: Final = b"dsel note"
+"""Metadata key of a column of text in such a pool: why it is text."""
 CHUNK_NBYTES: Final = 2**25 - 2**12
 """Bytes of a chunk; 20 to 100 MB are fastest to read. With its header it is smaller
 than the 32 MiB that workers reserve for the next chunk."""
@@ -342,6 +344,8 @@ class _TextColumns(NamedTuple):
     """Whether the kinds are those of this table, not of a schema."""
     examples: dict[str, str]
     """A value that is not a number, for columns of text that have one."""
+    why_texts: dict[str, str]
+    """Reasons why columns are text, by name, if another kind was likely."""
 
     def convert(self, values: pa.Array, column: ColumnSchema) -> pa.Array:
         """Convert the values of a column; the first pass has checked them."""
@@ -371,6 +375,8 @@ def _scan_text(
         kinds = source.like.columns
         suspicious = [c for c in kinds if not _is_sure(scans[c.name], c, decimal)]
         _check_values(source, suspicious, decimal)
+    texts = [c.name for c in kinds if c.kind is Kind.TEXT and source.like is None]
+    notes = ((name, _why_text(scans[name], name, decimal)) for name in texts)
     return _TextColumns(
         kinds,
         decimal,
@@ -380,7 +386,19 @@ def _scan_text(
         frozenset(n for n, scan in scans.items() if scan.n_whole),
         source.like is None,
         {n: scan.examples.get("other", "") for n, scan in scans.items()},
+        {name: note for name, note in notes if note},
     )
+
+
+def _why_text(scan: ColumnScan, name: str, decimal: str) -> str | None:
+    """Return why a column of a pool stays text, if another kind is likely."""
+    kind = scan.kind(decimal)
+    if kind.is_number or kind.is_time:
+        return (
+            f"column {name!r} stays text, because not every value would come back as "
+            f"it is written; `dsel select` reads it as {kind}, or as LABELED has it"
+        )
+    return scan.looks_like(name)
 
 
 def _is_sure(scan: ColumnScan, column: ColumnSchema, decimal: str) -> bool:
@@ -513,11 +531,15 @@ def _write_texts(
     """Write a text table as a Parquet file; see `write_pool`."""
     features, is_exact = source.features(target), source.like is None
     scanned = _scan_text(source, features, report, is_exact=is_exact)
+    metadata = {
+        **dict.fromkeys(scanned.with_plain_whole, PLAIN_WHOLE),
+        **{name: {NOTE: note.encode()} for name, note in scanned.why_texts.items()},
+    }
     fields = [
         pa.field(
             column.name,
             _arrow_type(column, scanned),
-            metadata=PLAIN_WHOLE if column.name in scanned.with_plain_whole else None,
+            metadata=metadata.get(column.name),
         )
         for column in scanned.columns
     ]
@@ -525,8 +547,8 @@ def _write_texts(
     # be written back as the same text. By the schema of another table they cannot: 1.50
     # has become 1.5 there.
     text_schema = TableSchema(scanned.columns, target, is_typed=False).to_json()
-    metadata = {TEXT_POOL: text_schema.encode()} if scanned.is_own else None
-    schema = pa.schema(fields, metadata=metadata)
+    of_own = {TEXT_POOL: text_schema.encode()} if scanned.is_own else None
+    schema = pa.schema(fields, metadata=of_own)
     batches = source.batches(schema.names, is_checked=False)
     tasks = (
         Task(f"convert-{number}", _ConvertBatch(batch))
@@ -544,6 +566,15 @@ def _write_texts(
             writer.write_batch(batch)
             done += batch.num_rows
             report(done, scanned.n_rows)
+
+
+def pool_notes(path: str | Path) -> list[str]:
+    """Return why columns of a pool from a text file are text, if that is not plain."""
+    location = os.fspath(path)
+    if not location.lower().endswith(PARQUET) or not os.path.isfile(location):
+        return []
+    metadata = (field.metadata or {} for field in parquet.read_schema(location))
+    return [each[NOTE].decode() for each in metadata if NOTE in each]
 
 
 class _ConvertBatch(NamedTuple):

@@ -69,3 +69,21 @@ def test_build__like_a_labeled_table_leaves_out_what_is_dropped(tmp_path, rng):
     built = run(*asked, "--drop", "note,seen")
     assert built.exit_code == 0, built.output
     assert "columns: a, b\n" in built.stdout
+
+
+def test_build__says_which_columns_stay_text_and_what_they_look_like(tmp_path):
+    lines = [f"{n}.50,CHF {n},{n % 9 + 1}/{n % 7 + 1}/2023,Ulm\n" for n in range(30)]
+    (tmp_path / "t.csv").write_text("price,amount,day,town\n" + "".join(lines))
+    built = run("build", tmp_path / "t.csv", tmp_path / "p.parquet")
+    assert built.exit_code == 0, built.output
+    said = " ".join(built.stderr.split())
+    assert "'price' stays text, because not every value would come back" in said
+    assert "'amount' is read as text: all of its values are numbers" in said
+    assert "'day' holds dates, and is read as text" in said
+    assert "town" not in said
+    labeled = "price,label\n" + "".join(f"{n},{'ab'[n % 2]}\n" for n in range(30))
+    (tmp_path / "l.csv").write_text(labeled)
+    (tmp_path / "u.csv").write_text("price\n1.50\n2.5\n")
+    like = ("--like", tmp_path / "l.csv", "--target", "label")
+    built = run("build", tmp_path / "u.csv", tmp_path / "u.parquet", *like)
+    assert (built.exit_code, built.stderr) == (0, "")
