@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from dsel.arrays import Features
+from dsel.checks import did_you_mean
 from dsel.data.frames import NUMBER, TEXT, FrameSchema, columns_of, native
 from dsel.data.kinds import LARGEST_EXACT, Bad, Kind, trim
 from dsel.data.open import open_pool
@@ -89,7 +90,9 @@ def open_pool_like(
         raise ValueError(
             f"{pool.where} lacks the column{'s' * (len(missing) > 1)} "
             f"{', '.join(map(repr, missing[:10]))} of the labeled table; it has "
-            f"{', '.join(columns[:20])}. Rename columns, or leave them out by --drop."
+            f"{', '.join(columns[:20])}"
+            f"{did_you_mean(missing[0], columns, schema.used_names)} "
+            f"Rename columns, or leave them out by --drop."
         )
     pool = pool.with_columns(schema.names)
     if pool.frames is None:
@@ -179,6 +182,15 @@ def _check_kinds(
                 f"column {column.name!r} holds text in the labeled table and numbers "
                 f"in {where}; build the pool from its text file, `dsel pool build "
                 f"--like` the labeled table"
+            )
+        elif (
+            column.kind is Kind.TRUTH
+            and stored.kind == NUMBER
+            and column.name in written
+        ):
+            wrong.append(
+                f"column {column.name!r} holds {column.noun} in the labeled table and "
+                f"numbers in {where}"
             )
     if wrong:
         raise ValueError(f"{'. '.join(wrong[:5])}. Write both in one way.")

@@ -323,9 +323,9 @@ def read_text(location: str, request: TableRequest) -> Table:
         parts.append(batch)
     rows = pa.Table.from_batches(parts)
     scans = {name: ColumnScan() for name in names}
-    for name, scan in scans.items():
+    for name in names:
         for chunk in rows.column(name).chunks:
-            scan.add(chunk)
+            scans[name].add(chunk)
     labels, classes, cells = None, None, None
     label_caveats: list[str] = []
     marked = dict(scans)
@@ -342,8 +342,9 @@ def read_text(location: str, request: TableRequest) -> Table:
         if labels is None:
             labels, label_caveats = _text_labels(rows.column(target), target)
             classes = _classes(labels)
-            if target in marked and (note := marked[target].looks_like(target)):
-                label_caveats.append(note)
+            scan = marked.get(target)
+            if scan is not None and scan.kind(decimal) is Kind.TEXT:
+                label_caveats += filter(None, [scan.looks_like(target)])
     if request.like is not None:
         schema = request.like
     else:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import zarr
 from numpy.typing import NDArray
 from pyarrow import dataset, feather, parquet
@@ -18,7 +19,7 @@ from scipy import sparse
 
 from dsel.checks import listing, show
 from dsel.data.frames import NUMERIC
-from dsel.data.kinds import Kind
+from dsel.data.kinds import LARGEST_EXACT, Kind
 from dsel.data.schema import convert_frame, in_utc, schema_of, with_classes
 from dsel.data.table_files import (
     FEATHER,
@@ -49,7 +50,7 @@ def read_parquet(location: str, request: TableRequest) -> Table:
             if os.path.isfile(location):
                 names = parquet.read_schema(location).names
                 check_distinct_names(names, location)
-            frame = parquet.read_table(location).to_pandas()
+            frame = _to_pandas(parquet.read_table(location))
         else:
             first = parquet.read_schema(files[0]).names
             for file in files:
@@ -57,14 +58,34 @@ def read_parquet(location: str, request: TableRequest) -> Table:
                 check_distinct_names(names, file)
                 check_same_names(files[0], first, file, names)
             rows = dataset.dataset(files, format="parquet").to_table()
-            frame = rows.to_pandas()
+            frame = _to_pandas(rows)
     return _of_frame(frame, request, location)
+
+
+def _to_pandas(rows: pa.Table) -> pd.DataFrame:
+    """Return a table of Arrow as a data frame, with large whole numbers as they are.
+
+    pandas makes floats of whole numbers where one is missing, which rounds those above
+    2**53: two labels may become one class.
+    """
+    frame = rows.to_pandas()
+    for name in {*rows.column_names} & {*frame.columns}:
+        field = rows.schema.field(name)
+        values = rows.column(name)
+        if not pa.types.is_integer(field.type) or not values.null_count:
+            continue
+        ends = pc.min_max(values).as_py()
+        if max(-(ends["min"] or 0), ends["max"] or 0) > LARGEST_EXACT:
+            is_signed = pa.types.is_signed_integer(field.type)
+            exact = pd.Int64Dtype() if is_signed else pd.UInt64Dtype()
+            frame[name] = values.to_pandas(types_mapper={field.type: exact}.get).array
+    return frame
 
 
 def read_feather(location: str, request: TableRequest) -> Table:
     """Read a Feather file, which is an Arrow file, into memory."""
     with name_file(location):
-        frame = feather.read_table(location).to_pandas()
+        frame = _to_pandas(feather.read_table(location))
     return _of_frame(frame, request, location)
 
 
@@ -109,7 +130,13 @@ def _frame_of_json(location: str) -> pd.DataFrame:
                     raise ValueError(f"line {number}: {error}") from error
         if not records or not all(isinstance(record, dict) for record in records):
             raise ValueError("it must have an object with names in every line")
-        return pd.DataFrame(records)
+        frame = pd.DataFrame(records)
+        for name in frame.select_dtypes("float64"):  # which whole numbers with gaps are
+            if (frame[name].abs() > LARGEST_EXACT).any():
+                values = [record.get(name) for record in records]
+                if all(value is None or type(value) is int for value in values):
+                    frame[name] = pd.array(values, dtype="Int64")
+        return frame
 
 
 def _distinct_pairs(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -254,7 +281,9 @@ def _typed_labels(values: pd.Series) -> NDArray[Any]:
     if not missing.any():
         return np.asarray(known)
     labels = np.empty(len(values), dtype=object)
-    labels[~missing] = known.tolist()
+    # `tolist` makes whole numbers of times in nanoseconds.
+    is_time = known.dtype.kind in "mM"
+    labels[~missing] = pd.Series(known).tolist() if is_time else known.tolist()
     return labels
 
 

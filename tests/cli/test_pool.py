@@ -87,3 +87,16 @@ def test_build__says_which_columns_stay_text_and_what_they_look_like(tmp_path):
     like = ("--like", tmp_path / "l.csv", "--target", "label")
     built = run("build", tmp_path / "u.csv", tmp_path / "u.parquet", *like)
     assert (built.exit_code, built.stderr) == (0, "")
+
+
+def test_build__of_numbers_is_no_pool_for_words_of_truth(tmp_path):
+    (tmp_path / "u.csv").write_text(
+        "ok,x\n" + "".join(f"{n % 2},{n}\n" for n in range(9))
+    )
+    rows = [f"{('yes', 'no')[n % 2]},{n},{'ab'[n // 30]}\n" for n in range(60)]
+    (tmp_path / "l.csv").write_text("ok,x,label\n" + "".join(rows))
+    assert run("build", tmp_path / "u.csv", tmp_path / "u.parquet").exit_code == 0
+    found = run_command("select", tmp_path / "l.csv", "--target", "label", "--pool",
+                        tmp_path / "u.parquet")  # fmt: skip
+    assert found.exit_code == 1
+    assert "'ok' holds 'yes' and 'no' in the labeled table and numbers" in found.output

@@ -11,11 +11,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import zarr
-from pyarrow import parquet
+from pyarrow import feather, parquet
 
 from dsel.data import open_pool, write_pool
 from dsel.data.frames import native
 from dsel.data.kinds import Kind
+from dsel.data.labeled import check_labels
 from dsel.data.like import open_pool_like
 from dsel.data.schema import TableSchema
 from dsel.data.table_files import ENDINGS
@@ -396,6 +397,32 @@ def test_read_table__refuses_labels_that_are_no_single_values(value, tmp_path):
     parquet.write_table(pa.table({"x": [1, 2], "label": [value] * 2}), path)
     with pytest.raises(ValueError, match="`target` 'label' must hold a label for each"):
         read_table(path, target="label")
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".feather", ".jsonl"])
+def test_read_table__keeps_large_whole_numbers_where_one_is_missing(ending, tmp_path):
+    path, large = tmp_path / f"t{ending}", [2**53 + 1, 2**53, None]
+    frame = pd.DataFrame({"x": [1.0, 2.5, 4.0], "n": pd.array(large, "Int64")})
+    rows = pa.table(frame).replace_schema_metadata()  # as other programs write it
+    if ending == ".jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    elif ending == ".feather":
+        feather.write_feather(rows, path)
+    else:
+        parquet.write_table(rows, path)
+    assert read_table(path, target="n").y.tolist() == large
+    [note] = read_table(path).caveats
+    assert "'n' holds whole numbers that are too large to be held exactly" in note
+
+
+@pytest.mark.parametrize("unit", ["s", "us", "ns"])
+def test_read_table__makes_no_numbers_of_times(unit, tmp_path):
+    times = pa.array([1, 2, 1, 2, None], pa.timestamp(unit))
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table({"x": [1.0, 2, 3, 4, 5], "label": times}), path)
+    known = [label for label in read_table(path, target="label").y if label is not None]
+    with pytest.raises(TypeError, match="must hold labels that are texts"):
+        check_labels(known)
 
 
 LOOKS = [
