@@ -1,8 +1,9 @@
 """The loop that fits, counts and prunes: it submits jobs and collects their results.
 
 `search_loop` submits fits in the order of `fits` until `pruning` shows that no
-candidate needs another one; between them, `pool_passes` decides when the pool is read,
-and `engine` does it. `jobs` says what is to be done, `fit_batch` and `count_batch` do
-it on workers, and `job_results` come back to the tables: `counts` has that of a search,
-`pool_table` that of a pass over the pool. `retries` is the policy for failed tasks.
+candidate needs another one; between them, it reads the pool by the `engine`. `jobs`
+says what is to be done, `fit_batch` and `count_batch` do it on workers, and
+`job_results` come back to the tables: `counts` has that of a search and the record that
+it ends with, `pool_table` has that of a pass over the pool. `retries` is the policy for
+failed tasks.
 """

@@ -1,8 +1,8 @@
 """The engine: submits jobs that must not fail, and counts on the pool.
 
-It writes what comes back to the table and to the store; no job does. The loop of a
-search is in `search_loop`; the last step of a nested search fits and counts once, by an
-engine of its own.
+It writes what comes back to the table and to the store; no job does. A run has one
+engine: the loop of its search, in `search_loop`, reads the pool by it, and so do the
+fits and counts of the candidates that a nested search has chosen.
 """
 
 import uuid

@@ -86,13 +86,13 @@ class FitBatch:
             nbytes = models.nbytes // len(together) if is_kept else 0
             for job in together:
                 results = fit_results(context, job, models, tokens)
-                fitted.append(
-                    FittedJob(job, results, nbytes)
-                    if self.keep is not Keep.IN_RESULT
-                    else FittedJob(
-                        job, results, 0, models, count_held_out(context, job, models)
-                    )
-                )
+                if self.keep is not Keep.IN_RESULT:
+                    fitted.append(FittedJob(job, results, nbytes))
+                    continue
+                [errors] = models.counts.errors[:, models.splits.index(job.split), 0]
+                split = _split_of(context, job)
+                counts = count_rows(context, split, models, int(errors))
+                fitted.append(FittedJob(job, results, 0, models, counts))
             # They have been counted, and would be pickled with a kept model.
             models.forget_test_predictions()
             kept[first] = KeptModels(models, tokens)
@@ -226,15 +226,6 @@ def score_rows(loss: Loss, rows: Rows, predictions: Predictions) -> float:
             "dsel.losses.check_loss tests it."
         )
     return float(score)
-
-
-def count_held_out(
-    context: JobContext, job: FitJob, fitted: FittedGroup
-) -> tuple[Counts, ...]:
-    """Return the counts of the plan's statistics for the only candidate of a job."""
-    column = fitted.splits.index(job.split)
-    n_errors = int(fitted.counts.errors[0, column, 0])
-    return count_rows(context, _split_of(context, job), fitted, n_errors)
 
 
 def count_rows(

@@ -92,10 +92,10 @@ class Fitting:
         # To be submitted before anything else: what failed once, and lost models.
         self.again: deque[list[FitJob]] = deque()
         self.retries: Retries[FitJob] = Retries(may_give_up=not self.raise_failures)
-        # To which place each task was sent, and where those of each group went.
-        # A place is a number, which the executor maps to a thread or a worker.
-        self.places: dict[str, int] = {}
-        self.warm: dict[int, list[int]] = {}
+        # The slot of each running task, and the slots that have the data of a group.
+        # A slot is a number, which the executor maps to a thread or a worker.
+        self.slots: dict[str, int] = {}
+        self.group_slots: dict[int, list[int]] = {}
         self.serial = count(1)
         self.members = [
             np.array([candidate.number for candidate in group.candidates])
@@ -119,28 +119,28 @@ class Fitting:
     def next_task(self, lower: NDArray[np.float64]) -> Task[list[FittedJob]] | None:
         """Return the next task, with the best open fits; None if there is none."""
         if self.again:
-            return self._task(self.again.popleft())
+            return self._make_task(self.again.popleft())
         open_fits, n_slots = self.open_fits, self.executor.n_slots
         n_groups = len(np.unique(self.group_numbers[open_fits.any(axis=1)]))
         # An estimate: one job fits all open candidates of a group on a split.
         left = n_groups * int(open_fits.sum(axis=1).max(initial=0))
         size = self.batch_size.jobs_per_task(max(1, left), n_slots)
         jobs: list[FitJob] = []
-        for group, split in self._in_order(open_fits, lower, n_slots):
+        for group, split in self._order_fits(open_fits, lower, n_slots):
             # They may be in a job of another candidate of the group already.
             wanted = self.table.fit_status[:, split] == FitStatus.OPEN
             # A pruned candidate has fits that are open still, and that nothing needs.
             wanted &= open_fits[:, split]
-            jobs += self._jobs_of(group, split, wanted)
+            jobs += self._make_jobs(group, split, wanted)
             if len(jobs) >= size:
                 break
         return (
-            self._task(jobs, self._place(jobs[0].candidate_group, n_slots))
+            self._make_task(jobs, self._choose_slot(jobs[0].candidate_group, n_slots))
             if jobs
             else None
         )
 
-    def _jobs_of(
+    def _make_jobs(
         self, group: int, split: int, wanted: NDArray[np.bool_]
     ) -> list[FitJob]:
         """Return the job of a group's wanted candidates in a list, or no job."""
@@ -152,7 +152,7 @@ class Fitting:
         )
         return [FitJob(group, tuple(numbers.tolist()), split)] if len(numbers) else []
 
-    def _in_order(
+    def _order_fits(
         self, open_fits: NDArray[np.bool_], lower: NDArray[np.float64], n_slots: int
     ) -> Iterator[tuple[int, int]]:
         """Yield group and split of the open fits, in the order of submission."""
@@ -189,16 +189,16 @@ class Fitting:
             if split != all_rows or not unknown[number, :k].any():
                 yield int(self.group_numbers[number]), split
 
-    def _place(self, group: int, n_slots: int) -> int:
+    def _choose_slot(self, group: int, n_slots: int) -> int:
         """Return the slot of a task: that of its group's tasks, unless it is busy.
 
         Data that a group shares, such as its kernel matrix, is there already.
         """
         load = Counter(dict.fromkeys(range(n_slots), 0))
-        load.update(self.places[key] for key in self.running if key in self.places)
+        load.update(self.slots[key] for key in self.running if key in self.slots)
         best = min(range(n_slots), key=load.__getitem__)
         # A Gram matrix takes longer to make than a small fit, and stays in one process.
-        warm = self.warm.setdefault(group, [best])
+        warm = self.group_slots.setdefault(group, [best])
         nearest = min(warm, key=load.__getitem__)
         # Waiting for one more task is faster than making the shared data again.
         if load[nearest] > load[best] + 1:
@@ -206,8 +206,8 @@ class Fitting:
             nearest = best
         return nearest
 
-    def _task(
-        self, jobs: list[FitJob], place: int | None = None
+    def _make_task(
+        self, jobs: list[FitJob], slot: int | None = None
     ) -> Task[list[FittedJob]]:
         """Return jobs as one task, and count them as running."""
         first, scheme = jobs[0], self.table.scheme
@@ -215,15 +215,15 @@ class Fitting:
         name = scheme.splits[first.split].label
         key = f"fit-{label}-{name}-{next(self.serial)}"
         self.running[key] = jobs
-        if place is not None:
-            self.places[key] = place
+        if slot is not None:
+            self.slots[key] = slot
         # Data that only these groups share may leave the caches after their last task.
         still_open = set(self.group_numbers[self.open_fits.any(axis=1)].tolist())
         ending = frozenset({job.candidate_group for job in jobs} - still_open)
         # A retried job may come after "the last one"; then the data are made again.
         batch = FitBatch(tuple(jobs), self.keep, ending)
         is_kept = self.keep is Keep.ON_WORKER
-        return Task(key, batch, keeps_output=is_kept, affinity=place)
+        return Task(key, batch, keeps_output=is_kept, affinity=slot)
 
     def restore_models(self, members: Iterable[int]) -> bool:
         """Fit missing models of some candidates again; return whether none is missing.
@@ -242,7 +242,7 @@ class Fitting:
                 lost[list(job.candidates), job.split] = False
         for split in np.flatnonzero(lost.any(axis=0)).tolist():
             for group in np.unique(self.group_numbers[lost[:, split]]).tolist():
-                self.again.append(self._jobs_of(group, split, lost[:, split]))
+                self.again.append(self._make_jobs(group, split, lost[:, split]))
         return none_missing
 
     def fetch(self, candidate: int, split: int) -> FittedGroup | None:
@@ -278,10 +278,10 @@ class Fitting:
         kept = self.model_keys.items()
         self.model_keys = {fit: key for fit, key in kept if key in wanted}
 
-    def take(self, finished: Finished[list[FittedJob]]) -> None:
+    def finish_task(self, finished: Finished[list[FittedJob]]) -> None:
         """Write the counts of a task to the table, or submit its jobs again."""
         jobs, table = self.running.pop(finished.key), self.table
-        self.places.pop(finished.key, None)
+        self.slots.pop(finished.key, None)
         if finished.error is not None:
             any_done = bool((table.fit_status == FitStatus.DONE).any())
             again, given_up = self.retries.sort_out(

@@ -6,22 +6,29 @@ prunes a candidate depends on timing; the winner and its counts do not.
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
-from dsel.families.family import FittedGroup
+from dsel.families.family import FitKey, FittedGroup
 from dsel.runtime.progress import Progress
 from dsel.runtime.submission import run_tasks
 from dsel.runtime.tasks import Task
+from dsel.search.engine.count_batch import CountBatch
 from dsel.search.engine.counts import CountTable
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.fits import Fitting
 from dsel.search.engine.job_results import FitStatus, FittedJob
-from dsel.search.engine.pool_passes import PoolPasses
-from dsel.search.engine.pruning import Pruner
+from dsel.search.engine.jobs import CountJob, Keep
+from dsel.search.engine.pruning import PRUNING_MARGIN, Pruner
 from dsel.search.engine.retries import ATTEMPTS
+
+LEADERS: Final = 4
+"""Candidates of the first pass, whose counts then prune the others."""
+MODELS_NBYTES: Final = 2**30
+"""Most bytes of the models of one pass, on every worker."""
 
 
 @dataclass
@@ -32,12 +39,11 @@ class Search:
     table: CountTable
     pruner: Pruner
     fitting: Fitting
-    on_turn: Callable[[], None] | None = None
+    on_turn: Callable[[], None]
     """Called before tasks are submitted, to report; an error in it ends the run."""
 
     def __post_init__(self) -> None:
         self.started = time.perf_counter()
-        self.passes = PoolPasses(self.engine, self.table, self.fitting)
         # How often models of a candidate were others than those that were counted.
         self.changed: Counter[int] = Counter()
         # Lower bounds of every candidate's criterion, by the counts so far.
@@ -45,34 +51,99 @@ class Search:
 
     def run(self) -> None:
         """Run until every candidate is complete, pruned or failed."""
-        executor = self.engine.executor
         while True:
             # Fits and passes alternate: a pass needs all models of its members, and its
             # counts decide which fits are still needed.
-            turns = run_tasks(executor, self._next_fit, on_turn=self._begin_turn)
+            turns = run_tasks(
+                self.engine.executor, self._next_fit, on_turn=self._begin_turn
+            )
             for finished in turns:
-                self.fitting.take(finished)
-            members = self.passes.next_members(self.lower)
+                self.fitting.finish_task(finished)
+            members = self.next_members()
             if not members:
                 return
             # Models may have been lost with a worker; then they are fitted first.
             if self.fitting.restore_models(members):
-                for number in self.passes.count(members, self._show_progress):
+                for number in self.count_members(members):
                     self.forget(number)
                 self.lower = self.pruner.prune(self.table)
-                self.passes.release_models(self.lower)
+                self.release_models()
 
     def _begin_turn(self) -> None:
         self.lower = self.pruner.prune(self.table)
-        self.passes.release_without_pool(self.lower)
-        self._show_progress()
+        # Without a pass no other place drops the models of candidates that have lost.
+        if self.fitting.keep is Keep.ON_WORKER and not self.table.pool.slices:
+            self.release_models()
+        self.on_turn()
 
     def _next_fit(self) -> Task[list[FittedJob]] | None:
         # What is running ends before the pool is read, but lost models come first: a
         # pass cannot begin without them.
-        if not self.fitting.again and self.passes.next_members(self.lower):
+        if not self.fitting.again and self.next_members():
             return None
         return self.fitting.next_task(self.lower)
+
+    def next_members(self) -> tuple[int, ...]:
+        """Return the candidates of the next pass, smallest lower bound first; or none.
+
+        With pruning, a first pass for a few leaders begins as soon as the candidate
+        with the smallest lower bound is fitted: its estimate prunes others. All other
+        passes wait until no fit is left, or their models use the memory of a pass, so
+        that the pool is read as few times as possible. The models of a pass must fit
+        into the memory of every worker.
+        """
+        table = self.table
+        if not table.pool.slices:
+            return ()
+        active = np.flatnonzero(self.pruner.find_active(table))
+        # Equal bounds are in order of the candidates, so that passes are repeatable.
+        order = active[np.lexsort((active, self.lower[active]))]
+        ready = order[table.fitted[order]]
+        if not len(ready):
+            return ()
+        leaders_first = self.pruner.best_first and not table.complete.any()
+        leads = leaders_first and order[0] == ready[0]
+        # Joining copies the models, and a block needs memory too.
+        budget = min(MODELS_NBYTES, self.engine.executor.slot_memory // 4)
+        sizes = np.cumsum([self.fitting.model_nbytes[int(n)] for n in ready])
+        if not (self.fitting.is_over or leads or sizes[-1] >= budget):
+            return ()
+        # A candidate whose models alone exceed the budget has a pass of its own.
+        n_fitting = max(1, int(np.searchsorted(sizes, budget, side="right")))
+        most = LEADERS if leaders_first else n_fitting
+        return tuple(ready[: min(n_fitting, most)].tolist())
+
+    def count_members(self, members: tuple[int, ...]) -> Iterator[int]:
+        """Read the pool once for some candidates, all of whose models are available.
+
+        Yields candidates whose models are no longer those that were fitted.
+        """
+        # Dask keeps a task's output on its worker only while its key is needed, so that
+        # models are named by the tasks that have fitted them.
+        splits, keys = self.table.scheme.with_models, self.fitting.model_keys
+        comparisons = self.table.current_comparisons()
+        # Another pass may have other models of the same members.
+        this_pass = f"{self.engine.run_id}-{next(self.engine.serial)}"
+
+        def batch_of(jobs: tuple[CountJob, ...]) -> CountBatch:
+            return CountBatch(jobs, comparisons, f"{this_pass}-{hash(jobs[0].members)}")
+
+        return self.engine.count_pool(
+            self.table.pool,
+            members,
+            batch_of,
+            inputs=tuple(sorted({keys[FitKey(c, s)] for c in members for s in splits})),
+            on_turn=self.on_turn,
+        )
+
+    def release_models(self) -> None:
+        """Drop models that no pass needs and that cannot be deployed."""
+        complete = self.table.complete
+        least = np.min(self.lower[complete], initial=np.inf)
+        # The best candidate may be deployed, and its model is fetched after the search.
+        leads = complete & (self.lower <= least + PRUNING_MARGIN)
+        is_needed = leads | self.pruner.find_active(self.table)
+        self.fitting.release(set(np.flatnonzero(is_needed).tolist()))
 
     def model(self, candidate: int, split: int) -> FittedGroup:
         """Return the group with the counted model, which is fitted again if lost."""
@@ -96,10 +167,6 @@ class Search:
         if self.changed[number] >= ATTEMPTS:
             why = "its models were lost and made again several times, never the same"
             self.table.fail(number, self.table.scheme.with_models[0], why)
-
-    def _show_progress(self) -> None:
-        if self.on_turn is not None:
-            self.on_turn()
 
     def progress(self) -> Progress:
         """Return the progress of fits and passes."""

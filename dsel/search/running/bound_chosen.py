@@ -186,8 +186,11 @@ def bound_chosen(
         **largest_class(description.rows_by_class),
         **constant_fields(description.constant or ()),
     ).note_useless_bound()
-    of_folds = {fold: model for fold, model in chosen.models.items() if fold < k}
-    return name_procedure(choice, models, of_folds), models
+    # A grid has set no parameter: its only candidate may have chosen some in its fit.
+    if not choice.params:
+        of_folds = {fold: model for fold, model in chosen.models.items() if fold < k}
+        choice = name_procedure(choice, models, of_folds)
+    return choice, models
 
 
 def find_missed_classes(

@@ -125,7 +125,7 @@ def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     pruner = exact_pruner(run.plan, count_known(run.plan), may_prune=False)
     number, counts = choice.candidate, read_counts(cube)
     with open_engine(run) as engine:
-        search = make_search(run, engine, pruner, Keep.ON_WORKER, None)
+        search = make_search(run, engine, pruner, Keep.ON_WORKER, lambda: None)
         # Only the chosen candidate is fitted again.
         search.table.pruned[:] = np.arange(run.plan.n_candidates) != number
         search.run()

@@ -112,8 +112,6 @@ def name_procedure(
     A search that is a single candidate sets no parameter of the grid; its models have
     the chosen parameters in `best_params_`.
     """
-    if choice.params:
-        return choice
     return replace(
         choice,
         procedure=type(returned_model(models[choice.deploy])).__name__,

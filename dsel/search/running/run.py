@@ -68,9 +68,12 @@ def make_search(
     engine: Engine,
     pruner: Pruner,
     keep: Keep,
-    on_turn: Callable[[], None] | None,
+    on_turn: Callable[[], None],
 ) -> Search:
-    """Return the search of a plan, which starts with the counts of earlier runs."""
+    """Return the search of a plan, which starts with the counts of earlier runs.
+
+    `on_turn` is called at least every half second; an error in it ends the run.
+    """
     plan, comparisons = run.plan, run.plan.comparisons
     table = CountTable(
         plan.scheme,

@@ -177,27 +177,41 @@ def _certify_candidate(
     deploy = ALL_ROWS if fold is None else ONE_FOLD
     unsure = filter(None, [why_uncertified(cube, reported.criterion, delta)])
     bound = float(reported.terms.value[number])
-    return Certificate(
+    certificate = Certificate(
         bound,
         delta,
         reported.criterion.name,
         deploy,
-        assumptions=assumptions_of(cube),
+        assumptions_of(cube),
+        collect_caveats(make_caveats(Effect.VOIDS, unsure), voiding_caveats(cube)),
         label_term=float(reported.terms.label_term[number]),
         disagreement_term=float(reported.terms.disagreement_term[number]),
         fold=fold,
-        caveats=collect_caveats(
-            make_caveats(Effect.VOIDS, unsure), voiding_caveats(cube)
-        ),
         is_estimate=not reported.criterion.is_guarantee,
         divides_delta=reported.criterion.is_guarantee,
         n_labeled=int(cube.get(names.N_LABELED, 0)),
         n_unlabeled=int(cube.get(names.N_UNLABELED, 0)),
         equal_rows=int(cube.get(names.EQUAL_ROWS, 0)),
         n_groups=int(cube.get(names.N_GROUPS, 0)),
-        **_loss_fields(
-            cube, ranking.criterion, cv_error(ranking.counts, number), bound
-        ),
+    )
+    if ranking.criterion.is_regression:
+        return replace(
+            certificate,
+            loss=ranking.criterion.name,
+            says="Mean squared error at most",
+            largest=inf,
+            estimate=bound,
+        )
+    declared = declared_loss(cube) if ranking.criterion.of_declared_loss else None
+    if declared is None:
+        return replace(certificate, estimate=cv_error(ranking.counts, number))
+    return replace(
+        certificate,
+        loss=declared.loss,
+        says=declared.says,
+        largest=declared.largest,
+        is_cost=declared.is_cost,
+        estimate=bound,
     )
 
 
@@ -239,24 +253,6 @@ def why_uncertified(cube: xr.Dataset, criterion: Criterion, delta: float) -> str
     if delta != declared:
         return f"the plan declared delta={declared:g}"
     return "" if matches_token(cube, cube.attrs.get(TOKEN)) else CHANGED
-
-
-def _loss_fields(
-    cube: xr.Dataset, criterion: Criterion, error: float, estimate: float
-) -> dict[str, Any]:
-    """Return the fields of a certificate that say what is bounded, and its estimate."""
-    if criterion.is_regression:
-        return {
-            "loss": criterion.name,
-            "says": "Mean squared error at most",
-            "largest": inf,
-            "estimate": estimate,
-        }
-    loss = declared_loss(cube) if criterion.of_declared_loss else None
-    if loss is None:
-        return {"estimate": error}
-    shown = ("loss", "says", "largest", "is_cost")
-    return {**{name: getattr(loss, name) for name in shown}, "estimate": estimate}
 
 
 def loss_of_cube(cube: xr.Dataset) -> Loss:
