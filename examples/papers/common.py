@@ -299,27 +299,30 @@ def list_seconds(experiment: Experiment) -> str:
     """
     recorded, texts = recorded_seconds(experiment.name), []
     for name in experiment.sets:
-        if name in recorded:
-            first, further = _first_and_further(recorded[name])
-            texts.append(f"{name} {first:.3g}, {further:.3g} ({len(recorded[name])})")
-        else:
-            texts.append(f"{name} not measured")
+        seconds = recorded.get(name, [])
+        shown = ", ".join(f"{each:.3g}" for each in _first_and_further(seconds))
+        texts.append(
+            f"{name} {shown} ({len(seconds)})" if shown else f"{name} not measured"
+        )
     return "; ".join(texts)
 
 
 def expect_seconds(experiment: Experiment) -> float:
     """Return the seconds of the paper's size at the recorded pace; NaN if not known."""
-    recorded = recorded_seconds(experiment.name)
-    if not set(experiment.sets) <= set(recorded):
-        return math.nan
-    paces = [_first_and_further(recorded[name]) for name in experiment.sets]
-    n_further = experiment.repetitions - 1
-    return sum(first + n_further * further for first, further in paces)
+    recorded, seconds = recorded_seconds(experiment.name), 0.0
+    for name in experiment.sets:
+        first, *further = _first_and_further(recorded.get(name, [])) or [math.nan]
+        # Where the first piece does what all share, it says nothing of the others.
+        seconds += first + (experiment.repetitions - 1) * (*further, math.nan)[0]
+    return seconds
 
 
-def _first_and_further(seconds: Sequence[float]) -> tuple[float, float]:
-    """Return the seconds of the first piece, which may do more, and of others."""
-    return seconds[0], float(np.mean(seconds[1:] or seconds))
+def _first_and_further(seconds: Sequence[float]) -> list[float]:
+    """Return seconds of the first piece, which may do more, and the mean of others.
+
+    Either is missing where there are no such pieces.
+    """
+    return [float(np.mean(part)) for part in (seconds[:1], seconds[1:]) if part]
 
 
 def _estimate_time_left(
@@ -340,7 +343,8 @@ def _estimate_time_left(
 
     def expect(keys: Sequence[tuple[str, int]]) -> float:
         return sum(
-            _first_and_further(known[name])[n != first[name]] for name, n in keys
+            _first_and_further(known[name])[0 if n == first[name] else -1]
+            for name, n in keys
         )
 
     time_left = seconds * expect(left) / max(expect(done), 1e-9)
