@@ -106,8 +106,8 @@ class ResultsAccessor:
         from dsel.results.certificate import assumptions_of
 
         rows = [
-            (each.name, each.state, each.statement, each.reason)
-            for each in assumptions_of(self._results)
+            (assumption.name, assumption.state, assumption.statement, assumption.reason)
+            for assumption in assumptions_of(self._results)
         ]
         columns = ["assumption", "state", "statement", "reason"]
         return pd.DataFrame(rows, columns=columns).set_index("assumption")
@@ -225,7 +225,7 @@ class ResultsPlots:
         return plot_timing(self._results if pairs is None else pairs, ax=ax)
 
     def __getattr__(self, name: str) -> NoReturn:
-        figures = [each for each in vars(ResultsPlots) if not each.startswith("_")]
+        figures = [name for name in vars(ResultsPlots) if not name.startswith("_")]
         figures.remove("with_pairs")
         raise AttributeError(
             f"`plot` has no figure {name!r}; it has {', '.join(figures)}"

@@ -79,9 +79,11 @@ def read_grid(grid: Grid, seed: int) -> Any:
     entries: list[Any] = [grid] if is_one else list(islice(grid, MOST_CANDIDATES + 1))
     if len(entries) > MOST_CANDIDATES:  # some never end, such as a generator
         _refuse_many(f"more than {MOST_CANDIDATES:,}")
-    entries = [dict(each) if isinstance(each, Mapping) else each for each in entries]
-    grids = [each for each in entries if isinstance(each, Mapping)]
-    for name, values in [pair for each in grids for pair in each.items()]:
+    entries = [
+        dict(entry) if isinstance(entry, Mapping) else entry for entry in entries
+    ]
+    grids = [entry for entry in entries if isinstance(entry, Mapping)]
+    for name, values in [pair for axes in grids for pair in axes.items()]:
         if not isinstance(name, str):
             raise TypeError(
                 f"`param_grid` must name parameters by texts, got {show(name)}; "
@@ -98,13 +100,13 @@ def read_grid(grid: Grid, seed: int) -> Any:
     if is_one:
         # scikit-learn accepts no other mapping than a dict.
         return dict(grid) if isinstance(grid, Mapping) else grid
-    values = [value for each in grids for value in each.values()]
+    values = [value for axes in grids for value in axes.values()]
     # Dicts with lists of values are grids, as for scikit-learn.
     if len(grids) < len(entries) or (
         isinstance(grid, Sequence) and any(map(is_list, values))
     ):
         return entries
-    return [{name: [value] for name, value in each.items()} for each in grids]
+    return [{name: [value] for name, value in axes.items()} for axes in grids]
 
 
 def _refuse_many(number: str) -> NoReturn:
@@ -160,7 +162,7 @@ def make_candidates(
         model = _with_params(estimator, params, known)
         _check_candidate(model, params, allows_regression)
         candidates.append(Candidate(number, copied, model))
-    _check_one_kind([each.estimator for each in candidates], "param_grid")
+    _check_one_kind([candidate.estimator for candidate in candidates], "param_grid")
     return tuple(candidates)
 
 
@@ -226,9 +228,9 @@ def _with_params(
 
 def _lacking(estimator: Estimator, owner: Any, name: str, last: str) -> ValueError:
     """Return the error for a parameter that a part of an estimator lacks."""
-    own = sorted(each for each in owner.get_params(deep=True) if "__" not in each)
+    own = sorted(key for key in owner.get_params(deep=True) if "__" not in key)
     known = estimator.get_params(deep=True)
-    of_parts = sorted(each for each in known if each.endswith(f"__{last}"))
+    of_parts = sorted(key for key in known if key.endswith(f"__{last}"))
     end = did_you_mean(last, own)
     if of_parts:  # the parameter of a step without the name of the step
         end = f"; did you mean {' or '.join(map(repr, of_parts))}?"
@@ -430,7 +432,9 @@ def _check_parts(estimator: Estimator, name: str) -> None:
             f"{type(estimator).__name__}; pass the estimator itself."
         )
     parts = [*params.values()]
-    for part in (each for each in (estimator, *parts) if not isinstance(each, type)):
+    for part in (
+        instance for instance in (estimator, *parts) if not isinstance(instance, type)
+    ):
         if isinstance(part, Pipeline):
             _check_steps(part, name)
         if getattr(part, "refit", True) is False and hasattr(part, "fit"):
@@ -458,7 +462,7 @@ def _class_in(value: object) -> type | None:
     if isinstance(value, type):
         return value if hasattr(value, "get_params") else None
     found = map(_class_in, value) if isinstance(value, list | tuple) else ()
-    return next((each for each in found if each is not None), None)
+    return next((known for known in found if known is not None), None)
 
 
 def _check_steps(pipeline: Pipeline, name: str) -> None:

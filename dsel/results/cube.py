@@ -31,7 +31,11 @@ OPTIONAL_VARIABLES: Final = {
     names.LABEL_TERM,
     names.DISAGREEMENT_TERM,
     names.FIT_PROBLEM,
-} | {each.name for each in names.VARIABLES if each.kind in ("text", "seconds")}
+} | {
+    variable.name
+    for variable in names.VARIABLES
+    if variable.kind in ("text", "seconds")
+}
 """Variables that are left out of a cube if they are empty; texts break `mean`."""
 
 
@@ -69,13 +73,14 @@ def grid_axes(grid: Any) -> GridAxes:
         is_list(grid)
         and len(grid)
         and all(
-            hasattr(each, "get_params") and not isinstance(each, type) for each in grid
+            hasattr(entry, "get_params") and not isinstance(entry, type)
+            for entry in grid
         )
     )
     grids = product_grids(
         [{"estimator": [e]} for e in grid] if are_estimators else grid
     )
-    parameters = sorted({parameter for each in grids for parameter in each})
+    parameters = sorted({parameter for axes in grids for parameter in axes})
     dims = {p: f"param_{p}" if p in names.RESERVED else p for p in parameters}
     if len(set(dims.values())) < len(dims):
         raise ValueError(
@@ -83,8 +88,8 @@ def grid_axes(grid: Any) -> GridAxes:
             f"{tuple(dims.values())}."
         )
     candidates = tuple(
-        {name: as_plain(value) for name, value in each.items()}
-        for each in ParameterGrid(list(grids))
+        {name: as_plain(value) for name, value in params.items()}
+        for params in ParameterGrid(list(grids))
     )
     if len(grids) == 1 and parameters and not are_estimators:
         sizes = {dim: len(grids[0][p]) for p, dim in dims.items()}
@@ -95,7 +100,7 @@ def grid_axes(grid: Any) -> GridAxes:
         return GridAxes(sizes, coords, candidates)
     columns: dict[str, Sequence[Any]] = {names.CANDIDATE: range(len(candidates))}
     for parameter, dim in dims.items():
-        columns[dim] = [each.get(parameter, UNSET) for each in candidates]
+        columns[dim] = [candidate.get(parameter, UNSET) for candidate in candidates]
     along = {
         name: (names.CANDIDATE, *coordinate_of(values, is_axis=False))
         for name, values in columns.items()
@@ -108,15 +113,15 @@ def grid_axes(grid: Any) -> GridAxes:
 def product_grids(grid: Any) -> tuple[Mapping[str, Sequence[Any]], ...]:
     """Return the products that a grid consists of; raise if it is no grid."""
     grids = [grid] if isinstance(grid, Mapping) else grid
-    if not is_list(grids) or not all(isinstance(each, Mapping) for each in grids):
+    if not is_list(grids) or not all(isinstance(axes, Mapping) for axes in grids):
         raise TypeError(
             f"`param_grid` must be a dict of parameter values, a list of such dicts or "
             f"a list of estimators, got {value_text(grid):.60}."
         )
     if not len(grids):
         raise ValueError("`param_grid` is empty; give at least one candidate.")
-    for each in grids:
-        for parameter, values in each.items():
+    for axes in grids:
+        for parameter, values in axes.items():
             if not is_list(values):
                 is_one = isinstance(values, str | Mapping) or not isinstance(
                     values, Iterable
@@ -247,7 +252,11 @@ def with_estimates(cube: xr.Dataset, estimates: Mapping[str, ArrayLike]) -> xr.D
     Each has shape (n_candidates,), and is infinite where a candidate failed.
     """
     n, sizes = len(estimates), cube[names.STATUS].sizes
-    flat = {names.ESTIMATE: np.array([np.ravel(each) for each in estimates.values()])}
+    flat = {
+        names.ESTIMATE: np.array(
+            [np.ravel(estimate) for estimate in estimates.values()]
+        )
+    }
     coords = {names.CRITERION: np.array(list(estimates), dtype=object)}
     variables = _variables(flat, sizes, {names.CRITERION: n})
     return cube.assign_coords(coords).assign(variables)
@@ -270,7 +279,9 @@ def check_dataset(dataset: Any, name: str, maker: str, *variables: str) -> None:
             f"`{name}` must be an xarray.Dataset from {maker}, got "
             f"{type(dataset).__name__}."
         )
-    if lacks := [each for each in variables if each not in dataset.variables]:
+    if lacks := [
+        variable for variable in variables if variable not in dataset.variables
+    ]:
         raise ValueError(
             f"`{name}` must be a Dataset from {maker}, but lacks {', '.join(lacks)}."
         )

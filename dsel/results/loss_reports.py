@@ -67,7 +67,7 @@ def _report(
         return ToleranceReport(
             delta,
             UNNAMED,
-            tuple(each.share for each in losses.tolerances),
+            tuple(tolerance.share for tolerance in losses.tolerances),
             tuple(estimates),
             tuple(limits),
             is_pooled=_is_pooled(evidence),

@@ -134,7 +134,7 @@ def open_model(
     check_has_results(where)
     outcome = read_outcome(where)
     if outcome is None:
-        files = [each for each in where.files(MODELS) if each.startswith(MODEL)]
+        files = [name for name in where.files(MODELS) if name.startswith(MODEL)]
         kept, deployed = {MODEL: files[-1]} if files else {}, MODEL
         reasons, way_out = {}, "`save_model` keeps one"
         if (read_head(where) or {}).get("kind") != PLAIN:
@@ -247,7 +247,7 @@ def read_model(place: Place, file: str, trusted: Sequence[str]) -> Any:
                 f"{' '.join(str(error).split()).rstrip('.')}; install the packages "
                 f"that it was made with, and call from the folder of your own modules."
             ) from error
-    _repeat([each.message for each in caught], place)
+    _repeat([warning.message for warning in caught], place)
     return model
 
 
@@ -257,9 +257,9 @@ def _repeat(messages: Sequence[Any], place: Place) -> None:
         if not isinstance(message, InconsistentVersionWarning):
             warnings.warn(message, stacklevel=2)
     others = {
-        each.original_sklearn_version
-        for each in messages
-        if isinstance(each, InconsistentVersionWarning)
+        warning.original_sklearn_version
+        for warning in messages
+        if isinstance(warning, InconsistentVersionWarning)
     }
     if others:
         warn(

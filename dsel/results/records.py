@@ -78,9 +78,9 @@ def to_record(value: object) -> Any:
         }
         return {"kind": type(value).__name__, **to_record(by_key)}
     if isinstance(value, Mapping):
-        return {str(key): to_record(each) for key, each in value.items()}
+        return {str(key): to_record(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [to_record(each) for each in value]
+        return [to_record(item) for item in value]
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, np.generic):
@@ -122,12 +122,12 @@ def _read(value: Any, hint: Any) -> Any:
     if origin in (Union, UnionType):
         if value is None and NoneType in inner:
             return None
-        [hint] = (each for each in inner if each is not NoneType)
+        [hint] = (kind for kind in inner if kind is not NoneType)
         return _read(value, hint)
     if origin is tuple and isinstance(value, list):
-        return tuple(_read(each, inner[0]) for each in value)
+        return tuple(_read(item, inner[0]) for item in value)
     if origin is not None and isinstance(value, dict):
-        return {key: _read(each, inner[1]) for key, each in value.items()}
+        return {key: _read(item, inner[1]) for key, item in value.items()}
     if isinstance(hint, type) and issubclass(hint, Enum):
         if value not in hint.__members__:
             raise TypeError(f"{value!r:.40} is no {hint.__name__}")

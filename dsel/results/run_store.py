@@ -210,9 +210,9 @@ def write_dataset(place: Place, name: str, dataset: xr.Dataset) -> str:
         zarr_format=3,
         consolidated=False,
         encoding={
-            each.name: {"dtype": "int64", "_FillValue": names.UNCOUNTED}
-            for each in names.VARIABLES
-            if each.kind == "count" and each.name in loaded.variables
+            variable.name: {"dtype": "int64", "_FillValue": names.UNCOUNTED}
+            for variable in names.VARIABLES
+            if variable.kind == "count" and variable.name in loaded.variables
         },
     )
     consolidate(MemoryStore(files))

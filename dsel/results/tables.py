@@ -135,8 +135,8 @@ def matches_token(cube: xr.Dataset, token: object) -> bool:
     if not texts:
         return False
     old = [
-        {name: nan if v is None and name in texts else v for name, v in each.items()}
-        for each in params
+        {name: nan if v is None and name in texts else v for name, v in values.items()}
+        for values in params
     ]
     return str(token) == _hash_contents(cube, old)
 
