@@ -185,6 +185,7 @@ class Plan:
             return ()
         if n_halvings:
             return (Halves(n_halvings),)
+        # Best folds are known once all folds are fitted; see `at_best_folds`.
         unknown = np.full(self.n_candidates, -1)
         return RandomFold(self.seed, k), BestFold(k, unknown)
 

@@ -133,6 +133,7 @@ def check_own_loss(loss: Loss, labeled: LabeledRows) -> None:
     Only scores and counts are tried: rows and classes of a plan may be any, and for
     limits `check_loss` has rows of its own.
     """
+    # An error of such a loss would otherwise appear on a worker, after the first fits.
     if type(loss).__module__.startswith("dsel."):
         return
     rows = Rows(labeled.X[:LOSS_CHECK_ROWS], labeled.y[:LOSS_CHECK_ROWS])

@@ -215,6 +215,7 @@ def plan_search(
     )
     if inputs.is_regression:
         check_options_of_numbers(options)
+    # Before the design: whether there is a pool decides what can be certified.
     parts = read_pool(pool, inputs, max_pool_rows)
     design = choose_design(options, inputs, parts)
     prior_shares = read_prior(prior, design.method, inputs.axes.candidates)
