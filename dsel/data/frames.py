@@ -22,6 +22,7 @@ from sklearn.utils import check_array
 
 from dsel.arrays import Features
 from dsel.checks import show
+from dsel.data.kinds import LARGEST_EXACT
 from dsel.errors import RowError
 from dsel.typing import AnyArray
 
@@ -498,7 +499,9 @@ def _cast(column: pd.Series, dtype: Any) -> pd.Series:
         return pd.Series(values, index=column.index, copy=False)
     if isinstance(dtype, np.dtype) and dtype.kind in "iub" and column.hasnans:
         # Numpy has no missing value of these types, and would turn None into False.
-        return column if dtype.kind == "b" else column.astype(float)
+        is_whole = getattr(column.dtype, "kind", "O") in "iu"
+        is_large = is_whole and bool((column.abs() > LARGEST_EXACT).any())
+        return column if dtype.kind == "b" or is_large else column.astype(float)
     if is_numeric_dtype(column.dtype) and is_numeric_dtype(dtype):
         wide, narrow = (getattr(d, "numpy_dtype", d) for d in (dtype, column.dtype))
         are_floats = (wide.kind, narrow.kind) == ("f", "f")

@@ -18,6 +18,7 @@ from pyarrow import dataset, parquet
 
 from dsel.data.cache import process_cache
 from dsel.data.frames import NUMBER, TEXT, FrameSchema, columns_of
+from dsel.data.kinds import LARGEST_EXACT
 from dsel.data.pool import Pool, in_blocks
 from dsel.data.table_files import PARQUET, name_file
 from dsel.data.table_request import check_distinct_names, check_same_names
@@ -178,7 +179,27 @@ def _read(fragment: Any, schema: Any, start: int, stop: int, key: str) -> pd.Dat
     # Pages in the middle of a row group cannot be read alone. The cache has a limit of
     # bytes; a row group above it is decoded again for each part.
     table = process_cache().get(key, decode) if key else decode()
-    return table.slice(start, stop - start).to_pandas()
+    return to_exact_pandas(table.slice(start, stop - start))
+
+
+def to_exact_pandas(rows: pa.Table) -> pd.DataFrame:
+    """Return a table of Arrow as a data frame, with large whole numbers as they are.
+
+    pandas makes floats of whole numbers where one is missing, which rounds those above
+    2**53: two labels may become one class.
+    """
+    frame = rows.to_pandas()
+    for name in {*rows.column_names} & {*frame.columns}:
+        field = rows.schema.field(name)
+        values = rows.column(name)
+        if not pa.types.is_integer(field.type) or not values.null_count:
+            continue
+        ends = pc.min_max(values).as_py()
+        if max(-(ends["min"] or 0), ends["max"] or 0) > LARGEST_EXACT:
+            is_signed = pa.types.is_signed_integer(field.type)
+            exact = pd.Int64Dtype() if is_signed else pd.UInt64Dtype()
+            frame[name] = values.to_pandas(types_mapper={field.type: exact}.get).array
+    return frame
 
 
 def columns_of_few_values(rows: pa.Table | pa.RecordBatch) -> list[str]:

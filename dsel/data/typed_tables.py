@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import zarr
 from numpy.typing import NDArray
 from pyarrow import dataset, feather, parquet
@@ -20,6 +19,7 @@ from scipy import sparse
 from dsel.checks import listing, show
 from dsel.data.frames import NUMERIC
 from dsel.data.kinds import LARGEST_EXACT, Kind
+from dsel.data.parquet import to_exact_pandas
 from dsel.data.schema import convert_frame, in_utc, schema_of, with_classes
 from dsel.data.table_files import (
     FEATHER,
@@ -50,7 +50,7 @@ def read_parquet(location: str, request: TableRequest) -> Table:
             if os.path.isfile(location):
                 names = parquet.read_schema(location).names
                 check_distinct_names(names, location)
-            frame = _to_pandas(parquet.read_table(location))
+            frame = to_exact_pandas(parquet.read_table(location))
         else:
             first = parquet.read_schema(files[0]).names
             for file in files:
@@ -58,34 +58,14 @@ def read_parquet(location: str, request: TableRequest) -> Table:
                 check_distinct_names(names, file)
                 check_same_names(files[0], first, file, names)
             rows = dataset.dataset(files, format="parquet").to_table()
-            frame = _to_pandas(rows)
+            frame = to_exact_pandas(rows)
     return _of_frame(frame, request, location)
-
-
-def _to_pandas(rows: pa.Table) -> pd.DataFrame:
-    """Return a table of Arrow as a data frame, with large whole numbers as they are.
-
-    pandas makes floats of whole numbers where one is missing, which rounds those above
-    2**53: two labels may become one class.
-    """
-    frame = rows.to_pandas()
-    for name in {*rows.column_names} & {*frame.columns}:
-        field = rows.schema.field(name)
-        values = rows.column(name)
-        if not pa.types.is_integer(field.type) or not values.null_count:
-            continue
-        ends = pc.min_max(values).as_py()
-        if max(-(ends["min"] or 0), ends["max"] or 0) > LARGEST_EXACT:
-            is_signed = pa.types.is_signed_integer(field.type)
-            exact = pd.Int64Dtype() if is_signed else pd.UInt64Dtype()
-            frame[name] = values.to_pandas(types_mapper={field.type: exact}.get).array
-    return frame
 
 
 def read_feather(location: str, request: TableRequest) -> Table:
     """Read a Feather file, which is an Arrow file, into memory."""
     with name_file(location):
-        frame = _to_pandas(feather.read_table(location))
+        frame = to_exact_pandas(feather.read_table(location))
     return _of_frame(frame, request, location)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import xarray as xr
+from pandas.api.types import infer_dtype, is_list_like
 from pyarrow import csv, parquet
 
 from dsel.checks import check_path, did_you_mean, show
@@ -95,6 +96,33 @@ def _schema_of(head: pd.DataFrame) -> pa.Schema:
     return pa.schema(list(zip(schema.names, types, strict=True)))
 
 
+def _as_table(rows: pd.DataFrame, schema: pa.Schema) -> pa.Table:
+    """Return rows in the types of a file; raise ValueError where one has no such type.
+
+    Objects of Python, such as dates and decimals, are written as texts.
+    """
+    texts = {}
+    for name, values in rows.items():
+        kind = infer_dtype(values, skipna=True) if values.dtype == object else "string"
+        if kind in ("string", "empty", "bytes"):
+            continue
+        known = values[values.notna()]
+        if is_list_like(known.iloc[0]):
+            raise ValueError(
+                f"column {name!r} cannot be written with predictions: it holds "
+                f"{show(known.iloc[0])}; name a column of texts, numbers or times."
+            )
+        texts[name] = known.map(str).reindex(values.index)
+    try:
+        frame = rows.assign(**texts) if texts else rows
+        return pa.Table.from_pandas(frame, schema, preserve_index=False)
+    except pa.ArrowException as error:
+        raise ValueError(
+            f"a column that is copied to predictions changes its type: {error}; write "
+            f"it as text."
+        ) from error
+
+
 @contextmanager
 def _parquet_file(path: Path, head: pd.DataFrame) -> Iterator[Append]:
     schema, writer = _schema_of(head), None
@@ -102,7 +130,7 @@ def _parquet_file(path: Path, head: pd.DataFrame) -> Iterator[Append]:
 
         def append(rows: pd.DataFrame) -> None:
             nonlocal writer
-            table = pa.Table.from_pandas(rows, schema, preserve_index=False)
+            table = _as_table(rows, schema)
             if writer is None:
                 few = columns_of_few_values(table)
                 writer = stack.enter_context(
@@ -138,9 +166,7 @@ def _csv_file(
             )
             return
         with csv.CSVWriter(file, schema, write_options=plain) as writer:
-            yield lambda rows: writer.write_table(
-                pa.Table.from_pandas(rows, schema, preserve_index=False)
-            )
+            yield lambda rows: writer.write_table(_as_table(rows, schema))
 
 
 @contextmanager

@@ -6,11 +6,15 @@ import os
 import signal
 import subprocess
 import sys
+from datetime import date, time
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import xarray as xr
+from pyarrow import parquet
 from sklearn.linear_model import LinearRegression
 from sklearn.svm import SVC
 
@@ -554,3 +558,51 @@ def test_predict__gives_no_text_back_of_a_pool_that_another_table_converted(tmp_
     refused = run("select", tmp_path / "texts.csv", "--target", "label", "--pool", pool)
     assert refused.exit_code == 1
     assert "'code' holds text in the labeled table and numbers in" in refused.output
+
+
+IDS = {
+    "date": ([date(2020, 1, 2)] * 3, "2020-01-02"),
+    "decimal": ([Decimal("1.50")] * 3, "1.50"),
+    "time": ([time(1, 2)] * 3, "01:02:00"),
+    "large": ([2**60 + 1, None, 2**60 + 3], 2**60 + 1),
+    "text": (["007", None, 'a\n"b"'], "007"),
+}
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("kind", IDS)
+def test_predict__copies_columns_of_any_type_as_they_are(
+    results, tmp_path, kind, ending
+):
+    values, first = IDS[kind]
+    frame = customers(3, seed=1)[0].drop(columns="customer_id")
+    frame = frame.assign(
+        member=frame.member == "yes", since=pd.to_datetime(frame.since)
+    )
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    table = table.append_column("key", pa.array(values))
+    parquet.write_table(table, tmp_path / "new.parquet")
+    out = tmp_path / f"p.{ending}"
+    new = tmp_path / "new.parquet"
+    found = run("predict", results, new, "--out", out, "--id", "key")
+    assert found.exit_code == 0, found.output
+    if ending == "csv":
+        assert pd.read_csv(out, dtype=str)["key"][0] == str(first)
+    else:
+        assert parquet.read_table(out)["key"][0].as_py() == first
+        assert parquet.read_table(out)["key"].null_count == values.count(None)
+
+
+def test_predict__refuses_to_copy_lists(results, tmp_path):
+    frame = customers(3, seed=1)[0].drop(columns="customer_id")
+    frame = frame.assign(
+        member=frame.member == "yes", since=pd.to_datetime(frame.since)
+    )
+    frame.assign(key=[[1], [2], [3]]).to_parquet(tmp_path / "new.parquet")
+    out = tmp_path / "p.csv"
+    found = run(
+        "predict", results, tmp_path / "new.parquet", "--out", out, "--id", "key"
+    )
+    assert found.exit_code == 1
+    assert "column 'key' cannot be written with predictions" in found.output
+    assert not out.exists()
