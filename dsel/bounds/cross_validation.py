@@ -257,6 +257,9 @@ def nested_one_fold(
     :func:`~dsel.bounds.fold_shares`: 1/2, 1/4, ..., the last two equal. So the smallest
     limit need not be that of the fold with the fewest errors.
 
+    A search deploys the model of another fold if its limit is at most 5% larger and its
+    candidate does better in cross-validation; the limit of this fold holds, too.
+
     Parameters
     ----------
     fold_errors

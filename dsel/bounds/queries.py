@@ -265,16 +265,16 @@ def queried_all_rows(
 ) -> float:
     r"""Error bound of the model trained on all rows, from queried labels.
 
-    Let :math:`g` be the model of the best fold and :math:`f` that of all rows. The
+    Let :math:`g` be the model of one fold and :math:`f` that of all rows. The
     bound is :math:`b_{i^*}` plus the limit of :math:`\operatorname{err}(f) -
     \operatorname{err}(g)` from :func:`queried_difference` at ``.01 delta``.
 
     Parameters
     ----------
     fold_limit
-        The limit of the model of the best fold at ``.78 delta``, :math:`b_{i^*}`, from
-        :func:`nested_one_fold`. The best fold is the one with the smallest limit on
-        labeled rows; pool counts play no role in choosing it.
+        The limit of the model of this fold at ``.78 delta``, :math:`b_{i^*}`, as in
+        :func:`nested_one_fold`. Labeled rows choose the fold, by any rule; pool counts
+        play no role.
     mean_limit
         Upper limit of the mean of Z over rows on which the models differ, in [-1, 1],
         at ``.20 delta``: :func:`mean_difference_limit` for two classes,
@@ -307,7 +307,7 @@ def queried_all_rows(
     -----
     Guarantee: with probability at least ``1 - delta`` over labeled rows, pool and
     queried labels, the error of the model of all rows is at most the returned value,
-    that of the best fold's model is at most ``fold_limit``, and
+    that of the fold's model is at most ``fold_limit``, and
     :func:`nested_all_rows` at ``.79 delta`` with a ``label_share`` of .78/.79 holds:
     all at once.
     Assumes: what :func:`nested_all_rows` assumes; queried rows drawn from those on

@@ -132,25 +132,41 @@ class DeclaredLosses:
             return []
         return self.by_value.caveats(n_folds, VALUES_SHARE * delta)
 
-    def best_fold(
+    def main_shares(
+        self,
+        delta: float,
+        *,
+        has_pool: bool,
+        has_queries: bool = False,
+        n_compared: int = 1,
+    ) -> Shares:
+        """Return the division of delta for the main loss; see `bound`."""
+        label_share, query_share = LABEL_SHARE if has_pool else 1.0, 0.0
+        if has_queries:
+            label_share = QUERY_SHARES.labeled
+            query_share = QUERY_SHARES.pool + QUERY_SHARES.queries
+        return Shares(self.shares(delta / n_compared)[0], label_share, query_share)
+
+    def fold_to_deploy(
         self,
         folds: Mapping[Statistic, FoldCounts],
-        delta: float,
-        has_model: NDArray[np.bool_] | None = None,
+        shares: Shares,
+        has_model: NDArray[np.bool_],
+        ranks: NDArray[np.intp],
     ) -> int:
-        """Return the fold whose model is deployed in a search with queries.
+        """Return the fold whose model is deployed, by the limits of the main loss.
 
         It depends on labeled rows only, and so it is known before the pool is read.
+        `shares` are those of the main loss. See `dsel.losses.joint.fold_to_deploy`.
         """
-        limits = self.main.limits(
-            folds[self.main.statistic], QUERY_SHARES.labeled * delta
-        )
-        return fold_to_deploy(limits, has_model)
+        limits = self.main.limits(folds[self.main.statistic], shares.labels)
+        return fold_to_deploy(limits, has_model, ranks)
 
     def bound(
         self,
         evidence: Evidence,
         delta: float,
+        fold: int = 0,
         *,
         has_pool: bool,
         has_queries: bool = False,
@@ -158,39 +174,36 @@ class DeclaredLosses:
     ) -> "JointBounds":
         """Bound the main loss and all numbers of the reports, all at once.
 
+        The model of `fold` is deployed, which may have been chosen by these counts.
         `has_pool` and `has_queries`: whether a pool and queries were planned. Then
         their shares are used up even if no model of all rows could be fitted. If the
         model was chosen among `n_compared` by the rows that bound it, each of these has
         an equal part of delta. The comparison with a baseline has its own delta: it
         holds together with the others at twice delta.
         """
-        main_share, share = self.shares(delta / n_compared)
-        label_share, query_share = LABEL_SHARE if has_pool else 1.0, 0.0
-        if has_queries:
-            label_share = QUERY_SHARES.labeled
-            query_share = QUERY_SHARES.pool + QUERY_SHARES.queries
+        main_shares = self.main_shares(
+            delta, has_pool=has_pool, has_queries=has_queries, n_compared=n_compared
+        )
         main = bound_models(
             self.main,
             evidence,
-            Shares(main_share, label_share, query_share),
+            main_shares,
+            fold,
             # A report costs the bound a part of delta. A hold-out set has no report and
             # could spend all of delta, so the comparison does not change with `report`.
             holdout_delta=delta,
         )
-        shares = Shares(share, label_share)
-        listed = [
-            bound_models(loss, evidence, shares, main.fold) for loss in self.listed
-        ]
+        _, share = self.shares(delta / n_compared)
+        shares = Shares(share, main_shares.label_share)
+        listed = [bound_models(loss, evidence, shares, fold) for loss in self.listed]
         by_value: tuple[ModelBounds, ...] = ()
         if self.by_value is not None:
             by_value = self.by_value.bounds(
-                evidence, delta, main.fold, has_pool=has_pool, n_compared=n_compared
+                evidence, delta, fold, has_pool=has_pool, n_compared=n_compared
             )
         baseline: tuple[BaselineBound, ...] = ()
         if self.baseline is not None:
-            baseline = self.baseline.bounds(
-                evidence, delta, main.fold, has_pool=has_pool
-            )
+            baseline = self.baseline.bounds(evidence, delta, fold, has_pool=has_pool)
         return JointBounds(main, tuple(listed), by_value, baseline)
 
 

@@ -1,12 +1,14 @@
 """Bounds of both models of a nested search, by one loss or by all numbers of a report.
 
-Both models are bounded at once: that of the best fold by the counts on its fold, and
-that of all rows through a fold's model and the pool.
+Both models are bounded at once: that of one fold by the counts on its fold, and that
+of all rows through a fold's model and the pool. The limits of the models of all folds
+hold at once, so any rule may decide which of these models is deployed.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import nan
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,9 @@ from dsel.losses.base import (
     Statistic,
 )
 
+NEAR: Final = 0.05
+"""Limits up to 5% above the smallest one are near it: see `fold_to_deploy`."""
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -29,8 +34,6 @@ class Evidence:
     folds: Mapping[Statistic, FoldCounts]
     pool: Mapping[Statistic, PoolCounts]
     """Counts on the pool; empty without a pool, or without a model of all rows."""
-    has_model: NDArray[np.bool_] | None = None
-    """Whether the fit without a fold gave a model, (n_folds,); None if all did."""
 
     @property
     def by_name(self) -> dict[str, Counts]:
@@ -49,7 +52,7 @@ class ModelBounds:
     """Bounds of the model of one fold and of that of all rows, by one loss."""
 
     fold: int
-    """The fold whose model is deployed, by the smallest limit of the main loss."""
+    """The fold whose model is deployed."""
     one_fold: float
     """The bound of the model of the fold."""
     estimate: float
@@ -68,35 +71,67 @@ class ModelBounds:
         return {"one_fold": self.one_fold, "all_rows": self.all_rows}[model_name]
 
 
-def fold_to_deploy(limits: Floats, has_model: NDArray[np.bool_] | None) -> int:
-    """Return the fold with the smallest limit among those whose model can be deployed.
+def fold_to_deploy(
+    limits: Floats, has_model: NDArray[np.bool_], ranks: NDArray[np.intp]
+) -> int:
+    """Return the fold whose model is deployed.
 
-    A fold whose fit failed counts as wrong on all rows, so its limit is the largest
-    possible one. Other limits may be as large, such as those of a class with too few
-    rows, and then a fold with a model is preferred.
+    Of the models whose limit is at most 5% above the smallest, it is the one whose
+    candidate has the smallest loss in cross-validation; then the smallest limit
+    decides, then the number of the fold.
+
+    Parameters
+    ----------
+    limits
+        Upper limits of the loss of the models of all folds, (n_folds,).
+    has_model
+        Whether the fit without a fold gave a model, (n_folds,). A fold whose fit failed
+        counts as wrong on all rows, so its limit is the largest possible one; others
+        may be as large, such as those of a class with too few rows.
+    ranks
+        Rank of the candidate of each fold by its loss in cross-validation, (n_folds,).
+        Equal losses share a rank.
+
+    Returns
+    -------
+    int
+        Number of the fold.
+
+    Notes
+    -----
+    Guarantee: the limit of this fold holds, with the probability with which all limits
+    hold at once.
+    Assumes: limits of all folds that hold at once, whatever chooses one of them.
+    Source: a fold's limit comes from few rows, and the smallest of several is partly
+    luck, most of all if a class is rare. The loss of its candidate comes from all
+    labeled rows. See docs/theory/nested.md for proof and measurements.
+
+    Examples
+    --------
+    >>> limits = np.array([0.100, 0.104, 0.102, 0.160])
+    >>> fold_to_deploy(limits, np.full(4, True), np.array([2, 1, 1, 0]))
+    2
     """
-    lacks_model = np.zeros(len(limits), bool) if has_model is None else ~has_model
-    return int(np.lexsort((limits, lacks_model))[0])
+    folds = np.flatnonzero(has_model)
+    near = folds[limits[folds] <= (1.0 + NEAR) * limits[folds].min()]
+    return int(near[np.lexsort((limits[near], ranks[near]))[0]])
 
 
 def bound_models(
     loss: Loss,
     evidence: Evidence,
     shares: Shares,
-    fold: int | None = None,
+    fold: int,
     *,
     holdout_delta: float | None = None,
 ) -> ModelBounds:
-    """Bound both models by one loss.
+    """Bound the model of a fold, and that of all rows, by one loss.
 
-    The fold is the one with the smallest limit, unless another loss has chosen it. All
-    limits hold at once, so the counts may choose. `holdout_delta` is the delta of the
-    hold-out set in the comparison, by default that of the bound.
+    All limits hold at once, so counts may have chosen the fold. `holdout_delta` is the
+    delta of the hold-out set in the comparison, by default that of the bound.
     """
     folds = evidence.folds[loss.statistic]
     limits = loss.limits(folds, shares.labels)
-    if fold is None:
-        fold = fold_to_deploy(limits, evidence.has_model)
     one_fold, estimate = float(limits[fold]), loss.estimate(folds)
     expected = loss.expected_holdout(
         folds, shares.delta if holdout_delta is None else holdout_delta

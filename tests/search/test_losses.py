@@ -109,6 +109,28 @@ def test_loss__by_exact_pruning_chooses_as_the_exhaustive_search(loss):
         assert pruned.certificates[deploy].unclipped == certificate.unclipped
 
 
+@pytest.mark.parametrize(("seed", "is_smallest"), [(1, True), (7, False)])
+def test_balanced__deploys_the_better_candidate_of_those_with_nearly_equal_limits(
+    seed, is_smallest
+):
+    grid = {"max_depth": [1, 2, 3, 5, 8, 12], "min_samples_leaf": [1, 10]}
+    outcome = plan(grid=grid, loss="balanced", pool=None, random_state=seed).run()
+    cube = outcome.results
+    tables = cube.outer_confusion.values.astype(int)
+    limits = np.array([
+        np.mean([missed(table, place, 0.05 * share / 2) for place in (0, 1)])
+        for table, share in zip(tables, SHARES, strict=True)
+    ])  # fmt: skip
+    losses_of = cube.fold_loss_mean.mean("fold").values.ravel()
+    chosen = losses_of[cube.outer_candidate.values.astype(int)]
+    near = limits <= 1.05 * limits.min()
+    expected = min(np.flatnonzero(near), key=lambda i: (round(chosen[i], 9), limits[i]))
+    certificate = outcome.certificates["one_fold"]
+    assert certificate.fold == expected
+    assert certificate.bound == pytest.approx(limits[expected], rel=1e-8)
+    assert (expected == limits.argmin()) == is_smallest
+
+
 def test_recall__is_the_limit_of_the_missed_rows_of_the_best_fold():
     outcome = plan(loss=LOSSES["recall"]).run()
     tables = outcome.results.outer_confusion.values.astype(int)

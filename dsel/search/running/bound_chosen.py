@@ -8,6 +8,7 @@ counts the regressor that was chosen by squared errors. The calls, in their orde
       fit_chosen.fit_chosen               exhaustive.count_only_fold
         Engine.run_jobs (FitBatch)          fit_batch.count_rows
         fit_chosen.collect_models
+          DeclaredLosses.fold_to_deploy
         fit_chosen.count_on_pool
           Engine.count_pool (EachFold)
         -> ChosenModels                   -> ChosenModels
@@ -30,6 +31,7 @@ import numpy as np
 
 from dsel import names
 from dsel.arrays import Floats
+from dsel.criteria.base import CandidateCounts
 from dsel.data.frames import native, take_rows
 from dsel.families.answers import predict_codes
 from dsel.families.generic import collect_warnings
@@ -72,6 +74,8 @@ class ChosenModels:
     """Counts of the models without a fold on this fold."""
     scores: Floats
     """The ranking loss of each model on its fold, (n_folds,)."""
+    fold: int = 0
+    """The fold whose model is deployed: labeled rows decide it, before the pool."""
     failures: tuple[str, ...] = ()
     """Texts about failed fits."""
     messages: Mapping[int, FitMessage] = field(default_factory=dict)
@@ -84,8 +88,7 @@ class ChosenModels:
     @property
     def evidence(self) -> Evidence:
         """The counts from which losses bound the models."""
-        has_model = np.isin(np.arange(len(self.scores)), list(self.models))
-        return Evidence(self.folds, self.pool, has_model)
+        return Evidence(self.folds, self.pool)
 
 
 def add_chosen(
@@ -125,6 +128,7 @@ def bound_chosen(
     bounds = losses.bound(
         evidence,
         plan.delta,
+        chosen.fold,
         # It was planned; where no model of all rows could be fitted, its part is lost.
         has_pool=plan.pool is not None and plan.method.bounds_two_models,
         has_queries=plan.n_queries > 0,
@@ -162,14 +166,9 @@ def bound_chosen(
             f"the report and the bounds above hold jointly, and the bounds have "
             f"{losses.shares(1.0)[0]:.0%} of delta: without a report they are smaller"
         )
-    candidate = bounded[deploy].candidate
-    means = counts.fold_loss_mean
     choice = Choice(
         plan.criterion.name,
-        # What inner searches ranked it by, over all folds.
-        cv_error(counts.by_name, candidate)
-        if means is None
-        else float(means[candidate].mean()),
+        mean_inner_loss(counts.by_name, bounded[deploy].candidate),
         bounded,
         deploy,
         # One that is a hold-out set already is compared with none.
@@ -193,13 +192,21 @@ def bound_chosen(
     return choice, models
 
 
+def mean_inner_loss(counts: CandidateCounts, candidate: int) -> float:
+    """Return the mean over folds of the loss by which inner searches ranked it."""
+    means = counts.get(names.FOLD_LOSS_MEAN)
+    if means is None:
+        return cv_error(counts, candidate)
+    return float(means[candidate].mean())
+
+
 def find_missed_classes(
     plan: "Plan", certificates: Mapping[str, Certificate], models: Mapping[str, Model]
 ) -> dict[str, list[Caveat]]:
     """Return warnings about classes that each model never finds, by its name.
 
-    The fold with the smallest limit may be one with few rows of a rare class, and its
-    search may have chosen a model that never predicts this class.
+    The deployed model's fold may be one with few rows of a rare class, and its search
+    may have chosen a model that never predicts this class.
     """
     labeled = plan.labeled
     if len(labeled.classes) < 2:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from dsel.criteria.base import CandidateCounts
 from dsel.data.equal_rows import duplicate_finder
 from dsel.errors import AllFitsFailedError
 from dsel.losses.base import FoldCounts, stack_folds
@@ -33,8 +34,8 @@ from dsel.search.engine.fit_batch import FitBatch
 from dsel.search.engine.job_results import FitStatus, FittedJob, join_tokens
 from dsel.search.engine.jobs import FitJob, JobContext, Keep
 from dsel.search.engine.pool_table import PoolTable
-from dsel.search.engine.pruning import ChosenCandidates
-from dsel.search.running.bound_chosen import ChosenModels
+from dsel.search.engine.pruning import ChosenCandidates, tie_ranks
+from dsel.search.running.bound_chosen import ChosenModels, mean_inner_loss
 from dsel.search.running.failures import name_column
 from dsel.search.running.progress import show_nested_progress
 from dsel.search.running.run import Run, replay_counts
@@ -49,10 +50,14 @@ def fit_chosen(
     run: Run,
     engine: Engine,
     candidates: ChosenCandidates,
+    inner_counts: CandidateCounts,
     pool_check: PoolCheck,
     before: Progress = NOTHING_DONE,
 ) -> ChosenModels:
     """Fit and count the chosen candidates: without each fold, then on all rows.
+
+    The counts of inner searches decide which model is deployed where limits are nearly
+    equal.
 
     Raises AllFitsFailedError if no model of a fold could be fitted.
     """
@@ -77,6 +82,16 @@ def fit_chosen(
     ):
         fitted[result.job.split] = result
     chosen = collect_models(run, candidates, [fitted[n] for n in range(n_splits)])
+    losses = [mean_inner_loss(inner_counts, n) for n in candidates.by_fold]
+    fold = plan.context.losses.fold_to_deploy(
+        chosen.folds,
+        plan.context.losses.main_shares(
+            plan.delta, has_pool=plan.pool is not None, has_queries=plan.n_queries > 0
+        ),
+        np.isin(np.arange(plan.scheme.n_folds), list(chosen.models)),
+        tie_ranks(np.array(losses)),
+    )
+    chosen = replace(chosen, fold=fold)
     show()
     # Where the model of all rows failed, that of one fold still has its bound.
     if plan.pool is None or plan.scheme.n_folds not in chosen.models:
@@ -149,7 +164,12 @@ def collect_models(
     # A failed fit has no score.
     scores = [each.results[0].scores[:1] or (np.nan,) for each in fitted[:k]]
     return ChosenModels(
-        candidates, models, folds, np.ravel(scores), tuple(failures), messages
+        candidates,
+        models,
+        folds,
+        np.ravel(scores),
+        failures=tuple(failures),
+        messages=messages,
     )
 
 
@@ -186,16 +206,13 @@ def count_on_pool(
     """
     plan, pool, n_duplicates = run.plan, run.plan.pool, pool_check.facts.equal_rows
     assert pool is not None  # else nothing is compared
-    evidence = chosen.evidence
     comparison = EachFold(
         chosen.folds,
         # Without any duplicate the pass does not search for them.
         duplicate_finder(pool, plan.labeled) if n_duplicates else None,
         n_queries=plan.n_queries,
         # Fixed by labeled rows: the pool must not decide where it is queried.
-        best_fold=plan.context.losses.best_fold(
-            chosen.folds, plan.delta, evidence.has_model
-        ),
+        best_fold=chosen.fold,
         seed=plan.seed,
     )
     # Slices that an earlier run has counted are of these models only if the same fits

@@ -16,7 +16,7 @@ from dsel import names
 from dsel.data.query_rows import read_pool_rows
 from dsel.option_values import ALL_ROWS
 from dsel.results import Choice
-from dsel.results.cube import make_pair_cube
+from dsel.results.cube import make_pair_cube, read_counts
 from dsel.runtime.progress import CHECKING, Phase, Progress
 from dsel.search.design.assumptions import PoolCheck, PoolFacts
 from dsel.search.engine.counts import CountTable, SearchCounts
@@ -88,7 +88,9 @@ def certify_choices(
     They may have been made without fits, such as by a closed form.
     """
     plan = run.plan
-    chosen = fit_chosen(run, engine, candidates, description.pool_check, before)
+    chosen = fit_chosen(
+        run, engine, candidates, counts.by_name, description.pool_check, before
+    )
     counts = add_chosen(plan, counts, chosen)
     choice, models = bound_chosen(plan, counts, chosen, description)
     return Outcome(
@@ -142,7 +144,7 @@ def remake_nested(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     )
     pool_check = PoolCheck(PoolFacts(int(cube[names.EQUAL_ROWS])))
     with open_engine(run) as engine:
-        remade = fit_chosen(run, engine, candidates, pool_check)
+        remade = fit_chosen(run, engine, candidates, read_counts(cube), pool_check)
     models = {
         name: remade.models[run.plan.scheme.n_folds if c.fold is None else c.fold]
         for name, c in choice.certificates.items()
