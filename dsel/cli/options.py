@@ -179,22 +179,21 @@ trust_option = click.option(
 )
 """Adds the option for types that may be built when a model is opened."""
 
-draw_options = join_options(
-    click.option(
-        "--seed",
-        type=click.IntRange(0),
-        default=0,
-        show_default=True,
-        help="Seed of all random draws.",
-    ),
-    click.option(
-        "--delta",
-        type=DELTA,
-        default=0.05,
-        show_default=True,
-        help="Probability that the bound fails: 0.05 is 95% confidence.",
-    ),
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Seed of all random draws.",
 )
+delta_option = click.option(
+    "--delta",
+    type=DELTA,
+    default=0.05,
+    show_default=True,
+    help="Probability that the bound fails: 0.05 is 95% confidence.",
+)
+draw_options = join_options(seed_option, delta_option)
 """Adds the seed of random draws and the delta of bounds."""
 
 json_option = click.option(
@@ -210,6 +209,11 @@ output_options = packing(
     json_option,
 )
 """Adds the options for the amount and the form of the output."""
+
+model_options = join_options(
+    output_options, cluster_options, text_options, trust_option
+)
+"""Adds the options of commands that apply stored models to a table."""
 
 run_options = join_options(
     output_options,

@@ -251,14 +251,7 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
 
 def check_labels(y: LabelsLike) -> NDArray[Any]:
     """Return labels as a one-dimensional array of one type, or raise."""
-    if y is None:
-        raise ValueError(
-            "`y` must hold the labels: `fit` requires y to be passed, but the target y "
-            "is None."
-        )
-    if np.isscalar(y):
-        raise TypeError(f"`y` must hold a label for each row of `X`, got {show(y)}.")
-    check_no_masks(y)
+    _check_list(y, "labels", "a label")
     # scikit-learn would turn a nullable integer column into floats.
     given = np.asarray(y) if hasattr(y, "to_numpy") else y
     try:
@@ -317,14 +310,7 @@ def check_labels(y: LabelsLike) -> NDArray[Any]:
 
 def check_numbers(y: LabelsLike) -> NDArray[np.float64]:
     """Return the targets of a regression as float64, shape (n_rows,), or raise."""
-    if y is None:
-        raise ValueError(
-            "`y` must hold the targets: `fit` requires y to be passed, but the target "
-            "y is None."
-        )
-    if np.isscalar(y):
-        raise TypeError(f"`y` must hold a number for each row of `X`, got {show(y)}.")
-    check_no_masks(y)
+    _check_list(y, "targets", "a number")
     if hasattr(y, "compute"):
         y = y.compute()
     given = np.asarray(y) if hasattr(y, "to_numpy") else as_array(y, "y")
@@ -354,6 +340,18 @@ def check_numbers(y: LabelsLike) -> NDArray[np.float64]:
         )
     _refuse_missing(values, np.flatnonzero(~np.isfinite(values.astype(np.float64))))
     return np.array(values, np.float64)  # a copy that the caller cannot change
+
+
+def _check_list(y: LabelsLike, what: str, one: str) -> None:
+    """Raise where `y` cannot have a value for each row, or some are masked."""
+    if y is None:
+        raise ValueError(
+            f"`y` must hold the {what}: `fit` requires y to be passed, but the target "
+            f"y is None."
+        )
+    if np.isscalar(y):
+        raise TypeError(f"`y` must hold {one} for each row of `X`, got {show(y)}.")
+    check_no_masks(y)
 
 
 def _refuse_missing(values: AnyArray, missing: NDArray[np.intp]) -> None:

@@ -132,7 +132,12 @@ def open_pool(
         with name_argument(location, "pool"):
             pool = _at_location(location, options)
     else:
-        _check_shape(source)
+        # A delayed object of Dask seems to have any attribute.
+        if not isinstance(getattr(source, "shape", ()), tuple):
+            raise TypeError(
+                f"`pool` must be an array, a data frame or a path, got "
+                f"{type(source).__name__}; call its compute()."
+            )
         pool = _of_object(source)
     if not pool.n_columns:
         raise ValueError(f"{pool.where} must have columns, got none.")
@@ -203,15 +208,6 @@ def absolute_path(location: str) -> str:
     if location.startswith(("file://", "local://")):
         return str(strip_protocol(location))
     return location if "://" in location else os.path.abspath(location)
-
-
-def _check_shape(source: PoolLike) -> None:
-    """Raise TypeError for dask.delayed objects, which seem to have any attribute."""
-    if not isinstance(getattr(source, "shape", ()), tuple):
-        raise TypeError(
-            f"`pool` must be an array, a data frame or a path, got "
-            f"{type(source).__name__}; call its compute()."
-        )
 
 
 def _of_object(source: Any) -> Pool:

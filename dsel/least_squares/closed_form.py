@@ -28,7 +28,6 @@ lam for the RKHS penalty, and by that over the root of lam for the other one. A 
 Cholesky is off by as much: below n eps ||K|| no method has a digit.
 """
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -40,6 +39,7 @@ from scipy.linalg import blas, lapack
 from dsel.arrays import Floats, Integers
 from dsel.kernels.functions import Rbf
 from dsel.kernels.reference_rows import squared_distances
+from dsel.runtime.workers import MACHINE_MEMORY
 
 EPS: Final = float(np.finfo(np.float64).eps)
 NARROWEST: Final = 1e-150
@@ -114,12 +114,11 @@ def whitening(centers: Floats, *, width: float) -> Floats:
 def check_memory(n_rows: int) -> None:
     """Raise ValueError where memory cannot hold a decomposition of n x n."""
     needed = COPIES * 8 * n_rows**2
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > memory:
+    if needed > MACHINE_MEMORY:
         raise ValueError(
             f"`X` has {n_rows} rows: a kernel matrix with one center per row takes "
             f"{8 * n_rows**2 / 1e9:.5g} GB, its decomposition {needed / 1e9:.3g} GB, "
-            f"and this machine has {memory / 1e9:.5g} GB; take fewer centers: "
+            f"and this machine has {MACHINE_MEMORY / 1e9:.5g} GB; take fewer centers: "
             f"KernelLeastSquares(n_centers=1000), or StreamedLeastSquaresSearch, which "
             f"reads the rows in chunks."
         )

@@ -111,7 +111,7 @@ def test_fit__without_regularization_interpolates():
 
 
 def test_fit__refuses_more_rows_than_memory_holds(monkeypatch):
-    monkeypatch.setattr("os.sysconf", lambda name: 100)
+    monkeypatch.setattr("dsel.least_squares.closed_form.MACHINE_MEMORY", 10_000)
     with pytest.raises(ValueError, match=r"30 rows.*n_centers"):
         KernelLeastSquares().fit(np.arange(30.0)[:, np.newaxis], np.arange(30.0))
 

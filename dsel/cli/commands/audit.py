@@ -2,7 +2,7 @@
 
 import click
 
-from dsel.cli.options import run_from
+from dsel.cli.options import run_from, seed_option
 
 
 @click.command
@@ -14,13 +14,7 @@ from dsel.cli.options import run_from
     help="One or more, separated by commas.",
 )
 @click.option("--draws", default=500, show_default=True, help="Draws of each setting.")
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Seed of the draws.",
-)
+@seed_option
 @click.option(
     "--jobs",
     type=click.IntRange(1),

@@ -4,12 +4,9 @@ import click
 
 from dsel.cli.options import (
     ExistingPath,
-    cluster_options,
     draw_options,
-    output_options,
+    model_options,
     run_from,
-    text_options,
-    trust_option,
 )
 
 
@@ -44,11 +41,8 @@ from dsel.cli.options import (
     help="Table of rows that one of the models was trained on; rows of the pool that "
     "equal one of them are not drawn.",
 )
-@trust_option
-@text_options
 @draw_options
-@cluster_options
-@output_options
+@model_options
 @run_from("dsel.cli.compare")
 def command() -> None:
     """Compare the errors of two models, OLD and NEW, by where they differ on a pool.

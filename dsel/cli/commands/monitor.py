@@ -5,11 +5,8 @@ import click
 from dsel.cli.option_types import FRACTION
 from dsel.cli.options import (
     ExistingPath,
-    cluster_options,
-    output_options,
+    model_options,
     run_from,
-    text_options,
-    trust_option,
 )
 from dsel.option_values import MONITOR_LEVEL
 
@@ -39,10 +36,7 @@ from dsel.option_values import MONITOR_LEVEL
     show_default=True,
     help="Probability that a test refutes a promise that holds.",
 )
-@trust_option
-@text_options
-@cluster_options
-@output_options
+@model_options
 @run_from("dsel.cli.monitor")
 def command() -> None:
     """Test whether the promises of RESULTS still hold on the rows of NEXT_MONTH.

@@ -4,8 +4,8 @@ from typing import Final
 
 import click
 
-from dsel.cli.option_types import DELTA, FRACTION
-from dsel.cli.options import run_from
+from dsel.cli.option_types import FRACTION
+from dsel.cli.options import delta_option, run_from
 
 ASSUMED_ERROR: Final = 0.1
 """Default of the option --error."""
@@ -19,13 +19,7 @@ ASSUMED_ERROR: Final = 0.1
     type=int,
     help="Number of candidates; by default those of `dsel select` without --grid.",
 )
-@click.option(
-    "--delta",
-    type=DELTA,
-    default=0.05,
-    show_default=True,
-    help="Probability that the bound fails: 0.05 is 95% confidence.",
-)
+@delta_option
 @click.option(
     "--error",
     type=FRACTION,

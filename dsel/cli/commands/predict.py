@@ -6,11 +6,8 @@ from dsel.cli.option_types import check_predictions_ending
 from dsel.cli.options import (
     ExistingPath,
     NameOf,
-    cluster_options,
-    output_options,
+    model_options,
     run_from,
-    text_options,
-    trust_option,
 )
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 
@@ -35,10 +32,7 @@ from dsel.option_values import ALL_ROWS, ONE_FOLD
     help="Columns of NEW that are carried into the file, in the place of row numbers; "
     "those of `dsel select --id` by default.",
 )
-@trust_option
-@text_options
-@cluster_options
-@output_options
+@model_options
 @run_from("dsel.cli.predict")
 def command() -> None:
     """Predict every row of NEW with the model in RESULTS.
