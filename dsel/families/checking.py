@@ -79,6 +79,8 @@ def check_family(
                 )
         for row, candidate in enumerate(group):
             for column, split in enumerate(splits):
+                # A resumed or retried run fits what is missing together with other
+                # candidates, and its counts must be the same.
                 alone = fit([candidate], [split])
                 _compare(family, alone, together, row, column, X)
                 _check_model(family, alone, candidate.number, split, X, codes)
@@ -116,6 +118,7 @@ def _compare(
         raise ValueError(
             f"{type(family).__name__}.fit must give the same model alone and together."
         )
+    # Pools are read in blocks of any size.
     halves = [alone.predict(part, which)[0, 0] for part in np.array_split(X, 2)]
     if not np.array_equal(np.concatenate(halves), one):
         raise ValueError(

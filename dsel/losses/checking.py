@@ -113,7 +113,8 @@ def _check_fold(
         raise ValueError(f"{name}.count must not depend on the order of the rows.")
     none = no_predictions((len(y),), y.dtype)
     score, worst = loss.score(labeled, predictions), loss.score(labeled, none)
-    # Regressors are ranked by squares, which have no largest value.
+    # Regressors are ranked by squares, which have no largest value. For others a model
+    # that predicts nothing must come last, so that it is never chosen.
     largest = np.inf if loss.is_regression else loss.largest
     if not 0 <= score <= largest or not score <= worst <= largest:
         raise ValueError(
@@ -140,6 +141,7 @@ def _count_pool(
         return np.asarray(rng.normal(size=n) if loss.is_regression else of_classes)
 
     X, all_rows = rng.normal(size=(n, 3)), draw(0)
+    # A code of -1 is a prediction that is no class, which models may make.
     models = [np.where(rng.random(n) < 0.9, all_rows, draw(-1)) for _ in folds.n_rows]
     pairs = []
     for fold, model in enumerate(models):
