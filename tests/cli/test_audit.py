@@ -1,12 +1,11 @@
 """The audit's command."""
 
-from tests.shell import run
+from tests.shell import run, succeed
 
 
 def test_audit_command__prints_a_table_and_a_verdict():
     settings = ("luckiest fold", "holdout, lucky folds")
-    shown = run("audit", *settings, "--draws", 30, "--delta", 0.5)
-    assert shown.exit_code == 0, shown.output
+    shown = succeed("audit", *settings, "--draws", 30, "--delta", 0.5)
     lines = shown.output.splitlines()
     assert lines[0] == "Every certificate held in 30 draws of each setting."
     assert lines[2].split() == ["certified", "failures", "p_value"]

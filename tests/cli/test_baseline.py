@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import dsel
 from dsel.results import save_model
-from tests.shell import run
+from tests.shell import run, succeed
 
 ASKED = ("--target", "label", "--model", "logistic", "--grid", "C=0.1,1")
 
@@ -27,8 +27,7 @@ def place(tmp_path_factory):
     folder, rng = tmp_path_factory.mktemp("baseline"), np.random.default_rng(0)
     table(rng).to_csv(folder / "labeled.csv", index=False)
     table(rng, 300).drop(columns="a").to_csv(folder / "older.csv", index=False)
-    done = run("select", folder / "older.csv", *ASKED, "--out", folder / "old")
-    assert done.exit_code == 0, done.output
+    succeed("select", folder / "older.csv", *ASKED, "--out", folder / "old")
     return folder
 
 
@@ -68,11 +67,10 @@ def test_select__opens_a_kept_model_of_numbers(place, tmp_path):
     y = (rows[:, 0] > 0).astype(int)
     np.savez(tmp_path / "labeled.npz", X=rows, y=y)
     save_model(LogisticRegression().fit(-rows[:50], y[:50]), tmp_path / "kept")
-    done = run(
+    done = succeed(
         "select", tmp_path / "labeled.npz", "--model", "logistic", "--baseline",
         tmp_path / "kept", "--quiet",
     )  # fmt: skip
-    assert done.exit_code == 0, done.output
     assert "Better than the baseline (LogisticRegression): errs" in done.output
 
 

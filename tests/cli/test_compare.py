@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import dsel
 from dsel.results import ModelComparison, save_model
-from tests.shell import run
+from tests.shell import run, succeed
 
 N_POOL = 2000
 
@@ -35,11 +35,10 @@ def made(tmp_path_factory):
 def place(made, tmp_path):
     """A comparison of which the rows are not labeled yet."""
     folder, truth = made
-    done = run(
+    done = succeed(
         *("compare", folder / "old", folder / "new"),
         *("--pool", folder / "pool.parquet", "--queries", 60, "--out", tmp_path / "c"),
     )
-    assert done.exit_code == 0, done.output
     return tmp_path / "c", truth, done.output
 
 
@@ -64,8 +63,7 @@ def test_compare__writes_rows_with_an_empty_last_column(place):
 def test_label__says_what_python_says(place, made):
     folder, truth, _ = place
     labeled(folder, truth).to_csv(folder / "query_rows.csv", index=False)
-    done = run("label", folder, folder / "query_rows.csv")
-    assert done.exit_code == 0, done.output
+    done = succeed("label", folder, folder / "query_rows.csv")
     assert "percentage points less than the old one (95% confidence)" in done.output
     question = dsel.compare_models(
         *(made[0] / name for name in ("old", "new")), made[0] / "pool.parquet",
@@ -136,8 +134,7 @@ def test_label__joins_by_the_row_number_whatever_a_spreadsheet_does(
     folder, truth, _ = place
     rows = labeled(folder, truth)
     (tmp_path / "back.csv").write_bytes(write(rows))
-    done = run("label", folder, tmp_path / "back.csv")
-    assert done.exit_code == 0, done.output
+    succeed("label", folder, tmp_path / "back.csv")
     kept = ModelComparison.from_json((folder / "answer.json").read_text())
     assert kept.labels == tuple(truth[list(kept.rows)])
 
@@ -234,12 +231,11 @@ def test_label__understands_numbers_as_classes(tmp_path, rng):
     for name, C in (("old", 1e-4), ("new", 10.0)):
         save_model(LogisticRegression(C=C).fit(X[:200], y[:200]), tmp_path / name)
     np.save(tmp_path / "pool.npy", X[200:])
-    done = run(
+    succeed(
         *("compare", tmp_path / "old", tmp_path / "new", "--queries", 40, "--quiet"),
         *("--pool", tmp_path / "pool.npy", "--out", tmp_path / "c"),
         *("--target", "true digit"),
     )
-    assert done.exit_code == 0, done.output
     rows = pd.read_csv(tmp_path / "c" / "query_rows.csv")
     assert rows.columns[-1] == "true digit"
     rows["true digit"] = [f"{n},0" for n in y[200:][rows.pool_row]]
@@ -256,12 +252,11 @@ def test_compare__rows_that_were_seen_are_not_drawn(made, tmp_path):
     pool = pd.read_parquet(folder / "pool.parquet").drop(columns="note")
     both = pd.concat([pool, seen.drop(columns="label")], ignore_index=True)
     both.to_parquet(tmp_path / "both.parquet", index=False)
-    done = run(
+    succeed(
         *("compare", folder / "old", folder / "new", "--queries", 60),
         *("--pool", tmp_path / "both.parquet", "--seen", folder / "seen.parquet"),
         *("--out", tmp_path / "c"),
     )
-    assert done.exit_code == 0, done.output
     kept = ModelComparison.from_json((tmp_path / "c" / "comparison.json").read_text())
     assert kept.n_duplicates == 300
     assert max(kept.rows) < N_POOL
@@ -274,18 +269,16 @@ def test_compare__models_of_select_and_text_files(made, tmp_path):
     frame[:200].drop(columns="note").to_csv(tmp_path / "labeled.csv", index=False)
     frame[200:].to_csv(tmp_path / "pool.csv", index=False)
     for name, C in (("old", "0.0001"), ("new", "1")):
-        found = run(
+        succeed(
             *("select", tmp_path / "labeled.csv", "--target", "label"),
             *("--model", "logistic", "--grid", f"C={C}", "--cv", 3, "--quiet"),
             *("--out", tmp_path / name),
         )
-        assert found.exit_code == 0, found.output
-    done = run(
+    succeed(
         *("compare", tmp_path / "old", tmp_path / "new", "--queries", 10),
         *("--pool", tmp_path / "pool.csv", "--out", tmp_path / "c"),
         *("--seen", tmp_path / "labeled.csv"),
     )
-    assert done.exit_code == 0, done.output
     rows = pd.read_csv(tmp_path / "c" / "query_rows.csv")
     assert list(rows.columns) == ["pool_row", "a", "b", "c", "note", "label"]
     np.testing.assert_allclose(rows.a, frame.a[200:].to_numpy()[rows.pool_row])
@@ -312,17 +305,15 @@ def test_compare__reads_the_pool_in_the_kinds_that_were_learned(tmp_path, rng, s
             rows.to_parquet(tmp_path / f"{name}.parquet", index=False)
     for name, model in (("old", "logistic"), ("new", "forest")):
         grid = "C=0.0001" if model == "logistic" else "max_features=0.5"
-        found = run(
+        succeed(
             *("select", tmp_path / "labeled.csv", "--target", "left", "--quiet"),
             *("--model", model, "--grid", grid, "--cv", 3, "--out", tmp_path / name),
         )
-        assert found.exit_code == 0, found.output
-    done = run(
+    succeed(
         *("compare", tmp_path / "old", tmp_path / "new", "--queries", 20),
         *("--pool", tmp_path / f"pool.{suffix}", "--out", tmp_path / "c"),
         *("--target", "left", "--seen", tmp_path / f"seen.{suffix}"),
     )
-    assert done.exit_code == 0, done.output
     kept = ModelComparison.from_json((tmp_path / "c" / "comparison.json").read_text())
     assert kept.n_duplicates >= 50
     rows = pd.read_csv(tmp_path / "c" / "query_rows.csv")

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import dsel
-from tests.shell import run
+from tests.shell import run, succeed
 
 ASKED = ("--target", "label", "--model", "logistic", "--grid", "C=0.1,1")
 
@@ -34,8 +34,7 @@ def labeled(request, table, tmp_path):
 
 def test_select__counts_one_row_of_each_group(labeled, table, tmp_path):
     out = tmp_path / "results"
-    done = run("select", labeled, *ASKED, "--groups", "customer", "--out", out)
-    assert done.exit_code == 0, done.output
+    done = succeed("select", labeled, *ASKED, "--groups", "customer", "--out", out)
     assert "on a random row of a new group (95% confidence)" in done.output
     assert "50 groups, one row of each is counted" in done.output
     assert dsel.open_results(out)["n_groups"] == 50
@@ -47,9 +46,8 @@ def test_select__counts_one_row_of_each_group(labeled, table, tmp_path):
     # Neither a table with the column nor one without needs anything else.
     for name, columns in (("new", ["a", "b", "c"]), ("all", list(table))):
         table[columns].to_csv(tmp_path / f"{name}.csv", index=False)
-        made = run("predict", out, tmp_path / f"{name}.csv", "--out",
+        made = succeed("predict", out, tmp_path / f"{name}.csv", "--out",
                    tmp_path / f"{name}-p.csv")  # fmt: skip
-        assert made.exit_code == 0, made.output
         assert "on a random row of a new group" in " ".join(made.output.split())
     one, other = (pd.read_csv(tmp_path / f"{name}-p.csv") for name in ("new", "all"))
     pd.testing.assert_frame_equal(one, other)
@@ -66,8 +64,7 @@ def test_select__takes_the_column_as_an_id_too(labeled, tmp_path):
 def test_select__leaves_the_pool_of_rows_without_a_label_unread(table, tmp_path):
     table.loc[:39, "label"] = None
     table.to_csv(tmp_path / "t.csv", index=False)
-    done = run("select", tmp_path / "t.csv", *ASKED, "--groups", "customer")
-    assert done.exit_code == 0, done.output
+    done = succeed("select", tmp_path / "t.csv", *ASKED, "--groups", "customer")
     assert "40 groups" in done.output
     assert "`pool` is not read" in " ".join(done.output.split())
 

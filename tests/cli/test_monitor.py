@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.cli.test_predict import customers
-from tests.shell import run
+from tests.shell import run, succeed
 
 REFUTED = 3
 
@@ -25,12 +25,11 @@ def place(tmp_path_factory):
     older.to_csv(folder / "older.csv", index=False)
     wrong = frame[900:].assign(label="good")
     wrong.to_csv(folder / "wrong.csv", index=False)
-    found = run(
+    succeed(
         "select", folder / "labeled.csv", "--target", "label",
         "--pool", folder / "pool.csv", "--model", "logistic", "--grid", "C=1,10",
         "--cv", 3, "--out", folder / "results", "--quiet",
     )  # fmt: skip
-    assert found.exit_code == 0, found.output
     return folder
 
 
@@ -41,8 +40,7 @@ def by_name(found):
 
 @pytest.mark.parametrize("name", ["next.csv", "next.parquet"])
 def test_monitor__keeps_what_holds(place, name):
-    found = run("monitor", place / "results", place / name, "--target", "label")
-    assert found.exit_code == 0, found.output
+    found = succeed("monitor", place / "results", place / name, "--target", "label")
     assert found.stdout.startswith("Nothing is refuted by 700 new rows")
     assert found.stdout.count(": kept") == 4
     assert all(len(line) <= 80 for line in found.stdout.splitlines())
@@ -57,11 +55,10 @@ def test_monitor__of_groups_tests_one_row_of_each(tmp_path, name):
     later = frame[360:]  # ten of its groups were labeled
     later.to_csv(tmp_path / "next.csv", index=False)
     later.to_parquet(tmp_path / "next.parquet", index=False)
-    made = run(
+    succeed(
         "select", tmp_path / "labeled.csv", "--target", "label", "--groups", "shop",
         "--model", "logistic", "--grid", "C=1", "--out", tmp_path / "results",
     )  # fmt: skip
-    assert made.exit_code == 0, made.output
     asked = ("monitor", tmp_path / "results", tmp_path / name, "--target", "label")
     record, tests = by_name(run(*asked, "--groups", "shop", "--json"))
     assert tests["error of one_fold"]["n_rows"] == 270
@@ -156,11 +153,10 @@ def test_monitor__says_which_values_no_labeled_row_has(place, tmp_path):
 
 @pytest.mark.parametrize("options", [(), ("--quiet",), ("--json",)])
 def test_monitor__fails_where_nothing_can_be_tested(tmp_path, place, options):
-    made = run(
+    succeed(
         "select", place / "labeled.csv", "--target", "label", "--model", "logistic",
         "--grid", "C=1", "--cv", 3, "--out", tmp_path / "results", "--quiet",
     )  # fmt: skip
-    assert made.exit_code == 0, made.output
     found = run("monitor", tmp_path / "results", place / "labeled.csv", *options)
     assert found.exit_code == 1, found.output
     assert "no promise was tested" in " ".join(found.stderr.split())

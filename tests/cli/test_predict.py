@@ -22,7 +22,7 @@ import dsel
 from dsel.results import open_model, save_model, save_results
 from dsel.results.cube import grid_axes, make_cube
 from tests.clusters import wait_until
-from tests.shell import run
+from tests.shell import OWN_CODE, run, succeed
 
 N_LABELED = 150
 
@@ -52,11 +52,10 @@ def results(tmp_path_factory):
     frame, labels = customers(N_LABELED)
     frame = frame.drop(columns="customer_id")
     frame.assign(label=labels).to_csv(folder / "labeled.csv", index=False)
-    found = run(
+    succeed(
         "select", folder / "labeled.csv", "--target", "label", "--model", "logistic",
         "--grid", "C=1,10", "--cv", 3, "--out", folder / "results", "--quiet",
     )  # fmt: skip
-    assert found.exit_code == 0, found.output
     return folder / "results"
 
 
@@ -91,10 +90,9 @@ def test_predict__writes_what_the_model_predicts_in_the_order_of_the_table(
     results, new, tmp_path, ending
 ):
     out = tmp_path / f"p.{ending}"
-    found = run(
+    found = succeed(
         "predict", results, tmp_path / "new.csv", "--out", out, "--id", "customer_id"
     )
-    assert found.exit_code == 0, found.output
     bound, unused, *wrote = found.stdout.splitlines()
     assert bound.startswith("Error at most ")
     assert unused == "Not used of NEW: label (the target), note"
@@ -130,8 +128,7 @@ def test_predict__of_parquet_is_that_of_the_same_csv(results, new, tmp_path, chu
         new.to_parquet(path, index=False, row_group_size=90 if chunks[0] == "o" else 7)
     for source in (tmp_path / "new.csv", path):
         out = tmp_path / f"{source.suffix[1:] or 'folder'}.csv"
-        found = run("predict", results, source, "--out", out, "--id", "customer_id")
-        assert found.exit_code == 0, found.output
+        succeed("predict", results, source, "--out", out, "--id", "customer_id")
     csv, other = (opened(each) for each in sorted(tmp_path.glob("*[!w].csv")))
     assert csv.equals(other)
 
@@ -150,10 +147,9 @@ def test_predict__predicts_as_the_same_table_in_blocks(results, tmp_path, monkey
 def test_predict__writes_a_table_without_rows_for_one(results, new, tmp_path):
     new[:0].to_csv(tmp_path / "new.csv", index=False)
     new[:0].to_parquet(tmp_path / "new.parquet", index=False)
-    found = run(
+    succeed(
         "predict", results, tmp_path / "new.parquet", "--out", tmp_path / "p.parquet"
     )
-    assert found.exit_code == 0, found.output
     assert len(opened(tmp_path / "p.parquet")) == 0
     found = run("predict", results, tmp_path / "new.csv", "--out", tmp_path / "p.csv")
     assert found.exit_code == 1 or len(opened(tmp_path / "p.csv")) == 0
@@ -226,11 +222,10 @@ def test_predict__takes_the_results_of_other_certificates(tmp_path, certificate)
     )  # fmt: skip
     outcome = plan.run(out=tmp_path / "results")
     pool[["age", "visits"]].to_csv(tmp_path / "new.csv", index=False)
-    found = run(
+    found = succeed(
         "predict", tmp_path / "results", tmp_path / "new.csv",
         "--out", tmp_path / "p.csv",
     )  # fmt: skip
-    assert found.exit_code == 0, found.output
     assert found.stdout.split("\n")[0] == str(outcome.certificate.headline())
     # The model was fitted on arrays: the columns are found by the names of the rows.
     labels = outcome.model.predict(pool.to_numpy(dtype=float))
@@ -254,22 +249,6 @@ def test_predict__of_a_saved_model_says_that_it_has_no_bound(tmp_path):
     )
     assert found.exit_code == 1
     assert "has 1 columns but" in found.output
-
-
-OWN_CODE = """
-from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
-
-class Own(GaussianNB):
-    pass
-
-def halved(X):
-    return X / 2
-
-def pipeline():
-    return make_pipeline(FunctionTransformer(halved), Own())
-"""
 
 
 @pytest.fixture
@@ -377,8 +356,7 @@ def test_predict__says_which_values_no_labeled_row_has(results, tmp_path):
     frame.to_parquet(tmp_path / "new.parquet", index=False, row_group_size=20)
     for name in ("new.csv", "new.parquet"):
         out = tmp_path / f"{name}.csv"
-        found = run("predict", results, tmp_path / name, "--out", out, "--json")
-        assert found.exit_code == 0, found.output
+        found = succeed("predict", results, tmp_path / name, "--out", out, "--json")
         said = {"column": "city", "n_rows": 4, "values": ["Mars", "Rome", "Oslo"]}
         said["n_gaps"] = 0
         assert json.loads(found.stdout)["unknown_values"] == [said]
@@ -393,11 +371,10 @@ def test_predict__knows_values_of_labeled_rows_only(tmp_path):
     unlabeled = frame[150:].assign(city="Mars", label=None)
     frame = pd.concat([frame[:150].assign(label=labels[:150]), unlabeled])
     frame.drop(columns="customer_id").to_csv(tmp_path / "both.csv", index=False)
-    searched = run(
+    succeed(
         "select", tmp_path / "both.csv", "--target", "label", "--model", "logistic",
         "--grid", "C=1", "--cv", 3, "--out", tmp_path / "results", "--quiet",
     )  # fmt: skip
-    assert searched.exit_code == 0, searched.output
     frame[100:].to_csv(tmp_path / "new.csv", index=False)
     found = run(
         "predict", tmp_path / "results", tmp_path / "new.csv", "--quiet", "--out",
@@ -422,10 +399,9 @@ def test_predict__writes_text_as_the_table_was_written(
     new.to_csv(tmp_path / "people.csv", index=False, **form)
     for name in ("new.csv", "people.csv"):
         out = tmp_path / f"of-{name}"
-        found = run(
+        found = succeed(
             "predict", results, tmp_path / name, "--out", out, "--id", "customer_id"
         )
-        assert found.exit_code == 0, found.output
     assert f"people.csv{words}:" in " ".join(found.stdout.split())
     assert (out.read_bytes()[:3] == codecs.BOM_UTF8) == (encoding != "utf-8")
     got = pd.read_csv(out, sep=separator, decimal=decimal, dtype={"customer_id": str})
@@ -438,13 +414,11 @@ def test_predict__writes_decimal_commas_where_nothing_tells(tmp_path):
     whole = frame[["visits", "city"]].assign(label=labels)
     whole.to_csv(tmp_path / "t.csv", index=False, sep=";")
     results = tmp_path / "results"
-    searched = run(
+    succeed(
         "select", tmp_path / "t.csv", "--target", "label", "--model", "logistic",
         "--grid", "C=1", "--cv", 3, "--out", results, "--quiet",
     )  # fmt: skip
-    assert searched.exit_code == 0, searched.output
-    found = run("predict", results, tmp_path / "t.csv", "--out", tmp_path / "p.csv")
-    assert found.exit_code == 0, found.output
+    succeed("predict", results, tmp_path / "t.csv", "--out", tmp_path / "p.csv")
     got = pd.read_csv(tmp_path / "p.csv", sep=";", decimal=",")
     assert got["probability_good"].between(0, 1).all()
 
@@ -463,8 +437,7 @@ def test_predict__takes_fractions_where_labeled_rows_have_whole_numbers(
         typed.assign(since=pd.to_datetime(frame["since"])).to_parquet(path)
     else:
         frame.to_csv(path, index=False, sep="," if ending == "csv" else "\t")
-    done = run("predict", results, path, "--out", out)
-    assert done.exit_code == 0, done.output
+    succeed("predict", results, path, "--out", out)
     expected = open_model(results).predict(rows_of(results, frame))
     assert pd.read_parquet(out)["label"].tolist() == expected.tolist()
 
@@ -478,11 +451,10 @@ def test_predict__names_gaps_of_a_column_that_had_none(labeled, new, tmp_path):
     for table, name in ((frame.assign(label=labels), labeled), (others, new)):
         write = table.to_csv if name.endswith("csv") else table.to_parquet
         write(tmp_path / name, index=False)
-    made = run(
+    succeed(
         "select", tmp_path / labeled, "--target", "label", "--model", "logistic",
         "--grid", "C=1", "--cv", 3, "--out", tmp_path / "results", "--quiet",
     )  # fmt: skip
-    assert made.exit_code == 0, made.output
     for command in ("predict", "monitor"):
         out = ("--out", tmp_path / "p.csv") if command == "predict" else ()
         found = run(command, tmp_path / "results", tmp_path / new, *out)
@@ -523,23 +495,19 @@ def test_predict__reads_dates_in_the_order_that_select_was_given(tmp_path):
     for name, option in (("iso", ()), ("day", ["--dayfirst"]),
                          ("month", ["--monthfirst"])):  # fmt: skip
         pool, labeled = tmp_path / f"{name}.csv", tmp_path / f"l_{name}.csv"
-        built = run("pool", "build", pool, tmp_path / f"{name}.parquet", "--like",
+        succeed("pool", "build", pool, tmp_path / f"{name}.parquet", "--like",
                     labeled, "--target", "label", *option)  # fmt: skip
-        assert built.exit_code == 0, built.output
-        done = run("select", labeled, *ask, *option, "--pool", pool, "--out",
+        succeed("select", labeled, *ask, *option, "--pool", pool, "--out",
                    tmp_path / name)  # fmt: skip
-        assert done.exit_code == 0, done.output
         for source in (pool, tmp_path / f"{name}.parquet"):
             out = tmp_path / f"{name}_{source.suffix[1:]}.parquet"
-            found = run("predict", tmp_path / name, source, "--out", out)
-            assert found.exit_code == 0, found.output
+            succeed("predict", tmp_path / name, source, "--out", out)
             expected = tmp_path / "iso_csv.parquet"
             pd.testing.assert_frame_equal(
                 pd.read_parquet(out), pd.read_parquet(expected)
             )
-    wrong = run("predict", tmp_path / "day", tmp_path / "l_iso.csv", "--out",
+    succeed("predict", tmp_path / "day", tmp_path / "l_iso.csv", "--out",
                 tmp_path / "p.csv")  # fmt: skip
-    assert wrong.exit_code == 0, wrong.output  # ISO has one reading only
     refused = run("pool", "build", tmp_path / "day.csv", tmp_path / "d.parquet",
                   "--dayfirst")  # fmt: skip
     assert refused.exit_code == 2

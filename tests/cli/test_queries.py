@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import make_classification
 
 import dsel
-from tests.shell import run
+from tests.shell import run, succeed
 
 ROWS, TRUTH = make_classification(
     2300, 5, n_informative=4, n_redundant=0, flip_y=0.1, random_state=2
@@ -86,8 +86,7 @@ def test_select__hands_out_rows_with_an_empty_target(tables, tmp_path):
 def test_label__prints_both_bounds_and_keeps_the_answer(place):
     folder, _ = place
     back = filled(folder)
-    done = run("label", folder, back)
-    assert done.exit_code == 0, done.output
+    done = succeed("label", folder, back)
     text = " ".join(done.output.split())
     assert "from the pool alone" in text
     assert "with these labels; both hold at once" in text
@@ -127,8 +126,7 @@ def test_label__stores_no_labels_that_are_not_finished(place, change, words):
     assert words in done.output
     assert f"column 'answer' of '{folder.parent}/bad.csv'" in done.output
     assert sorted(folder.rglob("*")) == before
-    done = run("label", folder, back)  # labels that were paid for are not lost
-    assert done.exit_code == 0, done.output
+    done = succeed("label", folder, back)  # labels that were paid for are not lost
     assert "this result is final" in done.output
 
 
@@ -163,7 +161,7 @@ def test_select__needs_a_folder_for_the_rows(tables):
 
 def test_label__says_where_nothing_is_to_be_labeled(tables, tmp_path):
     out = tmp_path / "out"
-    done = run(
+    succeed(
         *(
             "select",
             tables / "labeled.csv",
@@ -174,7 +172,6 @@ def test_label__says_where_nothing_is_to_be_labeled(tables, tmp_path):
         ),
         *("--grid", "max_depth=2", "--out", out),
     )
-    assert done.exit_code == 0, done.output
     (tmp_path / "rows.csv").write_text("pool_row,answer\n1,yes\n")
     found = run("label", out, tmp_path / "rows.csv")
     assert found.exit_code == 1
@@ -184,8 +181,7 @@ def test_label__says_where_nothing_is_to_be_labeled(tables, tmp_path):
 def test_predict__names_the_bound_that_labels_have_given(place, tables):
     folder, _ = place
     options = ("predict", folder, tables / "pool.parquet", "--deploy", "all_rows")
-    before = run(*options, "--out", folder.parent / "before.csv")
-    assert before.exit_code == 0, before.output
+    before = succeed(*options, "--out", folder.parent / "before.csv")
     quiet = run("label", folder, filled(folder), "--quiet").output.strip()
     after = run(*options, "--out", folder.parent / "after.csv")
     assert quiet not in before.output

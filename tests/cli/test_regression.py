@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import make_friedman1
 
-from tests.shell import run
+from tests.shell import run, succeed
 
 
 def houses(n_rows=700, seed=0):
@@ -33,12 +33,11 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def results(folder):
-    made = run(
+    made = succeed(
         *("select", folder / "t.csv", "--target", "price", "--model", "ridge"),
         *("--grid", "alpha=0.1,1", "--pool", folder / "pool.csv"),
         *("--out", folder / "results", "--loss", "report"),
     )
-    assert made.exit_code == 0, made.output
     return made.output
 
 
@@ -52,10 +51,9 @@ def test_select__of_numbers_with_fractions_says_how_far_off_they_are(results):
 
 
 def test_select__reports_the_shares_that_it_names_by_a_hold_out_set(folder):
-    made = run("select", folder / "t.csv", "--target", "price", "--model", "ridge",
+    made = succeed("select", folder / "t.csv", "--target", "price", "--model", "ridge",
                "--loss", "report=0.5,0.75", "--loss", "error_quantile=0.8", "--quiet",
                "--certificate", "holdout", "--report-by", "town")  # fmt: skip
-    assert made.exit_code == 0, made.output
     rows = [line.split()[0] for line in made.stdout.splitlines() if line]
     assert rows.index("50%") == rows.index("75%") - 1
     assert "80% of predictions are off by at most" in made.stdout
@@ -79,9 +77,8 @@ def test_select__refuses_shares_that_are_none(folder, loss, words):
 @pytest.mark.parametrize("deploy", ["one_fold", "all_rows"])
 def test_predict__writes_the_ends_between_which_targets_are(folder, results, deploy):
     out = folder / f"{deploy}.csv"
-    made = run("predict", folder / "results", folder / "new.csv", "--out", out,
+    made = succeed("predict", folder / "results", folder / "new.csv", "--out", out,
                "--deploy", deploy)  # fmt: skip
-    assert made.exit_code == 0, made.output
     line = {
         "one_fold": "90% of predictions are off by at most",
         # Folds of 80 rows are too few for it and for the tolerance of one fold at once.
@@ -103,9 +100,8 @@ def test_predict__writes_the_ends_between_which_targets_are(folder, results, dep
 )  # fmt: skip
 def test_select__has_models_of_numbers(folder, model, grid):
     named = () if model is None else ("--model", model)
-    made = run("select", folder / "t.parquet", "--target", "price", *named,
+    made = succeed("select", folder / "t.parquet", "--target", "price", *named,
                "--grid", grid, "--cv", 3, "--quiet")  # fmt: skip
-    assert made.exit_code == 0, made.output
     assert "90% of predictions are off by at most" in made.output
 
 
@@ -115,9 +111,8 @@ def test_select__has_models_of_numbers(folder, model, grid):
      ("beyond=400", "Share of predictions off by more than 400 at most")],
 )  # fmt: skip
 def test_select__takes_losses_of_numbers(folder, loss, words):
-    made = run("select", folder / "t.csv", "--target", "price", "--model", "ridge",
+    made = succeed("select", folder / "t.csv", "--target", "price", "--model", "ridge",
                "--grid", "alpha=1", "--loss", loss, "--quiet")  # fmt: skip
-    assert made.exit_code == 0, made.output
     assert words in made.output
 
 
@@ -127,8 +122,7 @@ def test_select__asks_what_many_whole_numbers_are(folder):
     assert made.exit_code != 0
     assert "--task classification or --task regression" in " ".join(made.output.split())
     ridge = ("--model", "ridge", "--grid", "alpha=1")
-    made = run(*asked, "--task", "regression", *ridge)
-    assert made.exit_code == 0, made.output
+    made = succeed(*asked, "--task", "regression", *ridge)
     assert "90% of predictions" in made.output
 
 
@@ -137,8 +131,7 @@ def test_select__takes_few_whole_numbers_for_classes_unless_told(folder):
     codes = pd.cut(frame.price, 4, labels=False)
     frame.assign(price=codes).to_csv(folder / "few.csv", index=False)
     asked = ("select", folder / "few.csv", "--target", "price", "--quiet")
-    made = run(*asked, "--model", "logistic", "--grid", "C=1")
-    assert made.exit_code == 0, made.output
+    made = succeed(*asked, "--model", "logistic", "--grid", "C=1")
     assert "Error at most" in made.output
     made = run(*asked, "--task", "regression", "--model", "ridge", "--grid", "alpha=1")
     assert "90% of predictions" in made.output
@@ -148,17 +141,19 @@ def test_select__takes_rows_without_a_number_for_the_pool(folder):
     frame = houses()
     frame.loc[400:, "price"] = np.nan
     frame.to_csv(folder / "gaps.csv", index=False)
-    made = run("select", folder / "gaps.csv", "--target", "price", "--model", "ridge",
-               "--grid", "alpha=1", "--quiet")  # fmt: skip
-    assert made.exit_code == 0, made.output
+    made = succeed(
+        "select", folder / "gaps.csv", "--target", "price", "--model", "ridge",
+        "--grid", "alpha=1", "--quiet",
+    )  # fmt: skip
     assert "model trained on all labels" in made.output
 
 
 def test_select__says_before_the_run_how_many_rows_a_tolerance_needs(folder):
     houses()[:90].to_csv(folder / "short.csv", index=False)
-    made = run("select", folder / "short.csv", "--target", "price", "--model", "ridge",
-               "--grid", "alpha=1", "--quiet")  # fmt: skip
-    assert made.exit_code == 0, made.output
+    made = succeed(
+        "select", folder / "short.csv", "--target", "price", "--model", "ridge",
+        "--grid", "alpha=1", "--quiet",
+    )  # fmt: skip
     assert re.search(r"it needs \d+ rows", " ".join(made.output.split()))
 
 

@@ -13,7 +13,7 @@ from sklearn.datasets import dump_svmlight_file, load_digits
 
 import dsel
 from dsel.cli.models import parse_grid
-from tests.shell import run
+from tests.shell import OWN_CODE, run, succeed
 
 ASKED = ("--target", "label", "--cv", 3)
 
@@ -75,11 +75,10 @@ def numbers(tmp_path, rng):
     ],
 )
 def test_select__encodes_text_categories_dates_and_gaps(folder, suffix, model, grid):
-    found = run(
+    found = succeed(
         "select", folder / f"labeled.{suffix}", *ASKED, "--model", model, *grid,
         "--pool", folder / "pool.parquet",
     )  # fmt: skip
-    assert found.exit_code == 0, found.output
     assert "\nError at most" in found.stdout
     scaled = ", scaled" * (model in ("svm", "logistic"))
     for line in (
@@ -107,11 +106,10 @@ def test_select__takes_truths_among_numbers_and_columns_of_gaps(
     labeled.to_parquet(tmp_path / "t.parquet", index=False)
     pool = frame.assign(x=rng.normal(size=150), more=pools)
     pool.to_parquet(tmp_path / "pool.parquet", index=False)
-    found = run(
+    succeed(
         "select", tmp_path / f"t.{suffix}", *ASKED, "--pool", tmp_path / "pool.parquet",
         "--grid", "C=1", "--quiet",
     )  # fmt: skip
-    assert found.exit_code == 0, found.output
 
 
 def test_select__says_the_plan_first_then_the_verdict_then_assumptions(numbers):
@@ -138,8 +136,7 @@ def test_select__says_which_model_is_the_default(numbers):
 
 
 def test_select__goes_on_from_out_and_report_reads_it(numbers, tmp_path):
-    first = run(*numbers, "--out", tmp_path / "run")
-    assert first.exit_code == 0, first.output
+    first = succeed(*numbers, "--out", tmp_path / "run")
     assert run(*numbers, "--out", tmp_path / "run").stdout == first.stdout
     short = run("report", tmp_path / "run", "--out", tmp_path / "page.html", "--quiet")
     assert short.output == f"{tmp_path / 'page.html'}\n"
@@ -160,8 +157,7 @@ def test_select__reports_by_a_column_that_may_be_no_feature(folder, drop):
         folder / "pool.parquet",
     ]
     asked += ["--model", "logistic", "--grid", "C=1", "--out", folder / "run", *drop]
-    told = run(*asked, "--report-by", "city")
-    assert told.exit_code == 0, told.output
+    told = succeed(*asked, "--report-by", "city")
     table = told.stdout[told.stdout.index("Error by city (95% confidence, all") :]
     assert "Note: too few labeled rows to say anything about" in told.stderr
     names = [line.split()[0] for line in table.splitlines()[2:6]]
@@ -173,8 +169,7 @@ def test_select__reports_by_a_column_that_may_be_no_feature(folder, drop):
         table = pd.read_parquet(folder / "pool.parquet").assign(city=city)
         table.to_parquet(folder / f"{place}.parquet")
         out = folder / f"{place}.csv"
-        done = run("predict", folder / "run", folder / f"{place}.parquet", "--out", out)
-        assert done.exit_code == 0, done.output
+        succeed("predict", folder / "run", folder / f"{place}.parquet", "--out", out)
         labels.append(pd.read_csv(out).label)
     assert labels[0].equals(labels[1]) == bool(drop)
 
@@ -240,16 +235,14 @@ def test_select__reports_the_classes_that_it_names(numbers):
     ],
 )
 def test_select__takes_other_certificates(numbers, words, told):
-    found = run(*numbers, *words)
-    assert found.exit_code == 0, found.output
+    found = succeed(*numbers, *words)
     assert told in found.stdout
 
 
 def test_select__takes_sparse_rows(tmp_path, rng):
     X = rng.random((60, 5)) * (rng.random((60, 5)) < 0.5)
     dump_svmlight_file(X, np.arange(60) % 2, str(tmp_path / "t.svm"))
-    found = run("select", tmp_path / "t.svm", "--cv", 3, "--grid", "C=1,4")
-    assert found.exit_code == 0, found.output
+    found = succeed("select", tmp_path / "t.svm", "--cv", 3, "--grid", "C=1,4")
     assert "numbers        scaled by the largest" in found.stdout
 
 
@@ -258,22 +251,6 @@ def test_demo__says_what_was_chosen_and_how_wrong_it_can_be():
     assert lines[0] == "Chosen: C=2.0, gamma=0.0009765625"
     assert lines[1].startswith("Error at most 5.6% (95% confidence)")
     assert lines[-1].startswith("Observed error on the pool: 2.2%, ")
-
-
-OWN_CODE = """
-from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
-
-class Own(GaussianNB):
-    pass
-
-def halved(X):
-    return X / 2
-
-def pipeline():
-    return make_pipeline(FunctionTransformer(halved), Own())
-"""
 
 
 @pytest.mark.cluster
@@ -418,11 +395,10 @@ def test_select__takes_classes_whose_names_look_missing(tmp_path, name):
     table = pd.DataFrame(rng.normal(size=(120, 2)), columns=["a", "b"])
     table["label"] = np.where(table.a > 0, name, "EU")
     table.to_csv(tmp_path / "t.csv", index=False)
-    found = run(
+    found = succeed(
         "select", str(tmp_path / "t.csv"), "--target", "label", "--model", "logistic",
         "--grid", "C=1,10", "--quiet",
     )  # fmt: skip
-    assert found.exit_code == 0, found.output
     assert "Chosen: " in found.output
 
 
@@ -449,11 +425,10 @@ def test_select__says_once_that_labels_are_similar(how, tmp_path, rng):
     a = rng.normal(size=90)
     y = np.where(a > 0, np.where(a > 1, "Yes", "yes"), "no")
     pd.DataFrame({"a": a, "y": y}).to_csv(tmp_path / "t.csv", index=False)
-    done = run(
+    done = succeed(
         *("select", tmp_path / "t.csv", "--target", "y", "--model", "logistic"),
         *("--grid", "C=1", *how),
     )
-    assert done.exit_code == 0, done.output
     line = "labels 'Yes' and 'yes' differ by blanks or case only"
     assert line not in done.stderr
     assert " ".join(done.stdout.partition("Chosen")[2].split()).count(line) == 1
@@ -493,11 +468,10 @@ def test_select__names_an_identifier_whose_rows_may_belong_together(
     rows = insured(120, 30).assign(contract=[f"V{n}" for n in range(120)])
     left_out = [name for name in ("kunde", "contract", "city") if name not in ids]
     rows.drop(columns=left_out).to_csv(tmp_path / "rows.csv", index=False)
-    found = run(
+    found = succeed(
         "select", tmp_path / "rows.csv", "--target", "label", "--id", ids,
         "--model", "logistic", "--grid", "C=1", "--cv", 2,
     )  # fmt: skip
-    assert found.exit_code == 0, found.output
     note = "kunde has 30 values in 120 rows; if rows of one kunde belong together"
     assert (note in " ".join(found.output.split())) == has_note
     assert ("--groups" in found.output) == has_note
@@ -531,10 +505,9 @@ def test_select__weighs_classes_where_the_loss_is_not_the_error(
 ):
     insured().drop(columns="kunde").to_csv(tmp_path / "rows.csv", index=False)
     options = [word for loss in losses for word in ("--loss", loss)]
-    found = run(
+    found = succeed(
         "select", tmp_path / "rows.csv", "--target", "label", "--cv", 2, *options,
         "--out", tmp_path / "results",
     )  # fmt: skip
-    assert found.exit_code == 0, found.output
     assert ("class_weight" in found.output) == weighs
     assert dsel.open_outcome(tmp_path / "results").results.status.size == n_candidates

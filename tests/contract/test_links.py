@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
-from dsel.cli import main
 from dsel.co_validation import write_row_disagreement
 from dsel.report import write_report
 from dsel.results import save_model
 from dsel.search import predict_pool
+from tests.shell import run as run_command
 
 ROWS = np.random.default_rng(0).normal(size=(200, 3))
 X, POOL = ROWS[:60], ROWS[60:]
@@ -37,7 +36,7 @@ def csv_of_texts(folder):
 
 
 def report_of_the_shell(out, path):
-    found = CliRunner().invoke(main, ["report", str(out), "--out", str(path)])
+    found = run_command("report", out, "--out", path)
     if found.exit_code:
         raise ValueError(found.stderr)
 

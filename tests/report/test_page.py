@@ -6,13 +6,13 @@ import re
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 import dsel
-from dsel.cli import main
 from dsel.report.page import BEGINS, report_html, write_report
 from dsel.results.inputs import RunInputs
+from tests.shell import run as run_command
+from tests.shell import succeed
 
 
 class Sign(ClassifierMixin, BaseEstimator):
@@ -143,12 +143,10 @@ def test_report_html__stands_alone_and_escapes_what_comes_from_outside(outcome):
 def test_command__writes_a_page_about_a_saved_run(outcome, tmp_path):
     dsel.save_results(outcome.results, tmp_path / "run")
     page = tmp_path / "page.html"
-    words = ["report", str(tmp_path / "run"), "--out", str(page)]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 0, done.output
+    done = succeed("report", tmp_path / "run", "--out", page)
     assert str(page) in done.output
     assert page.read_text(encoding="utf-8") == report_html(outcome.results)
-    done = CliRunner().invoke(main, ["report", str(tmp_path / "nothing")])
+    done = run_command("report", tmp_path / "nothing")
     assert done.exit_code == 2
     assert "nothing" in done.output
 
@@ -159,11 +157,11 @@ def test_command__writes_into_the_results_and_replaces_its_own_page_alone(
     monkeypatch.chdir(tmp_path)
     dsel.save_results(outcome.results, tmp_path / "run")
     for _ in range(2):
-        done = CliRunner().invoke(main, ["report", "run"])
+        done = run_command("report", "run")
         assert (done.exit_code, done.output) == (0, "Wrote run/report.html\n")
     assert [each.name for each in tmp_path.iterdir()] == ["run"]
     assert dsel.open_results("run").identical(outcome.results)
-    done = CliRunner().invoke(main, ["report", f"file://{tmp_path}/run"])
+    done = run_command("report", f"file://{tmp_path}/run")
     assert done.output == f"Wrote {tmp_path}/run/report.html\n"
 
 
