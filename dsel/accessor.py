@@ -217,6 +217,40 @@ class ResultsPlots:
             return plot_certificates(self._results, ax=ax)
         return plot_terms(self._results, criterion, n_best=n_best, ax=ax)
 
+    def bound_by_labels(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw what more labels give; see `dsel.plots.plot_bound_by_labels`."""
+        from dsel.plots import plot_bound_by_labels
+
+        return plot_bound_by_labels(self._results, ax=ax)
+
+    def report(self, deploy: str | None = None, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw recalls and precisions; see `dsel.plots.plot_certified_report`.
+
+        `deploy` names the model, ``one_fold`` or ``all_rows``; by default the deployed
+        one. Regressors have a table in the place of a figure, `certified_report`.
+        """
+        from dsel.plots import plot_certified_report
+        from dsel.results.tolerances import ToleranceReport
+        from dsel.search.running.select import select
+
+        report = select(self._results).report(deploy)
+        if isinstance(report, ToleranceReport):
+            raise ValueError(
+                "`plot.report` draws recall and precision of classes, and regressors "
+                "have none; print certified_report() for their tolerances."
+            )
+        return plot_certified_report(report, ax=ax)
+
+    def report_by_value(
+        self, deploy: str | None = None, *, ax: "Axes | None" = None
+    ) -> "Axes":
+        """Draw limits by value; see `dsel.plots.plot_report_by_value`."""
+        from dsel.plots import plot_report_by_value
+        from dsel.search.running.select import select
+
+        report = select(self._results).report_by_value(deploy)
+        return plot_report_by_value(report, ax=ax)
+
     def timing(self, *, ax: "Axes | None" = None) -> "Axes":
         """Draw the seconds of each kind of task; see `Outcome.plot`."""
         from dsel.plots.bars import plot_timing

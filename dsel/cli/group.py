@@ -46,6 +46,7 @@ NAMES: Final = {
     "search regressors": "write --task regression",
     "pass a regressor, such as Ridge()": "write --task regression",
     "n_queries=": "--queries ",
+    "`n_queries`": "--queries",
     "an `out` of its own": "an --out of its own",
     "`source`": "the table",
     "'model__regressor__": "'",

@@ -84,7 +84,7 @@ def _explain_rows(plan: Any) -> None:
     click.echo()
     rows = table_rows()
     for certificate in plan[names.CERTIFICATE].values.tolist():
-        say(f"  {name_row(certificate):<18} {rows[certificate].text}", indent=21)
+        say(f"  {name_row(certificate):<22} {rows[certificate].text}", indent=25)
 
 
 def _table(values: Any, show: Callable[[Any], str]) -> str:

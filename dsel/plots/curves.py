@@ -18,10 +18,12 @@ from dsel.plots.style import (
     MIDDLE,
     PINK,
     in_hundreds,
+    label_rows,
     new_axes,
     tidy,
 )
 from dsel.results.cube import check_dataset, read_counts
+from dsel.rounded_texts import in_percent
 from dsel.search.planning.plan_bound import PLAIN_HOLDOUT, name_row
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ COLORS = (ACCENT, BLUE, INK, GREEN, PINK)
 
 def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     """Draw the expected bound of each certificate by number of folds.
+
+    Of a single number of folds it draws bars.
 
     Parameters
     ----------
@@ -44,8 +48,8 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     --------
     >>> import dsel
     >>> ax = plot_bound_plan(dsel.plan_bound(500, 100_000, n_candidates=225, error=0.1))
-    >>> ax.get_ylabel()
-    'bound on the error, on average, %'
+    >>> ax.get_xlabel()
+    'bound on the error, on average, %, with 5 folds'
     """
     check_dataset(
         plan, "plan", "`dsel.plan_bound`", names.BOUND, names.CERTIFICATE, names.N_FOLDS
@@ -53,6 +57,8 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     bounds = plan[names.BOUND].clip(max=1.0).transpose(names.CERTIFICATE, names.N_FOLDS)
     order = np.argsort(bounds.min(names.N_FOLDS).values, kind="stable")
     bounds = bounds.isel({names.CERTIFICATE: order})
+    if bounds.sizes[names.N_FOLDS] == 1:  # lines would be single points
+        return _draw_one_plan(bounds, ax)
     ax = new_axes(ax)
     places = np.arange(bounds.sizes[names.N_FOLDS])
     # Labels are near the ends of their lines, and moved apart until none overlap.
@@ -77,11 +83,34 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
             va="center",
         )
     ax.set_xticks(places, [str(k) for k in bounds[names.N_FOLDS].values])
-    ax.set_xlim(-0.2, places[-1] + (2.2 if len(places) > 1 else 1.2))
+    ax.set_xlim(-0.2, places[-1] + 2.2)
     ax.yaxis.set_major_formatter(in_hundreds)
     ax.grid(axis="y", color=MIDDLE, alpha=0.4, linewidth=0.5)
     ax.set_xlabel("number of folds")
     ax.set_ylabel("bound on the error, on average, %")
+    tidy(ax, title="What each certificate would give (orange: the smallest)")
+    return ax
+
+
+def _draw_one_plan(bounds: xr.DataArray, ax: "Axes | None") -> "Axes":
+    """Draw bars of the bounds of certificates, the smallest at the top."""
+    [n_folds], values = bounds[names.N_FOLDS].values, bounds.values[:, 0]
+    certificates = bounds[names.CERTIFICATE].values.tolist()
+    ax = new_axes(ax, height=1.2 + 0.45 * len(values))
+    colors = [INK if name == PLAIN_HOLDOUT else BLUE for name in certificates]
+    colors[0] = ACCENT
+    places = np.arange(len(values))[::-1]
+    ax.barh(places, values, height=0.4, color=colors)
+    label_rows(
+        ax,
+        [
+            f"{name_row(name)}: {in_percent(value) if np.isfinite(value) else 'none'}"
+            for name, value in zip(certificates, values, strict=True)
+        ],
+    )
+    ax.set_xlim(0, 1.05 * np.nanmax(values, initial=0.01))
+    ax.xaxis.set_major_formatter(in_hundreds)
+    ax.set_xlabel(f"bound on the error, on average, %, with {n_folds} folds")
     tidy(ax, title="What each certificate would give (orange: the smallest)")
     return ax
 

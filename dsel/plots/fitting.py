@@ -124,6 +124,28 @@ def fit_texts(ax: "Axes", *, title: str, color: str) -> None:
                 line.set_markersize(min(size, MARK * size * row_height))
         figure.draw_without_rendering()
         _thin_ticks(ax)
+    _clear_legend(ax)
+
+
+def _clear_legend(ax: "Axes") -> None:
+    """Make room above the data for a legend at the top of axes; letters may shrink."""
+    legend, (low, high) = ax.get_legend(), ax.get_ylim()
+    most = float(ax.dataLim.y1)
+    if legend is None or ax.get_yscale() != "linear" or not low < most <= high:
+        return
+    height = 1.0
+    for fontsize in ROW_SIZES:
+        for text in legend.get_texts():
+            text.set_fontsize(fontsize)
+        _figure(ax).draw_without_rendering()
+        height = legend.get_window_extent().height / ax.get_window_extent().height
+        if height <= MOST_TEXT:
+            break
+    # In a grid these axes get smaller when their neighbors are drawn, legends do not.
+    used = max(0.25, 0.96 - 1.7 * height)
+    box = legend.get_window_extent().transformed(ax.transAxes.inverted())
+    if box.y1 > 0.5:  # one below or outside of the data needs no room there
+        ax.set_ylim(low, max(high, low + (most - low) / used))
 
 
 def _figure(ax: "Axes") -> "Figure":
@@ -170,7 +192,14 @@ def _fit_rows(ax: "Axes", rows: Sequence["Text"], texts: Sequence[str]) -> float
 
 
 def _thin_ticks(ax: "Axes") -> None:
-    """Leave out labels of ticks that would overlap; slanted ones have their room."""
+    """Leave out labels of ticks that would overlap; slanted ones have their room.
+
+    Ticks that matplotlib chose along a logarithmic axis have their room, too.
+    """
+
+    def is_fixed(locator: object) -> bool:
+        return type(locator).__name__ == "FixedLocator"
+
     for axis, side in ((ax.xaxis, "width"), (ax.yaxis, "height")):
         low, high = sorted(axis.get_view_interval())
         labels = [
@@ -178,7 +207,8 @@ def _thin_ticks(ax: "Axes") -> None:
             for tick in axis.get_major_ticks()
             if low <= tick.get_loc() <= high and tick.label1.get_text()
         ]
-        if len(labels) < 2 or axis.get_scale() == "log" or labels[0].get_rotation():
+        is_log = axis.get_scale() == "log" and not is_fixed(axis.get_major_locator())
+        if len(labels) < 2 or is_log or labels[0].get_rotation():
             continue
         at = 0 if side == "width" else 1
         for text in labels:  # what was left out has no size
@@ -188,6 +218,8 @@ def _thin_ticks(ax: "Axes") -> None:
         labels, boxes = [labels[n] for n in order], [boxes[n] for n in order]
         starts, ends = ([box.min[at] for box in boxes], [box.max[at] for box in boxes])
         gap = 4.0 if side == "width" else 1.5
+        if axis.get_scale() == "log":  # axes in a grid get narrower later
+            gap = 16.0
         step = 1
         while any(
             starts[n + step] < ends[n] + gap for n in range(0, len(labels) - step, step)

@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 
 MOST_SHOWN: Final = 8
 """Most candidates in a figure of folds."""
+FEWEST_SHOWN: Final = 3
+"""Fewest candidates in it, however small the axes are."""
+ROW_HEIGHT: Final = 24.0
+"""Points that the label and the dots of a candidate need, one above the other."""
+WITH_LABELS: Final = "this run, with labels of queried rows"
 FAR: Final = 3.0
 """Means of losses, relative to the smallest, above which a figure of folds ends."""
 FACTORS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -82,7 +87,8 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     """Draw the errors of the best candidates on each fold, and their means.
 
     Candidates whose mean is more than three times the smallest are left out: on their
-    scale the folds of the others would look alike.
+    scale the folds of the others would look alike. Axes of yours get as many candidates
+    as have room there, at least three.
 
     Parameters
     ----------
@@ -109,11 +115,14 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     losses, name, in_percent = fold_losses(results)
     choice, params = select(results), all_params(results)
     chosen = choice.candidate
-    is_whole = np.isfinite(losses).all(axis=1)
+    is_whole, n_most = np.isfinite(losses).all(axis=1), MOST_SHOWN
+    if ax is not None:  # else the figure is made as high as its rows
+        height = 72 * ax.get_window_extent().height / ax.figure.dpi
+        n_most = max(FEWEST_SHOWN, min(MOST_SHOWN, int(height / ROW_HEIGHT)))
     if not is_whole.any():
         raise ValueError("`results` has no candidate that was counted on all folds.")
     means = np.where(is_whole, losses.mean(axis=1), np.inf)
-    order = np.argsort(means, kind="stable")[: min(MOST_SHOWN, int(is_whole.sum()))]
+    order = np.argsort(means, kind="stable")[: min(n_most, int(is_whole.sum()))]
     order = order[means[order] <= max(FAR * means[order[0]], means[order[:3]].max())]
     if chosen not in order and is_whole[chosen]:
         order[-1] = chosen
@@ -178,7 +187,9 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     k = int(results.sizes.get(names.FOLD, 0))
     if certificate.loss != "error" or not is_nested(certificate):
         raise ValueError("`results` must be those of a nested search for the error.")
-    n_labeled = int(counts[names.N_LABELED])
+    n_labeled, unit = int(counts[names.N_LABELED]), "labeled rows"
+    if certificate.n_groups:  # of which one row each is counted
+        n_labeled, unit = certificate.n_groups, "groups of labeled rows"
     n_pool = max(0, int(counts[names.N_UNLABELED]))
     numbers = sorted({round(n_labeled * f) for f in FACTORS if n_labeled * f >= 4 * k})
     error, disagreement = _clip_rate(certificate.estimate), None
@@ -211,16 +222,18 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
             style = "--" if name == PLAIN_HOLDOUT else "-"
             ax.plot(numbers, values, style, color=COLORS[name], lw=1.4, label=text)
     for name, each in choice.certificates.items():
-        ax.scatter([n_labeled], [each.bound], s=36, color=COLORS[name], zorder=3)
+        mark, label = ("D", WITH_LABELS) if each.n_queried else ("o", None)
+        dot = ax.scatter([n_labeled], [each.bound], s=36, marker=mark, label=label)
+        dot.set(color=COLORS[name], zorder=3)
     ax.axvline(n_labeled, color=MIDDLE, alpha=0.5, linewidth=0.6)
     ax.set_xscale("log")
     ax.set_xticks(numbers, [f"{n:,}" for n in numbers])
     ax.minorticks_off()
-    ax.set_ylim(0.0, 1.15 * ax.get_ylim()[1])  # curves fall: the corner is the legend's
+    ax.set_ylim(bottom=0.0)
     ax.yaxis.set_major_formatter(in_hundreds)
     ax.grid(axis="y", color=MIDDLE, alpha=0.4, linewidth=0.5)
     ax.legend(frameon=False, fontsize=8, loc="upper right")
-    ax.set_xlabel("labeled rows")
+    ax.set_xlabel(unit)
     ax.set_ylabel("bound on the error, %")
     tidy(ax, title="What more labels would give on average (dots: this run)")
     return ax

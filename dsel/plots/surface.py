@@ -40,6 +40,8 @@ MOST_NUMBERS: Final = 15
 """Largest number of columns at which every cell shows its number."""
 
 
+DROPPED: Final = "dropped early, from fewer fits"
+"""Label of candidates whose number is the mean of the fits of a first round alone."""
 MOST_LETTERS: Final = 7
 """Letters of a tick label up to which labels stand upright."""
 
@@ -143,7 +145,7 @@ def plot_surface(
         y_labels = value_labels(results[rows])
         ax.set_yticks(range(len(y_labels)), y_labels)
         ax.set_ylabel(short[rows])
-    note = "\nhatched: dropped early" if rows and dropped.values.any() else ""
+    note = f"\nhatched: {DROPPED}" if rows and dropped.values.any() else ""
     ax.set_xlabel(short[columns] + note)
     labels = value_labels(results[columns])
     style: dict[str, Any] = {}
@@ -302,7 +304,7 @@ def _draw_line(
         top = max(top, np.nanmax(folds))
     for shown, mark, style, legend in (
         (known & ~dropped, "o", "full", "all folds" if folds is not None else ""),
-        (known & dropped, "^", "none", "dropped early"),
+        (known & dropped, "^", "none", DROPPED),
     ):
         if shown.any():
             ax.plot(
@@ -315,8 +317,7 @@ def _draw_line(
             )
     if chosen is not None:
         ax.plot(chosen, values[chosen], "o", color=ACCENT, ms=9, label="chosen")
-    # Room for the legend above the data.
-    ax.set_ylim(0, 1.4 * top)
+    ax.set_ylim(0, 1.05 * top)
     ax.set_xlim(-0.5, len(values) - 0.5)
     ax.set_ylabel(axis.label)
     ax.yaxis.set_major_formatter(in_hundreds if axis.in_percent else "{x:g}")

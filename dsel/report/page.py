@@ -213,13 +213,16 @@ def _mark_code(text: str) -> Markup:
 def _source(results: xr.Dataset, inputs: RunInputs | None) -> list[list[str]]:
     """Return names and texts of the tables, the model, the date and the version."""
     version = str(results.attrs.get("version_dsel", ""))
+    pool = "" if inputs is None else inputs.pool or ""
+    pool = pool.rstrip("/").rpartition("/")[2]
+    is_unread = int(read_counts(results)[names.N_UNLABELED]) <= 0  # as with groups
     facts = (
         []
         if inputs is None
         else [
             ["labeled table", Path(inputs.labeled).name],
             ["target", inputs.target or ""],
-            ["pool", (inputs.pool or "").rstrip("/").rpartition("/")[2]],
+            ["pool, which nothing read" if is_unread else "pool", pool],
             ["model", inputs.model],
             ["date", inputs.date],
         ]

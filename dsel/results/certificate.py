@@ -48,7 +48,7 @@ T = TypeVar("T")
 STATEMENTS: Final[Mapping[str, str]] = {
     "A1": "labeled rows and pool rows are independent draws from one population",
     "A3": "your code sees only the rows that it is given",
-    "A4": "no model depends on the pool rows that are counted",
+    "A4": "no model was trained or chosen with the pool rows that are counted",
     "A5": "you did not pick this plan after seeing another's results, nor change "
     "features after a look at the pool",
     "A7": "`predict` answers each row by itself",

@@ -116,7 +116,8 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
     n_queries
         Number of pool rows to label after the run, drawn where both models of a nested
         search differ, for a smaller bound of the model trained on all rows; see
-        `query_rows` and `certify_with_labels`. 0 queries none.
+        `query_rows` and `certify_with_labels`; for ``loss="error"`` without `report`,
+        `report_by` and groups. 0 queries none.
     random_state
         None, an integer or a numpy RandomState.
     n_jobs

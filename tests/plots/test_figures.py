@@ -262,12 +262,33 @@ def test_plot_timing__sums_the_seconds(bounded):
 
 
 def test_plot_bound_plan__has_a_line_for_each_certificate():
-    plan = dsel.plan_bound(500, 100_000, n_candidates=225, error=0.1)
-    ax = plot_bound_plan(plan)
-    assert sorted(texts(ax)) == sorted(
-        map(name_row, plan["certificate"].values.tolist())
-    )
+    several = dsel.plan_bound(500, 100_000, n_candidates=225, error=0.1, cv=[2, 5, 10])
+    ax = plot_bound_plan(several)
+    labels = map(name_row, several["certificate"].values.tolist())
+    assert sorted(texts(ax)) == sorted(labels)
     assert "orange: the smallest" in ax.get_title(loc="left")
+    one = several.sel(n_folds=[5])  # of which there is nothing to connect
+    ax = plot_bound_plan(one)
+    widths = [bar.get_width() for bar in ax.patches]
+    assert widths == sorted(one.bound.values.ravel())
+    assert texts(ax)[0] == f"trained without a fold: {in_percent(widths[0])}"
+    assert "with 5 folds" in ax.get_xlabel()
+
+
+def test_legends__are_above_the_data_in_a_grid_of_small_axes(nested):
+    figure, axes = plt.subplots(2, 2, layout="constrained")
+    cube = run({"n_neighbors": [1, 3, 9, 27, 41, 61, 81]})
+    drawn = [
+        plot_bound_by_labels(cube, ax=axes[0, 0]),
+        plot_surface(cube, ax=axes[0, 1]),
+    ]
+    few = plot_folds(cube, ax=axes[1, 0])
+    figure.canvas.draw()
+    for ax in drawn:
+        box = ax.get_legend().get_window_extent().transformed(ax.transData.inverted())
+        assert box.y0 > ax.dataLim.y1
+    # Labels and dots of candidates are apart: there are as many as have room.
+    assert 3 <= len(texts(few)) < len(texts(plot_folds(cube)))
 
 
 def test_plot_loss_curves__draws_every_estimate(rng):
@@ -350,6 +371,31 @@ def test_plot__of_an_outcome_draws_each_figure_that_its_search_has():
             plots.terms("cv_error")
         with pytest.raises(AttributeError, match=r"did you mean 'timing'\?"):
             plots.timings()
+
+
+def test_plot__of_an_outcome_draws_its_reports_and_more_labels(reported, nested):
+    for name in ("one_fold", "all_rows"):
+        report = reported.dsel.select().report(name)
+        assert reported.dsel.plot.report(name).get_title("left") == (
+            plot_certified_report(report).get_title("left")
+        )
+    assert nested.dsel.plot.bound_by_labels().get_xlabel() == "labeled rows"
+    for figure, words in (("report", "report=True"), ("report_by_value", "report_by=")):
+        with pytest.raises(ValueError, match=words):
+            getattr(nested.dsel.plot, figure)()
+
+
+def test_plot_bound_by_labels__of_groups_counts_groups():
+    rng = np.random.default_rng(5)
+    X, groups = rng.normal(size=(400, 3)), np.arange(400) // 2
+    y = (X[:, 0] + 0.5 * rng.normal(size=400) > 0).astype(int)
+    plan = dsel.plan_search(
+        KNeighborsClassifier(), {"n_neighbors": [5]}, X, y, groups=groups,
+        random_state=0,
+    )  # fmt: skip
+    ax = plot_bound_by_labels(plan.run(n_jobs=1).results)
+    assert ax.get_xlabel() == "groups of labeled rows"
+    assert ax.collections[0].get_offsets()[0, 0] == 200
 
 
 REFUSED = [

@@ -102,7 +102,8 @@ from dsel.option_values import (
     default=0,
     show_default=True,
     help="Number of pool rows to label by hand, drawn where the two models differ: a "
-    "smaller bound of the model trained on all labels; needs --out.",
+    "smaller bound of the model trained on all labels; needs --out, and is for the "
+    "error without --loss, --report-by and --groups.",
 )
 @click.option(
     "--baseline",

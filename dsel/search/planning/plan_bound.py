@@ -66,11 +66,11 @@ def name_row(certificate: str) -> str:
     Examples
     --------
     >>> name_row("one_fold"), name_row("cv_bound")
-    ('without one fold', 'cv_bound')
+    ('trained without a fold', 'cv_bound')
     """
     words = {
-        ONE_FOLD: "without one fold",
-        ALL_ROWS: "all labels",
+        ONE_FOLD: "trained without a fold",
+        ALL_ROWS: "trained on all labels",
         PLAIN_HOLDOUT: "20% hold-out set",
     }
     return words.get(certificate, certificate)

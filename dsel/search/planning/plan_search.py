@@ -133,8 +133,9 @@ def plan_search(
         before you inspect any label. A candidate with weight 0 has no bound, and is not
         chosen. None divides delta equally.
     n_queries
-        For nested searches with a pool: the number of pool rows to label after the run,
-        drawn where both models differ. Their labels make the bound of the
+        For nested searches by ``loss="error"`` with a pool, without `report`,
+        `report_by` and `groups`: the number of pool rows to label after the run, drawn
+        where both models differ. Their labels make the bound of the
         model of all rows smaller; see `Outcome.query_rows` and
         `Outcome.certify_with_labels`. It is fixed before the run, since it changes the
         shares of delta of all bounds. 0 queries none.
