@@ -216,7 +216,7 @@ def test_report_html__names_tables_baseline_classes_and_folds():
     assert f"The {bound.about(bound.estimate)} at the top is about models that" in text
     assert f"can promise is the bound, {bound.amount(bound.bound)} (95% conf" in text
     assert "on average over the folds, from" in text
-    assert "What more labels would give is drawn for the error alone" in words(report_html(
+    assert "more labels would give is drawn for the error" in words(report_html(
         dsel.plan_search(
             Sign(), {"column": [0]}, X[:200], y, random_state=0,
             loss=dsel.losses.recall("yes"),
