@@ -18,6 +18,13 @@ from dsel.losses.base import (
     no_predictions,
     stack_folds,
 )
+from dsel.losses.calls import (
+    count_errors,
+    count_pair,
+    count_rows,
+    score_errors,
+    score_rows,
+)
 
 LOSS_CHECK_ROWS: Final = 200
 """Most labeled rows on which a plan tries a loss."""
@@ -97,22 +104,21 @@ def _check_fold(
     )
     predictions = np.where(is_wrong, other, y)
     statistic, labeled, name = loss.statistic, Rows(X, y), type(loss.statistic).__name__
-    counts = np.asarray(statistic.count(labeled, predictions))
-    shape = (len(y),) if statistic.fold_shape is None else statistic.fold_shape
-    if counts.shape != shape:
-        raise ValueError(
-            f"{name}.count must return the shape of `fold_shape`, {shape}, got "
-            f"{counts.shape}."
-        )
-    known = statistic.count_errors(int((predictions != y).sum()))
+    none = no_predictions((len(y),), y.dtype)
+    score, worst = (score_rows(loss, labeled, these) for these in (predictions, none))
+    counts = count_rows(statistic, labeled, predictions)
+    n_wrong = int((predictions != y).sum())
+    # Any number of errors may come from a fit; those of this fold are compared below.
+    for n_errors in range(len(y) + 1):
+        count_errors(statistic, n_errors)
+        score_errors(loss, n_errors, len(y))
+    known = count_errors(statistic, n_wrong)
     if known is not None and not np.array_equal(known, counts):
         raise ValueError(f"{name}.count_errors must give what `count` does, or None.")
     order = rng.permutation(len(y))
-    again = statistic.count(Rows(X[order], y[order]), predictions[order])
+    again = count_rows(statistic, Rows(X[order], y[order]), predictions[order])
     if not np.array_equal(again, counts):
         raise ValueError(f"{name}.count must not depend on the order of the rows.")
-    none = no_predictions((len(y),), y.dtype)
-    score, worst = loss.score(labeled, predictions), loss.score(labeled, none)
     # Regressors are ranked by squares, which have no largest value. For others a model
     # that predicts nothing must come last, so that it is never chosen.
     largest = np.inf if loss.is_regression else loss.largest
@@ -121,7 +127,7 @@ def _check_fold(
             f"{type(loss).__name__}.score must be in [0, {largest}], the largest "
             f"where nothing is predicted, got {score} and {worst}."
         )
-    given = loss.score_errors(int((predictions != y).sum()), len(y))
+    given = score_errors(loss, n_wrong, len(y))
     if given is not None and not np.isclose(given, score):
         raise ValueError(
             f"{type(loss).__name__}.score_errors must give what `score` does, or None."
@@ -146,23 +152,18 @@ def _count_pool(
     pairs = []
     for fold, model in enumerate(models):
         blocks = [
-            np.asarray(
-                statistic.count_pair(
-                    Rows(X[part]), model[part], all_rows[part], folds.counts[fold]
-                )
+            count_pair(
+                statistic,
+                Rows(X[part]),
+                model[part],
+                all_rows[part],
+                folds.counts[fold],
             )
             for part in (slice(None), slice(None, 150), slice(150, None), slice(0, 0))
         ]
-        if any(block.dtype.kind not in "iu" for block in blocks):
-            raise ValueError(f"{name}.count_pair must give integers.")
-        if any(block.shape != statistic.pair_shape for block in blocks):
-            raise ValueError(
-                f"{name}.count_pair must return the shape of `pair_shape`, "
-                f"{statistic.pair_shape}, for any block."
-            )
         if not np.array_equal(blocks[0], blocks[1] + blocks[2]) or blocks[3].any():
             raise ValueError(f"{name}.count_pair must add up over blocks of rows.")
-        same = statistic.count_pair(Rows(X), all_rows, all_rows, folds.counts[fold])
+        same = count_pair(statistic, Rows(X), all_rows, all_rows, folds.counts[fold])
         if statistic.counts_differences and np.any(same):
             raise ValueError(
                 f"{name}.count_pair counts rows on which both models agree, which "

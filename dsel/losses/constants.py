@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from dsel.losses.base import FoldCounts, Loss, Rows, stack_folds
 from dsel.losses.by_class import Precision, Recall
+from dsel.losses.calls import count_rows, naming_loss
 from dsel.losses.regression import RegressionLoss
 
 
@@ -46,7 +47,8 @@ def best_constant(
     # classes that it does not name alike, so the largest class is the best of them.
     codes = [int(np.argmax(np.bincount(y, minlength=len(classes))))]
     known = list(classes)
-    codes += [known.index(label) for label in loss.named_classes(known)]
+    with naming_loss(loss, "named_classes"):
+        codes += [known.index(label) for label in loss.named_classes(known)]
     losses = [_score_constant(loss, Rows(X, y), code) for code in codes]
     best = int(np.argmin(losses))
     return ConstantPrediction(str(known[codes[best]]), losses[best])
@@ -57,5 +59,6 @@ def _score_constant(loss: Loss, rows: Rows, code: int) -> float:
     assert rows.y is not None  # they are labeled
     predictions = np.full(len(rows.y), code, np.int64)
     # The estimate is about what is bounded; `score` may be any rule that ranks.
-    counts = stack_folds([loss.statistic.count(rows, predictions)])
-    return float(loss.estimate(FoldCounts(counts, np.array([len(rows.y)]))))
+    counts = stack_folds([count_rows(loss.statistic, rows, predictions)])
+    with naming_loss(loss, "estimate"):
+        return float(loss.estimate(FoldCounts(counts, np.array([len(rows.y)]))))

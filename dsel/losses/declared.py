@@ -16,6 +16,7 @@ from dsel.losses.base import FoldCounts, Loss, Shares, Statistic
 from dsel.losses.baseline import BaselineBound, BaselineDifference
 from dsel.losses.by_class import ClassTable, Precision, Recall
 from dsel.losses.by_value import VALUES_SHARE, LossByValue, ValueColumn
+from dsel.losses.calls import naming_loss
 from dsel.losses.error_rate import ERROR
 from dsel.losses.joint import Evidence, ModelBounds, bound_models, fold_to_deploy
 from dsel.losses.regression import DEFAULT, ErrorQuantile
@@ -110,7 +111,8 @@ class DeclaredLosses:
         `delta` is the part of it for limits on labeled rows.
         """
         main_share, share = self.shares(delta)
-        texts = self.main.caveats(y, n_folds, main_share)
+        with naming_loss(self.main, "caveats"):
+            texts = self.main.caveats(y, n_folds, main_share)
         for loss in self.listed:
             texts += loss.caveats(y, n_folds, share)
         texts += self.value_caveats(n_folds, delta)
@@ -159,7 +161,8 @@ class DeclaredLosses:
         It depends on labeled rows only, and so it is known before the pool is read.
         `shares` are those of the main loss. See `dsel.losses.joint.fold_to_deploy`.
         """
-        limits = self.main.limits(folds[self.main.statistic], shares.labels)
+        with naming_loss(self.main, "limits"):
+            limits = self.main.limits(folds[self.main.statistic], shares.labels)
         return fold_to_deploy(limits, has_model, ranks)
 
     def bound(
@@ -249,7 +252,8 @@ def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> Declared
     if main.is_regression:
         return DeclaredLosses(main, tolerances=_tolerances(main, report))
     reported = tuple(known) if report is True else as_labels("report", report)
-    of_loss = main.named_classes(known)
+    with naming_loss(main, "named_classes"):
+        of_loss = main.named_classes(known)
     for argument, labels in (("loss", of_loss), ("report", reported)):
         check_named_classes(argument, labels, known)
     if not (of_loss or reported):
@@ -258,9 +262,9 @@ def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> Declared
     at = {label: index for index, label in enumerate(counted)}
     table = ClassTable(counted, tuple(at.get(label, len(at)) for label in known))
     # One table counts the classes of the report and of the loss.
-    return DeclaredLosses(
-        main.of_table(of_loss, table), counted if reported else (), table
-    )
+    with naming_loss(main, "of_table"):
+        main = main.of_table(of_loss, table)
+    return DeclaredLosses(main, counted if reported else (), table)
 
 
 def _tolerances(main: Loss, report: Any) -> tuple[ErrorQuantile, ...]:

@@ -22,6 +22,7 @@ from dsel.losses.base import (
     Shares,
     Statistic,
 )
+from dsel.losses.calls import naming_loss
 
 NEAR: Final = 0.05
 """Limits up to 5% above the smallest one are near it: see `fold_to_deploy`."""
@@ -131,13 +132,17 @@ def bound_models(
     delta of the hold-out set in the comparison, by default that of the bound.
     """
     folds = evidence.folds[loss.statistic]
-    limits = loss.limits(folds, shares.labels)
-    one_fold, estimate = float(limits[fold]), loss.estimate(folds)
-    expected = loss.expected_holdout(
-        folds, shares.delta if holdout_delta is None else holdout_delta
-    )
+    with naming_loss(loss, "limits"):
+        limits = loss.limits(folds, shares.labels)
+    one_fold = float(limits[fold])
+    with naming_loss(loss, "estimate"):
+        estimate = loss.estimate(folds)
+    holdout = shares.delta if holdout_delta is None else holdout_delta
+    with naming_loss(loss, "expected_holdout"):
+        expected = loss.expected_holdout(folds, holdout)
     pool = evidence.pool.get(loss.statistic)
     if pool is None:
         return ModelBounds(fold, one_fold, estimate, expected)
-    terms = map(float, loss.all_rows(folds, pool, shares))
+    with naming_loss(loss, "all_rows"):
+        terms = [float(term) for term in loss.all_rows(folds, pool, shares)]
     return ModelBounds(fold, one_fold, estimate, expected, *terms)

@@ -19,6 +19,7 @@ from dsel.families.answers import predict_codes_or_numbers
 from dsel.families.kinds import is_regressor
 from dsel.losses.base import FoldCounts, Loss, Rows
 from dsel.losses.by_value import find_column
+from dsel.losses.calls import count_rows
 from dsel.losses.declared import declare_losses
 from dsel.losses.joint import Evidence
 from dsel.option_values import ONE_FOLD
@@ -75,7 +76,7 @@ def certify_prefit(
     n_rows = np.array([rows.n_rows])
     folds = {
         statistic: FoldCounts(
-            np.asarray(statistic.count(labeled, predicted))[np.newaxis], n_rows
+            count_rows(statistic, labeled, predicted)[np.newaxis], n_rows
         )
         for statistic in losses.statistics
     }

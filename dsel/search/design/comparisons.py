@@ -23,6 +23,7 @@ from dsel.data.row_random import (
     uniform_integers,
 )
 from dsel.losses.base import FoldCounts, PoolCounts, Predictions, Rows, Statistic
+from dsel.losses.calls import count_pair
 from dsel.search.design.drawn_rows import DrawnRows
 from dsel.typing import BinCounts, FoldNumbers, RowNumbers, SplitNumbers
 
@@ -207,7 +208,7 @@ class EachFold(Comparison):
             (Rows(block.X[stale]), predicted[:, stale]),
         )
         counted_pairs = [
-            statistic.count_pair(rows, models[fold], models[-1], counted)
+            count_pair(statistic, rows, models[fold], models[-1], counted)
             for statistic, folds in self.folds.items()
             for rows, models in parts
             for fold, counted in enumerate(folds.counts)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dsel.arrays import Features
 from dsel.data.cache import process_cache, spare_memory
 from dsel.data.pool import Block, read_blocks
+from dsel.errors import LossError
 from dsel.families.family import Family, FitCounts, FittedGroup
 from dsel.losses.base import no_predictions
 from dsel.runtime.tasks import Inputs, Output
@@ -232,6 +233,8 @@ def _naming_rows(block: Block) -> Iterator[None]:
     """Add the numbers of the pool rows to errors of `predict`."""
     try:
         yield
+    except LossError:  # no fault of the models
+        raise
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"Models cannot predict pool rows {block.rows[0]} to {block.rows[-1]}: "

@@ -4,16 +4,13 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
-from numbers import Real
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.checks import show
 from dsel.data.cache import LastUse, process_cache
 from dsel.data.splits import Split, SplitKind
-from dsel.errors import LossError
 from dsel.families.batches import has_function, refuse_batches
 from dsel.families.ensemble_sizes import pickle_model
 from dsel.families.family import (
@@ -23,7 +20,8 @@ from dsel.families.family import (
     FittedGroup,
 )
 from dsel.families.leave_one_out import leave_one_out_counts
-from dsel.losses.base import Counts, Loss, Predictions, Rows, no_predictions
+from dsel.losses import calls
+from dsel.losses.base import Counts, Rows, no_predictions
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.engine.job_results import (
     FitResult,
@@ -194,7 +192,9 @@ def score_models(
     loss, rows = context.losses.main, split.test_parts[part]
     counts, column = fitted.counts, fitted.splits.index(split.number)
     errors = counts.errors[:, column, part]
-    known = [loss.score_errors(n, len(rows)) for n in errors.tolist()]
+    if not len(rows):  # as where all rows are trained on; a loss may divide by them
+        return [loss.largest] * len(errors)
+    known = [calls.score_errors(loss, n, len(rows)) for n in errors.tolist()]
     if None not in known:
         return cast(list[float], known)  # no row is predicted twice
     predictions = fitted.test_predictions(split.number, part)
@@ -202,30 +202,7 @@ def score_models(
         predictions = predict_labeled_rows(context, fitted, split.number, rows)
     # One object for all candidates: `Rows.memo` keeps what depends on the rows only.
     labeled = Rows(context.labeled.X[rows], context.labeled.y[rows])
-    return [score_rows(loss, labeled, each) for each in predictions]
-
-
-def score_rows(loss: Loss, rows: Rows, predictions: Predictions) -> float:
-    """Return the loss of one model on some rows.
-
-    Raises LossError if the loss raises, or returns anything but a number.
-    """
-    # A loss is code of the user: its error names the loss, and not a candidate, which
-    # the retries would give up.
-    try:
-        score: object = loss.score(rows, predictions)
-    except Exception as error:
-        raise LossError(
-            f"`loss` {loss!r} raised {type(error).__name__} in `score`: {error}. It "
-            "must return a number for any rows and predictions; "
-            "dsel.losses.check_loss tests it on some."
-        ) from error
-    if not isinstance(score, Real) or np.isnan(float(score)):
-        raise LossError(
-            f"`loss` {loss!r} must return a number from `score`, got {show(score)}; "
-            "dsel.losses.check_loss tests it."
-        )
-    return float(score)
+    return [calls.score_rows(loss, labeled, each) for each in predictions]
 
 
 def count_rows(
@@ -238,7 +215,7 @@ def count_rows(
     rows, statistics = split.test_rows, context.losses.statistics
     # Errors were counted when the model was fitted; one that failed has none.
     counts = [
-        statistic.count_errors(n_errors) if n_errors >= 0 else None
+        calls.count_errors(statistic, n_errors) if n_errors >= 0 else None
         for statistic in statistics
     ]
     if any(known is None for known in counts):
@@ -249,7 +226,7 @@ def count_rows(
             kept = predict_labeled_rows(context, fitted, split.number, rows)
         [predictions] = kept
     return tuple(
-        statistic.count(labeled, predictions) if known is None else known
+        calls.count_rows(statistic, labeled, predictions) if known is None else known
         for statistic, known in zip(statistics, counts, strict=True)
     )
 

@@ -24,6 +24,7 @@ from dsel.data.unknown_values import (
 )
 from dsel.families.kinds import is_regressor
 from dsel.losses.base import Loss, Rows, Statistic
+from dsel.losses.calls import count_rows, naming_loss
 from dsel.losses.declared import declare_losses
 from dsel.losses.error_rate import ERROR
 from dsel.losses.regression import Beyond, ErrorQuantile, absolute_residuals
@@ -215,7 +216,7 @@ class MonitorContext:
     def _count(self, place: int, rows: Rows, predicted: AnyArray) -> Integers:
         """Return the counts of one model on rows with a label."""
         if not self.tolerances:
-            return np.asarray(self.statistic.count(rows, predicted), np.int64)
+            return np.asarray(count_rows(self.statistic, rows, predicted), np.int64)
         residuals = absolute_residuals(np.asarray(rows.y), predicted)
         return np.asarray(np.sum(residuals > self.tolerances[place]))
 
@@ -291,7 +292,9 @@ def classes_of(promises: Promises, loss: Loss) -> NDArray[Any]:
             )
         classes = [labeled.classes]
     known: NDArray[Any] = np.unique(np.concatenate(classes))
-    named = [label for label in loss.named_classes(()) if label not in known.tolist()]
+    with naming_loss(loss, "named_classes"):
+        names = loss.named_classes(())
+    named = [label for label in names if label not in known.tolist()]
     return np.unique(np.concatenate([known, named])) if named else known
 
 

@@ -10,6 +10,7 @@ from dsel.bounds.duplicates import lower_rate_limits
 from dsel.checks import listing
 from dsel.families.kinds import is_regressor
 from dsel.losses.base import FoldCounts, Loss, PoolCounts, RefutableLoss
+from dsel.losses.calls import naming_loss
 from dsel.losses.regression import Beyond, ErrorQuantile
 from dsel.results.certificate import Certificate
 from dsel.results.monitoring import KEPT, REFUTED, UNTESTED, MonitorReport, PromiseTest
@@ -144,9 +145,11 @@ def _test_errors(
     loss, why_no_labels = context.loss, _reason_without_labels(context, tally)
     if n_labels and isinstance(loss, RefutableLoss):
         rows = PoolCounts(*tally.counts, n_labels, n_duplicates)
-        limits = loss.lower_limits(rows, level)
+        with naming_loss(loss, "lower_limits"):
+            limits = loss.lower_limits(rows, level)
         models = FoldCounts(tally.counts[0], np.full(len(tally.counts[0]), n_labels))
-        seen = [loss.estimate(model) for model in models.one_by_one()]
+        with naming_loss(loss, "estimate"):
+            seen = [loss.estimate(model) for model in models.one_by_one()]
     tests = []
     for place, (deploy, certificate) in enumerate(promises.choice.certificates.items()):
         bound = certificate.bound

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
@@ -21,7 +19,6 @@ from dsel.search.design.certificate_methods import (
     choose_pruning,
 )
 from dsel.search.design.folds import CVScheme
-from dsel.search.engine.fit_batch import score_rows
 from dsel.search.planning.plan_inputs import PoolParts, SearchInputs
 from dsel.search.planning.plan_options import SearchOptions, check_losses, check_queries
 
@@ -137,7 +134,6 @@ def check_own_loss(loss: Loss, labeled: LabeledRows) -> None:
     if type(loss).__module__.startswith("dsel."):
         return
     rows = Rows(labeled.X[:LOSS_CHECK_ROWS], labeled.y[:LOSS_CHECK_ROWS])
-    score_rows(loss, rows, np.asarray(rows.y))  # which names what the loss raises
     check_loss_on_rows(loss, rows)
 
 

@@ -20,6 +20,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
+from dsel.losses.error_rate import ErrorCount, ErrorRate
 from dsel.results.run_store import Store
 from dsel.search.engine.counts import CountTable
 from dsel.search.engine.job_results import (
@@ -506,3 +507,96 @@ def test_search__a_loss_that_gives_no_number_ends_it(score, words):
 
     with pytest.raises(dsel.errors.LossError, match=words):
         plan(loss=Bad()).run()
+
+
+CALLS_OF_A_LOSS = {
+    # Number of rows, or the first count: the labeled rows that a plan tries are 200.
+    "score_errors": lambda loss, n_errors, n_rows: n_rows == 200,
+    "score": lambda loss, rows, predictions: len(predictions) == 200,
+    "limits": lambda loss, folds, delta: False,
+    "estimate": lambda loss, folds: False,
+    "expected_holdout": lambda loss, folds, delta: False,
+    "all_rows": lambda loss, folds, pool, shares: False,
+    "caveats": lambda loss, y, n_folds, delta: False,
+    "named_classes": lambda loss, known: False,
+}
+CALLS_OF_A_STATISTIC = {
+    "count": lambda counts, rows, predictions: len(predictions) == 200,
+    "count_errors": lambda counts, n_errors: False,
+    "count_pair": lambda counts, rows, one, other, fold: False,
+}
+
+
+class Uncounted(ErrorRate):
+    """The error as a loss that reads predictions."""
+
+    def score_errors(self, n_errors, n_rows):
+        return None
+
+    def score(self, rows, predictions):
+        return float(np.mean(predictions != rows.y))
+
+
+class UncountedErrors(ErrorCount):
+    """Errors that are counted again."""
+
+    def count_errors(self, n_errors):
+        return None
+
+
+def changed_loss(name, works, answer):
+    """Return the error as a loss one of whose methods does something else."""
+    of_statistic = name in CALLS_OF_A_STATISTIC
+    kind = ErrorCount if of_statistic else ErrorRate
+    kind = {"score": Uncounted, "count": UncountedErrors}.get(name, kind)
+
+    def method(self, *args):
+        return getattr(kind, name)(self, *args) if works(self, *args) else answer()
+
+    body = {name: method, "__repr__": lambda self: "Changed", "__module__": __name__}
+    changed = type("Changed", (kind,), body)()
+    return OwnError(statistic=changed) if of_statistic else changed
+
+
+class OwnError(ErrorRate):
+    """The error, as a loss of a user."""
+
+
+@pytest.mark.parametrize(
+    ("name", "works"),
+    [*CALLS_OF_A_LOSS.items(), *CALLS_OF_A_STATISTIC.items()],
+    ids=[*CALLS_OF_A_LOSS, *CALLS_OF_A_STATISTIC],
+)
+def test_search__a_loss_that_raises_anywhere_ends_it(name, works):
+    """No candidate fails by it: rows of a fold would fail it in the search without."""
+    loss = changed_loss(name, works, lambda: 1 / 0)
+    words = f"Changed.* raised ZeroDivisionError in `{name}`: division by zero"
+    with pytest.raises(dsel.errors.LossError, match=words):
+        plan(grid={"max_depth": [1, 4]}, loss=loss).run()
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "words"),
+    [("score_errors", lambda: np.nan, "number from `score_errors`, got nan"),
+     ("score_errors", lambda: "0.1", "number from `score_errors`, got '0.1'"),
+     ("count_errors", lambda: np.array([1, 2]), r"`fold_shape`.*`count_errors`"),
+     ("count_pair", lambda: np.array(0.5), "integers from `count_pair`, got 0.5")],
+)  # fmt: skip
+def test_search__a_loss_that_returns_no_number_anywhere_ends_it(name, answer, words):
+    works = {**CALLS_OF_A_LOSS, **CALLS_OF_A_STATISTIC}[name]
+    with pytest.raises(dsel.errors.LossError, match=words):
+        plan(grid={"max_depth": [1, 4]}, loss=changed_loss(name, works, answer)).run()
+
+
+class ErrorByDivision(ErrorRate):
+    """The error; it cannot be computed without a row."""
+
+    def score_errors(self, n_errors, n_rows):
+        return n_errors / n_rows
+
+
+def test_search__a_loss_is_not_asked_about_no_rows():
+    grid = {"max_depth": [1, 4]}
+    ours, own = plan(grid=grid).run(), plan(grid=grid, loss=ErrorByDivision()).run()
+    bounds = [[c.bound for c in run.certificates.values()] for run in (ours, own)]
+    assert bounds[0] == bounds[1]

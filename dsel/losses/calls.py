@@ -1,0 +1,145 @@
+"""Calls of a loss and of its statistic, which may be code of the user.
+
+What it raises, or returns in the place of a number, becomes a `LossError`, which names
+the loss and ends the run. Without it the retries of a search would give a candidate up
+in the place of the loss: rows of a fold would then decide which candidates the search
+without this fold chooses from.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Real
+
+import numpy as np
+
+from dsel.arrays import Integers
+from dsel.checks import show
+from dsel.errors import LossError
+from dsel.losses.base import Counts, Loss, Predictions, Rows, Statistic
+
+
+@contextmanager
+def naming_loss(code: Loss | Statistic, method: str) -> Iterator[None]:
+    """Turn what a method of a loss, or of its statistic, raises into a LossError."""
+    try:
+        yield
+    except LossError:
+        raise
+    except Exception as error:
+        raise LossError(
+            f"{_owner(code)} raised {type(error).__name__} in `{method}`: {error}. It "
+            f"must work for any rows and predictions; dsel.losses.check_loss tests "
+            f"it on some."
+        ) from error
+
+
+def score_rows(loss: Loss, rows: Rows, predictions: Predictions) -> float:
+    """Return the loss of one model on some rows.
+
+    Raises LossError if the loss raises, or returns anything but a number.
+    """
+    with naming_loss(loss, "score"):
+        score = loss.score(rows, predictions)
+    return _check_number(loss, "score", score)
+
+
+def score_errors(loss: Loss, n_errors: int, n_rows: int) -> float | None:
+    """Return the loss of this number of errors; None if it depends on more.
+
+    Raises LossError as `score_rows` does.
+    """
+    with naming_loss(loss, "score_errors"):
+        score = loss.score_errors(n_errors, n_rows)
+    return None if score is None else _check_number(loss, "score_errors", score)
+
+
+def count_rows(statistic: Statistic, rows: Rows, predictions: Predictions) -> Counts:
+    """Return the counts of one model on labeled rows.
+
+    Raises LossError if the statistic raises, or counts in another shape than its own.
+    """
+    with naming_loss(statistic, "count"):
+        counts = np.asarray(statistic.count(rows, predictions))
+        shape = statistic.fold_shape
+    expected = (len(predictions),) if shape is None else shape
+    return _check_counts(statistic, "count", "fold_shape", counts, expected)
+
+
+def count_errors(statistic: Statistic, n_errors: int) -> Counts | None:
+    """Return the counts of this number of errors; None if they depend on more.
+
+    Raises LossError as `count_rows` does.
+    """
+    with naming_loss(statistic, "count_errors"):
+        counts = statistic.count_errors(n_errors)
+        # A statistic with numbers by row has no counts that depend on errors alone.
+        shape = statistic.fold_shape or ()
+    if counts is None:
+        return None
+    return _check_counts(
+        statistic, "count_errors", "fold_shape", np.asarray(counts), shape
+    )
+
+
+def count_pair(
+    statistic: Statistic,
+    rows: Rows,
+    fold_model: Predictions,
+    all_rows: Predictions,
+    fold: Counts,
+) -> Integers:
+    """Return the counts of two models on rows of the pool.
+
+    Raises LossError if the statistic raises, or returns anything but integers of its
+    shape.
+    """
+    with naming_loss(statistic, "count_pair"):
+        counts = np.asarray(statistic.count_pair(rows, fold_model, all_rows, fold))
+        shape = statistic.pair_shape
+    _check_counts(statistic, "count_pair", "pair_shape", counts, shape)
+    if counts.dtype.kind not in "iu":
+        raise LossError(
+            f"{_owner(statistic)} must give integers from `count_pair`, got "
+            f"{show(counts.tolist())}."
+        )
+    return counts
+
+
+def _owner(code: Loss | Statistic) -> str:
+    """Return the words that name a loss, or the statistic of one."""
+    if hasattr(code, "statistic"):
+        return f"`loss` {code!r}"
+    return f"the statistic {code!r} of `loss`"
+
+
+def _check_number(loss: Loss, method: str, score: object) -> float:
+    """Return a score; raise LossError if it is no number."""
+    # NaN would be ranked, and above or below the others by chance.
+    if not isinstance(score, Real) or np.isnan(float(score)):
+        raise LossError(
+            f"`loss` {loss!r} must return a number from `{method}`, got {show(score)}; "
+            "dsel.losses.check_loss tests it."
+        )
+    return float(score)
+
+
+def _check_counts(
+    statistic: Statistic,
+    method: str,
+    of_shape: str,
+    counts: Counts,
+    shape: tuple[int, ...],
+) -> Counts:
+    """Return counts; raise LossError if they are no numbers of their shape."""
+    if counts.shape != shape:
+        raise LossError(
+            f"{_owner(statistic)} must return the shape of `{of_shape}` from "
+            f"`{method}`, {shape}, got {counts.shape}."
+        )
+    # A residual that is NaN would count as a row with a good prediction.
+    if counts.dtype.kind not in "iuf" or np.isnan(counts).any():
+        raise LossError(
+            f"{_owner(statistic)} must return numbers from `{method}`, got "
+            f"{show(counts.tolist())}."
+        )
+    return counts
