@@ -166,7 +166,9 @@ def _table(is_upper: bool, n_rows: int, share: float) -> Floats:
     counts = np.arange(n_rows + 1.0)
     same = np.full((2, n_rows + 1), [[n_rows], [share]])
     table = _solve(is_upper, counts, *same)
-    if share < 1.0 - 1e-9:  # above, the shift of the target is no small part of 1 - a
+    # At shares closer to 1 the shift of the target is as large as 1 - share, so that
+    # neighboring limits may be equal.
+    if share < 1.0 - 1e-9:
         rises = (np.diff(table) > 0) | (table[1:] == 1)
         assert rises.all(), "limits must rise with every error"
     table.setflags(write=False)

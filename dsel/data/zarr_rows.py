@@ -159,7 +159,7 @@ def _check_chunks(array: Any, stored: set[str], where: str) -> None:
 
 
 def open_node(
-    place: str, options: Mapping[str, object], name: str, way: str
+    place: str, options: Mapping[str, object], name: str, advice: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the attributes of the zarr node at a place, and its arrays by name."""
     try:
@@ -175,7 +175,7 @@ def open_node(
     except BAD_HEADER as error:
         message = " ".join(str(error).split()).rstrip(".")
         raise ValueError(
-            f"{name} is no pool: its zarr.json cannot be read ({message}); {way}."
+            f"{name} is no pool: its zarr.json cannot be read ({message}); {advice}."
         ) from error
 
 

@@ -133,11 +133,15 @@ class Statistic(Protocol):
         """Return the counts for this number of errors; None if they depend on more."""
 
     def count_pair(
-        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Counts
+        self,
+        rows: Rows,
+        fold_model: Predictions,
+        all_rows: Predictions,
+        fold_counts: Counts,
     ) -> Integers:
         """Count pool rows by the predictions of two models; blocks add up.
 
-        `fold` has the counts of the first model on its fold; if they are numbers by
+        `fold_counts` are those of the first model on its fold; if they are numbers by
         row, NaN may follow them.
         """
 

@@ -95,7 +95,11 @@ class ClassTable:
         """Return None: the number of errors does not show their classes."""
 
     def count_pair(
-        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Counts
+        self,
+        rows: Rows,
+        fold_model: Predictions,
+        all_rows: Predictions,
+        fold_counts: Counts,
     ) -> Integers:
         """Return the number of rows by the predictions of both models."""
         return self._cross(fold_model, all_rows)

@@ -208,11 +208,15 @@ class CountByValue:
         """Return None: errors do not show where they are."""
 
     def count_pair(
-        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Counts
+        self,
+        rows: Rows,
+        fold_model: Predictions,
+        all_rows: Predictions,
+        fold_counts: Counts,
     ) -> Integers:
         """Count pool rows by value."""
         parts = self._split(rows, fold_model, all_rows)
-        of_fold = [self.at(fold, index)[1] for index in range(len(self.labels))]
+        of_fold = [self.at(fold_counts, index)[1] for index in range(len(self.labels))]
         return self._stack(
             [
                 (len(z), self.counted.count_pair(Rows(None), z, w, counts))

@@ -43,7 +43,7 @@ def best_constant(
         return found if np.isfinite(found).all() else None
     if loss.is_regression or isinstance(loss, Recall | Precision) or not len(classes):
         return None
-    # Of equally good constants the largest class comes first. The loss treats all
+    # Among equally good constants the largest class is taken. The loss treats all
     # classes that it does not name alike, so the largest class is the best of them.
     codes = [int(np.argmax(np.bincount(y, minlength=len(classes))))]
     known = list(classes)

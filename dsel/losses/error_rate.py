@@ -57,7 +57,11 @@ class ErrorCount:
         return np.asarray(n_errors)
 
     def count_pair(
-        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Counts
+        self,
+        rows: Rows,
+        fold_model: Predictions,
+        all_rows: Predictions,
+        fold_counts: Counts,
     ) -> Integers:
         """Count the rows on which both differ, shape ()."""
         return np.asarray(np.sum(fold_model != all_rows))
@@ -98,7 +102,8 @@ class ErrorRate(SingleLoss):
     ) -> BoundTerms:
         """Return the smallest sum; see :func:`dsel.bounds.nested_all_rows`."""
         rows = pool.upper_rows(pool.duplicates)
-        without = 1.0 - shares.query_share  # of delta, for what reads no queried label
+        # No queried label is used here, so the queries' share of delta is left out.
+        without = 1.0 - shares.query_share
         _, terms = nested_all_rows(
             folds.integers,
             folds.n_rows,

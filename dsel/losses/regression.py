@@ -128,11 +128,15 @@ class Residuals:
         )
 
     def count_pair(
-        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Counts
+        self,
+        rows: Rows,
+        fold_model: Predictions,
+        all_rows: Predictions,
+        fold_counts: Counts,
     ) -> Integers:
         """Count rows by the distance of both models, shape (n_edges,)."""
         return count_deviations(
-            absolute_residuals(fold_model, all_rows), self.edges(fold)
+            absolute_residuals(fold_model, all_rows), self.edges(fold_counts)
         )
 
 
@@ -251,11 +255,11 @@ class ErrorQuantile(RegressionLoss):
                 continue
             tolerances[fold] = np.sort(by_fold[fold])[n_rows - 1 - shared.n_exceeding]
             # Limits are of all deviations above an edge, and so are duplicates.
-            stale = np.cumsum(pool.duplicates[fold][::-1])[::-1]
+            duplicates = np.cumsum(pool.duplicates[fold][::-1])[::-1]
             deviations[fold] = deviation_limit(
                 pool.counts[fold],
                 self.statistic.edges(folds.counts[fold]),
-                pool.upper_rows(stale),
+                pool.upper_rows(duplicates),
                 level=shared.of_deviations,
                 delta=(1.0 - LABELS_OF_POOL) * shares.pool / k,
             )
@@ -338,7 +342,11 @@ class ExceedanceCount:
         """Return None: errors do not show how far off they are."""
 
     def count_pair(
-        self, rows: Rows, fold_model: Predictions, all_rows: Predictions, fold: Counts
+        self,
+        rows: Rows,
+        fold_model: Predictions,
+        all_rows: Predictions,
+        fold_counts: Counts,
     ) -> Integers:
         """Count the rows on which both models are further apart, shape ()."""
         _, distance = self._parts

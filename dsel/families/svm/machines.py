@@ -126,7 +126,7 @@ def make_svc(
     C, svc.C = svc.C, 1.0
     svc.fit(np.eye(len(labels)) if labeled.n_values else made_up, labels)
     svc.C = C
-    # Of the made-up rows the fit has made another gamma than of the training rows.
+    # The fit has computed gamma from the made-up rows, not from the training rows.
     svc._gamma = getattr(machines.kernel, "gamma", svc._gamma)
     if callable(svc.kernel):
         svc._gamma = 0.0

@@ -158,7 +158,7 @@ class CertificateMethod:
         return self.is_nested
 
     def n_compared(self, n_candidates: int) -> int:
-        """Return the number of models of which one is chosen by the rows that bound it.
+        """Return how many models are compared on the rows that bound the chosen one.
 
         It is 1 unless candidates divide delta.
         """
@@ -195,7 +195,7 @@ def choose_method(options: MethodOptions) -> CertificateMethod:
     if certificate is not None:
         method = METHODS[certificate]
     elif criterion is None and options.is_covered:
-        method = NESTED
+        method = NESTED_METHOD
     else:
         ranking = "mean_squared_error" if options.is_regression else "cv_error"
         method = estimate_by(ranking if criterion is None else criterion)
@@ -410,7 +410,7 @@ def check_groups(groups: RowGroups | None, n_folds: int, fewest: int) -> None:
 
 # Halving may drop what the whole grid would choose, and no bound depends on it: the
 # searches without a fold are halved by rows that they may see.
-NESTED: Final = CertificateMethod(
+NESTED_METHOD: Final = CertificateMethod(
     option_values.NESTED,
     "cv_error",
     Pruning.HALVING,
@@ -437,7 +437,7 @@ NESTED: Final = CertificateMethod(
         ),
     },
 )
-CV_BOUND: Final = CertificateMethod(
+CV_BOUND_METHOD: Final = CertificateMethod(
     option_values.CV_BOUND,
     "cv_bound",
     Pruning.EXACT,
@@ -456,8 +456,8 @@ CV_BOUND: Final = CertificateMethod(
 )
 # Limits of all folds of all candidates hold at once, so the mean of a candidate's
 # limits may rank, and the smallest of the chosen one is its bound.
-BEST_FOLD: Final = replace(
-    CV_BOUND,
+BEST_FOLD_METHOD: Final = replace(
+    CV_BOUND_METHOD,
     name=option_values.BEST_FOLD,
     expects={
         "best_fold": ExpectedBound(
@@ -467,7 +467,7 @@ BEST_FOLD: Final = replace(
 )
 # The first fold and no other: the smallest limit of several would have to be paid for.
 # Regressors are ranked by their squared errors on it, and what is chosen is bounded.
-HOLDOUT: Final = CertificateMethod(
+HOLDOUT_METHOD: Final = CertificateMethod(
     option_values.HOLDOUT,
     "holdout",
     Pruning.EXACT,
@@ -485,7 +485,8 @@ HOLDOUT: Final = CertificateMethod(
     },
 )
 METHODS: Final[dict[str, CertificateMethod]] = {
-    method.name: method for method in (NESTED, CV_BOUND, BEST_FOLD, HOLDOUT)
+    method.name: method
+    for method in (NESTED_METHOD, CV_BOUND_METHOD, BEST_FOLD_METHOD, HOLDOUT_METHOD)
 }
 """Methods that give a guarantee, by name."""
 

@@ -194,18 +194,19 @@ class EachFold(Comparison):
         """Count by each statistic; draw rows that are no duplicates of labeled rows."""
         predicted = predictions[:, 0]
         # In most blocks no row equals a labeled one, and nothing is copied.
-        stale = np.empty(0, np.int64)
+        duplicates = np.empty(0, np.int64)
         if self.find_duplicates is not None:
             # Hashing rows takes as long as six linear models: if statistics count only
             # rows on which models differ, other rows are not hashed.
-            stale = np.arange(len(block.rows))
+            hashed = np.arange(len(block.rows))
             if all(statistic.counts_differences for statistic in self.folds):
-                stale = np.flatnonzero((predicted[:-1] != predicted[-1]).any(axis=0))
-            if len(stale):
-                stale = stale[self.find_duplicates(block.X[stale])]
+                hashed = np.flatnonzero((predicted[:-1] != predicted[-1]).any(axis=0))
+            if len(hashed):
+                is_duplicate = self.find_duplicates(block.X[hashed])
+                duplicates = hashed[is_duplicate]
         parts = (
             (Rows(block.X), predicted),
-            (Rows(block.X[stale]), predicted[:, stale]),
+            (Rows(block.X[duplicates]), predicted[:, duplicates]),
         )
         counted_pairs = [
             count_pair(statistic, rows, models[fold], models[-1], counted)
@@ -220,7 +221,7 @@ class EachFold(Comparison):
         one_fold, all_rows = predicted[self.best_fold], predicted[-1]
         # Rows that equal a labeled one may be a record that a model was trained on.
         fresh = np.setdiff1d(
-            np.flatnonzero(one_fold != all_rows), stale, assume_unique=True
+            np.flatnonzero(one_fold != all_rows), duplicates, assume_unique=True
         )
         return counts, DrawnRows.draw(
             self.seed,

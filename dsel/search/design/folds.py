@@ -67,7 +67,7 @@ class CVScheme:
     """Whether folds were drawn without regard to features and labels."""
     n_halvings: int = 0
     """Number of random halvings, whose halves take the place of folds; 0 for folds."""
-    last: "CVScheme | None" = None
+    final_scheme: "CVScheme | None" = None
     """Nested searches: the scheme of the last step, without each fold and on all rows,
     for the chosen candidates only."""
     inner_tests: tuple[InnerTest, ...] = ()
@@ -86,17 +86,19 @@ class CVScheme:
     @property
     def is_nested(self) -> bool:
         """Whether candidates are chosen without each fold."""
-        return self.last is not None
+        return self.final_scheme is not None
 
     @property
-    def folds(self) -> tuple[Split, ...]:
+    def final_splits(self) -> tuple[Split, ...]:
         """Splits of the last step of a nested search; empty for other searches."""
-        return () if self.last is None else self.last.splits
+        return () if self.final_scheme is None else self.final_scheme.splits
 
     @property
     def held_out(self) -> tuple[Split, ...]:
         """The splits without each fold, or half."""
-        return (self.folds or self.splits)[: self.n_folds]
+        # Those of a nested search are made in its last step alone.
+        splits = self.final_splits if self.is_nested else self.splits
+        return splits[: self.n_folds]
 
     @property
     def is_holdout(self) -> bool:
@@ -241,7 +243,7 @@ def scheme_of_pairs(
         tuple(splits),
         n_folds,
         True,
-        last=CVScheme(folds, n_folds, True),
+        final_scheme=CVScheme(folds, n_folds, True),
         inner_tests=tuple(tests),
         first=tuple(range(min(n_first, len(splits)))),
     )

@@ -99,7 +99,7 @@ class FitBatch:
 
 
 def _split_of(context: JobContext, job: FitJob) -> Split:
-    splits = context.last_splits if job.in_last_step else context.splits
+    splits = context.final_splits if job.in_last_step else context.splits
     return splits[job.split]
 
 

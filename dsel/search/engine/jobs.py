@@ -62,7 +62,7 @@ class JobContext:
     labeled: LabeledRows
     splits: tuple[Split, ...]
     """Splits on which the search fits its candidates."""
-    last_splits: tuple[Split, ...]
+    final_splits: tuple[Split, ...]
     """Splits of the last step of a nested search; empty for other searches."""
     candidate_groups: tuple[CandidateGroup, ...]
     fitting_pool: Pool | None = None
@@ -113,9 +113,9 @@ class FitJob:
     candidates: tuple[int, ...]
     """Candidate numbers, ascending."""
     split: int
-    """Number of the split in `JobContext.splits`, or in `last_splits`."""
+    """Number of the split in `JobContext.splits`, or in `final_splits`."""
     in_last_step: bool = False
-    """Whether the split is one of `JobContext.last_splits`."""
+    """Whether the split is one of `JobContext.final_splits`."""
 
     def alone(self) -> list["FitJob"]:
         """Return one job for each candidate."""

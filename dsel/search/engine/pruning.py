@@ -97,7 +97,7 @@ class ExactPruner:
         )
         seconds = np.where(shown, table.fit_seconds, np.nan)
         full, loo = scheme.all_rows_number, scheme.leave_one_out
-        # Of numbers none is wrong: errors of a regressor are predictions of no number.
+        # The errors of a regressor are predictions that are no number.
         is_regression = not self.known.n_classes
         losses = np.where(shown, table.scores[..., 0], np.nan)[:, :k]
         return SearchCounts(
@@ -121,7 +121,7 @@ class ExactPruner:
         that a dropped candidate would never win later.
         """
         counts = self.counts(table).by_name
-        # Missing counts enter at their least: no error, and no pool row that differs.
+        # A count that is not made yet is taken as 0, its smallest possible value.
         lower = self.criterion.lower_bound(counts, self.settings)
         if self.best_first:
             is_beaten = lower > margin_above(self._best(counts))
@@ -407,7 +407,7 @@ class NestedPruner:
             status,
             scheme.fold_rows,
             np.array([len(split.train_rows) for split in scheme.held_out]),
-            # Of numbers none is wrong.
+            # Predictions of numbers are not right or wrong.
             fold_errors=np.where(answers > 0, errors, names.UNCOUNTED)
             if known.n_classes
             else None,

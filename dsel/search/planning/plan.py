@@ -135,7 +135,7 @@ class Plan:
         """
         return (
             0
-            if self.scheme.last is None
+            if self.scheme.final_scheme is None
             else self.scheme.n_folds + (self.pool is not None)
         )
 

@@ -60,7 +60,7 @@ def choose_design(
             is_regression=inputs.is_regression,
         )
     )
-    # After the method: it may ask for splits that no option names, such as halves.
+    # The method decides which splits are made, such as halves for co-validation.
     scheme = method.make_scheme(
         SchemeOptions(
             options.cv,

@@ -235,7 +235,7 @@ def plan_search(
     context = JobContext(
         labeled=inputs.labeled,
         splits=design.scheme.splits,
-        last_splits=design.scheme.folds,
+        final_splits=design.scheme.final_splits,
         candidate_groups=inputs.candidate_groups,
         fitting_pool=parts.fitting,
         allow_nan=inputs.allow_nan,

@@ -129,7 +129,7 @@ def bound_chosen(
         evidence,
         plan.delta,
         chosen.fold,
-        # It was planned; where no model of all rows could be fitted, its part is lost.
+        # Fixed by the plan: without a model of all rows its share stays unused.
         has_pool=plan.pool is not None and plan.method.bounds_two_models,
         has_queries=plan.n_queries > 0,
         n_compared=plan.n_compared,

@@ -97,7 +97,8 @@ def make_cube_of_run(
     """Return the cube of a finished search; with the choice, if it is made already."""
     scheme, values = plan.scheme, counts.by_name
     if counts.fold_errors is not None:
-        # Ready, since errors of a nested search are of more answers than rows.
+        # Rates are stored, too: in a nested search several models predict each row, so
+        # errors divided by rows would be wrong.
         errors = counts.fold_errors
         answers = np.broadcast_to(counts.answers, errors.shape)
         is_known = (errors >= 0) & (answers > 0)

@@ -108,7 +108,7 @@ def make_task(
     """Return the task of one fit, whose model comes back with its counts."""
     [job] = jobs
     label = plan.context.candidate_groups[job.candidate_group].label
-    split = plan.scheme.folds[job.split].label
+    split = plan.scheme.final_splits[job.split].label
     key = f"fit-chosen-{label}-{split}-{next(engine.serial)}"
     # Spread over the workers, as the first fits are.
     return Task(key, FitBatch((job,), Keep.IN_RESULT), affinity=job.split)
@@ -129,7 +129,7 @@ def collect_models(
         [result], [number], where = (
             each.results,
             each.job.candidates,
-            scheme.folds[split],
+            scheme.final_splits[split],
         )
         if result.status is FitStatus.FAILED:
             why = "the fit failed" if result.message is None else result.message.text

@@ -118,7 +118,7 @@ def read_queried_rows(run: Run, choice: Choice) -> pd.DataFrame | None:
 def pair_results(plan: "Plan", table: CountTable) -> xr.Dataset:
     """Return the Dataset with the counts of inner searches."""
     splits = plan.scheme.splits
-    # A quarter has one number, and one part of rows.
+    # With two folds a split has one part of test rows, and no second count.
     n_rows = [
         (len(s.test_rows), 0 if s.second_part is None else len(s.second_part))
         for s in splits

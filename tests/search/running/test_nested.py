@@ -67,7 +67,7 @@ class FailsOnRows(ClassifierMixin, BaseEstimator):
 
 
 def test_inner_search__a_failed_predict_counts_in_the_search_that_reads_it_alone():
-    folds = plan().scheme.folds
+    folds = plan().scheme.final_splits
     grid = {"depth": [3, 4]}
     learner = FailsOnRows(rows=X[folds[2].test_rows, 0])
     failing = plan(learner, grid, pool=None, prune=False).run()
@@ -133,7 +133,7 @@ class FailsWithoutTheFirst(DecisionTreeClassifier):
 
 def test_last_step__a_model_that_cannot_be_fitted_counts_as_wrong_everywhere():
     outcome = plan(FailsWithoutTheFirst(random_state=0)).run()
-    cube, folds = outcome.results, plan().scheme.folds
+    cube, folds = outcome.results, plan().scheme.final_splits
     fold = next(n for n in range(5) if 0 in folds[n].test_rows)
     assert int(cube["outer_errors"][fold]) == len(folds[fold].test_rows)
     assert int(cube["outer_disagreements"][fold]) == len(POOL)
@@ -182,7 +182,7 @@ def test_outcome__unseeded_models_are_those_that_were_counted():
     outcome = pickle.loads(pickle.dumps(plan(Drawn(), {"scale": [1.0, 2.0]}).run()))
     assert all(each.certified for each in outcome.certificates.values())
     fold = outcome.certificates["one_fold"].fold
-    rows = outcome.choice and plan().scheme.folds[fold].test_rows
+    rows = outcome.choice and plan().scheme.final_splits[fold].test_rows
     wrong = (outcome.models["one_fold"].predict(X[rows]) != Y[rows]).sum()
     assert wrong == int(outcome.results["outer_errors"][fold])
     one, full = (outcome.models[name].predict(POOL) for name in outcome.models)
@@ -474,7 +474,7 @@ def test_out__equal_candidates_have_records_of_their_own(tmp_path):
 class FailsWithoutTheFirstFold(DummyClassifier):
     """Predicts one class, and cannot be fitted on four fifths that lack a fold."""
 
-    first = plan().scheme.folds[0].test_rows
+    first = plan().scheme.final_splits[0].test_rows
 
     def fit(self, X_train, y):
         if len(X_train) == 240 and not np.isin(X[self.first, 0], X_train[:, 0]).any():
