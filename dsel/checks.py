@@ -335,6 +335,9 @@ def explain_unknown(
             function.__init__ = decorate(function.__init__)  # type: ignore[misc]
             return function
         signature = inspect.signature(function).parameters
+        # Options that a function passes on are checked by the function that takes them.
+        kinds = {parameter.kind for parameter in signature.values()}
+        assert inspect.Parameter.VAR_KEYWORD not in kinds, function.__name__
         known = [name for name in signature if name != "self"]
         is_init = function.__name__ == "__init__"
 

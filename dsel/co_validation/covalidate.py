@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from dsel.arrays import Estimator, RandomState
 from dsel.candidates import Grid
-from dsel.checks import check_integer, check_truth, explain_unknown, listing
+from dsel.checks import check_integer, check_truth, listing
 from dsel.criteria import get_criterion
 from dsel.results.certificate import VIOLATED, Assumption
 from dsel.search.planning.plan import Plan
@@ -30,7 +30,6 @@ SWITCHES: Final = ("leave_one_out", "picked", "prune")
 """Options of `plan_covalidation` that `covalidate` passes on."""
 
 
-@explain_unknown()
 def covalidate(
     estimator: Estimator,
     param_grid: Grid | None,
