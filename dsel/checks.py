@@ -503,7 +503,7 @@ def _encode_name(name: str) -> bytes:
     return name.encode(errors="surrogateescape")
 
 
-def check_options(options: Any) -> dict[str, Any]:
+def check_storage_options(options: Any) -> dict[str, Any]:
     """Return options for fsspec as a dict, or raise TypeError."""
     is_dict = isinstance(options, Mapping) and all(isinstance(k, str) for k in options)
     if options is not None and not is_dict:

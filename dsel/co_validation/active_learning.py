@@ -18,7 +18,7 @@ from dsel import names
 from dsel.arrays import Estimator, RandomState
 from dsel.candidates import takes_nan
 from dsel.checks import check_integer, show
-from dsel.co_validation.covalidate import check_options, covalidate
+from dsel.co_validation.covalidate import check_option_names, covalidate
 from dsel.data.frames import concatenate_rows, native
 from dsel.data.open import open_pool
 from dsel.data.row_random import ACTIVE_STREAM, row_random_at, seed_from
@@ -126,7 +126,7 @@ def learn_actively(
     >>> [(len(step.rows), "disagreement" in step.estimates) for step in steps]
     [(25, True), (40, True)]
     """
-    check_options(options, OPTIONS, "learn_actively")
+    check_option_names(options, OPTIONS, "learn_actively")
     check_integer(options.get("repeats", 1), "repeats", at_least=1)
     labeling = _Labeling(estimator, pool, label_of, random_state)
     labeling.check(n_rows, n_start, batch, least=2)

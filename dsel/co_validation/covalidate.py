@@ -164,7 +164,7 @@ def plan_covalidation(
     Plan
         Print it, or call its `run`.
     """
-    check_options(options, OPTIONS, "covalidate", also=SWITCHES)
+    check_option_names(options, OPTIONS, "covalidate", also=SWITCHES)
     if not get_criterion(criterion).by_halves:
         raise ValueError(
             f"`criterion` must be one of co-validation, such as 'max_dt_e', got "
@@ -206,7 +206,7 @@ def plan_covalidation(
     return replace(plan, assumptions=assumptions)
 
 
-def check_options(
+def check_option_names(
     options: Iterable[str],
     known: tuple[str, ...],
     function: str,

@@ -21,7 +21,13 @@ from pandas.api.types import is_list_like
 from scipy import sparse
 
 from dsel.arrays import check_distinct_columns, fill_masked_values
-from dsel.checks import as_array, check_options, explain_unknown, is_single, show
+from dsel.checks import (
+    as_array,
+    check_storage_options,
+    explain_unknown,
+    is_single,
+    show,
+)
 from dsel.data.frames import (
     FrameSchema,
     check_names,
@@ -117,7 +123,7 @@ def open_pool(
         return replace(pool, origin=origin)
     if isinstance(source, Pool):
         return source
-    options, names = check_options(storage_options), None
+    options, names = check_storage_options(storage_options), None
     if columns is not None:
         is_listed = is_list_like(columns, allow_sets=False) and not is_single(columns)
         names = tuple(map(str, columns)) if is_listed else ()

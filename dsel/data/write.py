@@ -24,8 +24,8 @@ from zarr.storage import FsspecStore, LocalStore
 from dsel import names
 from dsel.checks import (
     check_integer,
-    check_options,
     check_path,
+    check_storage_options,
     check_string,
     check_url,
     explain_unknown,
@@ -166,7 +166,7 @@ def write_pool(
     >>> write_pool(np.zeros((3, 2)), f"{folder}/pool.zarr").n_rows
     3
     """
-    path, options = check_path(path, "path"), check_options(storage_options)
+    path, options = check_path(path, "path"), check_storage_options(storage_options)
     if path.lower().rstrip("/").endswith(SINGLE_FILES):
         raise ValueError(
             f"`path` {path!r} has the ending of a file of another kind, by which it "

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from fsspec.core import url_to_fs
 
-from dsel.checks import check_options, check_path, check_url, nothing_at
+from dsel.checks import check_path, check_storage_options, check_url, nothing_at
 from dsel.errors import StoreMismatchError, reaching, writing
 from dsel.files import (
     PARTIAL,
@@ -80,7 +80,7 @@ class Place:
         name: str = "out",
     ) -> None:
         text, self.name = check_path(out, name), name
-        options = check_options(storage_options)
+        options = check_storage_options(storage_options)
         if "://" in text:
             check_url(text, name)
         is_local = "://" not in text or text.startswith(("file://", "local://"))

@@ -34,7 +34,7 @@ class SearchOptions:
     baseline: Any
 
 
-def check_options(options: SearchOptions) -> SearchOptions:
+def check_search_options(options: SearchOptions) -> SearchOptions:
     """Return the options with plain numbers; raise if one is of the wrong kind."""
     delta = check_delta(options.delta)
     if delta < SMALLEST_DELTA:

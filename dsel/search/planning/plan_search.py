@@ -22,8 +22,8 @@ from dsel.search.planning.plan_identity import plan_identity
 from dsel.search.planning.plan_inputs import read_inputs, read_pool, read_prior
 from dsel.search.planning.plan_options import (
     SearchOptions,
-    check_options,
     check_options_of_numbers,
+    check_search_options,
 )
 
 
@@ -187,7 +187,7 @@ def plan_search(
     >>> plan.run().results["status"].values.tolist()
     [0, 0]
     """
-    options = check_options(
+    options = check_search_options(
         SearchOptions(
             certificate=certificate,
             deploy=deploy,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import xarray as xr
 
-from dsel.checks import check_choice, check_options
+from dsel.checks import check_choice, check_storage_options
 from dsel.errors import NewerRecordError, PoolChangedError, explaining_interrupt
 from dsel.results import Choice
 from dsel.results.place import CUBE, PAIRS, Place, check_claim
@@ -68,7 +68,7 @@ def execute(
             f"`on_progress` must be a function that takes a Progress, got "
             f"{on_progress!r}; verbose=True shows progress without one."
         )
-    check_options(storage_options)
+    check_storage_options(storage_options)
     client = resolve_client(client)
     with ExitStack() as stack:
         store, not_kept = None, ""
