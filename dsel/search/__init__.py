@@ -38,10 +38,11 @@ The packages; each imports only from lines below its own. Type checkers may look
 Vocabulary: a *scheme* defines which models are trained, and on which rows each is
 tested; a *split* is one training of it; a *job* is a value that describes work; a
 *batch* has the jobs of one task, and is its work on a worker; a *result* is what comes
-back; a *slice* is a part of the pool; the *count table* has the fits of a search, and
-its *pool table* the counts of a pass over the pool; an
-*outcome* is cube, choice and *bounded models*, each with its certificate; a *caveat*
-voids a number, weakens it, or is only information.
+back; a *slice* is a part of the pool; the *count table* has the fits of a search, its
+*pool table* the counts of a pass over the pool, and `engine.counts.SearchCounts` is the
+record of both that bounds are read from and the cube is made of; an *outcome* is cube,
+choice and *bounded models*, each with its certificate; a *caveat* voids a number,
+weakens it, or is only information.
 """
 
 from dsel.results.rows import read_rows

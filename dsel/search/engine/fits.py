@@ -131,7 +131,7 @@ class Fitting:
             wanted = self.table.fit_status[:, split] == FitStatus.OPEN
             # A pruned candidate has fits that are open still, and that nothing needs.
             wanted &= open_fits[:, split]
-            jobs += self._make_jobs(group, split, wanted)
+            jobs += self._claim_fits(group, split, wanted)
             if len(jobs) >= size:
                 break
         return (
@@ -140,10 +140,13 @@ class Fitting:
             else None
         )
 
-    def _make_jobs(
+    def _claim_fits(
         self, group: int, split: int, wanted: NDArray[np.bool_]
     ) -> list[FitJob]:
-        """Return the job of a group's wanted candidates in a list, or no job."""
+        """Return the job of a group's wanted fits in a list, or no job.
+
+        Open ones count as submitted from now on, so that no other job has them.
+        """
         members, status = self.members[group], self.table.fit_status
         numbers = members[wanted[members]]
         # Counts of lost models are known: the status of such a fit stays done.
@@ -242,7 +245,7 @@ class Fitting:
                 lost[list(job.candidates), job.split] = False
         for split in np.flatnonzero(lost.any(axis=0)).tolist():
             for group in np.unique(self.group_numbers[lost[:, split]]).tolist():
-                self.again.append(self._make_jobs(group, split, lost[:, split]))
+                self.again.append(self._claim_fits(group, split, lost[:, split]))
         return none_missing
 
     def fetch(self, candidate: int, split: int) -> FittedGroup | None:

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -39,8 +40,9 @@ class Search:
     table: CountTable
     pruner: Pruner
     fitting: Fitting
-    on_turn: Callable[[], None]
-    """Called before tasks are submitted, to report; an error in it ends the run."""
+    on_turn: Callable[["Search"], None]
+    """Called with the search before tasks are submitted, to report; an error in it ends
+    the run."""
 
     def __post_init__(self) -> None:
         self.started = time.perf_counter()
@@ -74,7 +76,7 @@ class Search:
         # Without a pass no other place drops the models of candidates that have lost.
         if self.fitting.keep is Keep.ON_WORKER and not self.table.pool.slices:
             self.release_models()
-        self.on_turn()
+        self.on_turn(self)
 
     def _next_fit(self) -> Task[list[FittedJob]] | None:
         # What is running ends before the pool is read, but lost models come first: a
@@ -133,7 +135,7 @@ class Search:
             members,
             batch_of,
             inputs=tuple(sorted({keys[FitKey(c, s)] for c in members for s in splits})),
-            on_turn=self.on_turn,
+            on_turn=partial(self.on_turn, self),
         )
 
     def release_models(self) -> None:

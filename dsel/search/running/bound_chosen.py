@@ -3,23 +3,25 @@
 A nested search fits and counts its chosen candidates again; a search by a hold-out set
 counts the regressor that was chosen by squared errors. The calls, in their order::
 
-    nested.certify_choices              exhaustive.search_all, of a regressor
-      NestedPruner.choose_candidates      Search.run
-      fit_chosen.fit_chosen               exhaustive.count_only_fold
-        Engine.run_jobs (FitBatch)          fit_batch.count_rows
-        fit_chosen.collect_models
-          DeclaredLosses.fold_to_deploy
-        fit_chosen.count_on_pool
-          Engine.count_pool (EachFold)
-        -> ChosenModels                   -> ChosenModels
-      add_chosen -> SearchCounts       -> SearchCounts
-      bound_chosen                        bound_chosen
-        DeclaredLosses.bound -> JointBounds
-        loss_reports.make_reports -> ModelReports
-        make_certificate -> Certificate, of each model
-        make_queries -> Queries
-        -> Choice, and the models
-      cube_of_run.make_cube_of_run        cube_of_run.make_cube_of_run
+    nested.search_nested                exhaustive.search_all, of a regressor
+      NestedPruner.choose_candidates      ExactPruner.choose_candidate
+      nested.certify_choices              exhaustive.count_only_fold
+        fit_chosen.fit_chosen               fit_batch.count_rows
+          Engine.run_jobs (FitBatch)        -> ChosenModels
+          fit_chosen.collect_models       bound_chosen
+            DeclaredLosses.fold_to_deploy cube_of_run.make_cube_of_run
+          fit_chosen.count_on_pool
+            Engine.count_pool (EachFold)
+          -> ChosenModels
+        add_chosen -> SearchCounts
+        bound_chosen
+          DeclaredLosses.bound -> JointBounds
+          make_bounded_models -> BoundedModel, of each
+            loss_reports.make_reports -> ModelReports
+            make_certificate -> Certificate
+          make_queries -> Queries
+          -> Choice, and the models
+        cube_of_run.make_cube_of_run
 """
 
 from collections.abc import Mapping
@@ -36,6 +38,7 @@ from dsel.data.frames import native, take_rows
 from dsel.families.answers import predict_codes
 from dsel.families.generic import collect_warnings
 from dsel.losses.base import FoldCounts, PoolCounts, Statistic
+from dsel.losses.declared import JointBounds
 from dsel.losses.error_rate import ERROR
 from dsel.losses.joint import Evidence, ModelBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
@@ -124,9 +127,9 @@ def bound_chosen(
     Both bounds of a nested search hold at once: the one of a fold is part of the event
     of the other.
     """
-    losses, evidence = plan.context.losses, chosen.evidence
+    losses = plan.context.losses
     bounds = losses.bound(
-        evidence,
+        chosen.evidence,
         plan.delta,
         chosen.fold,
         # Fixed by the plan: without a model of all rows its share stays unused.
@@ -134,20 +137,9 @@ def bound_chosen(
         has_queries=plan.n_queries > 0,
         n_compared=plan.n_compared,
     )
-    reports = make_reports(losses, evidence, bounds, plan.delta)
     k, main = plan.scheme.n_folds, bounds.main
     splits = {ONE_FOLD: main.fold} | ({ALL_ROWS: k} if k in chosen.models else {})
-    bounded: dict[str, BoundedModel] = {}
-    for name, split in splits.items():
-        number = chosen.candidates.by_split[split]
-        bounded[name] = BoundedModel(
-            name,
-            number,
-            plan.axes.candidates[number],
-            make_certificate(plan, description, main, name),
-            report_by_value=reports[name].by_value,
-            baseline=reports[name].baseline,
-        ).with_report(reports[name].report)
+    bounded = make_bounded_models(plan, chosen, description, bounds, splits)
     # The fit of all rows may have failed; the bound of a fold holds all the same.
     deploy = plan.deploy if plan.deploy in bounded else ONE_FOLD
     models = {name: chosen.models[split] for name, split in splits.items()}
@@ -182,7 +174,7 @@ def bound_chosen(
         fold_params=tuple(
             plan.axes.candidates[number] for number in chosen.candidates.by_fold
         ),
-        **largest_class(description.rows_by_class),
+        **largest_class(description.class_rows),
         **constant_fields(description.constant or ()),
     ).note_useless_bound()
     # A grid has set no parameter: its only candidate may have chosen some in its fit.
@@ -198,6 +190,30 @@ def mean_inner_loss(counts: CandidateCounts, candidate: int) -> float:
     if means is None:
         return cv_error(counts, candidate)
     return float(means[candidate].mean())
+
+
+def make_bounded_models(
+    plan: "Plan",
+    chosen: ChosenModels,
+    description: RunDescription,
+    bounds: JointBounds,
+    splits: Mapping[str, int],
+) -> dict[str, BoundedModel]:
+    """Return the models of these splits, with certificates and reports."""
+    losses = plan.context.losses
+    reports = make_reports(losses, chosen.evidence, bounds, plan.delta)
+    bounded: dict[str, BoundedModel] = {}
+    for name, split in splits.items():
+        number = chosen.candidates.by_split[split]
+        bounded[name] = BoundedModel(
+            name,
+            number,
+            plan.axes.candidates[number],
+            make_certificate(plan, description, bounds.main, name),
+            report_by_value=reports[name].by_value,
+            baseline=reports[name].baseline,
+        ).with_report(reports[name].report)
+    return bounded
 
 
 def find_missed_classes(

@@ -4,6 +4,7 @@ A `RunDescription` is made once. The cube has it as attributes, and bounds of ch
 models are read with the same assumptions and caveats.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,24 +34,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunDescription:
-    """What any choice of a run says in addition to its counts."""
+    """What a run says in addition to its counts, in its cube and in its choice."""
 
     pool_check: PoolCheck
+    """The check of the pool, from which some assumptions and caveats come."""
     known: KnownCounts
     assumptions: tuple[Assumption, ...]
     caveats: tuple[Caveat, ...]
     """Caveats of the plan and of the pool, the gravest first."""
-    classes: tuple[str, ...]
-    """Texts of the labels; empty for a regression."""
-    class_rows: tuple[int, ...]
-    """Labeled rows of each class."""
+    class_rows: Mapping[str, int]
+    """Labeled rows of each class, by its text; empty for a regression."""
     constant: ConstantPrediction | None
     """The best constant prediction; None if the loss has none."""
-
-    @property
-    def rows_by_class(self) -> dict[str, int]:
-        """Labeled rows of each class, by its text."""
-        return dict(zip(self.classes, self.class_rows, strict=True))
 
 
 def count_known(plan: "Plan", equal_rows: int = 0) -> KnownCounts:
@@ -70,10 +65,10 @@ def describe_run(plan: "Plan", pool_check: PoolCheck) -> RunDescription:
     labeled, facts, assumptions = plan.labeled, pool_check.facts, plan.assumptions
     if plan.pool is not None and plan.certificate:
         assumptions = with_pool_facts(assumptions, facts)
-    classes = plan.classes.tolist()
-    rows: list[int] = []
+    classes, class_rows = plan.classes.tolist(), dict[str, int]()
     if classes:
-        rows = np.bincount(labeled.y, minlength=len(classes)).tolist()
+        n_rows = np.bincount(labeled.y, minlength=len(classes)).tolist()
+        class_rows = dict(zip(map(str, classes), n_rows, strict=True))
     return RunDescription(
         pool_check,
         count_known(plan, facts.equal_rows),
@@ -82,8 +77,7 @@ def describe_run(plan: "Plan", pool_check: PoolCheck) -> RunDescription:
             (each for each in plan.caveats if each.effect is not Effect.PLAN),
             caveats_of_fitting_rows(facts, plan.context.fitting_pool),
         ),
-        tuple(map(str, classes)),
-        tuple(rows),
+        class_rows,
         best_constant(plan.context.losses.main, labeled.y, classes, labeled.X),
     )
 
@@ -122,8 +116,8 @@ def make_cube_of_run(
         "delta": plan.delta,
         names.CAVEATS: [to_record(each) for each in description.caveats],
         "seed": str(plan.seed),
-        "classes": list(description.classes),
-        "class_rows": list(description.class_rows) or None,
+        "classes": list(description.class_rows),
+        "class_rows": list(description.class_rows.values()) or None,
         names.CONSTANT: description.constant,
         "estimators": list(
             dict.fromkeys(g.family.name for g in plan.context.candidate_groups)

@@ -42,7 +42,7 @@ def search_all(run: Run) -> Outcome:
     """Count every candidate that can win, choose one, and fetch its model."""
     plan = run.plan
 
-    def show() -> None:
+    def show(search: Search) -> None:
         if run.on_progress is not None:
             progress = search.progress()
             n_done, n_slices = progress.slices_done, progress.slices_total
@@ -125,7 +125,7 @@ def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     pruner = exact_pruner(run.plan, count_known(run.plan), may_prune=False)
     number, counts = choice.candidate, read_counts(cube)
     with open_engine(run) as engine:
-        search = make_search(run, engine, pruner, Keep.ON_WORKER, lambda: None)
+        search = make_search(run, engine, pruner, Keep.ON_WORKER, lambda _: None)
         # Only the chosen candidate is fitted again.
         search.table.pruned[:] = np.arange(run.plan.n_candidates) != number
         search.run()

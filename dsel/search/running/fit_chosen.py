@@ -126,11 +126,8 @@ def collect_models(
     messages: dict[int, FitMessage] = {}
     unpredicting: dict[int, str] = {}
     for split, each in enumerate(fitted):
-        [result], [number], where = (
-            each.results,
-            each.job.candidates,
-            scheme.final_splits[split],
-        )
+        [result], [number] = each.results, each.job.candidates
+        where = scheme.final_splits[split]
         if result.status is FitStatus.FAILED:
             why = "the fit failed" if result.message is None else result.message.text
             if run.raise_failures:
@@ -225,14 +222,16 @@ def count_on_pool(
     replay_counts(run, table)
     reading = replace(plan.context.pool_reading, sampled_rows=pool_check.sampled_rows)
     context = ChosenPass(joined, table.comparisons, reading)
-    for _ in engine.count_pool(
-        table,
-        (ONLY_MEMBER,),
-        CountChosenBatch,
-        context=engine.executor.put(context),
-        on_turn=lambda: show(int(table.counted.sum())),
-    ):
-        raise AssertionError("these models were sent with their pass")
+    changed = list(
+        engine.count_pool(
+            table,
+            (ONLY_MEMBER,),
+            CountChosenBatch,
+            context=engine.executor.put(context),
+            on_turn=lambda: show(int(table.counted.sum())),
+        )
+    )
+    assert not changed  # these models were sent with their pass
     show(int(table.counted.sum()))
     counts = comparison.unpack(
         table.differences[0][ONLY_MEMBER], pool.n_rows, n_duplicates

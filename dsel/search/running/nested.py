@@ -23,6 +23,7 @@ from dsel.search.engine.counts import CountTable, SearchCounts
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.jobs import Keep
 from dsel.search.engine.pruning import ChosenCandidates, NestedPruner
+from dsel.search.engine.search_loop import Search
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.bound_chosen import add_chosen, bound_chosen
 from dsel.search.running.check_pool import start_pool_check
@@ -48,7 +49,7 @@ def search_nested(run: Run) -> Outcome:
     plan = run.plan
     with open_engine(run) as engine, start_pool_check(run) as pending:
 
-        def show() -> None:
+        def show(search: Search) -> None:
             if pending.done():  # raise what is wrong with the pool while fits run
                 pending.result()
             # A single candidate has no fits before it is chosen.

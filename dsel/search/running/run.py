@@ -68,11 +68,11 @@ def make_search(
     engine: Engine,
     pruner: Pruner,
     keep: Keep,
-    on_turn: Callable[[], None],
+    on_turn: Callable[[Search], None],
 ) -> Search:
     """Return the search of a plan, which starts with the counts of earlier runs.
 
-    `on_turn` is called at least every half second; an error in it ends the run.
+    `on_turn` is called with it at least every half second; an error in it ends the run.
     """
     plan, comparisons = run.plan, run.plan.comparisons
     table = CountTable(
