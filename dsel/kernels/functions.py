@@ -194,7 +194,8 @@ def errors_of(
     return kernel.rounding(*reference.rounding(X, reach))
 
 
-KERNELS: Final[dict[str, Callable[[Any, float], Kernel]]] = {
+MakeKernel = Callable[[Any, float], Kernel]
+KERNELS: Final[dict[str, MakeKernel]] = {
     "linear": lambda svc, gamma: Linear(),
     "poly": lambda svc, gamma: Polynomial(gamma, float(svc.coef0), float(svc.degree)),
     "precomputed": lambda svc, gamma: Precomputed(),
@@ -202,3 +203,12 @@ KERNELS: Final[dict[str, Callable[[Any, float], Kernel]]] = {
 }
 """Functions that make the kernel of an SVC from it and its gamma as a number, by the
 value of its parameter `kernel`."""
+
+
+def own_kernels() -> dict[str, MakeKernel]:
+    """Return the entries of `KERNELS` that are not of dsel."""
+    return {
+        name: make
+        for name, make in KERNELS.items()
+        if getattr(make, "__module__", "") != __name__
+    }

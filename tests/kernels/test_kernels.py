@@ -1,10 +1,18 @@
 """Kernels equal those of scikit-learn, and the bounds of their rounding hold."""
 
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
 import numpy as np
 import pytest
+from distributed import Client
 from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances, polynomial_kernel, rbf_kernel
+from sklearn.svm import SVC
 
+import dsel
+from dsel.kernels import KERNELS
 from dsel.kernels.functions import Linear, Polynomial, Precomputed, Rbf, errors_of
 from dsel.kernels.reference_rows import DISTANCES, PRODUCTS, VALUES, reference_rows
 from dsel.kernels.reference_rows import squared_distances as distances_of
@@ -88,3 +96,21 @@ def test_precomputed__gives_back_what_it_gets(rng):
     assert kernel.base == VALUES
     assert kernel.values(base) is base
     assert not np.any(errors_of(kernel, reference_rows(base, VALUES), base))
+
+
+def test_kernel_of_a_user__reaches_the_processes_of_a_cluster(rng, monkeypatch):
+    """The code is that of the page for contributors, but for the search."""
+    page = Path(__file__).parents[2] / "docs" / "project" / "extending.md"
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    [code] = [block for block in blocks if "class Laplacian" in block]
+    monkeypatch.delitem(KERNELS, "laplacian", raising=False)
+    here = {"np": np, "dataclass": dataclass, "__name__": "of_a_user"}
+    exec(code[: code.index("grid = ")], here)
+    X = rng.normal(size=(120, 3))
+    plan = dsel.plan_search(
+        SVC(kernel="laplacian"), {"C": [0.1, 1]}, X, X[:, 0] > 0, random_state=0
+    )
+    KERNELS.pop("laplacian")  # of this process, as it lacks it that fits
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with Client(n_workers=1, **options) as client:
+        assert plan.run(client).choice == plan.run().choice

@@ -1,8 +1,8 @@
 """The family of kernel SVMs: one kernel matrix for every C and all splits."""
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 from sklearn.pipeline import Pipeline
@@ -18,7 +18,7 @@ from dsel.families.svm.fit import GroupFit
 from dsel.families.svm.predict import PackedSVMs
 from dsel.families.svm.rows import check_row_norms, pack_rows
 from dsel.families.svm.settings import PARAMETERS, check_gram, check_svc, split_svc
-from dsel.kernels.functions import KERNELS
+from dsel.kernels.functions import KERNELS, MakeKernel, own_kernels
 from dsel.results.fit_messages import FitProblem
 
 MATRIX_SHARE: Final = 0.6
@@ -37,6 +37,12 @@ class KernelSVMFamily(Family):
 
     name: ClassVar[str] = "kernel SVM"
     holds_interpreter: ClassVar[bool] = False
+
+    own_kernels: Mapping[str, MakeKernel] = field(
+        default_factory=own_kernels, repr=False, compare=False
+    )
+    """Functions that the user has added to `KERNELS` in the process of the plan. They
+    are sent with the family, since the `KERNELS` of a worker does not have them."""
 
     def refusal(self, estimator: Estimator) -> str | None:
         """Return why an SVC cannot be fitted exactly here; "" for other estimators."""
@@ -134,7 +140,8 @@ class KernelSVMFamily(Family):
     ) -> PackedSVMs:
         """Fit every candidate on every split; see `Family.fit`."""
         counts = FitCounts.empty(len(group), len(splits))
-        fits = GroupFit(self, group, self.rows_of(group[0].estimator, X), y, budget)
+        rows = self.rows_of(group[0].estimator, X)
+        fits = GroupFit(self, group, rows, y, budget, self.own_kernels)
         machines, row_sets = [], {}
         for column, split in enumerate(splits):
             started = time.perf_counter()

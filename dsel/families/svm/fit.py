@@ -1,6 +1,6 @@
 """Fitting the binary SVMs of a group of candidates, one training set after another."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -23,7 +23,7 @@ from dsel.families.svm.decisions import (
 from dsel.families.svm.machines import Machines
 from dsel.families.svm.rows import RowsByClass, check_row_norms, rows_by_class
 from dsel.families.svm.settings import resolve_kernel, split_svc, weights_of
-from dsel.kernels.functions import Kernel
+from dsel.kernels.functions import Kernel, MakeKernel
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
 from dsel.results.fit_messages import FitMessage, FitProblem
 
@@ -41,7 +41,9 @@ class GroupFit:
         X: Features,
         y: Integers,
         budget: Cache,
+        own_kernels: Mapping[str, MakeKernel],
     ) -> None:
+        self.own_kernels = own_kernels
         self.family, self.X, self.y, self.budget = family, X, y, budget
         self.classes = family.classes
         C_values = np.array([float(split_svc(c.estimator)[2].C) for c in group])
@@ -118,7 +120,7 @@ class GroupFit:
             )
         positions = labeled.positions(train)
         order = np.argsort(positions)
-        kernel = resolve_kernel(svc, labeled.rows[positions[order]])
+        kernel = resolve_kernel(svc, labeled.rows[positions[order]], self.own_kernels)
         if kernel != self.kernel or labeled is not self.labeled:
             self._compute_kernel(kernel, labeled)
         # Rows of weight 0 cannot become support vectors; libsvm leaves them out, too.

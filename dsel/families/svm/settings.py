@@ -1,5 +1,6 @@
 """Parameters of kernel SVMs, resolved for one training set."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from dsel.arrays import Features, Floats
 from dsel.checks import check_choice, check_integer, check_positive
-from dsel.kernels.functions import KERNELS, Kernel
+from dsel.kernels.functions import KERNELS, Kernel, MakeKernel
 from dsel.typing import AnyArray
 
 OF_LIBSVM: Final = frozenset({"linear", "poly", "precomputed", "rbf"})
@@ -71,11 +72,11 @@ def check_gram(X: Features) -> None:
         )
 
 
-def resolve_kernel(svc: Any, X: Any) -> Kernel:
+def resolve_kernel(svc: Any, X: Any, own: Mapping[str, MakeKernel]) -> Kernel:
     """Return the kernel of an SVC that is fitted on these rows, as scikit-learn does.
 
     ``gamma="scale"`` is 1 / (n_columns variance of all entries), ``"auto"`` is
-    1 / n_columns.
+    1 / n_columns. `own` makes kernels that the user has added to `KERNELS`.
     """
     gamma = svc.gamma
     if gamma == "auto":
@@ -83,7 +84,8 @@ def resolve_kernel(svc: Any, X: Any) -> Kernel:
     elif gamma == "scale":
         variance = X.multiply(X).mean() - X.mean() ** 2 if issparse(X) else X.var()
         gamma = 1.0 / (X.shape[1] * variance) if variance != 0 else 1.0
-    return KERNELS[svc.kernel](svc, float(gamma))
+    make = own.get(svc.kernel) or KERNELS[svc.kernel]
+    return make(svc, float(gamma))
 
 
 def weights_of(
