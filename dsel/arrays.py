@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Final, Protocol, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,8 @@ Shorts = NDArray[np.int16]
 Bools = NDArray[np.bool_]
 RandomState = int | np.random.RandomState | np.random.Generator | None
 """Seed or generator of random draws; None takes a seed from the system."""
+ONE_TYPE: Final = ("boolean", "floating", "integer", "mixed-integer-float", "string")
+"""Names of pandas for objects whose common type does not change them."""
 LONGEST = 300
 """Most characters of another library's message that are shown."""
 
@@ -51,6 +53,24 @@ class Estimator(Protocol):
 def as_plain(value: Any) -> Any:
     """Return a scalar of numpy as Python's own number; other values are unchanged."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def narrow_objects(values: NDArray[Any]) -> NDArray[Any]:
+    """Return objects of one type as an array of this type, other values unchanged.
+
+    ``numpy.array`` would make texts of all of them if some are: 1 and "1" would be one
+    label.
+
+    Examples
+    --------
+    >>> narrow_objects(np.array([1, 2], dtype=object))
+    array([1, 2])
+    >>> narrow_objects(np.array([1, "a"], dtype=object))
+    array([1, 'a'], dtype=object)
+    """
+    if values.dtype != object or pd.api.types.infer_dtype(values) not in ONE_TYPE:
+        return values
+    return np.array(values.tolist())
 
 
 def find_mask(values: Any) -> Any:

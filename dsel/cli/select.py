@@ -12,7 +12,7 @@ import click
 import numpy as np
 import pandas as pd
 
-from dsel.arrays import Estimator
+from dsel.arrays import Estimator, narrow_objects
 from dsel.cli.compare import join_columns
 from dsel.cli.models import (
     MODELS,
@@ -343,7 +343,7 @@ def take_labeled(
         )
         others = None if has_pool else take_rows(X, np.flatnonzero(missing))
         known = np.flatnonzero(~missing)
-        X, y = take_rows(X, known), np.array(y[known].tolist())
+        X, y = take_rows(X, known), narrow_objects(y[known])
     if table.schema is not None and all(isinstance(label, str) for label in y):
         # The reader knows which labels were missing: texts such as "None" are classes.
         return X, pd.Series(y, dtype="category"), others, remarks

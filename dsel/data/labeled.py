@@ -267,6 +267,11 @@ def check_labels(y: LabelsLike) -> NDArray[Any]:
         raise ValueError(
             f"`y` must be one column, a label for each row of `X`, got {why}."
         ) from error
+    # numpy makes texts of all objects of a list where one is a text: [1, "1"] would be
+    # one label.
+    if isinstance(y, list | tuple) and labels.dtype.kind == "U":
+        objects = np.array(y, dtype=object)
+        labels = labels if all(isinstance(label, str) for label in y) else objects
     some = labels.tolist()[:1] if labels.dtype.kind in "OScV" else []
     if labels.dtype.kind in "mM":  # `tolist` would turn them into integers
         some = [pd.Series(labels[:1]).iloc[0]] if len(labels) else []

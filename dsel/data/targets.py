@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dsel.arrays import narrow_objects
 from dsel.checks import letters_of, show
 from dsel.data.kinds import ColumnScan, Kind, convert
 from dsel.data.labeled import MOST_WHOLE
@@ -129,7 +130,7 @@ def numbers_of_labels(
     if task == CLASSIFICATION or labels.ndim != 1:
         return None
     missing = pd.isna(labels)
-    known = np.array(labels[~missing].tolist())
+    known = narrow_objects(labels[~missing])
     if known.dtype.kind not in "iuf":
         if task == REGRESSION:
             raise ValueError(

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from dsel.data import open_pool, write_pool
 from dsel.data.frames import numbers
-from dsel.data.labeled import labeled_rows, matching_pool
+from dsel.data.labeled import check_labels, labeled_rows, matching_pool
 
 X = np.arange(8.0).reshape(4, 2)
 
@@ -132,3 +132,10 @@ def test_matching_pool__makes_missing_what_is_no_category():
     found = pool.reduce(lambda X, rows: X.native["n"], max, allow_nan=True)
     assert found.dtype == X["n"].dtype
     assert found.cat.codes.tolist() == [1, -1, -1]
+
+
+@pytest.mark.parametrize("kind", [list, tuple, lambda y: np.array(y, dtype=object)])
+@pytest.mark.parametrize("labels", [[1, "a"], ["1", 1], [True, "a"]])
+def test_labels__of_two_types_are_refused_and_not_made_texts(kind, labels):
+    with pytest.raises(TypeError, match="labels of one type, got"):
+        check_labels(kind(labels * 10))
