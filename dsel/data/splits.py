@@ -86,6 +86,11 @@ class Split:
             return self.name
         return f"{names[self.kind]}={','.join(map(str, self.key))}"
 
+    def without_tests(self) -> "Split":
+        """Return the split with parts that have no rows."""
+        part = None if self.second_part is None else self.second_part[:0]
+        return replace(self, test_rows=self.test_rows[:0], second_part=part)
+
     @property
     def test_parts(self) -> tuple[NDArray[np.int64], ...]:
         """The one or two parts of rows on each of which errors are counted."""

@@ -100,7 +100,8 @@ class FitBatch:
 
 def _split_of(context: JobContext, job: FitJob) -> Split:
     splits = context.final_splits if job.in_last_step else context.splits
-    return splits[job.split]
+    split = splits[job.split]
+    return split if job.is_tested else split.without_tests()
 
 
 def _leave_one_out(context: JobContext, job: FitJob) -> FittedJob:

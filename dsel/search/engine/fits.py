@@ -9,7 +9,7 @@ Models that are lost with a worker, or a run, are fitted again.
 import logging
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from statistics import fmean
 from typing import Final
@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.data.splits import SplitKind
 from dsel.families.family import FitKey, FittedGroup
 from dsel.results.run_store import Store
 from dsel.runtime.submission import Executor
@@ -26,7 +27,7 @@ from dsel.search.engine.fit_batch import FitBatch
 from dsel.search.engine.job_results import FitStatus, FittedJob, Kept
 from dsel.search.engine.jobs import FitJob, Keep
 from dsel.search.engine.pruning import Pruner
-from dsel.search.engine.retries import Retries
+from dsel.search.engine.retries import ATTEMPTS, Retries
 
 logger = logging.getLogger("dsel.search")
 
@@ -91,6 +92,10 @@ class Fitting:
         self.running: dict[str, list[FitJob]] = {}  # jobs by task
         # To be submitted before anything else: what failed once, and lost models.
         self.again: deque[list[FitJob]] = deque()
+        # Messages of jobs that were given up, by the job that fits without testing.
+        self.given_up: dict[FitJob, str] = {}
+        # Messages of fits that failed only when two folds were tested, too.
+        self.failed_tests: dict[FitKey, str] = {}
         self.retries: Retries[FitJob] = Retries(may_give_up=not self.raise_failures)
         # The slot of each running task, and the slots that have the data of a group.
         # A slot is a number, which the executor maps to a thread or a worker.
@@ -281,6 +286,22 @@ class Fitting:
         kept = self.model_keys.items()
         self.model_keys = {fit: key for fit, key in kept if key in wanted}
 
+    def _give_up(self, job: FitJob, message: str) -> None:
+        """Record that a job failed, or first see whether its fit alone succeeds.
+
+        Two searches read a fit without two folds, and each must not depend on the rows
+        of one of them. Whether the fit fails depends on other rows only; whether a test
+        fails does not.
+        """
+        if job.is_tested and self.table.scheme.splits[job.split].kind is SplitKind.PAIR:
+            alone = replace(job, is_tested=False)
+            self.given_up[alone] = message
+            self.retries.tries[alone] = ATTEMPTS - 1  # the job had the others
+            self.again.append([alone])
+            return
+        for number in job.candidates:
+            self.table.fail(number, job.split, message)
+
     def finish_task(self, finished: Finished[list[FittedJob]]) -> None:
         """Write the counts of a task to the table, or submit its jobs again."""
         jobs, table = self.running.pop(finished.key), self.table
@@ -294,8 +315,7 @@ class Fitting:
             for job in given_up:
                 message = f"{type(finished.error).__name__}: {finished.error}"
                 logger.warning("fit given up: %s: %s", job, message)
-                for number in job.candidates:
-                    table.fail(number, job.split, message)
+                self._give_up(job, message)
             return
         for fitted in finished.get():
             job, results = fitted.job, fitted.results
@@ -312,6 +332,11 @@ class Fitting:
             if self.raise_failures and failed:
                 raise RuntimeError(failed[0].text if failed[0] else "the fit failed")
             for number, result in zip(job.candidates, results, strict=True):
+                if not job.is_tested and result.status is FitStatus.DONE:
+                    message = self.given_up[job]
+                    table.fail(number, job.split, message)
+                    self.failed_tests[FitKey(number, job.split)] = message
+                    continue
                 # A failure is not stored: its cause may be gone when the run continues.
                 if self.store is not None and result.status is FitStatus.DONE:
                     key = table.key_of(number, job.split)

@@ -6,7 +6,7 @@ The context is sent to workers once; the last step's pass over the pool has a
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -116,13 +116,12 @@ class FitJob:
     """Number of the split in `JobContext.splits`, or in `final_splits`."""
     in_last_step: bool = False
     """Whether the split is one of `JobContext.final_splits`."""
+    is_tested: bool = True
+    """Whether the models predict; False to see whether the fit alone succeeds."""
 
     def alone(self) -> list["FitJob"]:
         """Return one job for each candidate."""
-        return [
-            FitJob(self.candidate_group, (number,), self.split, self.in_last_step)
-            for number in self.candidates
-        ]
+        return [replace(self, candidates=(number,)) for number in self.candidates]
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@
 bounds; its docstring has a map of the calls.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,8 +15,11 @@ import xarray as xr
 
 from dsel import names
 from dsel.data.query_rows import read_pool_rows
+from dsel.families.family import FitKey
 from dsel.option_values import ALL_ROWS
 from dsel.results import Choice
+from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
+from dsel.results.certificate import short_params_text
 from dsel.results.cube import make_pair_cube, read_counts
 from dsel.runtime.progress import CHECKING, Phase, Progress
 from dsel.search.design.assumptions import PoolCheck, PoolFacts
@@ -68,12 +72,35 @@ def search_nested(run: Run) -> Outcome:
         if not pending.done():
             show_nested_progress(run, before, Phase(CHECKING))
         description = describe_run(plan, pending.result())
+        reasons = failed_test_caveats(plan, search.fitting.failed_tests)
+        description = replace(
+            description, caveats=collect_caveats(description.caveats, reasons)
+        )
         counts = pruner.final_counts(search.table, description.known)
         # Before fits of the chosen candidates are paid for.
         check_failures(plan, counts, search.table.unpredicting)
         candidates = pruner.choose_candidates(search.table)
         outcome = certify_choices(run, engine, candidates, counts, description, before)
     return replace(outcome, pair_results=pair_results(plan, search.table))
+
+
+def failed_test_caveats(plan: "Plan", failed: Mapping[FitKey, str]) -> list[Caveat]:
+    """Return why no bound is certified if a test of two folds failed with its task.
+
+    Both searches that read the fit have lost the candidate, though each of them must
+    not depend on the rows of one of the folds.
+    """
+    if not failed:
+        return []
+    (number, split), message = next(iter(failed.items()))
+    one, other = plan.scheme.splits[split].key
+    text = (
+        f"{short_params_text(plan.axes.candidates[number])} could be fitted without "
+        f"folds {one} and {other}, but not tested on them ({message}): the search "
+        f"without one of these folds then depends on its rows. Give each worker more "
+        f"memory, or leave out the candidates that fail"
+    )
+    return make_caveats(Effect.VOIDS, [text])
 
 
 def certify_choices(

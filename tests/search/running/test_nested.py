@@ -600,3 +600,26 @@ def test_search__a_loss_is_not_asked_about_no_rows():
     ours, own = plan(grid=grid).run(), plan(grid=grid, loss=ErrorByDivision()).run()
     bounds = [[c.bound for c in run.certificates.values()] for run in (ours, own)]
     assert bounds[0] == bounds[1]
+
+
+@pytest.mark.parametrize(
+    ("fit_dies", "certified"), [(False, False), (True, True)], ids=["test", "fit"]
+)
+def test_search__is_not_certified_if_only_the_test_of_a_pair_kills_its_task(
+    fit_dies, certified
+):
+    """Else rows of a fold would decide what the search without it chooses from."""
+
+    def fault(task):
+        for job in getattr(task.work, "jobs", ()):
+            is_pair = not getattr(job, "in_last_step", True)
+            dies = is_pair and 0 in job.candidates and job.split == 3
+            if dies and (fit_dies or job.is_tested):
+                raise MemoryError("4 workers died")
+
+    made = plan(grid={"max_depth": [1, 4]}, pool=None)
+    with pytest.warns(dsel.errors.FitFailedWarning, match="4 workers died"):
+        outcome = made.run(faulty_threads(fault))
+    assert [c.certified for c in outcome.certificates.values()] == [certified]
+    assert ("could be fitted without folds" in str(outcome)) != certified
+    assert outcome.results["status"].values.tolist()[0] == 2
