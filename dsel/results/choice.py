@@ -174,8 +174,9 @@ class Choice(Renderable):
     procedure: str = ""
     """Class that chose the parameters, such as ``GridSearchCV``, or the class of the
     model if nothing was chosen; empty if the plan's grid sets them."""
-    fold_params: tuple[Params, ...] = ()
-    """Parameters that were chosen without each fold; empty if nothing was."""
+    fold_params: tuple[Params | None, ...] = ()
+    """Parameters that were chosen without each fold, by its number; None where no model
+    could be fitted. Empty if nothing was chosen."""
     largest_class: str = ""
     """The class with the most labeled rows; empty if the target has no classes."""
     largest_class_error: float = nan
@@ -259,7 +260,7 @@ class Choice(Renderable):
         """All caveats of the choice and its models, the gravest first, each once."""
         of_models = (bound.all_caveats for bound in self.certificates.values())
         caveats = [*self.caveats]
-        if len({short_params_text(params) for params in self.fold_params}) > 1:
+        if len(self._count_choices()) > 1:
             # It shows how much the choice depends on the rows.
             text = (
                 f"the choice is not stable: without one of the folds "
@@ -324,7 +325,10 @@ class Choice(Renderable):
                 name: replace(model, params=change(model.params))
                 for name, model in self.bounded_models.items()
             },
-            fold_params=tuple(map(change, self.fold_params)),
+            fold_params=tuple(
+                None if params is None else change(params)
+                for params in self.fold_params
+            ),
         )
 
     def report(self, deploy: str | None = None) -> CertifiedReport | ToleranceReport:
@@ -541,13 +545,17 @@ class Choice(Renderable):
             return f"{self.procedure}, as it is"
         return f"{short_params_text(self.params)} (by {self.procedure})"
 
+    def _count_choices(self) -> Counter[str]:
+        """Return how often each choice was made, among folds that have a model."""
+        known = (params for params in self.fold_params if params is not None)
+        return Counter(map(short_params_text, known))
+
     @property
     def choices_of_folds(self) -> str:
         """The choices without each fold, as text; "" without any."""
         if not any(self.fold_params):
             return ""
-        counts = Counter(short_params_text(params) for params in self.fold_params)
-        n = len(self.fold_params)
+        counts, n = self._count_choices(), len(self.fold_params)
         shown = "; ".join(
             f"{params} ({n_times} of {n} times)"
             for params, n_times in counts.most_common(MOST_CHOICES)

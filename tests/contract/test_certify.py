@@ -10,8 +10,11 @@ import pandas as pd
 import pytest
 from scipy.stats import beta
 from sklearn.base import clone
-from sklearn.compose import make_column_transformer
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification
+from sklearn.ensemble import VotingClassifier
+from sklearn.feature_selection import SelectFromModel
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, StratifiedKFold
@@ -377,3 +380,76 @@ def test_certify__keeps_what_a_function_returns_without_a_warning(tmp_path, lear
         )
     kept = dsel.open_outcome(tmp_path)
     assert (kept.predict(rows) == made.predict(rows)).all()
+
+
+SEARCH_OF_LEAVES = GridSearchCV(
+    DecisionTreeClassifier(random_state=0), {"max_leaf_nodes": [4, 8]}, cv=3
+)
+INSIDE = {
+    "pipeline": (
+        make_pipeline(StandardScaler(), SEARCH),
+        {"max_depth"},
+        "GridSearchCV",
+    ),
+    "two steps": (
+        make_pipeline(
+            SelectFromModel(
+                SEARCH_OF_LEAVES,
+                importance_getter="best_estimator_.feature_importances_",
+            ),
+            SEARCH,
+        ),
+        {"selectfrommodel__estimator__max_leaf_nodes", "gridsearchcv__max_depth"},
+        "Pipeline",
+    ),
+    "calibrated": (
+        CalibratedClassifierCV(SEARCH, ensemble=False, cv=3),
+        {"max_depth"},
+        "GridSearchCV",
+    ),
+    "vote": (
+        VotingClassifier([("one", SEARCH), ("other", SEARCH)]),
+        {"estimators0__max_depth", "estimators1__max_depth"},
+        "VotingClassifier",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("model", "chosen", "name"), INSIDE.values(), ids=INSIDE.keys()
+)
+def test_certify__names_what_searches_inside_a_model_have_chosen(model, chosen, name):
+    outcome = dsel.certify(model, X, Y, cv=3, random_state=0)
+    assert set(outcome.choice.params) == chosen
+    assert [set(params) for params in outcome.choice.fold_params] == [chosen] * 3
+    assert f"(by {name})" in str(outcome)
+    said = "the choice is not stable: without one of the folds"
+    different = {str(params) for params in outcome.choice.fold_params}
+    assert (said in str(outcome)) == (len(different) > 1)
+
+
+def cubes(y):
+    return y**3
+
+
+def test_certify__names_what_a_search_for_transformed_targets_has_chosen():
+    search = GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=3)
+    model = TransformedTargetRegressor(search, func=np.cbrt, inverse_func=cubes)
+    outcome = dsel.certify(model, X, X[:, 0] ** 3, cv=3, random_state=0)
+    assert set(outcome.choice.params) == {"alpha"}
+
+
+def test_certify__keeps_the_place_of_a_fold_whose_fit_failed(recwarn):
+    def select(rows, labels):
+        if not (rows == X[0]).all(axis=1).any():
+            raise ValueError("the first row is missing")
+        return SEARCH.fit(rows, labels)
+
+    choice = dsel.certify(select, X, Y, cv=5, random_state=0).choice
+    assert len(choice.fold_params) == 5
+    [failed] = [fold for fold, params in enumerate(choice.fold_params) if not params]
+    assert choice.fold_params[failed] is None
+    assert failed != choice.certificates["one_fold"].fold
+    assert "of 5 times" in choice.choices_of_folds
+    record = json.loads(json.dumps(choice.to_json()))
+    assert Choice.from_json(record).fold_params == choice.fold_params

@@ -179,7 +179,7 @@ def bound_chosen(
     ).note_useless_bound()
     # A grid has set no parameter: its only candidate may have chosen some in its fit.
     if not choice.params:
-        of_folds = {fold: model for fold, model in chosen.models.items() if fold < k}
+        of_folds = [chosen.models.get(fold) for fold in range(k)]
         choice = name_procedure(choice, models, of_folds)
     return choice, models
 

@@ -1,7 +1,7 @@
 """Wrappers of functions that select a model, as estimators for a search."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import Estimator
@@ -105,25 +106,66 @@ def returned_model(model: Estimator | Model) -> Any:
 
 
 def name_procedure(
-    choice: Choice, models: Mapping[str, Model], fold_models: Mapping[int, Model]
+    choice: Choice,
+    models: Mapping[str, Model],
+    fold_models: Sequence[Model | None],
 ) -> Choice:
     """Return the choice with the parameters that the procedure itself has chosen.
 
     A search that is a single candidate sets no parameter of the grid; its models have
-    the chosen parameters in `best_params_`.
+    the chosen parameters in the `best_params_` of the searches in them. A fold without
+    a model has None.
     """
+    deployed = returned_model(models[choice.deploy])
+    searches = [search for _, search in find_searches(deployed)]
     return replace(
         choice,
-        procedure=type(returned_model(models[choice.deploy])).__name__,
+        procedure=type(searches[0] if len(searches) == 1 else deployed).__name__,
         bounded_models={
-            name: replace(model, params=_best_params(models[name]))
+            name: replace(model, params=best_params(models[name]))
             for name, model in choice.bounded_models.items()
         },
-        fold_params=tuple(_best_params(model) for model in fold_models.values()),
+        fold_params=tuple(
+            None if model is None else best_params(model) for model in fold_models
+        ),
     )
 
 
-def _best_params(model: Estimator | Model) -> Mapping[str, Any]:
-    """Return the `best_params_` of a model or of its last step; empty without any."""
-    params = getattr(returned_model(model), "best_params_", None)
-    return dict(params) if isinstance(params, Mapping) else {}
+def find_searches(model: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the fitted searches in a model, with the names of the parts they are in.
+
+    A search may be a step of a pipeline, or what another model has fitted, such as the
+    `regressor_` of a TransformedTargetRegressor; ensembles have several.
+    """
+    if isinstance(getattr(model, "best_params_", None), Mapping):
+        yield path, model
+        return
+    if isinstance(model, Pipeline):
+        parts: dict[str, Any] = dict(model.steps)
+    elif isinstance(model, BaseEstimator):  # what `fit` has made ends with "_"
+        parts = {k[:-1]: v for k, v in vars(model).items() if k[-1] == "_" != k[0]}
+    else:  # a helper class of scikit-learn keeps an estimator as `estimator`
+        is_known = type(model).__module__.startswith("sklearn.")
+        parts = vars(model) if is_known else {}
+    for name, part in parts.items():
+        of_one = not isinstance(part, list | tuple)
+        for number, estimator in enumerate([part] if of_one else part):
+            # Some parts of ensembles have no `fit`.
+            if hasattr(estimator, "fit") or hasattr(estimator, "predict_proba"):
+                place = name if of_one else f"{name}{number}"
+                yield from find_searches(estimator, f"{path}{place}__")
+
+
+def best_params(model: Estimator | Model) -> Mapping[str, Any]:
+    """Return what the searches in a model have chosen; empty without any.
+
+    If there are several, names of parameters begin with the part of the model.
+    """
+    searches = list(find_searches(returned_model(model)))
+    if len(searches) == 1:
+        return dict(searches[0][1].best_params_)
+    return {
+        f"{path}{name}": value
+        for path, search in searches
+        for name, value in search.best_params_.items()
+    }
