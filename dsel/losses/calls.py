@@ -61,7 +61,9 @@ def count_rows(statistic: Statistic, rows: Rows, predictions: Predictions) -> Co
     with naming_loss(statistic, "count"):
         counts = np.asarray(statistic.count(rows, predictions))
         shape = statistic.fold_shape
-    expected = (len(predictions),) if shape is None else shape
+    # Numbers by row may follow others, such as the rows of each value of a column.
+    by_row = (max(len(predictions), counts.size),)
+    expected = by_row if shape is None else shape
     return _check_counts(statistic, "count", "fold_shape", counts, expected)
 
 
