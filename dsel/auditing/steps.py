@@ -20,7 +20,6 @@ from dsel.auditing.populations import Population, RandomTable
 from dsel.bounds import binomial_tail_inversion
 from dsel.least_squares import LeastSquaresSearch
 from dsel.losses import precision, recall
-from dsel.losses.regression import Beyond
 from dsel.search.certifying.certify import certify
 from dsel.search.certifying.compare_models import compare_models
 from dsel.search.outcomes.outcome import Outcome
@@ -234,12 +233,11 @@ def search_numbers(draw: Draw, delta: float) -> Claims:
                 (population.where(column, value), limit)
                 for value, limit in table[values.columns[1]].items()
             ]
-        if isinstance(loss, Beyond):
-            claims += [
-                (limit, among.beyond(model, loss.tolerance)) for among, limit in limits
-            ]
+        for among, limit in limits:
+            tolerance, share = loss.exceedance(limit)
+            claims.append((share, among.beyond(model, tolerance)))
+        if np.isfinite(loss.largest):  # the bound is a share, which has no intervals
             continue
-        claims += [(loss.level, among.beyond(model, limit)) for among, limit in limits]
         ends = outcome.predict_interval(population.rows, deploy=deploy)
         claims.append((loss.level, population.outside(ends)))
         if (report := outcome.choice.tolerances.get(deploy)) is not None:

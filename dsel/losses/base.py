@@ -356,6 +356,26 @@ class RefutableLoss(Protocol):
         """
 
 
+class Exceedance(NamedTuple):
+    """A bound in other words: at most this share of rows are off by more than this."""
+
+    tolerance: float
+    """Distance of prediction and target, in the units of the target."""
+    share: float
+
+
+@runtime_checkable
+class DistanceLoss(Protocol):
+    """A loss whose bound says how many predictions are how far off.
+
+    New labeled rows can refute its bound, without `RefutableLoss.lower_limits`: these
+    limit the loss itself, while here rows are counted by the bound of each model.
+    """
+
+    def exceedance(self, bound: float) -> Exceedance:
+        """Return the tolerance, and the share of rows beyond it, of a bound."""
+
+
 def smallest_sum(label_terms: Floats, sums: Floats) -> BoundTerms:
     """Return the smallest of the sums over folds, with its two terms."""
     fold = int(np.argmin(sums))

@@ -291,6 +291,9 @@ class Recall(TableLoss):
         limits = self.limits(folds, shares.labels)
         return smallest_sum(limits, limits + self.pool_terms(folds, pool, shares.pool))
 
+    def best_constant(self, rows: Rows, classes: Sequence[object]) -> None:
+        """Return None: always predicting the class misses no row of it."""
+
     def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
         """Return a caveat if the class has too few rows for a small bound."""
         [label] = self.classes
@@ -348,6 +351,9 @@ class Precision(TableLoss):
             delta=shares.pool,
         )
         return smallest_sum(limits, sums)
+
+    def best_constant(self, rows: Rows, classes: Sequence[object]) -> None:
+        """Return None: a model may predict the class on fewer rows, a constant not."""
 
 
 class Balanced(TableLoss):

@@ -1,15 +1,13 @@
 """The best constant prediction, with which a reader compares a bound."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsel.losses.base import FoldCounts, Loss, Rows, stack_folds
-from dsel.losses.by_class import Precision, Recall
 from dsel.losses.calls import count_rows, naming_loss
-from dsel.losses.regression import RegressionLoss
 
 
 class ConstantPrediction(NamedTuple):
@@ -20,15 +18,29 @@ class ConstantPrediction(NamedTuple):
     loss: float
 
 
+@runtime_checkable
+class HasBestConstant(Protocol):
+    """A loss that finds its best constant prediction itself; not every loss does."""
+
+    def best_constant(
+        self, rows: Rows, classes: Sequence[object]
+    ) -> ConstantPrediction | None:
+        """Return the constant with the smallest loss on labeled rows, None without one.
+
+        `rows.y` are codes of `classes`, or the targets of a regressor, which has no
+        classes.
+        """
+
+
 def best_constant(
     loss: Loss, y: NDArray[Any], classes: Sequence[object] = (), X: Any = None
 ) -> ConstantPrediction | None:
     """Return the constant with the smallest loss on labeled rows; None without one.
 
-    `y` are class codes, or the targets of a regressor, whose constant is the median.
-    `X` are the rows, which a loss of the user's own may read.
-    The recall and the precision of one class have none: always predicting this class
-    misses no row of it.
+    `y` are class codes, or the targets of a regressor. `X` are the rows, which a loss
+    of the user's own may read. A loss with `HasBestConstant.best_constant` is asked.
+    Of others it is the largest class or one that the loss names; those of regressors
+    have none.
 
     Examples
     --------
@@ -37,11 +49,10 @@ def best_constant(
     >>> best_constant(costs, np.array([0, 1, 1, 1]), ["ill", "well"])
     ConstantPrediction(prediction='ill', loss=0.75)
     """
-    if isinstance(loss, RegressionLoss):
-        numbers = np.asarray(y, np.float64)
-        found = ConstantPrediction(float(np.median(numbers)), loss.of_constant(numbers))
-        return found if np.isfinite(found).all() else None
-    if loss.is_regression or isinstance(loss, Recall | Precision) or not len(classes):
+    if isinstance(loss, HasBestConstant):
+        with naming_loss(loss, "best_constant"):
+            return loss.best_constant(Rows(X, y), classes)
+    if loss.is_regression or not len(classes):
         return None
     # Among equally good constants the largest class is taken. The loss treats all
     # classes that it does not name alike, so the largest class is the best of them.

@@ -5,7 +5,7 @@ off. Candidates are ranked by the mean squared error, whatever loss is bounded: 
 may rank them, and squares use all rows.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
@@ -32,6 +32,7 @@ from dsel.bounds.tolerance import (
 from dsel.losses.base import (
     Counts,
     CubeVariable,
+    Exceedance,
     FoldCounts,
     PoolCounts,
     Predictions,
@@ -41,6 +42,7 @@ from dsel.losses.base import (
     expect_holdout_rate,
     smallest_sum,
 )
+from dsel.losses.constants import ConstantPrediction
 
 LABELS_OF_POOL: Final = 0.8
 """Part of the pool's delta for residuals, at another level than that of `limits`.
@@ -166,6 +168,14 @@ class RegressionLoss(SingleLoss):
         del y
         return np.nan
 
+    def best_constant(
+        self, rows: Rows, classes: Sequence[object]
+    ) -> ConstantPrediction | None:
+        """Return the median of the targets, with its loss; None if it is not known."""
+        targets = np.asarray(rows.y, np.float64)
+        best = ConstantPrediction(float(np.median(targets)), self.of_constant(targets))
+        return best if np.isfinite(best).all() else None
+
     def score(self, rows: Rows, predictions: Predictions) -> float:
         """Return the mean squared error."""
         assert rows.y is not None
@@ -201,6 +211,10 @@ class ErrorQuantile(RegressionLoss):
         """Return the distance to their median that this share of targets keeps."""
         off = np.abs(y - np.median(y))
         return float(np.quantile(off, self.share, method="inverted_cdf"))
+
+    def exceedance(self, bound: float) -> Exceedance:
+        """Return the bound as tolerance, and the share that may be off by more."""
+        return Exceedance(bound, self.level)
 
     @property
     def level(self) -> float:
@@ -379,6 +393,10 @@ class Beyond(RegressionLoss):
     def of_constant(self, y: Floats) -> float:
         """Return the share of targets that are farther from their median."""
         return float(np.mean(np.abs(y - np.median(y)) > self.tolerance))
+
+    def exceedance(self, bound: float) -> Exceedance:
+        """Return the fixed tolerance, and the bound of the share beyond it."""
+        return Exceedance(self.tolerance, bound)
 
     @property
     def label(self) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.datasets import make_classification
+from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
@@ -13,7 +14,9 @@ from dsel import losses
 from dsel.bounds import binomial_tail_inversion, fold_shares
 from dsel.bounds.duplicates import lower_rate_limits
 from dsel.losses.base import CubeVariable, Loss, Statistic, smallest_sum
+from dsel.losses.constants import ConstantPrediction
 from dsel.losses.error_rate import ERROR
+from dsel.losses.regression import ErrorQuantile
 
 X, Y = make_classification(900, 6, n_informative=4, flip_y=0.05, random_state=1)
 NEW, TRUTH = X[300:], Y[300:]
@@ -191,6 +194,64 @@ def test_loss_of_a_third_party__is_monitored_where_it_has_lower_limits():
     assert test.at_least == pytest.approx(exact, abs=1e-6)
     assert "Error where positive at most" in test.promise
     assert kept.tests[-1].result == "kept"
+
+
+class OwnQuantile(ErrorQuantile):
+    """A tolerance that no store can make again of its text."""
+
+    def __repr__(self):
+        return f"OwnQuantile({self.share})"
+
+
+def test_loss_of_a_third_party__is_monitored_where_its_bound_is_about_distances():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(900, 3))
+    y = X[:, 0] + rng.normal(size=900)
+    outcomes = [
+        dsel.plan_search(
+            Ridge(), {"alpha": [1.0]}, X[:300], y[:300], loss=loss, random_state=7
+        ).run()
+        for loss in (losses.error_quantile(0.9), OwnQuantile(0.9))
+    ]
+    for truth, n_refuted in ((y, 0), (3 * y, 1)):
+        reports = [each.monitor(X[300:], y=truth[300:]) for each in outcomes]
+        of_dsel, own = (report.tests[-1] for report in reports)
+        assert len(reports[1].refuted) == n_refuted
+        assert own == of_dsel
+        off_by = np.abs(outcomes[1].model.predict(X[300:]) - truth[300:])
+        assert own.n_found == (off_by > outcomes[1].certificate.bound).sum()
+
+
+class Compared(ErrorWhere):
+    """Finds its best constant itself."""
+
+    def best_constant(self, rows, classes):
+        there = rows.y[np.asarray(rows.X)[:, self.column] > 0]
+        best = int(np.argmax(np.bincount(there)))
+        return ConstantPrediction(f"class {classes[best]}", np.mean(there != best))
+
+
+def test_loss_of_a_third_party__may_find_its_best_constant_itself():
+    there = Y[X[:, 0] > 0]
+    assert np.mean(Y) < 0.5 < np.mean(there)  # the largest class is not the best one
+    for kind, constant in ((ErrorWhere, "0"), (Compared, "class 1")):
+        plan = dsel.plan_search(TREE, GRID, X, Y, loss=kind(0), random_state=7)
+        choice = plan.run().choice
+        assert choice.constant == constant
+        assert choice.constant_loss == np.mean(there != int(constant[-1]))
+
+
+class Incomparable(ErrorWhere):
+    """Fails where it looks for its best constant."""
+
+    def best_constant(self, rows, classes):
+        raise KeyError("constant")
+
+
+def test_loss_of_a_third_party__that_has_no_constant_to_return_is_named():
+    plan = dsel.plan_search(TREE, GRID, X, Y, loss=Incomparable(0), random_state=7)
+    with pytest.raises(dsel.errors.LossError, match="KeyError in `best_constant`"):
+        plan.run()
 
 
 class Optimistic(ErrorWhere):

@@ -23,12 +23,11 @@ from dsel.data.unknown_values import (
     merge_unknown_values,
 )
 from dsel.families.kinds import is_regressor
-from dsel.losses.base import Loss, Rows, Statistic
+from dsel.losses.base import DistanceLoss, Exceedance, Loss, Rows, Statistic
 from dsel.losses.calls import count_rows, naming_loss
 from dsel.losses.declared import declare_losses
 from dsel.losses.error_rate import ERROR
-from dsel.losses.regression import Beyond, ErrorQuantile, absolute_residuals
-from dsel.results.certificate import Certificate
+from dsel.losses.regression import absolute_residuals
 from dsel.results.query_files import as_label
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.design.assumptions import SAMPLE_ROWS
@@ -107,8 +106,8 @@ class MonitorContext:
     """Values of text columns in labeled rows."""
     is_regression: bool = False
     """Whether models predict numbers."""
-    tolerances: tuple[float, ...] = ()
-    """Tolerance of each model; empty if another loss is tested."""
+    exceedances: tuple[Exceedance, ...] = ()
+    """What the bound of each model says of distances; empty for another loss."""
     drawn: Bools | None = None
     """Whether each row is counted, one of each group; None without groups."""
 
@@ -125,12 +124,13 @@ class MonitorContext:
         """Return the data that tasks of a table need."""
         models, labeled = tuple(promises.models.values()), promises.labeled
         named, is_regression = promises.loss, any(map(is_regressor, models))
-        tolerances: tuple[float, ...] = ()
+        exceedances: tuple[Exceedance, ...] = ()
         if is_regression:
             classes, loss = np.empty(0), named
-            bounds = promises.choice.certificates.values()
-            if isinstance(loss, ErrorQuantile | Beyond):
-                tolerances = tuple(tolerance_of(each, loss) for each in bounds)
+            if isinstance(loss, DistanceLoss):
+                made = promises.choice.certificates.values()
+                with naming_loss(loss, "exceedance"):
+                    exceedances = tuple(loss.exceedance(each.bound) for each in made)
         else:
             classes = classes_of(promises, named or ERROR)
             loss = None if named is None else declare_losses(named, None, classes).main
@@ -149,7 +149,7 @@ class MonitorContext:
             find,
             known_values(promises.input_format.table_schema),
             is_regression,
-            tolerances,
+            exceedances,
         )
 
     def count(self, X: Any, rows: Integers) -> Tally:
@@ -215,10 +215,10 @@ class MonitorContext:
 
     def _count(self, place: int, rows: Rows, predicted: AnyArray) -> Integers:
         """Return the counts of one model on rows with a label."""
-        if not self.tolerances:
+        if not self.exceedances:
             return np.asarray(count_rows(self.statistic, rows, predicted), np.int64)
         residuals = absolute_residuals(np.asarray(rows.y), predicted)
-        return np.asarray(np.sum(residuals > self.tolerances[place]))
+        return np.asarray(np.sum(residuals > self.exceedances[place].tolerance))
 
     def _values_of_labels(self, X: Any, rows: Integers) -> Any:
         """Return the labels of rows, not converted; None without labels."""
@@ -296,8 +296,3 @@ def classes_of(promises: Promises, loss: Loss) -> NDArray[Any]:
         names = loss.named_classes(())
     named = [label for label in names if label not in known.tolist()]
     return np.unique(np.concatenate([known, named])) if named else known
-
-
-def tolerance_of(certificate: Certificate, loss: Loss | None) -> float:
-    """Return the tolerance of a model that was certified, or declared in advance."""
-    return loss.tolerance if isinstance(loss, Beyond) else certificate.bound

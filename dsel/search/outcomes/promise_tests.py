@@ -11,7 +11,6 @@ from dsel.checks import listing
 from dsel.families.kinds import is_regressor
 from dsel.losses.base import FoldCounts, Loss, PoolCounts, RefutableLoss
 from dsel.losses.calls import naming_loss
-from dsel.losses.regression import Beyond, ErrorQuantile
 from dsel.results.certificate import Certificate
 from dsel.results.monitoring import KEPT, REFUTED, UNTESTED, MonitorReport, PromiseTest
 from dsel.rounded_texts import confidence, floor_percent, in_percent, shorten_text
@@ -58,7 +57,7 @@ def read_report(
     ]
     of_errors = (
         _test_tolerances(promises, context, tally, level)
-        if context.tolerances
+        if context.exceedances
         else _test_errors(promises, context, tally, level)
     )
     if promises.are_in_groups:
@@ -182,15 +181,13 @@ def _test_tolerances(
     promises: Promises, context: MonitorContext, tally: Tally, level: float
 ) -> list[PromiseTest]:
     """Return the tests of the shares of rows that are off by more than a tolerance."""
-    n_labels, tests, loss = int(tally.n_labels[0]), [], context.loss
+    n_labels, tests = int(tally.n_labels[0]), []
     for place, (deploy, certificate) in enumerate(promises.choice.certificates.items()):
-        limit = loss.level if isinstance(loss, ErrorQuantile) else certificate.bound
+        limit = context.exceedances[place].share
         test = _untested(deploy, certificate, limit)
         why = _reason_without_labels(context, tally)
         if not certificate.certified or certificate.says_nothing:
             why = "no bound was certified"
-        elif not isinstance(loss, ErrorQuantile | Beyond):
-            why = f"no test of {shorten_text(certificate.loss)} is known"
         if why:
             tests.append(replace(test, reason=why))
             continue

@@ -19,7 +19,7 @@ from dsel.data.labeled import LabeledRows, seen_rows
 from dsel.data.schema import TableSchema
 from dsel.data.tables import read_table
 from dsel.losses import loss_of_text
-from dsel.losses.base import Loss, RefutableLoss
+from dsel.losses.base import DistanceLoss, Loss, RefutableLoss
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.choice import Choice
 from dsel.results.inputs import load_inputs
@@ -55,14 +55,17 @@ class Promises:
         """Loss that the search has bounded; None if it cannot be tested.
 
         Stored results keep only its text, by which a loss of dsel is made again. A loss
-        of the user's own needs lower limits, and counts that add up over blocks.
+        of the user's own is a `DistanceLoss`, or needs lower limits, and counts that
+        add up over blocks.
         """
         text, own = self.choice.certificate.loss, self.own_loss
         if (named := loss_of_text(text)) is not None:
             return named
-        if own is None or repr(own) != text or own.statistic.fold_shape is None:
+        if own is None or repr(own) != text:
             return None
-        return own if isinstance(own, RefutableLoss) else None
+        adds_up = own.statistic.fold_shape is not None
+        is_refutable = isinstance(own, RefutableLoss) and adds_up
+        return own if is_refutable or isinstance(own, DistanceLoss) else None
 
     @property
     def are_in_groups(self) -> bool:
