@@ -38,8 +38,8 @@ from dsel.losses.base import (
     Statistic,
     stack_folds,
 )
+from dsel.losses.calls import share_beyond
 from dsel.losses.joint import Evidence, ModelBounds, bound_models
-from dsel.losses.regression import ErrorQuantile
 
 VALUES_SHARE: Final = 0.5
 """Part of delta that goes to the values of a column; the main bound gets the rest.
@@ -398,9 +398,9 @@ error the limit would be above 50%; a value needs about 40 rows"]
         share = delta / len(self.column.values) * float(fold_shares(n_folds)[0])
         level, way_out = USEFUL_LIMIT, ""
         why = f"even without an error the limit would be above {USEFUL_LIMIT:.0%}"
-        if isinstance(self.loss, ErrorQuantile):
-            level, why = self.loss.level, "the tolerance would be infinite"
-            way_out = f", fewer for a smaller share than {100 * self.loss.share:.6g}%"
+        if (beyond := share_beyond(self.loss)) is not None:
+            level, why = beyond, "the tolerance would be infinite"
+            way_out = f", fewer for a smaller share than {100 * (1.0 - beyond):.6g}%"
         needed = n_folds * minimum_rows(level=level, delta=share)
         few = [
             f"{GAP if label is None else repr(label)} ({n:,})"

@@ -15,7 +15,7 @@ import numpy as np
 from dsel.arrays import Integers
 from dsel.checks import show
 from dsel.errors import LossError
-from dsel.losses.base import Counts, Loss, Predictions, Rows, Statistic
+from dsel.losses.base import Counts, DistanceLoss, Loss, Predictions, Rows, Statistic
 
 
 @contextmanager
@@ -105,6 +105,18 @@ def count_pair(
             f"{show(counts.tolist())}."
         )
     return counts
+
+
+def share_beyond(loss: Loss) -> float | None:
+    """Return the share of rows that may be off by more than a bound of this loss.
+
+    None for a loss whose bound is no tolerance, or says nothing of such a share.
+    Raises LossError if the loss raises.
+    """
+    if not np.isinf(loss.largest) or not isinstance(loss, DistanceLoss):
+        return None
+    with naming_loss(loss, "exceedance"):
+        return loss.exceedance(loss.largest).share
 
 
 def _owner(code: Loss | Statistic) -> str:

@@ -4,15 +4,15 @@ Losses return numbers, and do not depend on reports; this module makes the recor
 """
 
 from dataclasses import dataclass
-from math import nan
+from math import isinf, nan
 from typing import Any, Final
 
 from dsel.losses.by_class import wrong_rows
 from dsel.losses.by_value import LossByValue
+from dsel.losses.calls import share_beyond
 from dsel.losses.declared import DeclaredLosses, JointBounds
 from dsel.losses.error_rate import ERROR as ERROR_RATE
 from dsel.losses.joint import Evidence
-from dsel.losses.regression import ErrorQuantile
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.baseline import BaselineComparison
 from dsel.results.by_value import ERROR, OFF_BY, SHARE, ReportByValue
@@ -143,9 +143,10 @@ def _report_by_value(
     pool = evidence.pool.get(by_value.statistic)
     n_pool = [] if pool is None else pool.counts[0, :, 0].tolist()
     quantity, what = (SHARE if loss.is_regression else ERROR), loss.label
-    if isinstance(loss, ErrorQuantile):
+    if isinf(loss.largest):
         quantity = OFF_BY
-        what = f"How far {100 * loss.share:.6g}% of predictions are off"
+    if (beyond := share_beyond(loss)) is not None:
+        what = f"How far {100 * (1.0 - beyond):.6g}% of predictions are off"
     return ReportByValue(
         delta,
         UNNAMED,

@@ -1,6 +1,6 @@
 """A loss that dsel has never heard of ranks, is counted, and is bounded."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -13,10 +13,10 @@ import dsel
 from dsel import losses
 from dsel.bounds import binomial_tail_inversion, fold_shares
 from dsel.bounds.duplicates import lower_rate_limits
-from dsel.losses.base import CubeVariable, Loss, Statistic, smallest_sum
+from dsel.losses.base import CubeVariable, Exceedance, Loss, Statistic, smallest_sum
 from dsel.losses.constants import ConstantPrediction
 from dsel.losses.error_rate import ERROR
-from dsel.losses.regression import ErrorQuantile
+from dsel.losses.regression import RegressionLoss
 
 X, Y = make_classification(900, 6, n_informative=4, flip_y=0.05, random_state=1)
 NEW, TRUTH = X[300:], Y[300:]
@@ -196,11 +196,36 @@ def test_loss_of_a_third_party__is_monitored_where_it_has_lower_limits():
     assert kept.tests[-1].result == "kept"
 
 
-class OwnQuantile(ErrorQuantile):
-    """A tolerance that no store can make again of its text."""
+@dataclass(frozen=True)
+class OwnQuantile(RegressionLoss):
+    """A tolerance that is none of dsel, and has the numbers of one."""
 
-    def __repr__(self):
-        return f"OwnQuantile({self.share})"
+    share: float
+    label: str = "Own quantile"
+    largest: float = np.inf
+
+    @property
+    def like(self):
+        return losses.error_quantile(self.share)
+
+    @property
+    def statistic(self):
+        return self.like.statistic
+
+    def estimate(self, folds):
+        return self.like.estimate(folds)
+
+    def limits(self, folds, delta):
+        return self.like.limits(folds, delta)
+
+    def all_rows(self, folds, pool, shares):
+        return self.like.all_rows(folds, pool, shares)
+
+    def expected_holdout(self, folds, delta):
+        return self.like.expected_holdout(folds, delta)
+
+    def exceedance(self, bound):
+        return Exceedance(bound, 1 - self.share)
 
 
 def test_loss_of_a_third_party__is_monitored_where_its_bound_is_about_distances():
@@ -217,9 +242,30 @@ def test_loss_of_a_third_party__is_monitored_where_its_bound_is_about_distances(
         reports = [each.monitor(X[300:], y=truth[300:]) for each in outcomes]
         of_dsel, own = (report.tests[-1] for report in reports)
         assert len(reports[1].refuted) == n_refuted
-        assert own == of_dsel
+        promise = of_dsel.promise.replace(
+            "90% of predictions are off by", "Own quantile"
+        )
+        assert own == replace(of_dsel, promise=promise)
         off_by = np.abs(outcomes[1].model.predict(X[300:]) - truth[300:])
         assert own.n_found == (off_by > outcomes[1].certificate.bound).sum()
+
+
+def test_loss_of_a_third_party__whose_bound_is_a_tolerance_is_reported_by_value():
+    rng = np.random.default_rng(4)
+    X = np.column_stack([rng.normal(size=300), np.arange(300) % 20 == 0])
+    y = X[:, 0] + rng.normal(size=300)
+    plans = [
+        dsel.plan_search(
+            Ridge(), {"alpha": [1.0]}, X, y, loss=loss, report_by=1, random_state=7
+        )
+        for loss in (losses.error_quantile(0.9), OwnQuantile(0.9))
+    ]
+    few, of_own = ([str(each) for each in plan.caveats] for plan in plans)
+    assert "the tolerance would be infinite" in "".join(of_own)
+    assert of_own == few
+    of_dsel, own = (plan.run().report_by_value("one_fold") for plan in plans)
+    assert str(own) == str(of_dsel)
+    assert own.to_dataframe().equals(of_dsel.to_dataframe())
 
 
 class Compared(ErrorWhere):
