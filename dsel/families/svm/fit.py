@@ -61,6 +61,7 @@ class GroupFit:
         self.kernel: Any = None
         self.gram: Any = None
         """Kernel values of all rows with all rows, in float32 as in libsvm's cache."""
+        self.has_overflow = False
         self.untransformed: RowsByClass | None = None
         """The labeled rows where no step transforms them, the same for all splits."""
         self.content = content_hash(X, y)
@@ -123,6 +124,7 @@ class GroupFit:
         kernel = resolve_kernel(svc, labeled.rows[positions[order]], self.own_kernels)
         if kernel != self.kernel or labeled is not self.labeled:
             self._compute_kernel(kernel, labeled)
+        self._check_values(positions[order])
         # Rows of weight 0 cannot become support vectors; libsvm leaves them out, too.
         order = order[weights[order] > 0]
         machines, gaps = self._solve(
@@ -152,10 +154,7 @@ class GroupFit:
         return machines, labeled, failures
 
     def _compute_kernel(self, kernel: Kernel, labeled: RowsByClass) -> None:
-        """Compute the kernel matrix of labeled rows, which every C and split share.
-
-        Raises ValueError where a kernel value is too large, or cannot be computed.
-        """
+        """Compute the kernel matrix of labeled rows, which every C and split share."""
         self.kernel = self.gram = None  # free the old matrix before making the new one
         budget, base = self.budget, None
         n_rows, key = len(labeled.numbers), f"{kernel.base}-{labeled.origin}"
@@ -183,21 +182,32 @@ class GroupFit:
                         # is made in one piece; blocks must not differ from it.
                         diagonal = np.arange(len(block))
                         block[diagonal, start + diagonal] = 0.0
-                gram[rows] = kernel.values(block)
+                with np.errstate(over="ignore"):  # `_check_values` looks for it
+                    gram[rows] = kernel.values(block)
             return gram
 
         gram = budget.get(f"{OWN}svm-gram-{kernel!r}-{key}", compute)
         largest = 1.0 if kernel.base == DISTANCES else np.abs(gram).max(initial=0.0)
-        if not largest <= np.finfo(np.float32).max:
-            raise ValueError(
-                f"kernel values must be below 3.4e38, got {largest:.3g} for "
-                f"{kernel!r}; scale the features."
-            )
+        self.has_overflow = not largest <= np.finfo(np.float32).max
         norms = np.diagonal(labeled.rows) if labeled.n_values else reference.lengths
         self.kernel, self.labeled, self.reference = kernel, labeled, reference
         self.gram = gram
         self.diagonal = kernel.diagonal(norms)
         """Kernel of all rows with themselves in float64, which libsvm uses, too."""
+
+    def _check_values(self, positions: Integers) -> None:
+        """Raise ValueError where a kernel value of two training rows is too large.
+
+        Values of other rows are none of this fit's business: a search that must not
+        see a fold would lose a candidate by that fold's rows.
+        """
+        if self.has_overflow:
+            largest = np.abs(self.gram[np.ix_(positions, positions)]).max(initial=0.0)
+            if not largest <= np.finfo(np.float32).max:
+                raise ValueError(
+                    f"kernel values must be below 3.4e38, got {largest:.3g} for "
+                    f"{self.kernel!r}; scale the features."
+                )
 
     def _solve(
         self, split: Split, positions: Integers, weights: Floats, of_classes: Floats

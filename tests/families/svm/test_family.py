@@ -212,6 +212,18 @@ def test_fit__says_what_went_wrong(table, estimators, options, fails, words):
     assert words in piece.counts.messages[0, 0].text
 
 
+def test_fit__a_row_with_too_large_values_fails_no_split_that_leaves_it_out(table):
+    X, y, _ = table
+    X = np.array(X)
+    X[0] *= 1e15
+    model = SVC(kernel="poly", gamma=1.0)
+    outcome = dsel.plan_search(model, {"C": [1.0]}, X, y, random_state=0).run()
+    n_folds = outcome.results.sizes["fold"]
+    assert str(outcome.choice).count("3.4e38") == n_folds - 1
+    fold_rows = outcome.results.fold_rows.values
+    assert (outcome.results.fold_errors.values[0] == fold_rows).sum() == n_folds - 1
+
+
 @pytest.mark.parametrize(
     "estimators", [svcs(tol=1e-3), behind(StandardScaler(), svcs=svcs(tol=1e-3))]
 )
