@@ -1,13 +1,17 @@
 """The narrated scripts run as they stand."""
 
+import re
 import runpy
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
+SCRIPTS = [*EXAMPLES.glob("*.py"), *(ROOT / "docs").rglob("*.py")]
 
 
 @pytest.mark.parametrize(
@@ -22,6 +26,17 @@ def test_example__runs_here(name, words, capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", [f"{name}.py", str(tmp_path)])
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
     assert words in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_script__underlines_the_whole_of_each_title(script):
+    lines = [line.removeprefix("# ") for line in script.read_text().splitlines()]
+    short = [
+        title
+        for title, rule in pairwise(lines)
+        if re.fullmatch(r"([-=~^])\1{2,}", rule) and len(rule) < len(title)
+    ]
+    assert not short  # the site is not built from them with -W
 
 
 def printed(*words):

@@ -102,7 +102,7 @@ print(plan)
 
 # %%
 # A4: no model was trained or chosen with the pool rows that are counted
-# ------------------------------------------------------
+# ----------------------------------------------------------------------
 # A search never shows counted rows to a learner; one that wants a pool gets a part of
 # it that is not counted. What was done to the rows before the search cannot be seen.
 #
