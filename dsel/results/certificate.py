@@ -180,6 +180,8 @@ class Certificate(Renderable):
     """Part of the bound that comes from the pool."""
     estimate: float = nan
     """Error on held-out rows, printed with the bound: an estimate, no guarantee."""
+    estimate_of_models: float = nan
+    """The estimate without folds whose fit failed; NaN if none failed."""
     fold: int | None = None
     """Fold that the model was trained without; None if it was trained on all rows."""
     n_labeled: int = 0
@@ -252,14 +254,22 @@ class Certificate(Renderable):
     def is_below_estimate(self) -> bool:
         """Whether the estimate from all folds is above the bound."""
         # Of a NaN, where there is no estimate, this is False.
-        return not self.is_estimate and self.estimate > self.bound
+        return not self.is_estimate and self._fitted_estimate > self.bound
+
+    @property
+    def _fitted_estimate(self) -> float:
+        if isnan(self.estimate_of_models):
+            return self.estimate
+        # Rows of a failed fit count as errors, which says nothing about luck.
+        return self.estimate_of_models
 
     @property
     def note_on_estimate(self) -> str:
         """Explanation why an estimate may be above the bound, and what to plan with."""
-        estimate = self.about(self.estimate)
+        estimate = self.about(self._fitted_estimate)
+        of = "all folds" if isnan(self.estimate_of_models) else "folds that were fitted"
         return (
-            f"the estimate from all folds ({estimate}) is above the bound "
+            f"the estimate from {of} ({estimate}) is above the bound "
             f"({self.amount(self.bound)}) of the {self.model}: the bound has its "
             f"{confidence(self.delta)}% confidence whatever the estimate is, but the "
             f"rows of the fold that gave it were likely lucky; plan with {estimate}"

@@ -33,11 +33,13 @@ import numpy as np
 
 from dsel import names
 from dsel.arrays import Floats
+from dsel.checks import listing
 from dsel.criteria.base import CandidateCounts
 from dsel.data.frames import native, take_rows
 from dsel.families.answers import predict_codes
 from dsel.families.generic import collect_warnings
 from dsel.losses.base import FoldCounts, PoolCounts, Statistic
+from dsel.losses.calls import naming_loss
 from dsel.losses.declared import JointBounds
 from dsel.losses.error_rate import ERROR
 from dsel.losses.joint import Evidence, ModelBounds
@@ -48,6 +50,7 @@ from dsel.results.fit_messages import FitMessage
 from dsel.results.loss_reports import make_reports
 from dsel.results.queries import Queries
 from dsel.results.tables import constant_fields, largest_class
+from dsel.rounded_texts import count_of
 from dsel.search.design.drawn_rows import DrawnRows
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.engine.pruning import ChosenCandidates
@@ -55,6 +58,7 @@ from dsel.search.running.cube_caveats import caveats_of_search, join_caveats
 from dsel.search.running.cube_of_run import RunDescription
 from dsel.search.running.evaluate import cv_error
 from dsel.search.running.missed_classes import (
+    MOST_NAMED,
     sample_each_class,
     warn_of_missed_classes,
 )
@@ -80,7 +84,10 @@ class ChosenModels:
     fold: int = 0
     """The fold whose model is deployed: labeled rows decide it, before the pool."""
     failures: tuple[str, ...] = ()
-    """Texts about failed fits."""
+    """Text about the fit on all rows, if it failed."""
+    failed_folds: Mapping[int, str] = field(default_factory=dict)
+    """Cause by fold, where the fit without it failed, or its model cannot predict it:
+    then all of its rows count as errors."""
     messages: Mapping[int, FitMessage] = field(default_factory=dict)
     """The first message of completed fits by candidate, such as an early stop."""
     pool: Mapping[Statistic, PoolCounts] = field(default_factory=dict)
@@ -92,6 +99,12 @@ class ChosenModels:
     def evidence(self) -> Evidence:
         """The counts from which losses bound the models."""
         return Evidence(self.folds, self.pool)
+
+    def without_failed_folds(self, statistic: Statistic) -> FoldCounts:
+        """Return the counts of the folds that a model has predicted."""
+        folds = self.folds[statistic]
+        kept = sorted({*range(len(folds.n_rows))} - self.failed_folds.keys())
+        return FoldCounts(folds.counts[kept], folds.n_rows[kept])
 
 
 def add_chosen(
@@ -144,9 +157,10 @@ def bound_chosen(
     deploy = plan.deploy if plan.deploy in bounded else ONE_FOLD
     models = {name: chosen.models[split] for name, split in splits.items()}
     certificates = {name: model.certificate for name, model in bounded.items()}
+    failed = warn_of_failed_folds(plan, chosen, description, main)
     notes, missed = [], find_missed_classes(plan, certificates, models)
-    for name, warnings in missed.items():
-        bounded[name] = bounded[name].with_caveats(*warnings)
+    for name in bounded:
+        bounded[name] = bounded[name].with_caveats(*failed, *missed.get(name, ()))
     if deploy in missed and missed.keys() != models.keys():
         [other] = models.keys() - missed.keys()
         notes.append(
@@ -209,11 +223,37 @@ def make_bounded_models(
             name,
             number,
             plan.axes.candidates[number],
-            make_certificate(plan, description, bounds.main, name),
+            make_certificate(plan, chosen, description, bounds.main, name),
             report_by_value=reports[name].by_value,
             baseline=reports[name].baseline,
         ).with_report(reports[name].report)
     return bounded
+
+
+def warn_of_failed_folds(
+    plan: "Plan",
+    chosen: ChosenModels,
+    description: RunDescription,
+    bounds: ModelBounds,
+) -> list[Caveat]:
+    """Return a warning if fits without a fold, or predictions of it, have failed."""
+    failed = chosen.failed_folds
+    if not failed:
+        return []
+    n_rows = int(plan.scheme.fold_rows[list(failed)].sum())
+    rows = count_of(n_rows, "group" if description.known.n_groups else "row")
+    causes = [f"fold {fold}: {why}" for fold, why in failed.items()]
+    is_too_large = "is"
+    if np.isfinite(bounds.expected_holdout) and not plan.scheme.is_holdout:
+        is_too_large = "and the comparison with a hold-out set are"
+    is_error = repr(plan.context.losses.main) == "error"
+    text = (
+        f"{len(failed)} of {plan.scheme.n_folds} fits failed "
+        f"({listing(causes, MOST_NAMED)}); {'its' if len(failed) == 1 else 'their'} "
+        f"{rows} count as {'errors' if is_error else 'the largest loss'}, so the "
+        f"estimate {is_too_large} too large"
+    )
+    return [Caveat(Effect.WARNS, text)]
 
 
 def find_missed_classes(
@@ -242,10 +282,18 @@ def find_missed_classes(
 
 
 def make_certificate(
-    plan: "Plan", description: RunDescription, bounds: ModelBounds, name: str
+    plan: "Plan",
+    chosen: ChosenModels,
+    description: RunDescription,
+    bounds: ModelBounds,
+    name: str,
 ) -> Certificate:
     """Return the certificate of one model, by its name."""
     k, loss, known = plan.scheme.n_folds, plan.context.losses.main, description.known
+    estimate = np.nan
+    if chosen.failed_folds:
+        with naming_loss(loss, "estimate"):
+            estimate = loss.estimate(chosen.without_failed_folds(loss.statistic))
     certificate = Certificate(
         bounds.of(name),
         plan.delta,
@@ -254,6 +302,7 @@ def make_certificate(
         description.assumptions,
         tuple(c for c in description.caveats if c.effect is Effect.VOIDS),
         estimate=bounds.estimate,
+        estimate_of_models=estimate,
         n_labeled=known.n_labeled,
         n_unlabeled=known.n_unlabeled,
         equal_rows=known.equal_rows,

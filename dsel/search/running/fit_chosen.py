@@ -124,6 +124,7 @@ def collect_models(
     scheme, k = run.plan.scheme, run.plan.scheme.n_folds
     models, failures = {}, []
     messages: dict[int, FitMessage] = {}
+    failed_folds: dict[int, str] = {}
     unpredicting: dict[int, str] = {}
     for split, each in enumerate(fitted):
         [result], [number] = each.results, each.job.candidates
@@ -132,19 +133,24 @@ def collect_models(
             why = "the fit failed" if result.message is None else result.message.text
             if run.raise_failures:
                 raise RuntimeError(why)
-            failures.append(f"{where.name}: {why}")
+            if split < k:
+                failed_folds[split] = why
+            else:
+                failures.append(f"{where.name}: {why}")
             continue
         if result.message is not None:
             text = f"{where.name}: {result.message.text}"
             messages.setdefault(number, replace(result.message, text=text))
             if split < k and result.predicts_none_of(where):
                 unpredicting[split] = text
+                failed_folds[split] = f"`predict`: {result.message.text}"
         assert each.models is not None  # they were asked for
         models[split] = each.models.model(number, split)
     # A bound needs the model of one fold, whichever it is.
     of_folds = [split for split in models if split < k]
     if not of_folds:
-        why = name_column(failures[0], run.plan.labeled)
+        first = f"{scheme.final_splits[0].name}: {failed_folds[0]}"
+        why = name_column(first, run.plan.labeled)
         raise AllFitsFailedError(f"what was chosen cannot be fitted: {why}")
     if len(unpredicting) == len(of_folds):
         raise AllFitsFailedError(
@@ -166,6 +172,7 @@ def collect_models(
         folds,
         np.ravel(scores),
         failures=tuple(failures),
+        failed_folds=failed_folds,
         messages=messages,
     )
 
