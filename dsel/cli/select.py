@@ -57,6 +57,8 @@ def run(
     groups: str | None,
     text: TextOptions,
     day_first: bool | None,
+    unlabeled_words: tuple[str, ...],
+    gap_classes: tuple[str, ...],
     task: str | None,
     model: str | None,
     grid: tuple[str, ...],
@@ -97,6 +99,8 @@ def run(
         **text.arguments,
         task=task,
         day_first=day_first,
+        unlabeled=unlabeled_words,
+        gap_classes=gap_classes,
     )
     if table.y is None:
         raise click.UsageError(

@@ -99,6 +99,8 @@ class TableRequest(NamedTuple):
     groups: str | None = None
     task: str | None = CLASSIFICATION
     day_first: bool | None = None
+    unlabeled: tuple[str, ...] = ()
+    gap_classes: tuple[str, ...] = ()
 
     def _target_hint(self, missing: Sequence[str]) -> str:
         # Schemas of searches have a target; a labeled table's has none before it is

@@ -64,6 +64,8 @@ def read_table(
     encoding: str | None = None,
     task: str | None = CLASSIFICATION,
     day_first: bool | None = None,
+    unlabeled: Sequence[str] = (),
+    gap_classes: Sequence[str] = (),
 ) -> Table:
     """Read a table of any format in `FORMATS`, or a zarr group, into memory.
 
@@ -99,6 +101,12 @@ def read_table(
     day_first
         Whether 5/9/2023 is a day of September, and not of May, in columns of text files
         in which no date shows it; None leaves such columns text.
+    unlabeled
+        Texts in the target of a text file, such as ``NULL``, that mean that the row has
+        no label, like the empty cell.
+    gap_classes
+        Words for a missing value, such as ``None``, that are classes of the target of a
+        text file also where every other label is a number.
 
     Raises
     ------
@@ -107,7 +115,8 @@ def read_table(
     ValueError
         Where the file cannot be read completely, or a value is not of its kind in
         `like`, or `task` is None and a target has more than 20 different whole numbers,
-        or more than 20 different texts with fewer than 10 rows each on average.
+        or more than 20 different texts with fewer than 10 rows each on average, or the
+        target has a word for a missing value that is hardly a class.
     """
     location = str(path)
     if not os.path.exists(location):
@@ -124,8 +133,16 @@ def read_table(
         groups,
         task,
         day_first,
+        tuple(unlabeled),
+        tuple(gap_classes),
     )
-    table = reader_of(location)(location, request)
+    read = reader_of(location)
+    if (unlabeled or gap_classes) and read is not read_text:
+        raise ValueError(
+            f"--unlabeled and --class are for text files; {location!r} has types, "
+            f"where a row without a label has a gap."
+        )
+    table = read(location, request)
     if table.y is None or table.is_regression:
         return table
     targets = numbers_of_labels(table.y, target or "y", task)

@@ -2,6 +2,7 @@
 
 import math
 import os
+import shlex
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -18,6 +19,8 @@ from numpy.typing import NDArray
 from dsel.checks import listing
 from dsel.data.frames import NUMERIC
 from dsel.data.kinds import (
+    GAP_WORDS,
+    TRUTH_PAIRS,
     ColumnScan,
     Kind,
     decimal_mark,
@@ -55,6 +58,7 @@ Part = TypeVar("Part")
 
 MOST_LABELS: Final = 10_000
 """Largest number of different labels; more are measurements, names or texts."""
+_NUMBER_OR_CODE: Final = r"^[+-]?[0-9]+(?:[.,][0-9]*)?(?:[eE][+-]?[0-9]+)?$"
 
 
 class TextSource(NamedTuple):
@@ -321,7 +325,9 @@ def read_text(location: str, request: TableRequest) -> Table:
                 f"build`, or write Parquet."
             )
         parts.append(batch)
-    rows = pa.Table.from_batches(parts)
+    rows = _empty_unlabeled(
+        pa.Table.from_batches(parts), target, request.unlabeled, location
+    )
     scans = {name: ColumnScan() for name in names}
     for name in names:
         for chunk in rows.column(name).chunks:
@@ -340,6 +346,7 @@ def read_text(location: str, request: TableRequest) -> Table:
         with notes, source.name_lines():
             labels = numbers_of_texts(cells, target, decimal, request.task)
         if labels is None:
+            _check_gap_words(cells, target, scans, decimal, request.gap_classes)
             labels, label_caveats = _text_labels(rows.column(target), target)
             classes = _classes(labels)
             scan = marked.get(target)
@@ -457,6 +464,74 @@ def _naming_notes(
         ]
         also = " ".join(f"Also, {note}." for note in notes if note)
         raise ValueError(f"{error} {also}".rstrip()) from error
+
+
+def _empty_unlabeled(
+    rows: pa.Table, target: str | None, unlabeled: Sequence[str], location: str
+) -> pa.Table:
+    """Return a table whose target is null where it is one of the texts `unlabeled`."""
+    if target is None or not unlabeled:
+        return rows
+    texts = rows.column(target).combine_chunks()
+    trimmed = trim(texts)
+    for word in unlabeled:
+        if not pc.any(pc.equal(trimmed, word), min_count=0).as_py():
+            raise ValueError(
+                f"--unlabeled {word!r} must be a text of {target!r}, but {location!r} "
+                f"has it in no row."
+            )
+    is_word = pc.is_in(trimmed, value_set=pa.array(unlabeled, texts.type))
+    labels = pc.if_else(is_word, None, texts)
+    return rows.set_column(rows.schema.get_field_index(target), target, labels)
+
+
+def _check_gap_words(
+    cells: pa.Array,
+    target: str,
+    scans: Mapping[str, ColumnScan],
+    decimal: str,
+    gap_classes: Sequence[str],
+) -> None:
+    """Raise ValueError if a word for a missing value is hardly a class of the target.
+
+    A class may be called None, but not among numbers or truth values. The largest class
+    is none where features have the same word as a gap.
+    """
+    counted = pc.value_counts(cells.drop_null())
+    n_rows_of = dict(
+        zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True)
+    )
+    words = [word for word in n_rows_of if word in GAP_WORDS]
+    others = pa.array(
+        [text for text in n_rows_of if text not in GAP_WORDS], pa.string()
+    )
+    if not words or not len(others):
+        return
+    are_values = pc.all(
+        pc.or_(
+            pc.match_substring_regex(others, _NUMBER_OR_CODE),
+            pc.is_in(pc.utf8_lower(others), value_set=pa.array(sum(TRUTH_PAIRS, ()))),
+        )
+    ).as_py()
+    for word in words:
+        if word in gap_classes:
+            continue
+        n_rows = n_rows_of[word]
+        gap_of = [
+            name
+            for name, scan in scans.items()
+            if word in scan.gap_words and scan.kind(decimal) is not Kind.TEXT
+        ]
+        why = "all its other labels are numbers or truth values"
+        if not are_values:
+            if not gap_of or n_rows < max(n_rows_of.values()):
+                continue
+            why = f"{gap_of[0]!r} has it as a gap"
+        raise ValueError(
+            f"`target` {target!r} has {word!r} in {n_rows:,} of {len(cells):,} rows, "
+            f"and {why}: write --unlabeled {shlex.quote(word)} if these rows have no "
+            f"label, or --class {shlex.quote(word)} if it is a class."
+        )
 
 
 def _text_labels(

@@ -2,6 +2,7 @@ import bz2
 import gzip
 import lzma
 import os
+import re
 import shlex
 import zipfile
 from decimal import Decimal
@@ -356,7 +357,8 @@ def test_read_table__refuses_a_target_of_many_different_labels(tmp_path):
 
 def test_read_table__names_labels_that_differ_by_blanks_or_case(tmp_path):
     path = text_table(tmp_path, "x,label\n1,Yes\n2,yes\n3, no\n4,NA\n")
-    told = " ".join(read_table(path, target="label").caveats)
+    table = read_table(path, target="label", gap_classes=["NA"])
+    told = " ".join(table.caveats)
     assert "labels 'Yes' and 'yes' differ by blanks or case only" in told
     assert "1 labels have blanks around them, such as ' no'" in told
     assert "'NA' is a class of 'label'" in told
@@ -827,3 +829,47 @@ def test_read_table__takes_a_title_for_what_it_may_be(tmp_path):
     (tmp_path / "t.csv").write_text("Claims of 2025\nx\n1\n2\n")
     with pytest.raises(ValueError, match="if this is a title, remove the lines above"):
         read_table(tmp_path / "t.csv", target="label")
+
+
+@pytest.mark.parametrize(
+    ("labels", "word", "rows"),
+    [
+        (["0", "1", "NULL", "NULL"], "NULL", "2 of 4"),
+        (["yes", "No", "?"], "?", "1 of 3"),
+        (["007", "1.5", "n/a"], "n/a", "1 of 3"),
+        (["good", "bad", "NA", "NA"], "NA", "2 of 4"),
+    ],
+)
+def test_read_table__asks_whether_a_gap_word_is_a_class(tmp_path, labels, word, rows):
+    lines = [f"{'NA' if k == 0 else k},{label}\n" for k, label in enumerate(labels)]
+    path = text_table(tmp_path, "x,label\n" + "".join(lines))
+    with pytest.raises(
+        ValueError, match=f"has '{re.escape(word)}' in {rows} rows"
+    ) as e:
+        read_table(path, target="label")
+    assert f"--unlabeled {shlex.quote(word)} if" in str(e.value)
+    assert f"--class {shlex.quote(word)} if" in str(e.value)
+    kept = read_table(path, target="label", gap_classes=[word])
+    assert kept.y.tolist() == labels
+    some = read_table(path, target="label", unlabeled=[word])
+    assert [y is None for y in some.y.tolist()] == [word == label for label in labels]
+
+
+@pytest.mark.parametrize(
+    "labels", [["None", "Some", "Marked"], ["NA", "NA", "EU"], ["-", "+", "+"]]
+)
+def test_read_table__takes_gap_words_among_names_as_classes(tmp_path, labels):
+    lines = [f"{k},{label}\n" for k, label in enumerate(labels)]
+    path = text_table(tmp_path, "x,label\n" + "".join(lines))
+    assert read_table(path, target="label").y.tolist() == labels
+
+
+def test_read_table__refuses_words_that_no_target_has(tmp_path):
+    path = text_table(tmp_path, "x,label\n1,yes\n2,no\n")
+    with pytest.raises(
+        ValueError, match="--unlabeled 'NULL' must be a text of 'label'"
+    ):
+        read_table(path, target="label", unlabeled=["NULL"])
+    pd.DataFrame({"x": [1, 2], "label": ["a", "b"]}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="are for text files"):
+        read_table(tmp_path / "t.parquet", target="label", unlabeled=["NULL"])

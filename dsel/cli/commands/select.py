@@ -53,6 +53,19 @@ from dsel.option_values import (
 @text_options
 @day_first_option
 @click.option(
+    "--unlabeled",
+    "unlabeled_words",
+    multiple=True,
+    help="Text in the target, such as NULL, of rows that have no label; they are the "
+    "pool as rows with an empty target are. May be given several times.",
+)
+@click.option(
+    "--class",
+    "gap_classes",
+    multiple=True,
+    help="Word for a missing value, such as None, that is a class of the target.",
+)
+@click.option(
     "--task",
     type=NameOf(TASKS),
     help="What the target is: classes, or numbers. By default numbers with fractions "
