@@ -60,7 +60,7 @@ def audit(
     n_draws
         Draws of each setting, at least 1.
     random_state
-        None, an integer or a numpy generator: the seed of all draws.
+        None, an integer, a RandomState or a Generator: the seed of all draws.
     n_jobs
         Number of processes; None means one, -1 one for each core.
 

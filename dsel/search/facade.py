@@ -87,8 +87,9 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         The model of a nested search that is `best_estimator_`: ``"one_fold"``, the
         default, or ``"all_rows"``, which needs a pool. Both are in `models_`.
     cv
-        Number of plain random folds, 5 by default, or ``KFold(n, shuffle=True)``. Any
-        other splitter, or a list of (train rows, test rows), gives estimates only.
+        Number of plain random folds, 5 by default, or ``KFold(n, shuffle=True)``, whose
+        seed must be None, since `random_state` draws the folds. Any other splitter, or
+        a list of (train rows, test rows), gives estimates only.
     delta
         Probability that the certificate fails, in (0, 0.5].
     prune
@@ -119,7 +120,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         `query_rows` and `certify_with_labels`; for ``loss="error"`` without `report`,
         `report_by` and groups. 0 queries none.
     random_state
-        None, an integer or a numpy RandomState.
+        None, an integer, a RandomState or a Generator.
     n_jobs
         Without a Dask client: number of threads for kernel SVMs, or of processes for
         other learners, which start after one second. None and -1 mean one for each core

@@ -1,10 +1,13 @@
 """The main job: each certificate, each kind of learner, wherever it runs."""
 
+import warnings
 from functools import cache
 
 import numpy as np
 import pytest
 from scipy.stats import binom
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 import dsel
@@ -118,6 +121,22 @@ def test_run__a_fit_that_fails_rules_its_candidate_out():
     assert run.results["status"].values.tolist() == [0, 2]
     assert "1 candidate failed" in run.choice.remarks
     assert run.choice.candidate == 0
+
+
+class FailsAtLast(KNeighborsClassifier):
+    """Warns of few rows, and raises on all of them."""
+
+    def fit(self, X, y):
+        if len(X) == len(Y):
+            raise ValueError("these are too many rows")
+        warnings.warn("it stopped early", ConvergenceWarning, stacklevel=2)
+        return super().fit(X, y)
+
+
+def test_run__says_why_fits_failed_and_not_what_other_fits_warned_of():
+    grid = {"n_neighbors": [1, 3]}
+    with pytest.raises(dsel.errors.AllFitsFailedError, match="too many rows"):
+        run_search(FailsAtLast(), grid, X, Y, POOL, certificate="cv_bound", cv=3)
 
 
 # The estimator

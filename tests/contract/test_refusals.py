@@ -18,6 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
+    KFold,
     PredefinedSplit,
     RandomizedSearchCV,
     StratifiedKFold,
@@ -125,6 +126,8 @@ PLANS = [
     ({"cv": 61}, ValueError, "`cv` 61 60"),
     ({"cv": 30}, ValueError, "`cv` 4 30 60 fewer"),
     ({"cv": "five"}, TypeError, "`cv` folds 'five'"),
+    ({"cv": KFold(5, shuffle=True, random_state=3)}, ValueError,
+     "`cv` random_state=3 `random_state` cv=5, random_state=3"),
     ({"cv": GroupKFold}, TypeError, "`cv` KFold(5) GroupKFold"),
     ({"cv": {}}, TypeError, "`cv` list {}"),
     ({"cv": [5], "certificate": None}, ValueError, "`cv` pairs split 0"),

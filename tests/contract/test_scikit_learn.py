@@ -263,7 +263,6 @@ def test_fit__certifies_learners_without_a_seed(name):
 
 @pytest.mark.parametrize(("cv", "certified"), [
     (3, True), (KFold(3, shuffle=True), True),
-    (KFold(3, shuffle=True, random_state=1), True),
     (KFold(3), False), (StratifiedKFold(3), False), (FOLDS, False),
 ])  # fmt: skip
 def test_cv__of_plain_random_folds_is_certified(cv, certified):

@@ -263,9 +263,11 @@ def _compare_lanes(
     `first` and `second` are the sums over the support vectors of either class, `bound`
     is that of `decisions.PairTerms.bounds`, and `sizes` are the peaks of both classes
     and the error of the row. `sign` is 1 if the class that is compared is i, else -1;
-    `other` is the position of the other class. Updated are the fewest and most pairs
-    that either class may win, and the rival, which is the class with the smallest
-    decision value, with this value.
+    `other` is the position of the other class.
+
+    Three things are updated: the smallest and the largest number of pairs that each of
+    the two classes may win; the rival, which is the class against which the decision
+    value is smallest; and this smallest value, `lowest`.
     """
 
     def emit(

@@ -156,7 +156,7 @@ def certify(
     n_queries, max_pool_rows
         As `plan_search` takes them; not with ``cv="prefit"``.
     random_state
-        None, an integer or a numpy generator, the seed of the folds. With
+        None, an integer, a RandomState or a Generator: the seed of the folds. With
         ``cv="prefit"`` it draws the row of each group, and None is 0; without groups
         nothing is drawn.
     fit_params

@@ -267,9 +267,16 @@ def with_leave_one_out(scheme: CVScheme, n_rows: int) -> CVScheme:
 def number_of_folds(cv: SplitsLike, n_rows: int) -> int | None:
     """Return the number of folds of a number or ``KFold(shuffle=True)``, else None.
 
-    Raises TypeError or ValueError if it is neither that nor a splitter or a list.
+    Raises TypeError or ValueError if it is neither that nor a splitter or a list, or
+    has a seed of its own, which would not be used.
     """
     if isinstance(cv, KFold) and cv.shuffle:
+        if cv.random_state is not None:
+            seed, k = show(cv.random_state), cv.get_n_splits()
+            raise ValueError(
+                f"`cv` has random_state={seed}, but folds are drawn by `random_state` "
+                f"here; write cv={k}, random_state={seed}."
+            )
         cv = cv.get_n_splits()
     # Texts have a method of that name, too, and are iterable.
     is_other = isinstance(cv, str | bytes | Mapping | type)

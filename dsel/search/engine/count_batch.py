@@ -145,7 +145,8 @@ def _count_slice(
 ) -> CountedJob:
     parts, tokens, comparisons = models
     started, members = time.perf_counter(), job.members
-    # Without rows a comparison still says which splits it compares.
+    # Number of predictions for each pool row; which splits are compared does not depend
+    # on the rows, so none are passed.
     n_predictions = sum(
         len(each.compared_splits(NO_ROWS, members)) for each in comparisons
     )

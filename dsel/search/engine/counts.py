@@ -125,7 +125,8 @@ class CountTable:
         self.errors = np.full((*fits, 2), names.UNCOUNTED, np.int64)
         # The loss of the plan on both parts.
         self.scores = np.full((*fits, 2), np.nan)
-        # All fits are open at first; halving then holds those of the second round.
+        # At first all fits are open. Halving then holds back those of its second
+        # round (HELD).
         self.fit_status = np.full(fits, FitStatus.OPEN, np.int8)
         self.answered = np.zeros(fits, bool)  # where `predict` did on some test rows
         self.fit_seconds = np.full(fits, np.nan)
@@ -233,9 +234,14 @@ class CountTable:
         return np.asarray(tested.any(axis=1) & ~(tested & self.answered).any(axis=1))
 
     def first_messages(self, shown: NDArray[np.bool_]) -> dict[int, FitMessage]:
-        """Return the first message of each candidate among its fits that are shown."""
+        """Return the first message of each candidate among its fits that are shown.
+
+        Messages of failed fits come before those of others.
+        """
         first: dict[int, FitMessage] = {}
-        for key in sorted(self.messages):
+        # Else the warning of an earlier fit would be given as the cause of a failure.
+        failed = self.fit_status == FitStatus.FAILED
+        for key in sorted(self.messages, key=lambda key: (not failed[key], key)):
             if shown[key] and key.candidate not in first:
                 split, message = self.scheme.splits[key.split], self.messages[key]
                 text = f"{split.name}: {message.text}"

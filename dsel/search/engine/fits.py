@@ -86,8 +86,8 @@ class Fitting:
         self.batch_size = BatchSize(
             PRUNED_TASK_SECONDS if self.pruner.best_first else TASK_SECONDS
         )
-        # Lower bounds of all candidates before anything was counted.
-        # The growth of a bound above it shows what the next folds will add.
+        # Lower bounds of all candidates before anything was counted. How far a bound
+        # has grown since predicts by how much the next folds will raise it.
         self.floor: NDArray[np.float64] | None = None
         self.running: dict[str, list[FitJob]] = {}  # jobs by task
         # To be submitted before anything else: what failed once, and lost models.
@@ -225,10 +225,11 @@ class Fitting:
         self.running[key] = jobs
         if slot is not None:
             self.slots[key] = slot
-        # Data that only these groups share may leave the caches after their last task.
+        # A worker may drop the cached data of a group, such as its Gram matrix, when no
+        # fit of this group is left to submit.
         still_open = set(self.group_numbers[self.open_fits.any(axis=1)].tolist())
         ending = frozenset({job.candidate_group for job in jobs} - still_open)
-        # A retried job may come after "the last one"; then the data are made again.
+        # If a job of such a group is tried again later, its data are computed again.
         batch = FitBatch(tuple(jobs), self.keep, ending)
         is_kept = self.keep is Keep.ON_WORKER
         return Task(key, batch, keeps_output=is_kept, affinity=slot)

@@ -1,11 +1,11 @@
 """Pruning of candidates that cannot win: exactly, or by halving in nested searches.
 
-An exact run drops a candidate as soon as its counts prove that it cannot win. The
-number of its fits by then depends on the order in which tasks end. Therefore the cube
-shows only the first fits of a dropped candidate that suffice to prove it worse than the
-final winner. Every run has counted these, because no estimate with which candidates
-were compared during the run is smaller than the winner's. So a run that was killed and
-resumed ends with the same cube.
+An exact run drops a candidate as soon as its counts prove that it cannot win. How many
+of its fits are counted by then depends on the order in which tasks end. But the cube
+must not depend on this order. So of a dropped candidate it shows only the first fits
+that suffice to prove it worse than the final winner. Every run has counted these fits,
+since it compared the candidate with the best one known at that time, which is at most
+as good as the winner. So a run that was killed and resumed ends with the same cube.
 
 Halving drops candidates of an inner search by the counts that this search may use. The
 bounds hold nevertheless, since they hold for any choice. It may choose another

@@ -57,8 +57,8 @@ def plan_search(
     Parameters
     ----------
     estimator
-        Unfitted scikit-learn classifier or pipeline; None if `param_grid` lists
-        estimators.
+        Unfitted scikit-learn classifier, regressor or pipeline; None if `param_grid`
+        lists estimators.
     param_grid
         Dict of parameter to values, list of such dicts, or list of estimators. Or
         candidates one by one: a scikit-learn ``ParameterSampler`` (a random search), or
@@ -90,9 +90,9 @@ def plan_search(
         For an estimate instead of a certificate: the criterion that ranks candidates,
         such as ``"cv_error"`` or ``"loo_error"``.
     cv
-        Number of plain random folds, 5 by default, or ``KFold(n, shuffle=True)``. Any
-        other scikit-learn splitter, or a list of (train rows, test rows), gives
-        estimates only.
+        Number of plain random folds, 5 by default, or ``KFold(n, shuffle=True)``, whose
+        seed must be None, since `random_state` draws the folds. Any other scikit-learn
+        splitter, or a list of (train rows, test rows), gives estimates only.
     delta
         Probability that the certificate fails, in (0, 0.5].
     prune
@@ -102,7 +102,7 @@ def plan_search(
     max_pool_rows
         About how many pool rows to count at most: a random part, fixed in advance.
     random_state
-        None, an integer, or a numpy generator; becomes the seed of all draws.
+        None, an integer, a RandomState or a Generator; becomes the seed of all draws.
     fit_params
         Keyword arguments of every `fit`; arrays with one value for each row are cut to
         the rows of a fit.

@@ -137,8 +137,9 @@ def bound_chosen(
 ) -> tuple[Choice, dict[str, Model]]:
     """Return the choice of a search, with the bounds of its models; and the models.
 
-    Both bounds of a nested search hold at once: the one of a fold is part of the event
-    of the other.
+    Both bounds of a nested search hold at once with probability at least 1 - delta. The
+    bound of the model of all rows holds where the limits of all folds and of the pool
+    counts do, and the bound of the deployed fold is one of these limits.
     """
     losses = plan.context.losses
     bounds = losses.bound(
