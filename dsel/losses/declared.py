@@ -169,7 +169,7 @@ class DeclaredLosses:
         self,
         evidence: Evidence,
         delta: float,
-        fold: int = 0,
+        fold: int,
         *,
         has_pool: bool,
         has_queries: bool = False,

@@ -426,6 +426,7 @@ class NonconformityClassifier(
             full_list(has_pool=False),
             n_labeled=n,
             equal_rows=n_duplicates,
+            is_holdout=True,
         )
 
     def predict_pool(

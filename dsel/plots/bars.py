@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.checks import check_integer, check_kind
 from dsel.criteria.base import Criterion, Terms
-from dsel.option_values import HOLDOUT, ONE_FOLD
+from dsel.option_values import ONE_FOLD
 from dsel.plots.style import (
     ACCENT,
     BLUE,
@@ -115,9 +115,9 @@ def estimate_name(certificate: Certificate) -> str:
 def whose_estimate(certificate: Certificate) -> str:
     """Return whose the estimate of a certificate is: a model's, or those of all folds.
 
-    A search by one hold-out set tests a single model.
+    Where one set of rows is held out, a single model is tested.
     """
-    return "this model" if certificate.criterion == HOLDOUT else POOLED
+    return "this model" if certificate.is_holdout else POOLED
 
 
 def plot_comparison(comparison: ModelComparison, *, ax: "Axes | None" = None) -> "Axes":
@@ -144,16 +144,21 @@ def plot_comparison(comparison: ModelComparison, *, ax: "Axes | None" = None) ->
     if comparison.labels is not None:
         text = f"with {len(comparison.rows)} labels"
         rows.insert(0, (text, comparison.lower, comparison.upper, ACCENT))
+    # Where the title says how much less the new model errs, the axis shows this, too.
+    sign, first, second = 1, "new", "old"
+    if comparison.upper < 0:
+        sign, first, second = -1, second, first
     ax = new_axes(ax, height=1.4 + 0.4 * len(rows))
     for place, (_, lower, upper, color) in enumerate(rows):
-        ax.plot(
-            [lower, upper], [place, place], color=color, lw=5, solid_capstyle="butt"
-        )
+        ends = sorted([sign * lower, sign * upper])
+        ax.plot(ends, [place, place], color=color, lw=5, solid_capstyle="butt")
     ax.axvline(0, color=INK, lw=0.8)
     ax.set_yticks(range(len(rows)), [text for text, *_ in rows])
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.xaxis.set_major_formatter(in_hundreds)
-    ax.set_xlabel("error of the new model less that of the old one, percentage points")
+    ax.set_xlabel(
+        f"error of the {first} model less that of the {second} one, percentage points"
+    )
     tidy(ax, title=comparison.headline())
     return ax
 

@@ -72,7 +72,7 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         zip(bounds[names.CERTIFICATE].values, ends, apart, strict=True)
     ):
         is_plain = certificate == PLAIN_HOLDOUT
-        color = INK if is_plain else ACCENT if not number else BLUE
+        color = MIDDLE if is_plain else ACCENT if not number else BLUE
         ax.plot(places, bounds.values[number], color=color, marker="o", markersize=3)
         ax.plot(places[-1] + np.array([0, 0.2]), [end, height], color=color, lw=0.6)
         ax.annotate(
@@ -97,7 +97,7 @@ def _draw_one_plan(bounds: xr.DataArray, ax: "Axes | None") -> "Axes":
     [n_folds], values = bounds[names.N_FOLDS].values, bounds.values[:, 0]
     certificates = bounds[names.CERTIFICATE].values.tolist()
     ax = new_axes(ax, height=1.2 + 0.45 * len(values))
-    colors = [INK if name == PLAIN_HOLDOUT else BLUE for name in certificates]
+    colors = [MIDDLE if name == PLAIN_HOLDOUT else BLUE for name in certificates]
     colors[0] = ACCENT
     places = np.arange(len(values))[::-1]
     ax.barh(places, values, height=0.4, color=colors)

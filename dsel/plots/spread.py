@@ -216,9 +216,11 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
         ALL_ROWS: "trained on all labels",
         PLAIN_HOLDOUT: "20% hold-out set",
     }
+    drawn = [each.bound for each in choice.certificates.values()]
     for name, text in texts.items():
         values = bounds.sel({names.CERTIFICATE: name}).clip(max=1.0).values
         if np.isfinite(values).any():
+            drawn += values.tolist()
             style = "--" if name == PLAIN_HOLDOUT else "-"
             ax.plot(numbers, values, style, color=COLORS[name], lw=1.4, label=text)
     for name, each in choice.certificates.items():
@@ -229,10 +231,13 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     ax.set_xscale("log")
     ax.set_xticks(numbers, [f"{n:,}" for n in numbers])
     ax.minorticks_off()
-    ax.set_ylim(bottom=0.0)
+    top = min(1.0, 1.1 * np.nanmax(drawn, initial=0.01))
+    ax.set_ylim(0.0, top)
     ax.yaxis.set_major_formatter(in_hundreds)
     ax.grid(axis="y", color=MIDDLE, alpha=0.4, linewidth=0.5)
-    ax.legend(frameon=False, fontsize=8, loc="upper right")
+    # At the top a legend needs room above the lines. High lines leave it room below.
+    is_high = np.nanmin(drawn, initial=1.0) > 0.5 * top
+    ax.legend(frameon=False, fontsize=8, loc="lower left" if is_high else "upper right")
     ax.set_xlabel(unit)
     ax.set_ylabel("bound on the error, %")
     tidy(ax, title="What more labels would give on average (dots: this run)")

@@ -210,6 +210,8 @@ class Certificate(Renderable):
     """Whether every candidate was bounded, at a part of delta."""
     is_cost: bool = False
     """Whether it bounds a mean cost, which is no rate."""
+    is_holdout: bool = False
+    """Whether one set of rows was held out, so that the estimate is of one model."""
 
     @property
     def deploy(self) -> str:
@@ -291,6 +293,7 @@ class Certificate(Renderable):
             "is_estimate": name not in ("nested", *BOUNDED_EACH),
             "divides_delta": name in BOUNDED_EACH,
             "is_cost": str(record.get("loss")).startswith("cost"),
+            "is_holdout": name == "holdout",
         }
         return known | record
 

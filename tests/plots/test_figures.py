@@ -21,6 +21,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
+from dsel.criteria import CRITERIA
 from dsel.least_squares import LeastSquaresSearch
 from dsel.plots import (
     plot_audit_failures,
@@ -36,11 +37,12 @@ from dsel.plots import (
     plot_terms,
 )
 from dsel.plots.bars import plot_timing
-from dsel.plots.style import ACCENT
+from dsel.plots.style import ACCENT, INK
 from dsel.report import write_report
 from dsel.results import ModelComparison, ReportByValue
 from dsel.results.caveats import Caveat, Effect
 from dsel.rounded_texts import in_percent
+from dsel.search.design.certificate_methods import METHODS
 from dsel.search.planning.plan_bound import name_row
 
 GRID = {"n_neighbors": [1, 3, 9, 27], "weights": ["uniform", "distance"]}
@@ -273,6 +275,8 @@ def test_plot_bound_plan__has_a_line_for_each_certificate():
     assert widths == sorted(one.bound.values.ravel())
     assert texts(ax)[0] == f"trained without a fold: {in_percent(widths[0])}"
     assert "with 5 folds" in ax.get_xlabel()
+    # A bar in the color of texts would not be seen on a dark ground.
+    assert INK not in [to_hex(bar.get_facecolor()) for bar in ax.patches]
 
 
 def test_legends__are_above_the_data_in_a_grid_of_small_axes(nested):
@@ -432,6 +436,33 @@ def test_plot_comparison__draws_limits_and_the_verdict():
         assert ax.get_title(loc="left").replace("\n", " ") == comparison.headline()
 
 
+@pytest.mark.parametrize("labels", [[1] * 40, [0] * 40], ids=["less", "more"])
+def test_plot_comparison__has_the_limits_of_its_title_on_the_axis(labels):
+    question = ModelComparison(
+        0.05, 10_000, n_differ=3_000, n_queries=40, classes=(0, 1),
+        rows=tuple(range(40)), old_predictions=(0,) * 40, new_predictions=(1,) * 40,
+    )  # fmt: skip
+    answer = question.certify_with_labels(labels)
+    ends = sorted([abs(answer.lower), abs(answer.upper)])
+    ax = plot_comparison(answer)
+    assert list(ax.lines[0].get_xdata()) == ends
+    is_less = "less than the old" in ax.get_title(loc="left").replace("\n", " ")
+    assert is_less == ax.get_xlabel().startswith("error of the old model less")
+    assert is_less == (sum(labels) > 0)
+
+
+def test_plot_certificates__of_a_certificate_of_users_names_the_tested_model(
+    monkeypatch,
+):
+    mine = replace(METHODS["holdout"], name="mine", ranks_by="mine")
+    monkeypatch.setitem(METHODS, "mine", mine)
+    monkeypatch.setitem(CRITERIA, "mine", replace(CRITERIA["holdout"], name="mine"))
+    for name in ("holdout", "mine"):
+        ax = plot_certificates(run({"n_neighbors": [1, 3]}, certificate=name))
+        title = ax.get_title(loc="left").replace("\n", " ")
+        assert "error of this model" in title
+
+
 def test_plots__show_dollars_as_they_are_written():
     grid = {"n_neighbors": [1, 3], "weights": ["uniform", "distance"]}
     names = {"n_neighbors": "$n_1$", "weights": r"w$^2$"}
@@ -479,6 +510,16 @@ def test_plot_bound_by_labels__falls_and_marks_the_run():
     assert {dot[0] for dot in dots} == {int(cube.n_labeled)}
     with pytest.raises(ValueError, match="nested search for the error"):
         plot_bound_by_labels(run({"n_neighbors": [1]}, loss=dsel.losses.recall(1)))
+
+
+def test_plot_bound_by_labels__ends_above_the_highest_line():
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(200, 3)), rng.integers(2, size=200)
+    plan = dsel.plan_search(KNeighborsClassifier(), {}, X, y, random_state=0)
+    ax = plot_bound_by_labels(plan.run(n_jobs=1).results)
+    drawn = [line.get_ydata() for line in ax.lines if len(line.get_xdata()) > 2]
+    assert 0.6 < np.nanmax(drawn) <= 1.0
+    assert ax.get_ylim()[1] <= min(1.0, 1.1 * np.nanmax(drawn)) + 1e-9
 
 
 def test_plot_folds__shows_none_as_it_is_in_the_grid():

@@ -81,7 +81,7 @@ def certify_prefit(
         for statistic in losses.statistics
     }
     evidence = Evidence(folds, {})
-    bounds = losses.bound(evidence, delta, has_pool=False)
+    bounds = losses.bound(evidence, delta, 0, has_pool=False)
     reports = make_reports(losses, evidence, bounds, delta)[ONE_FOLD]
     report_made, main = reports.report, losses.main
     in_groups = [Assumption("A1", says=NEW_GROUPS)] if rows.n_groups else []
@@ -97,6 +97,7 @@ def certify_prefit(
         says=f"{main.label} at most",
         largest=main.largest,
         is_cost=main.is_cost,
+        is_holdout=True,
         caveats=_caveats(rows, predicted, is_regression=main.is_regression),
         n_groups=rows.n_groups,
         report=report_made if isinstance(report_made, CertifiedReport) else None,

@@ -9,8 +9,8 @@ counts the regressor that was chosen by squared errors. The calls, in their orde
         fit_chosen.fit_chosen               fit_batch.count_rows
           Engine.run_jobs (FitBatch)        -> ChosenModels
           fit_chosen.collect_models       bound_chosen
-            DeclaredLosses.fold_to_deploy cube_of_run.make_cube_of_run
-          fit_chosen.count_on_pool
+              DeclaredLosses.fold_to_deploy
+          fit_chosen.count_on_pool      cube_of_run.make_cube_of_run
             Engine.count_pool (EachFold)
           -> ChosenModels
         add_chosen -> SearchCounts
@@ -81,7 +81,7 @@ class ChosenModels:
     """Counts of the models without a fold on this fold."""
     scores: Floats
     """The ranking loss of each model on its fold, (n_folds,)."""
-    fold: int = 0
+    fold: int
     """The fold whose model is deployed: labeled rows decide it, before the pool."""
     failures: tuple[str, ...] = ()
     """Text about the fit on all rows, if it failed."""
@@ -313,6 +313,7 @@ def make_certificate(
         largest=loss.largest,
         is_cost=loss.is_cost,
         divides_delta=plan.method.divides_delta,
+        is_holdout=plan.scheme.is_holdout,
     )
     if name == ALL_ROWS:
         return replace(

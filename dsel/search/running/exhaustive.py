@@ -103,7 +103,7 @@ def count_only_fold(
     # One fold has read one model, so that this candidate is the choice of both
     # searches.
     candidates, models = ChosenCandidates(number, (number,)), fitted.model(number, 0)
-    return ChosenModels(candidates, {0: models}, folds, np.array([score]))
+    return ChosenModels(candidates, {0: models}, folds, np.array([score]), fold=0)
 
 
 def exact_pruner(plan: "Plan", known: KnownCounts, *, may_prune: bool) -> ExactPruner:

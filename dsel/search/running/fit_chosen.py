@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dsel.criteria.base import CandidateCounts
 from dsel.data.equal_rows import duplicate_finder
@@ -81,17 +82,9 @@ def fit_chosen(
         ([job] for job in jobs), partial(make_task, plan, engine), on_turn=show
     ):
         fitted[result.job.split] = result
-    chosen = collect_models(run, candidates, [fitted[n] for n in range(n_splits)])
     losses = [mean_inner_loss(inner_counts, n) for n in candidates.by_fold]
-    fold = plan.context.losses.fold_to_deploy(
-        chosen.folds,
-        plan.context.losses.main_shares(
-            plan.delta, has_pool=plan.pool is not None, has_queries=plan.n_queries > 0
-        ),
-        np.isin(np.arange(plan.scheme.n_folds), list(chosen.models)),
-        tie_ranks(np.array(losses)),
-    )
-    chosen = replace(chosen, fold=fold)
+    in_order = [fitted[n] for n in range(n_splits)]
+    chosen = collect_models(run, candidates, in_order, tie_ranks(np.array(losses)))
     show()
     # Where the model of all rows failed, that of one fold still has its bound.
     if plan.pool is None or plan.scheme.n_folds not in chosen.models:
@@ -115,9 +108,15 @@ def make_task(
 
 
 def collect_models(
-    run: Run, candidates: ChosenCandidates, fitted: list[FittedJob]
+    run: Run,
+    candidates: ChosenCandidates,
+    fitted: list[FittedJob],
+    ranks: NDArray[np.intp],
 ) -> ChosenModels:
     """Return the models of the chosen candidates, with the counts on their folds.
+
+    `ranks` of the candidates of all folds decide which model is deployed where limits
+    are nearly equal.
 
     Raises AllFitsFailedError if no model of a fold was fitted, or none can predict.
     """
@@ -164,6 +163,17 @@ def collect_models(
             run.plan.context.losses.statistics, counts, strict=True
         )
     }
+    losses = run.plan.context.losses
+    fold = losses.fold_to_deploy(
+        folds,
+        losses.main_shares(
+            run.plan.delta,
+            has_pool=run.plan.pool is not None,
+            has_queries=run.plan.n_queries > 0,
+        ),
+        np.isin(np.arange(k), of_folds),
+        ranks,
+    )
     # A failed fit has no score.
     scores = [each.results[0].scores[:1] or (np.nan,) for each in fitted[:k]]
     return ChosenModels(
@@ -171,6 +181,7 @@ def collect_models(
         models,
         folds,
         np.ravel(scores),
+        fold,
         failures=tuple(failures),
         failed_folds=failed_folds,
         messages=messages,

@@ -193,6 +193,7 @@ def _certify_candidate(
         n_unlabeled=int(cube.get(names.N_UNLABELED, 0)),
         equal_rows=int(cube.get(names.EQUAL_ROWS, 0)),
         n_groups=int(cube.get(names.N_GROUPS, 0)),
+        is_holdout=cube.sizes.get(names.FOLD) == 1,
     )
     if ranking.criterion.is_regression:
         return replace(
