@@ -160,8 +160,8 @@ def few_rows_caveat(
         return []
     return [
         f"class {label!r} has {n_rows:,} labeled rows, {n_rows // n_folds} a "
-        f"fold: even without a miss its recall is certified to be "
-        f"{floor_percent(1 - least)} at most"
+        f"fold: even with no miss, its certified recall would be "
+        f"{floor_percent(1 - least)}"
     ]
 
 

@@ -201,9 +201,14 @@ def plot_certified_report(
         )
     ]
     recalls, precisions, error, whose = (
-        (report.test_recall, report.test_precision, report.test_error, "this model")
+        (report.recall, report.precision, report.error, "this model")
         if report.test_rows
-        else (report.recall, report.precision, report.error, POOLED)
+        else (
+            report.pooled_recall,
+            report.pooled_precision,
+            report.pooled_error,
+            POOLED,
+        )
     )
     texts.append(f"error at most {in_percent(report.error_at_most)}")
     n = len(report.classes)

@@ -379,6 +379,8 @@ class Certificate(Renderable):
                 f"{of_labels} from errors on labeled rows and {of_pool} from the pool "
                 f"add up to it"
             )
+            if self.disagreement_term > self.largest:
+                why = f"the pool's part alone is above {self.amount(self.largest)}"
             more += " and pool rows that equal none of them"
         if self.divides_delta:
             more += " or fewer candidates"
@@ -428,6 +430,13 @@ class Certificate(Renderable):
 
     def _parts(self) -> tuple[str, str]:
         """Return both parts of the number as texts that add up as they are printed."""
+        terms = self.label_term, self.disagreement_term
+        if max(terms) > self.largest:  # no rate is above 100%
+            above = f"more than {self.amount(self.largest)}"
+            of_labels, of_pool = (
+                above if term > self.largest else self.amount(term) for term in terms
+            )
+            return of_labels, of_pool
         first, second = self.amount(self.label_term), self.disagreement_term
         if self.is_tolerance or not isclose(self.label_term + second, self.unclipped):
             return first, self.amount(second)
@@ -501,8 +510,8 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
     >>> made = CertifiedReport(
     ...     0.05, "model trained on 80% of the labels", ("fraud", "ok"), (80, 1920),
     ...     (0.86, 0.99), (0.712, 0.97), (0.9, 0.98), (0.749, 0.96), 0.012, 0.031,
-    ...     test_rows=(16, 384), test_recall=(0.875, 0.992),
-    ...     test_precision=(0.824, 0.995), test_error=0.0125)
+    ...     test_rows=(16, 384), recall=(0.875, 0.992),
+    ...     precision=(0.824, 0.995), error=0.0125)
     >>> print(made)  # doctest: +NORMALIZE_WHITESPACE
     Certified report (95% confidence, all limits jointly), model trained on 80% of the
     labels
@@ -538,34 +547,57 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
     classes: tuple[Any, ...]
     rows: tuple[int, ...]
     """Labeled rows of each class."""
-    recall: tuple[float, ...]
-    """Estimates from the models of all folds, pooled, as those of precision and error
-    are; those of this model alone are `test_recall` and the fields after it."""
+    pooled_recall: tuple[float, ...]
+    """Recall of the models of all folds, pooled: an estimate, to which the limits of
+    this model do not belong. So are `pooled_precision` and `pooled_error`."""
     recall_at_least: tuple[float, ...]
-    precision: tuple[float, ...]
+    """Lower limits of this model's recall."""
+    pooled_precision: tuple[float, ...]
     precision_at_least: tuple[float, ...]
-    error: float
+    """Lower limits of this model's precision."""
+    pooled_error: float
     error_at_most: float
+    """Upper limit of this model's error."""
     caveats: tuple[Caveat, ...] = ()
     """Caveats of the model's certificate; `remarks` are those that void limits."""
     test_rows: tuple[int, ...] = ()
     """Rows of each class that tested this model, which had not seen them; empty where
     no labeled row does, as of the model trained on all labels."""
-    test_recall: tuple[float, ...] = ()
-    """Recall of this model on these rows; NaN for a class without a row."""
-    test_precision: tuple[float, ...] = ()
+    recall: tuple[float, ...] = ()
+    """Recall of this model on these rows; NaN for a class without a row, and empty
+    where no row tests the model."""
+    precision: tuple[float, ...] = ()
     """Its precision there; NaN for a class that it never predicts."""
-    test_error: float = nan
+    error: float = nan
+    """Its error there."""
+
+    @classmethod
+    def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a record of 0.2, whose estimates were pooled, with the fields of now.
+
+        Its ``recall`` was of the models of all folds, so it must not be read as that of
+        this model.
+        """
+        record = super().upgrade_record(record)
+        if "pooled_recall" in record:
+            return record
+        older = {name: f"pooled_{name}" for name in ("recall", "precision", "error")}
+        older |= {f"test_{name}": name for name in older}
+        return {older.get(name, name): value for name, value in record.items()}
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a frame of numbers in [0, 1], with one row for each class.
 
-        ``recall`` and ``precision`` are those of the models of all folds, pooled, and
-        ``test_recall`` and ``test_precision`` those of this model, where it has some.
+        ``recall``, ``precision`` and ``test_rows`` are those of this model, as printed;
+        they are left out where no labeled row tests it. ``recall_at_least`` and
+        ``precision_at_least`` are limits of this model. ``pooled_recall`` and
+        ``pooled_precision`` are of the models of all folds, on all labeled ``rows``.
         """
-        names = ("recall", "recall_at_least", "precision", "precision_at_least", "rows")
-        tested = ("test_recall", "test_precision", "test_rows") * bool(self.test_rows)
-        columns = {name: getattr(self, name) for name in (*names, *tested)}
+        names = ["recall_at_least", "precision_at_least"]
+        if self.test_rows:
+            names = ["recall", names[0], "precision", names[1], "test_rows"]
+        names += ["pooled_recall", "pooled_precision", "rows"]
+        columns = {name: getattr(self, name) for name in names}
         return pd.DataFrame(columns, index=pd.Index(self.classes, name="class"))
 
     @property
@@ -602,9 +634,9 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
         heads = ("", "recall", "at least", "precision", "at least", "rows")
         columns = (
             classes,
-            map(_about_or_none, self.test_recall),
+            map(_about_or_none, self.recall),
             recalls,
-            map(_about_or_none, self.test_precision),
+            map(_about_or_none, self.precision),
             precisions,
             (f"{n:,}" for n in self.test_rows),
         )
@@ -616,11 +648,11 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
         lines = [f"Error at most {limit}"]
         if self.test_rows:
             lines = [
-                f"Error about {about_percent(self.test_error)}, at most {limit}, of "
+                f"Error about {about_percent(self.error)}, at most {limit}, of "
                 f"this model on rows that it had not seen"
                 f"{LUCKY * self.is_pooled}"
             ]
-        if any(map(isnan, (*self.test_recall, *self.test_precision))):
+        if any(map(isnan, (*self.recall, *self.precision))):
             lines.append(f"{NONE}: no such row, or the class is never predicted")
         if min(*self.recall_at_least, *self.precision_at_least) < 0.001:
             few = "too few rows or answers of the class were seen to say anything"
@@ -629,15 +661,15 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
 
     def pooled_line(self) -> str:
         """Return the line above the table of the models of all folds."""
-        error = about_percent(self.error)
+        error = about_percent(self.pooled_error)
         return f"{POOLED[0].upper()}{POOLED[1:]} (an estimate): error about {error}"
 
     def pooled_table(self) -> list[Fact]:
         """Return heads, and the texts of each class, of the models of all folds."""
         columns = (
             map(str, self.classes),
-            map(about_percent, self.recall),
-            map(about_percent, self.precision),
+            map(about_percent, self.pooled_recall),
+            map(about_percent, self.pooled_precision),
             (f"{n:,}" for n in self.rows),
         )
         return [("", "recall", "precision", "rows"), *zip(*columns, strict=True)]

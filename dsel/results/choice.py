@@ -484,8 +484,12 @@ class Choice(Renderable):
                 f"that the models had not seen (an estimate)"
             )
         if text := self.holdout_text:
+            # A hold-out set spends all of delta on its bound, whatever is reported.
+            main = self._main
+            reports = (main.report, main.tolerances, main.report_by_value)
+            holdout = f"20% hold-out set{' without a report' * any(reports)}"
             lines.append(
-                f"For comparison: a 20% hold-out set would give about {text} on average"
+                f"For comparison: a {holdout} would give about {text} on average"
             )
         constant, loss = self.best_constant
         if bound.loss == "error" and constant:

@@ -86,11 +86,11 @@ def _report(
         UNNAMED,
         losses.reported,
         rows,
-        recall=tuple(about[:n]),
+        pooled_recall=tuple(about[:n]),
         recall_at_least=tuple(at_least[:n]),
-        precision=tuple(about[n:]),
+        pooled_precision=tuple(about[n:]),
         precision_at_least=tuple(at_least[n:]),
-        error=estimates[0],
+        pooled_error=estimates[0],
         error_at_most=min(1.0, limits[0]),
         **(_count_tests(losses, evidence, bounds) if name == ONE_FOLD else {}),
     )
@@ -113,9 +113,9 @@ def _count_tests(
     fold = bounds.main.fold
     return {
         "test_rows": tuple(int(n) for _, n in by_class),
-        "test_recall": recall,
-        "test_precision": precision,
-        "test_error": float(errors.counts[fold] / errors.n_rows[fold]),
+        "recall": recall,
+        "precision": precision,
+        "error": float(errors.counts[fold] / errors.n_rows[fold]),
     }
 
 

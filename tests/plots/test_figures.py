@@ -164,13 +164,15 @@ def test_plot_certified_report__has_bars_of_the_model_and_marks_of_limits(report
     # No row tests the model of all labels.
     pooled = plot_certified_report(reported.dsel.select().report("all_rows"))
     assert "(models of all folds, pooled)" in pooled.get_xlabel()
-    assert [bar.get_width() for bar in pooled.containers[0]] == list(report.recall)
+    assert [bar.get_width() for bar in pooled.containers[0]] == list(
+        report.pooled_recall
+    )
     ax = plot_certified_report(report)
     assert "(this model)" in ax.get_xlabel()
     recall, precision, error = ax.containers
-    assert [bar.get_width() for bar in recall] == list(report.test_recall)
-    assert [bar.get_width() for bar in precision] == list(report.test_precision)
-    assert [bar.get_width() for bar in error] == [report.test_error]
+    assert [bar.get_width() for bar in recall] == list(report.recall)
+    assert [bar.get_width() for bar in precision] == list(report.precision)
+    assert [bar.get_width() for bar in error] == [report.error]
     marks = [list(line.get_xdata()) for line in ax.lines]
     assert marks == [
         list(report.recall_at_least), list(report.precision_at_least),

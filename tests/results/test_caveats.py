@@ -104,6 +104,21 @@ def test_texts_of_older_records__become_caveats(kind, record, field, view):
     assert kind.from_json(made.to_json()) == made
 
 
+OWN = {"test_rows": [1], "test_recall": [1.0], "test_precision": [0.2],
+       "test_error": 0.3}  # fmt: skip
+
+
+@pytest.mark.parametrize("own", [{}, OWN])
+def test_reports_of_older_records__say_whose_their_estimates_are(own):
+    made = CertifiedReport.from_json(json.dumps({**REPORT, **own}))
+    assert (made.pooled_recall, made.pooled_precision) == ((0.5,), (0.5,))
+    assert made.pooled_error == 0.1
+    assert made.recall == tuple(own.get("test_recall", ()))
+    assert made.precision == tuple(own.get("test_precision", ()))
+    assert ("recall" in made.to_dataframe()) == bool(own)
+    assert CertifiedReport.from_json(made.to_json()) == made
+
+
 @pytest.mark.parametrize(("kind", "record", "field", "view"), OLDER)
 @pytest.mark.parametrize("forged", [7, "text", [1], {"a": 1}, None])
 def test_forged_texts__are_refused(kind, record, field, view, forged):
@@ -140,7 +155,12 @@ def test_choice__compares_with_the_same_hold_out_set_whatever_is_reported():
     )
     assert reported.choice.expected_holdout == plain.choice.expected_holdout
     assert reported.certificate.bound > plain.certificate.bound
-    assert "without a report they are smaller" in str(reported.choice)
+    text = " ".join(str(reported.choice).split())
+    assert (
+        "95% confidence, so the bounds alone have 99%: without a report they " in text
+    )
+    assert "a 20% hold-out set without a report would give about" in text
+    assert "hold-out set would give about" in str(plain.choice)
     assert "without a report they are smaller" not in str(plain.choice)
 
 

@@ -262,18 +262,18 @@ def test_report__has_limits_of_every_number_at_its_share_of_delta():
         assert found.recall_at_least[label] == pytest.approx(recall)
         assert found.precision_at_least[label] == pytest.approx(precision)
         # What the fold shows of this model alone stands next to its limits.
-        assert found.test_recall[label] == table[place, place] / table[place].sum()
+        assert found.recall[label] == table[place, place] / table[place].sum()
         precision = table[place, place] / table[:, place].sum()
-        assert found.test_precision[label] == precision
+        assert found.precision[label] == precision
         assert found.test_rows[label] == table[place].sum()
     error = upper(len(rows) - table.trace(), len(rows), share)
     assert outcome.certified_report("one_fold").error_at_most == pytest.approx(error)
     of_fold, report = map(outcome.certified_report, ("one_fold", "all_rows"))
-    assert of_fold.test_error == pytest.approx(1 - table.trace() / len(rows))
+    assert of_fold.error == pytest.approx(1 - table.trace() / len(rows))
     assert report.test_rows == ()  # no labeled row tests the model of all
-    assert report.recall == of_fold.recall  # of the models of all folds
+    assert report.pooled_recall == of_fold.pooled_recall  # of the models of all folds
     full = report.to_dataframe()
-    assert (full.recall_at_least <= full.recall).all()
+    assert (full.recall_at_least <= full.pooled_recall).all()
     assert report.error_at_most > outcome.certified_report("one_fold").error_at_most
     # What the pool's own labels say of both models lies above the limits.
     for name, model in outcome.models.items():
@@ -391,9 +391,11 @@ def test_plan__tells_what_a_class_of_few_rows_can_hope_for():
     y = np.where(np.arange(500) % 50 == 0, "theft", Y)
     text = " ".join(str(plan(y=y, loss=losses.balanced(), report=True)).split())
     least = 100 * (1 - upper(0, 2, 0.95 * 0.05 / 7 * SHARES[0]))
-    told = "'theft' has 10 labeled rows, 2 a fold: even without a miss its recall is"
-    assert f"{told} certified to be {int(least * 10) / 10}% at most" in text
-    assert text.count("even without a miss") == 3
+    told = (
+        "'theft' has 10 labeled rows, 2 a fold: even with no miss, its certified recall"
+    )
+    assert f"{told} would be {int(least * 10) / 10}%" in text
+    assert text.count("even with no miss") == 3
     alone = plan(grid={"max_depth": [3]}, y=np.where(np.arange(500) == 5, "theft", Y))
     assert "1 of 6 trainings lack a class" in " ".join(alone.remarks)
     assert "nested at delta=0.05; of balanced(" in text

@@ -50,7 +50,7 @@ from dsel.results.fit_messages import FitMessage
 from dsel.results.loss_reports import make_reports
 from dsel.results.queries import Queries
 from dsel.results.tables import constant_fields, largest_class
-from dsel.rounded_texts import count_of
+from dsel.rounded_texts import confidence, count_of
 from dsel.search.design.drawn_rows import DrawnRows
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.engine.pruning import ChosenCandidates
@@ -168,10 +168,11 @@ def bound_chosen(
             f"the {certificates[other].model} finds some rows of each class: "
             f"deploy={other!r} (--deploy {other}) deploys it"
         )
-    if losses.shares(1.0)[0] < 1.0:
+    if (part := losses.shares(plan.delta)[0]) < plan.delta:
         notes.append(
-            f"the report and the bounds above hold jointly, and the bounds have "
-            f"{losses.shares(1.0)[0]:.0%} of delta: without a report they are smaller"
+            f"the report and the bounds above hold jointly with "
+            f"{confidence(plan.delta)}% confidence, so the bounds alone have "
+            f"{confidence(part)}%: without a report they are smaller"
         )
     choice = Choice(
         plan.criterion.name,
