@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from dsel.arrays import Estimator, narrow_objects
+from dsel.checks import listing
 from dsel.cli.compare import join_columns
 from dsel.cli.models import (
     MODELS,
@@ -37,9 +38,10 @@ from dsel.errors import AllFitsFailedError, RowError
 from dsel.families.kinds import is_classifier, is_regressor
 from dsel.losses.texts import class_of_text, loss_of_name
 from dsel.option_values import CLASSIFICATION, LARGEST_CLASS, LOSS_FORMS, REGRESSION
-from dsel.results.caveats import Effect, collect_caveats, make_caveats
+from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.inputs import RunInputs
 from dsel.results.query_files import write_query_rows
+from dsel.search.design.assumptions import IF_COPIES
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.outcomes.predict_table import open_deployed
 from dsel.search.planning.plan_search import plan_search
@@ -148,7 +150,9 @@ def run(
             **of_plan,
         )
     repeats = make_caveats(Effect.WEAKENS, table.repeats)
-    plan = replace(plan, caveats=collect_caveats(plan.caveats, repeats))
+    found = _caveats_with_ids(plan.caveats, table)
+    empty = make_caveats(Effect.INFO, _notes_on_empty_columns(X))
+    plan = replace(plan, caveats=collect_caveats(found, repeats, empty))
     column = (None if table.schema is None else table.schema.target) or "label"
     if plan.source is not None:
         source = shown or plan.source
@@ -203,6 +207,36 @@ def open_baseline(
                 f"its own."
             )
     return opened.model
+
+
+def _caveats_with_ids(caveats: Sequence[Caveat], table: Table) -> list[Caveat]:
+    """Return caveats that take equal rows with different ids for several records."""
+    if table.ids is None or table.y is None:
+        return list(caveats)
+    ids = table.ids[~pd.isna(table.y)]
+    if ids.duplicated().any() or ids.isna().to_numpy().any():
+        return list(caveats)
+    differ = "their ids differ, so they are counted as records of their own"
+    return [
+        Caveat(Effect.INFO, caveat.text.removesuffix(IF_COPIES) + differ)
+        if caveat.text.endswith(IF_COPIES)
+        else caveat
+        for caveat in caveats
+    ]
+
+
+def _notes_on_empty_columns(X: Any) -> list[str]:
+    """Return a note about the columns without a value in any labeled row."""
+    if not isinstance(X, pd.DataFrame):
+        return []
+    empty = [repr(name) for name in X if X[name].isna().all()]
+    if not empty:
+        return []
+    what, has = ("columns", "have") if len(empty) > 1 else ("column", "has")
+    return [
+        f"{what} {listing(empty, 8)} {has} no value in any labeled row, so the model "
+        f"does not depend on {'them' if len(empty) > 1 else 'it'}"
+    ]
 
 
 def check_named_model(

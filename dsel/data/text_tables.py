@@ -168,7 +168,10 @@ class TextSource(NamedTuple):
                     f"{file.comments[0][:60]!r}"
                 )
         if names := self.row_number_names:
-            shown = " and ".join(map(repr, names))
+            shown = " and ".join(
+                repr(name) if name else str(number)
+                for number, name in enumerate(names, 1)
+            )
             notes.append(f"column {shown} is left out: it has no name, as row numbers")
         return notes
 
@@ -641,7 +644,11 @@ def _text_facts(
         if named := [c.name for c in schema.columns if c.day_first is is_day]:
             facts.append(("dates", f"{order} in {listing(named, 8)}"))
     if schema.dropped or schema.ids or file.n_quiet_end:
-        left = [name or "''" for name in schema.dropped]
+        left = [
+            # Columns without a name are the leading ones, and come first here.
+            name or f"column {number}, without a name"
+            for number, name in enumerate(schema.dropped, 1)
+        ]
         n = file.n_quiet_end
         what = "the last column" if n == 1 else f"the last {n} columns"
         left += [f"{what} (no name, no values)"] * (n > 0)

@@ -511,3 +511,24 @@ def test_select__weighs_classes_where_the_loss_is_not_the_error(
     )  # fmt: skip
     assert ("class_weight" in found.output) == weighs
     assert dsel.open_outcome(tmp_path / "results").results.status.size == n_candidates
+
+
+def test_select__names_columns_of_gaps_and_counts_rows_of_other_ids(tmp_path, rng):
+    table = pd.DataFrame({"x": np.arange(200) % 4, "note": np.nan})
+    table["label"] = np.where(table.x + rng.normal(size=200) > 1.5, "yes", "no")
+    table["key"] = [f"k{row}" for row in range(200)]
+    table.to_csv(tmp_path / "t.csv")
+    words = (
+        "select", tmp_path / "t.csv", "--target", "label", "--model", "logistic",
+        "--grid", "C=1", "--cv", "3",
+    )  # fmt: skip
+    told = " ".join(succeed(*words, "--id", "key").output.split())
+    assert "column 1, without a name" in told
+    assert "Note column 'note' has no value in any labeled row" in told
+    assert "their ids differ, so they are counted as records of their own" in told
+    assert "take each once" not in told
+    content = succeed(*words, "--drop", "key", "--json").stdout
+    assert "column 'note' has no value in any labeled row" in content
+    assert "take each once" in content
+    quiet = " ".join(succeed(*words, "--id", "key", "--quiet").output.split())
+    assert "column 'note' has no value in any labeled row" in quiet

@@ -58,6 +58,11 @@ CLEAR: Final = 0.1
 """A p-value of the first stage above this is the result, without a second stage."""
 ALARM: Final = 0.001
 """The p-value below which populations differ: one false alarm in 1,000 searches."""
+IF_COPIES: Final = (
+    "if they are copies of the same records, rows are not independent (A1), so take "
+    "each once; to balance classes use class_weight"
+)
+"""Advice where equal labeled rows may be one record."""
 MANY_COPIES: Final = 0.01
 """Share of labeled rows with a copy in another fold from which on a caveat is made."""
 MOST_NAMED: Final = 5
@@ -451,7 +456,6 @@ def _remark_on_copies(X: Features, scheme: CVScheme) -> str:
     if n_copied < max(1, MANY_COPIES * len(hashes)):
         return ""
     return (
-        f"{n_copied:,} of {len(hashes):,} labeled rows equal rows of other folds: if "
-        f"they are copies of the same records, rows are not independent (A1), so take "
-        f"each once; to balance classes use class_weight"
+        f"{n_copied:,} of {len(hashes):,} labeled rows equal rows of other folds: "
+        f"{IF_COPIES}"
     )
