@@ -517,7 +517,8 @@ def test_plot_bound_by_labels__falls_and_marks_the_run():
 def test_plot_bound_by_labels__ends_above_the_highest_line():
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(200, 3)), rng.integers(2, size=200)
-    plan = dsel.plan_search(KNeighborsClassifier(), {}, X, y, random_state=0)
+    grid = {"n_neighbors": [1, 3]}
+    plan = dsel.plan_search(KNeighborsClassifier(), grid, X, y, random_state=0)
     ax = plot_bound_by_labels(plan.run(n_jobs=1).results)
     drawn = [line.get_ydata() for line in ax.lines if len(line.get_xdata()) > 2]
     assert 0.6 < np.nanmax(drawn) <= 1.0
