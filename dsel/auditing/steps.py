@@ -231,7 +231,7 @@ def search_numbers(draw: Draw, delta: float) -> Claims:
             column, table = draw.setting.options["report_by"], values.to_dataframe()
             limits += [
                 (population.where(column, value), limit)
-                for value, limit in table[values.columns[1]].items()
+                for value, limit in table[f"{values.quantity}_at_most"].items()
             ]
         for among, limit in limits:
             tolerance, share = loss.exceedance(limit)

@@ -1,6 +1,7 @@
 """Bar charts: bounds of both models and of a 20% hold-out set, terms, and times."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -232,8 +233,9 @@ def plot_certified_report(
 def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> "Axes":
     """Draw the error for each value of a column, with its limit.
 
-    A bar is the value of the models of all folds, pooled, a mark the limit of this
-    model.
+    A bar is the value of this model on rows that it had not seen, a mark its limit. No
+    row tests the model trained on all labels: its bars are those of the models of all
+    folds, pooled.
 
     Parameters
     ----------
@@ -252,23 +254,25 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     'Error, %; bar: models of all folds, pooled, mark: limit of this model'
     """
     check_kind(report, ReportByValue, "report", "`Outcome.report_by_value`")
+    values, n_rows = report.own or (report.estimates, report.rows)
+    shown = replace(report, estimates=values, rows=n_rows, is_pooled=False)
     texts = [
         f"{name if len(name) <= LONGEST else name[: LONGEST - 3] + '...'}: "
         f"at most {limit}, measured {seen} on {rows} labeled rows"
-        for name, seen, limit, rows in report.cells()
+        for name, seen, limit, rows in shown.cells()
     ]
     ax = new_axes(ax, height=1.2 + 0.45 * len(texts))
     places = np.arange(len(texts))[::-1]
-    ax.barh(places, report.estimates, height=0.4, color=BLUE)
+    ax.barh(places, values, height=0.4, color=BLUE)
     ax.plot(report.limits, places, "|", color=ACCENT, ms=14, mew=2.5)
     _above_bars(ax, texts)
-    drawn = [x for x in (*report.estimates, *report.limits) if np.isfinite(x)]
+    drawn = [x for x in (*values, *report.limits) if np.isfinite(x)]
     ax.set_xlim(0, 1.05 * max(drawn, default=1.0) or 1.0)
-    unit = f"{report.columns[0].capitalize()}, %"
+    unit = f"{report.quantity.capitalize()}, %"
     if report.is_tolerance:
         unit = "Off by, in units of the target"
         ax.xaxis.set_major_formatter("{x:g}")
-    whose = POOLED if report.is_pooled else "this model"
+    whose = "this model" if report.own else POOLED
     ax.set_xlabel(f"{unit}; bar: {whose}, mark: limit of this model")
     tidy(ax, title=report.headline())
     return ax

@@ -40,14 +40,28 @@ class ReportByValue(LimitsWithCaveats, Renderable):
     ...     (0.041, 0.1), (0.0631, 1.0), (9000, 300), 12)
     >>> print(made)
     Error by site (95% confidence, all limits jointly), model trained on all labels
-    site   error  at most  rows
-    A       4.1%     6.4%   812
-    B      10.0%   100.0%    31
-    Error: models of all folds, pooled; at most: this model
+    site   at most  pooled error  rows
+    A         6.4%          4.1%   812
+    B       100.0%         10.0%    31
+    Pooled: models of all folds, on all labeled rows (an estimate)
     At most 100.0%: too few rows with this value were seen to say anything
     12 pool rows have another value of site: nothing is known about such rows
-    >>> float(made.to_dataframe().error_at_most["A"])
-    0.0631
+    >>> made.to_dataframe().columns.tolist()
+    ['error_at_most', 'pooled_error', 'rows']
+
+    Labeled rows test a model that was trained without them:
+
+    >>> from dataclasses import replace
+    >>> print(replace(made, model="model trained on 80% of the labels",
+    ...     other_pool_rows=0, tested=(0.0375, 0.0),
+    ...     test_rows=(160, 6)))  # doctest: +NORMALIZE_WHITESPACE
+    Error by site (95% confidence, all limits jointly), model trained on 80% of the
+    labels
+    site   error  at most  rows  pooled error  all rows
+    A       3.8%     6.4%   160          4.1%       812
+    B       0.0%   100.0%     6         10.0%        31
+    Pooled: models of all folds, on all labeled rows (an estimate)
+    At most 100.0%: too few rows with this value were seen to say anything
     """
 
     delta: float
@@ -60,7 +74,8 @@ class ReportByValue(LimitsWithCaveats, Renderable):
     rows: tuple[int, ...]
     """Labeled rows of each value."""
     estimates: tuple[float, ...]
-    """Estimates from the models of all folds; NaN where no row was counted."""
+    """Estimates, NaN where no row was counted: from the models of all folds, unless
+    `is_pooled` is False."""
     limits: tuple[float, ...]
     """Upper limits; one without information is 1, an infinite one of a tolerance."""
     pool_rows: tuple[int, ...] = ()
@@ -76,22 +91,36 @@ class ReportByValue(LimitsWithCaveats, Renderable):
     """Caveats of the model's certificate; `remarks` are those that void limits."""
     is_pooled: bool = True
     """Whether the estimates are those of the models of all folds; else of this one."""
+    tested: tuple[float, ...] = ()
+    """This model's own values on rows that it had not seen, where `estimates` are
+    pooled; NaN for a value without such a row, and empty where no row tests it."""
+    test_rows: tuple[int, ...] = ()
+    """Rows of each value that tested it."""
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a frame with a row for each value, which is its index.
 
-        ``error`` and ``error_at_most`` are in [0, 1], ``rows`` are labeled rows. For a
-        regressor the columns are ``off_by`` and ``off_by_at_most``, in units of the
-        target, or ``share`` and ``share_at_most``.
+        ``error`` is of this model, on its ``test_rows``; both are left out where no
+        labeled row tests it. ``error_at_most`` is its limit. ``pooled_error`` is of the
+        models of all folds, on all labeled ``rows``. All are in [0, 1]. For a regressor
+        they are ``off_by``, ``off_by_at_most`` and ``pooled_off_by``, in units of the
+        target, or ``share``, ``share_at_most`` and ``pooled_share``.
         """
-        columns = (self.estimates, self.limits, self.rows)
-        index = pd.Index(self.values, name=self.column)
-        return pd.DataFrame(dict(zip(self.columns, columns, strict=True)), index=index)
+        own, columns = self.own, {f"{self.quantity}_at_most": self.limits}
+        if own:
+            columns = {self.quantity: own[0], **columns}
+        if self.is_pooled:
+            columns |= {"test_rows": own[1]} if own else {}
+            columns[f"pooled_{self.quantity}"] = self.estimates
+        columns["rows"] = self.rows
+        return pd.DataFrame(columns, index=pd.Index(self.values, name=self.column))
 
     @property
-    def columns(self) -> tuple[str, str, str]:
-        """Names of the columns of `to_dataframe`."""
-        return self.quantity, f"{self.quantity}_at_most", "rows"
+    def own(self) -> tuple[tuple[float, ...], tuple[int, ...]] | None:
+        """Own values of this model and the rows that tested it, or None without any."""
+        if not self.is_pooled:
+            return self.estimates, self.rows
+        return (self.tested, self.test_rows) if self.test_rows else None
 
     @property
     def is_tolerance(self) -> bool:
@@ -114,7 +143,11 @@ class ReportByValue(LimitsWithCaveats, Renderable):
     @property
     def heads(self) -> Fact:
         """Heads of the table."""
-        return self.column, self.quantity.replace("_", " "), "at most", "rows"
+        name = self.quantity.replace("_", " ")
+        if not self.own:
+            return self.column, "at most", f"pooled {name}", "rows"
+        pooled = (f"pooled {name}", "all rows") if self.is_pooled else ()
+        return self.column, name, "at most", "rows", *pooled
 
     def cells(self) -> list[Fact]:
         """Return the texts of each value: its name, then what `heads` name."""
@@ -122,18 +155,27 @@ class ReportByValue(LimitsWithCaveats, Renderable):
         at_most: Callable[[float], str] = in_percent
         if self.is_tolerance:
             about, at_most = amount_about, amount_at_most
-        columns = (
-            (GAP if value is None else str(value) for value in self.values),
-            ("" if isnan(rate) else about(rate) for rate in self.estimates),
-            (at_most(limit) for limit in self.limits),
-            (f"{n:,}" for n in self.rows),
-        )
+
+        def measured(rates: tuple[float, ...]) -> list[str]:
+            return ["" if isnan(rate) else about(rate) for rate in rates]
+
+        def counts(rows: tuple[int, ...]) -> list[str]:
+            return [f"{n:,}" for n in rows]
+
+        columns = [[GAP if value is None else str(value) for value in self.values]]
+        if self.own:
+            columns.append(measured(self.own[0]))
+        columns.append([at_most(limit) for limit in self.limits])
+        if self.own:
+            columns.append(counts(self.own[1]))
+        if self.is_pooled:
+            columns += [measured(self.estimates), counts(self.rows)]
         return list(zip(*columns, strict=True))
 
     def notes(self) -> Sequence[str]:
         """Return the lines below the table."""
-        name = self.heads[1]
-        lines = [f"{name.capitalize()}: {POOLED}; at most: this model"] * self.is_pooled
+        whose = POOLED.partition(",")[0]
+        lines = [f"Pooled: {whose}, on all labeled rows (an estimate)"] * self.is_pooled
         nothing = "At most inf" if self.is_tolerance else "At most 100.0%"
         if max(self.limits) > (LARGEST if self.is_tolerance else 0.999):
             lines.append(

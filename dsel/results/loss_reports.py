@@ -147,6 +147,14 @@ def _report_by_value(
         quantity = OFF_BY
     if (beyond := share_beyond(loss)) is not None:
         what = f"How far {100 * (1.0 - beyond):.6g}% of predictions are off"
+    tests: dict[str, Any] = {}
+    if name == ONE_FOLD and _is_pooled(evidence):
+        fold = [*evidence.folds[by_value.statistic].one_by_one()][bounds.main.fold]
+        losses = by_value.losses
+        tests = {
+            "tested": tuple(loss.estimate(fold) for loss in losses),
+            "test_rows": tuple(int(loss.folds(fold).n_rows[0]) for loss in losses),
+        }
     return ReportByValue(
         delta,
         UNNAMED,
@@ -160,6 +168,7 @@ def _report_by_value(
         quantity=quantity,
         what=what,
         is_pooled=_is_pooled(evidence),
+        **tests,
     )
 
 

@@ -87,7 +87,10 @@ def test_report_by__has_limits_by_the_rows_of_each_value(column):
         found = outcome.report_by_value(deploy).to_dataframe()
         assert found.index.name == column
         assert found.index.tolist() == values
-        assert found.columns.tolist() == ["error", "error_at_most", "rows"]
+        own = ["error"] * (deploy == "one_fold")
+        tests = ["test_rows"] * (deploy == "one_fold")
+        wanted_columns = [*own, "error_at_most", *tests, "pooled_error", "rows"]
+        assert found.columns.tolist() == wanted_columns
         assert found.error_at_most.tolist() == pytest.approx(np.minimum(wanted, 1.0))
         assert found.rows.tolist() == [(X[column] == v).sum() for v in values]
 
@@ -110,6 +113,10 @@ def test_report_by__counts_what_the_deployed_models_predict():
     errors = cube.outer_value_counts.sel(column_count="counted").sum("fold")
     rates = errors.sel(column_value=SITES).values / report.rows
     assert report.estimates == pytest.approx(rates)
+    own = pd.Series(wrong).groupby(X.site.iloc[rows].to_numpy()).mean()
+    assert report.tested == pytest.approx(own[list(report.values)].tolist())
+    assert outcome.report_by_value("all_rows").own is None  # no labeled row tests it
+    assert "pooled error" in str(report)
     assert report.pool_rows == tuple((POOL.site == v).sum() for v in SITES)
     # What the pool's own labels say of both models lies below the limits.
     for name, model in outcome.models.items():
@@ -254,7 +261,9 @@ def test_report__is_text_html_and_a_frame_and_is_read_from_out(tmp_path):
         "Error by site (95% confidence, all limits jointly), "
         "model trained on 80% of the labels"
     )
-    assert lines[1].split() == ["site", "error", "at", "most", "rows"]
+    assert " ".join(lines[1].split()) == (
+        "site error at most rows pooled error all rows"
+    )
     assert [line.split()[0] for line in lines[2:5]] == SITES
     page = report._repr_html_()
     assert page.count("<tr>") == 4
@@ -341,18 +350,22 @@ def test_regressor__has_a_tolerance_for_each_value():
     # Of 60 rows, 12 a fold, nothing can be said.
     assert np.isinf(report.limits[2])
     table = report.to_dataframe()
-    assert table.columns.tolist() == ["off_by", "off_by_at_most", "rows"]
+    assert table.columns.tolist() == [
+        "off_by", "off_by_at_most", "test_rows", "pooled_off_by", "rows",
+    ]  # fmt: skip
     assert table.off_by_at_most["A"] < table.off_by_at_most["B"]
     lines = str(report).splitlines()
     assert lines[0].startswith("How far 70% of predictions are off, by site (95% conf")
-    assert lines[1].split() == ["site", "off", "by", "at", "most", "rows"]
+    assert " ".join(lines[1].split()) == (
+        "site off by at most rows pooled off by all rows"
+    )
     assert lines[-1].startswith("At most inf: too few rows")
     assert ReportByValue.from_json(report.to_json()) == report
     text = " ".join(str(plan(**options)).split())
     assert "'C' (" in text
     assert "the tolerance would be infinite; a value needs about" in text
     beyond = plan(**REGRESSION | {"loss": losses.beyond(2.0)}).run().report_by_value()
-    assert beyond.columns == ("share", "share_at_most", "rows")
+    assert list(beyond.to_dataframe())[:2] == ["share", "share_at_most"]
     assert beyond.headline().startswith("Share of predictions off by more than 2, by ")
 
 

@@ -146,7 +146,8 @@ def certify(
         Which model is deployed: ``"one_fold"``, the default, that of the best fold, or
         ``"all_rows"``, which needs a pool. Both are certified at once.
     delta, loss, report, report_by
-        As `plan_search` takes them.
+        As `plan_search` takes them. `loss` says what is certified. It does not change
+        what a `GridSearchCV` ranks by: set ``scoring=`` of the search for that.
     groups
         The group of each row, as `plan_search` takes it. The inner splitter of a
         model, or a function with a parameter ``groups``, gets those of its rows. With
