@@ -223,7 +223,7 @@ def test_certify_prefit__has_tolerances_by_value_in_groups():
     assert certificate.n_groups == 399
     report = certificate.report_by_value()
     assert sum(report.rows) == 399
-    assert report.columns[1] == "off_by_at_most"
+    assert list(report.to_dataframe())[1] == "off_by_at_most"
     assert "on a random row of a new group" in report.headline()
     assert max(report.limits) < np.inf
     shares = certificate.certified_report().to_dataframe().off_by_at_most
