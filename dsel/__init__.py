@@ -94,7 +94,7 @@ def __getattr__(name: str) -> Any:
         if not name.startswith("_"):  # Python looks for names such as __wrapped__
             from dsel.checks import did_you_mean
 
-            end = did_you_mean(name, __all__)
+            end = did_you_mean(name, [*__all__, *_modules()])
         raise AttributeError(f"module 'dsel' has no attribute {name!r}{end}")
     globals()[name] = value
     return value

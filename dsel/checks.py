@@ -43,6 +43,8 @@ MEANINGS: Final[Mapping[str, str]] = {
     "fit_params": ", a dict such as {'sample_weight': weights}",
 }
 """What an argument is, where another name may stand for something else."""
+SHORTEST_START: Final = 3
+"""Fewest letters of a beginning that stands for a whole name."""
 MOST_SHOWN: Final = 100
 """Most characters of a value in a message."""
 MOST_AXES: Final = 16
@@ -254,14 +256,17 @@ def did_you_mean(
     --------
     >>> did_you_mean("pools", ["X", "y", "pool"]), did_you_mean("Pool", ["pool"])
     ("; did you mean 'pool'?", "; did you mean 'pool'?")
-    >>> did_you_mean("abc", ["pool"])
-    '.'
+    >>> did_you_mean("abc", ["pool"]), did_you_mean("all", ["one_fold", "all_rows"])
+    ('.', "; did you mean 'all_rows'?")
     >>> did_you_mean("outcome", ["income", "age"], used=["income"])
     '.'
     """
     others = {*map(str, used)}
     known = {str(each): each for each in choices if str(each) not in others}
     near = get_close_matches(str(value), known, 1)
+    if not near and len(str(value)) >= SHORTEST_START:
+        starts = [text for text in known if text.startswith(str(value))]
+        near = starts if len(starts) == 1 else []
     if not near:
         by_case = {text.casefold(): text for text in known}
         near = get_close_matches(str(value).casefold(), by_case, 1)
@@ -350,7 +355,10 @@ def explain_unknown(
                 if is_init:
                     owner = f"{type(args[0]).__name__} has no parameter {name!r}"
                 end = suggest_argument(name, known)
-                why = f"it has {', '.join(sorted(known))}{end}"
+                # Who made a slip needs its correction, not the list.
+                why = end.removeprefix("; ")
+                if end == ".":
+                    why = f"it has {', '.join(sorted(known))}."
                 if reasons is not None and name in reasons:
                     why = f"{reasons[name]}."
                 raise TypeError(f"{owner}: {why}")

@@ -17,7 +17,7 @@ To add a loss, write a class with the members of `base.Loss`, and one with those
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,7 @@ from dsel.checks import (
     check_nonnegative,
     check_positive,
     check_probability,
+    did_you_mean,
     show,
 )
 from dsel.losses.base import Loss
@@ -221,6 +222,11 @@ def beyond(tolerance: float) -> Beyond:
     'Share of predictions off by more than 2'
     """
     return Beyond(check_positive(tolerance, "tolerance"))
+
+
+def __getattr__(name: str) -> NoReturn:
+    end = "." if name.startswith("_") else did_you_mean(name, __all__)
+    raise AttributeError(f"module 'dsel.losses' has no attribute {name!r}{end}")
 
 
 def loss_of_text(text: str) -> Loss | None:

@@ -242,12 +242,14 @@ def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> Declared
             f"{show(loss)}."
         )
     if main.is_regression != (not known):
-        kind, others = "regressors", "error_quantile(0.9), or .beyond(2.0)"
-        if known:
-            kind, others = "classifiers", 'recall("fraud"), .cost(...) or "error"'
+        kind, needed, others = (
+            ("regressors", "classifier", 'recall("fraud"), .cost(...) or "error"')
+            if known
+            else ("classifiers", "regressor", "error_quantile(0.9), or .beyond(2.0)")
+        )
         raise ValueError(
-            f"`loss` must be one of {kind} here, got {show(main)}; write "
-            f"dsel.losses.{others}."
+            f"`loss` must be one for {needed}s here: {show(main)} is for {kind}, and "
+            f"the model is a {needed}; write dsel.losses.{others}."
         )
     if main.is_regression:
         return DeclaredLosses(main, tolerances=_tolerances(main, report))

@@ -100,7 +100,7 @@ def run_tasks(
             is_lost = isinstance(finished.error, LostInputError)
             n_lost[task.key] += is_lost
             if is_lost and n_lost[task.key] < LOST_TRIES:
-                logger.warning("retry task=%s reason=LostInputError", task.key)
+                logger.warning("a worker lost the rows of a task, which runs again")
                 executor.forget(task.key)
                 executor.submit(task)
                 continue

@@ -149,6 +149,9 @@ def check_alive(error: BaseException | None) -> None:
         raise ClusterLostError(
             f"the cluster has had no workers for too long; {GO_ON}"
         ) from error
+    # KeyboardInterrupt and SystemExit in a user's code end the run, as anywhere else.
+    if error is not None and not isinstance(error, Exception):
+        raise error
 
 
 def died_of_task(error: BaseException) -> bool:

@@ -95,6 +95,20 @@ def test_failed_fold__leaves_the_note_where_other_folds_are_above_the_bound():
     assert made.estimate > made.bound > made.estimate_of_models
 
 
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_interrupt_in_a_function__ends_the_run_at_its_first_call(stop, caplog):
+    calls = []
+
+    def fit(X, y):
+        calls.append(len(y))
+        raise stop
+
+    with pytest.raises(stop):
+        dsel.certify(fit, X, Y, random_state=0, n_jobs=1)
+    assert len(calls) <= 2  # one runs, and the next one may have begun
+    assert "again" not in caplog.text
+
+
 def test_failed_fold__is_no_warning_where_all_fits_succeed():
     made = certify(LogisticRegression())
     assert "Warning" not in str(made)

@@ -353,7 +353,7 @@ OTHERS = [
      "`scoring` dsel.losses FixedThresholdClassifier"),
     (lambda _: SEARCH(SVC(), {}, refit=True), TypeError, "'refit' `deploy`"),
     (lambda _: SEARCH(SVC(), {}, n_iter=3), TypeError, "'n_iter' ParameterSampler"),
-    (lambda _: SEARCH(SVC(), {}, folds=3), TypeError, "'folds' cv delta"),
+    (lambda _: SEARCH(SVC(), {}, folds=3), TypeError, "'folds' cv here"),
     (lambda _: predicted(frame(X, "x"), frame(X, "z")), ValueError, "names z0"),
     (lambda _: predicted(X, X[:, :3]), ValueError, "3 64"),
     (lambda _: dsel.select(3), TypeError, "`results` Dataset"),

@@ -62,7 +62,7 @@ REFUSED = [
     (CERTIFIED, {"widths": "median"}, {}, "`widths` must be an array or a list"),
     (CERTIFIED, {"widths": [0.5, "scale"]}, {}, "`widths` must be a positive number"),
     (CERTIFIED, {"regularizations": [0.0, 1e-13]}, {}, "must have one above 2.4e-13"),
-    (CERTIFIED, {"loss": dsel.losses.recall(1)}, {}, "`loss` must be one of regres"),
+    (CERTIFIED, {"loss": dsel.losses.recall(1)}, {}, "is for classifiers, and the"),
     (CERTIFIED, {"loss": 0.9}, {}, "`loss` must be a name, such as"),
     (CERTIFIED, {"delta": 0.9}, {}, "`delta` must be at most 0.5, got 0.9"),
     (CERTIFIED, {"deploy": "all_rows"}, {}, "`pool` is None; pass the pool"),

@@ -28,6 +28,7 @@ from dsel.results.certificate import Assumption, CertifiedReport, full_list
 from dsel.results.loss_reports import make_reports
 from dsel.results.prefit import AS_GIVEN, NEW_GROUPS, PrefitCertificate
 from dsel.results.tolerances import ToleranceReport
+from dsel.rounded_texts import count_of
 from dsel.search.design.baseline import add_model
 from dsel.search.design.fitted_models import fitted_model
 from dsel.search.running.missed_classes import warn_of_missed_classes
@@ -171,14 +172,22 @@ def _read_counted_rows(
 def _caveats(
     rows: CountedRows, predicted: NDArray[Any], *, is_regression: bool
 ) -> tuple[Caveat, ...]:
-    """Return caveats of classes that the model never finds, and of duplicates."""
+    """Return caveats of missed classes, of duplicates, and of models without error."""
     missed: list[Caveat] = []
     if not is_regression:
         unseen = np.ones(rows.n_rows, np.bool_)
         missed = warn_of_missed_classes(
             "model as given", rows.targets, predicted, rows.classes, unseen
         )
-    return (*missed, *_duplicates(rows.features))
+    asked: list[Caveat] = []
+    if np.array_equal(predicted, rows.targets):
+        n_rows = count_of(rows.n_rows, "row")
+        text = (
+            f"the model makes no error on {n_rows}: was it trained on these rows? Then "
+            f"the bound is no guarantee (A3), so pass rows that it has not seen"
+        )
+        asked = [Caveat(Effect.INFO, text)]
+    return (*missed, *_duplicates(rows.features), *asked)
 
 
 def _duplicates(features: Any) -> tuple[Caveat, ...]:

@@ -77,7 +77,7 @@ class Retries(Generic[J]):
         for job in jobs:
             self.tries[job] += 1
             if len(jobs) > 1 or self.tries[job] < ATTEMPTS:
-                logger.warning("retry %s: %s", job, type(error).__name__)
+                logger.warning("a task failed and runs again: %s", type(error).__name__)
                 again.append(job)
             elif not self.may_give_up:
                 raise error

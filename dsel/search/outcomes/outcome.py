@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any, Final, Never, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from dsel.arrays import check_rows, validate_data
-from dsel.checks import as_array, check_choice
+from dsel.checks import as_array, check_choice, did_you_mean
 from dsel.data.frames import FrameSchema, frame_like, frame_of, has_named_columns
 from dsel.data.labeled import LabeledRows
 from dsel.errors import GuaranteeWarning, warn
@@ -88,6 +88,15 @@ class RowFormat:
         return cls(columns, getattr(labeled.X, "schema", None))
 
 
+SEARCH_ATTRIBUTES: Final[Mapping[str, str]] = {
+    "best_estimator_": "model",
+    "best_params_": "choice.params",
+    "best_score_": "choice.estimate",
+    "cv_results_": "results",
+}
+"""Attributes of searches of scikit-learn, and those of an outcome."""
+
+
 @dataclass(frozen=True, repr=False)
 class Outcome:
     """The result of a search.
@@ -135,6 +144,14 @@ class Outcome:
             "make_models": make_models,
             "_row_format": self._row_format,
         }
+
+    def __getattr__(self, name: str) -> NoReturn:
+        end = did_you_mean(name, dir(type(self)))
+        if name in SEARCH_ATTRIBUTES:
+            end = f"; it is `{SEARCH_ATTRIBUTES[name]}` here."
+        elif not name.startswith("_") and name in dir(Choice):
+            end = f"; it is `choice.{name}` here."
+        raise AttributeError(f"an outcome has no attribute {name!r}{end}")
 
     @cached_property
     def bounded_models(self) -> Mapping[str, BoundedModel]:

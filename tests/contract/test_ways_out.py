@@ -1,0 +1,51 @@
+"""What a message says first is what its reader can do."""
+
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+
+import dsel
+
+X, Y = make_classification(200, 10, n_informative=5, class_sep=3, random_state=0)
+
+
+def certify(model, **options):
+    return dsel.certify(model, X, Y, random_state=0, **options)
+
+
+def test_prefit__without_an_error_asks_whether_it_was_trained_on_these_rows():
+    model = LogisticRegression().fit(X[:150], Y[:150])
+    right = model.predict(X) == Y
+    assert not right.all()
+    asks = "no error on {} rows: was it trained on these rows?"
+    made = dsel.certify(model, X[right], Y[right], cv="prefit")
+    assert f"Note     the model makes {asks.format(right.sum())}" in str(made)
+    assert made.certified
+    assert "trained on these" not in str(dsel.certify(model, X, Y, cv="prefit"))
+
+
+@pytest.mark.parametrize(("read", "end"), [
+    (lambda _: dsel.plot, "'plot'; did you mean 'plots'?"),
+    (lambda _: dsel.losses.recal, "'recal'; did you mean 'recall'?"),
+    (lambda made: made.bound, "'bound'; it is `choice.bound` here."),
+    (lambda made: made.best_params_, "'best_params_'; it is `choice.params` here."),
+    (lambda made: made.modl, "'modl'; did you mean 'model'?"),
+])  # fmt: skip
+def test_unknown_attribute__names_what_is_meant(read, end):
+    made = certify(LogisticRegression())
+    with pytest.raises(AttributeError) as caught:
+        read(made)
+    assert str(caught.value).endswith(end)
+
+
+@pytest.mark.parametrize(("options", "text"), [
+    ({"deploy": "all"}, "got 'all'; did you mean 'all_rows'?"),
+    ({"seed": 3}, "`certify` has no argument `seed`: 'seed' is `random_state` here."),
+    ({"xyz": 3}, "`certify` has no argument `xyz`: it has X, "),
+    ({"loss": dsel.losses.error_quantile(0.8)},
+     "error_quantile(0.8) is for regressors, and the model is a classifier"),
+])  # fmt: skip
+def test_wrong_argument__gets_the_answer_first(options, text):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        dsel.certify(LogisticRegression(), X, Y, **options)
+    assert text in str(caught.value)
