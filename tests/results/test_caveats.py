@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.tree import DecisionTreeClassifier
 
@@ -198,6 +198,33 @@ def test_a_model_that_predicts_one_class_only__is_the_first_thing_said():
             first = f"Warning  the {model} predicts 'ok' for all of 200 labeled rows"
             assert str(shown).startswith(first) == is_told
             assert str(shown).count("predicts 'ok'") == is_told
+
+
+def test_a_rare_class_that_is_mostly_missed__is_named_with_the_way_out():
+    rng = np.random.default_rng(0)
+    fraud = np.arange(1000) % 14 == 0
+    rows = rng.normal(size=(1000, 1)) + 1.45 * fraud[:, np.newaxis]
+    y = np.where(fraud, "fraud", "ok")
+    model = LogisticRegression()
+    plans = {
+        loss: dsel.plan_search(model, {"C": [1.0, 10.0]}, rows, y, loss=loss,
+                               random_state=0)
+        for loss in ("error", "balanced")
+    }  # fmt: skip
+    outcome = plans["error"].run()
+    fold = plans["error"].scheme.final_splits[outcome.certificate.fold].test_rows
+    there = fold[fraud[fold]]
+    right = int((outcome.model.predict(rows[there]) == "fraud").sum())
+    assert 2 * right < len(there)
+    said = " ".join(str(outcome.choice).split())
+    assert (
+        f"finds {right} of {len(there)} rows of the class 'fraud' that it had not "
+        f"seen: loss='balanced' or 'recall:fraud' chooses for it"
+    ) in said
+    assert "chooses for it" not in str(plans["balanced"].run().choice)
+    grid = GridSearchCV(model, {"C": [1.0, 10.0]})
+    said = " ".join(str(dsel.certify(grid, rows, y, random_state=0).choice).split())
+    assert "had not seen: scoring='balanced_accuracy' of a search inside of the" in said
 
 
 def test_a_class_that_a_model_never_finds__is_the_first_thing_said():

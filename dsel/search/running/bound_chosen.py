@@ -45,7 +45,7 @@ from dsel.losses.error_rate import ERROR
 from dsel.losses.joint import Evidence, ModelBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
-from dsel.results.caveats import Caveat, Effect, make_caveats
+from dsel.results.caveats import Caveat, Effect, make_caveats, texts_of
 from dsel.results.fit_messages import FitMessage
 from dsel.results.loss_reports import make_reports
 from dsel.results.queries import Queries
@@ -59,6 +59,7 @@ from dsel.search.running.cube_of_run import RunDescription
 from dsel.search.running.evaluate import cv_error
 from dsel.search.running.missed_classes import (
     MOST_NAMED,
+    note_rarely_found_classes,
     sample_each_class,
     warn_of_missed_classes,
 )
@@ -162,8 +163,9 @@ def bound_chosen(
     notes, missed = [], find_missed_classes(plan, certificates, models)
     for name in bounded:
         bounded[name] = bounded[name].with_caveats(*failed, *missed.get(name, ()))
-    if deploy in missed and missed.keys() != models.keys():
-        [other] = models.keys() - missed.keys()
+    never = {n for n, some in missed.items() if texts_of(some, Effect.WARNS)}
+    if deploy in never and never != models.keys():
+        [other] = models.keys() - never
         notes.append(
             f"the {certificates[other].model} finds some rows of each class: "
             f"deploy={other!r} (--deploy {other}) deploys it"
@@ -261,7 +263,7 @@ def warn_of_failed_folds(
 def find_missed_classes(
     plan: "Plan", certificates: Mapping[str, Certificate], models: Mapping[str, Model]
 ) -> dict[str, list[Caveat]]:
-    """Return warnings about classes that each model never finds, by its name.
+    """Return caveats about classes that each model misses, by its name.
 
     The deployed model's fold may be one with few rows of a rare class, and its search
     may have chosen a model that never predicts this class.
@@ -270,6 +272,15 @@ def find_missed_classes(
     if len(labeled.classes) < 2:
         return {}
     rows, warnings = sample_each_class(labeled.y), {}
+    # Of a class with its full part of the rows, the error itself shows misses.
+    n_rows = np.bincount(labeled.y, minlength=len(labeled.classes))
+    rare = np.flatnonzero(2 * len(labeled.classes) * n_rows < len(labeled.y))
+    # A search inside of a model ranks by its own `scoring`, whatever `loss` is.
+    way_out = "loss='balanced' or 'recall:{label}' chooses for it"
+    if plan.n_candidates == 1:
+        way_out = (
+            "scoring='balanced_accuracy' of a search inside of the model chooses for it"
+        )
     X, y = native(take_rows(labeled.X, rows)), labeled.y[rows]
     for name, model in models.items():
         bound, unseen = certificates[name], np.zeros(len(rows), bool)
@@ -280,6 +291,11 @@ def find_missed_classes(
             warnings[name] = warn_of_missed_classes(
                 bound.model, y, codes, labeled.classes, unseen
             )
+            if not warnings[name] and plan.context.losses.main == ERROR:
+                is_rare = unseen & np.isin(y, rare)
+                warnings[name] = note_rarely_found_classes(
+                    bound.model, y, codes, labeled.classes, is_rare, way_out
+                )
     return {name: texts for name, texts in warnings.items() if texts}
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dsel.arrays import Integers
 from dsel.checks import listing
-from dsel.results.caveats import Caveat, Effect
+from dsel.results.caveats import Caveat, Effect, make_caveats
 from dsel.rounded_texts import count_of
 from dsel.typing import AnyArray
 
@@ -80,3 +80,30 @@ def warn_of_missed_classes(
     each = [f"{label!r} (none of {n})" for label, n in missed.items()]
     which = listing(each, MOST_NAMED)
     return [Caveat(Effect.WARNS, f"the {model} never finds the class {which}")]
+
+
+def note_rarely_found_classes(
+    model: str,
+    y: Integers,
+    predicted: Integers,
+    classes: AnyArray,
+    is_rare: NDArray[np.bool_],
+    way_out: str,
+) -> list[Caveat]:
+    """Return a note if a model finds less than half of a class of few rows.
+
+    A small error does not show it. Arguments are as for `warn_of_missed_classes`;
+    `is_rare`: whether the row has such a class, and was not seen by the model. The
+    option `way_out`, with ``{label}`` for the class, chooses a model that finds more of
+    it.
+    """
+    notes = []
+    for code, label in enumerate(classes.tolist()):
+        of_class = (y == code) & is_rare
+        n, n_right = int(of_class.sum()), int((predicted[of_class] == code).sum())
+        if n >= FEWEST_UNSEEN and 2 * n_right < n:
+            notes.append(
+                f"the {model} finds {n_right:,} of {count_of(n, 'row')} of the class "
+                f"{label!r} that it had not seen: {way_out.format(label=label)}"
+            )
+    return make_caveats(Effect.INFO, notes[:MOST_NAMED])
