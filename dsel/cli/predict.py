@@ -46,6 +46,8 @@ def run(
         click.get_current_context().exit(ExitStatus.INTERRUPTED)
     notes(made.notes)
     certificate = deployed.certificate
+    is_certified = certificate is not None and certificate.certified
+    limit = made.note_on_bound if is_certified else ""
     if output.as_json:
         bound = None if certificate is None else certificate.bound
         print_json(
@@ -58,12 +60,15 @@ def run(
             separator=made.dialect.separator,
             decimal=made.dialect.decimal,
             bound=bound,
-            certified=certificate is not None and certificate.certified,
+            certified=is_certified,
             certificate=certificate,
+            note_on_bound=limit or None,
         )
         return
     unknown = "No error bound: the model was stored by `save_model`, not by a search"
     say(unknown if certificate is None else certificate.headline())
+    if limit:
+        say(f"{limit}.")
     if output.quiet:
         return
     if made.unused:

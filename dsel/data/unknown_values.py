@@ -42,6 +42,9 @@ class UnknownValues:
     """The first ones."""
     n_gaps: int = 0
     """Rows that have no value, where every labeled row has one."""
+    with_zeros: str | None = None
+    """Value of labeled rows that is one of these with zeros before it, as codes are
+    that were read as numbers and written again."""
 
     @property
     def line(self) -> str:
@@ -59,7 +62,15 @@ class UnknownValues:
                 f"in {count_of(self.n_gaps, 'row')} {what} is empty, as in no labeled "
                 f"row"
             )
-        return f"{', and '.join(parts)}: the models have learned nothing about them"
+        zeros = ""
+        if self.with_zeros is not None:
+            zeros = (
+                f"; labeled rows have {self.with_zeros!r}, so zeros at the beginning "
+                f"may be lost here"
+            )
+        return (
+            f"{', and '.join(parts)}: the models have learned nothing about them{zeros}"
+        )
 
     def merge(self, later: "UnknownValues") -> "UnknownValues":
         """Return what these rows and later ones have."""
@@ -69,6 +80,7 @@ class UnknownValues:
             self.n_rows + later.n_rows,
             tuple(values)[:MOST_SHOWN],
             self.n_gaps + later.n_gaps,
+            self.with_zeros or later.with_zeros,
         )
 
 
@@ -94,7 +106,13 @@ def find_unknown_values(
         n_rows, first = _unknown_values(X[name], values)
         n_gaps = 0 if None in values else int(X[name].isna().sum())
         if n_rows or n_gaps:
-            found[name] = UnknownValues(name, n_rows, first, n_gaps)
+            of_stripped = {
+                value.lstrip("0"): value
+                for value in values
+                if first and value and value.startswith("0")
+            }
+            with_zeros = next(filter(None, map(of_stripped.get, first)), None)
+            found[name] = UnknownValues(name, n_rows, first, n_gaps, with_zeros)
     return found
 
 

@@ -358,8 +358,13 @@ def test_predict__says_which_values_no_labeled_row_has(results, tmp_path):
         out = tmp_path / f"{name}.csv"
         found = succeed("predict", results, tmp_path / name, "--out", out, "--json")
         said = {"column": "city", "n_rows": 4, "values": ["Mars", "Rome", "Oslo"]}
-        said["n_gaps"] = 0
-        assert json.loads(found.stdout)["unknown_values"] == [said]
+        said |= {"n_gaps": 0, "with_zeros": None}
+        content = json.loads(found.stdout)
+        assert content["unknown_values"] == [said]
+        assert content["note_on_bound"] == (
+            "This bound is not about rows such as 4 of these 90: they hold values that "
+            "no labeled row has"
+        )
         assert found.stderr == (
             "Note: in 4 rows column 'city' has values that no labeled row has, such as "
             "'Mars', 'Rome', 'Oslo': the models have learned nothing about them.\n"
@@ -574,3 +579,30 @@ def test_predict__refuses_to_copy_lists(results, tmp_path):
     assert found.exit_code == 1
     assert "column 'key' cannot be written with predictions" in found.output
     assert not out.exists()
+
+
+def test_predict__names_codes_that_lost_their_zeros(tmp_path):
+    frame, labels = customers(N_LABELED)
+    codes = [("04109", "10115", "20095")[row % 3] for row in range(N_LABELED)]
+    frame = pd.DataFrame({"age": frame["age"], "zip": codes, "label": labels})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    succeed(
+        "select", tmp_path / "t.csv", "--target", "label", "--model", "logistic",
+        "--grid", "C=1", "--cv", 3, "--out", tmp_path / "results", "--quiet",
+    )  # fmt: skip
+    new = frame.drop(columns="label")
+    for name, rows in (("all", 49), ("one", 1)):
+        some = new[:49].assign(zip=["4109"] * rows + ["10115"] * (49 - rows))
+        some = pd.concat([some, *[new.assign(zip="10115")] * (2 * (rows == 1))])
+        some.to_csv(tmp_path / f"{name}.csv", index=False)
+        found = succeed(
+            "predict", tmp_path / "results", tmp_path / f"{name}.csv", "--out",
+            tmp_path / f"p_{name}.csv",
+        )  # fmt: skip
+        said = " ".join(found.output.split())
+        assert (
+            "labeled rows have '04109', so zeros at the beginning may be lost" in said
+        )
+        assert ("This bound is not about rows such as 49 of these 49" in said) == (
+            rows == 49
+        )

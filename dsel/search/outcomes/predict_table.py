@@ -92,6 +92,8 @@ BLOCK_ROWS: Final = 2**16
 """Most rows of a task, which a model predicts at once."""
 BLOCK_CELLS: Final = 2**22
 """Approximate number of values of a task."""
+MOST_UNLIKE: Final = 0.01
+"""Share of rows with values that no labeled row has, from which a bound says so."""
 NEAR: Final = 1e-9
 """Probabilities that differ by less may be in another order than the scores."""
 BY_LARGEST: Final = (
@@ -180,6 +182,19 @@ class PredictedTable:
     """What is said where the model knows no names of columns, but the table does."""
     file_notes: tuple[str, ...] = ()
     """Notes about lines and columns of a text file that are left out."""
+
+    @property
+    def note_on_bound(self) -> str:
+        """Statement that the bound is not about many of these rows, or ""."""
+        # Rows may be in several columns' counts, so the largest count is a lower limit.
+        n_unlike = max((each.n_rows + each.n_gaps for each in self.unknown), default=0)
+        if n_unlike <= MOST_UNLIKE * self.n_rows:
+            return ""
+        least = "at least " * (len(self.unknown) > 1)
+        return (
+            f"This bound is not about rows such as {least}{n_unlike:,} of these "
+            f"{self.n_rows:,}: they hold values that no labeled row has"
+        )
 
     @property
     def notes(self) -> list[str]:
