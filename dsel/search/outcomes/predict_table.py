@@ -92,7 +92,7 @@ BLOCK_ROWS: Final = 2**16
 """Most rows of a task, which a model predicts at once."""
 BLOCK_CELLS: Final = 2**22
 """Approximate number of values of a task."""
-MOST_UNLIKE: Final = 0.01
+MOST_UNLIKE: Final = 0.02
 """Share of rows with values that no labeled row has, from which a bound says so."""
 NEAR: Final = 1e-9
 """Probabilities that differ by less may be in another order than the scores."""
