@@ -52,7 +52,7 @@ With some hundred labels of mixed columns forests err less than boosting on aver
 no more than SVMs; unlike these they have probabilities, and scale to many labels.
 """
 MODEL_OF_GRID: Final = SVM
-"""The classifier if only a grid is given, which was one for SVMs in 0.2."""
+"""The classifier of a grid without a model whose names only it has, as in 0.2."""
 
 LOSS_FORMS: Final = (
     "error, recall:CLASS, precision:CLASS, balanced, or cost:TRUE>ANSWER=5,...; of "

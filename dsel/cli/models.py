@@ -75,10 +75,16 @@ NAMED: Final = {"true": True, "false": False, "none": None}
 
 
 def default_model(grid: Sequence[str], *, is_regression: bool) -> str:
-    """Return the model that is taken where none is named."""
-    return (
-        MODEL_OF_GRID if grid and not is_regression else DEFAULT_MODELS[is_regression]
-    )
+    """Return the model that is taken where none is named.
+
+    A grid of parameters that the default classifier lacks and an SVM has is of an SVM.
+    """
+    names = parse_grid(grid).keys()
+    default = DEFAULT_MODELS[is_regression]
+    if is_regression or names <= MODELS[default][0].get_params().keys():
+        return default
+    is_of_svm = names <= MODELS[MODEL_OF_GRID][0].get_params().keys()
+    return MODEL_OF_GRID if is_of_svm else default
 
 
 def count_default_candidates(*, is_regression: bool) -> int:

@@ -171,7 +171,7 @@ def run(
             facts=[("model", model + by_default), *used, *table.notes],
             schema=table.schema,
             inputs=_inputs(labeled, target, pool, model, text),
-            after=partial(write_rows, out, column),
+            after=partial(write_rows, out, column, queries),
             cluster=cluster,
             output=output,
             out=out,
@@ -345,15 +345,19 @@ def open_pools(
     return pool, open_pool(location), caveats
 
 
-def write_rows(out: str | None, target: str, outcome: Outcome) -> str:
+def write_rows(out: str | None, target: str, n_queries: int, outcome: Outcome) -> str:
     """Write the rows to label; return a line of advice."""
     if out is None or outcome.pool_rows is None:
         return ""
     file, is_new = write_query_rows(out, outcome.query_rows(), target=target)
     what = "" if is_new else " (it existed already and is unchanged)"
+    n_rows = len(outcome.pool_rows)
+    are_all = ""
+    if n_rows < n_queries:
+        are_all = f", all on which both models differ (--queries was {n_queries:,})"
     return (
-        f"Label the {len(outcome.pool_rows):,} rows of {file}{what} in their last "
-        f"column, {target!r}, then run: dsel label {out} {file}"
+        f"Label the {n_rows:,} rows of {file}{what} in their last "
+        f"column, {target!r}{are_all}, then run: dsel label {out} {file}"
     )
 
 

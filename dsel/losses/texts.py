@@ -34,6 +34,11 @@ def loss_of_name(text: str, classes: Sequence[Any], *, name: str = "`loss`") -> 
             raise ValueError(
                 f"{name} {kind}= needs a number, got {value!r}: {error}"
             ) from error
+        if len(classes):
+            raise ValueError(
+                f"{name} {text!r} is for numbers; of classes there are error, "
+                f"recall:CLASS, precision:CLASS, balanced and cost:TRUE>ANSWER=5."
+            )
         return made
     kind, colon, rest = text.partition(":")
     if not len(classes) and kind in OF_CLASSES:

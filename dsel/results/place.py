@@ -275,6 +275,11 @@ def _read_own_head(place: Place) -> dict[str, Any] | None:
     place.check_no_links(*OWN_NAMES)
     if (theirs := read_head(place)) is not None:
         return theirs
+    if place.folder is not None and place.folder.is_file():
+        raise NotADirectoryError(
+            f"`{place.name}` {place} is a file; name a folder, which is made if it "
+            f"does not exist."
+        )
     # A head without bytes remains if its writer was killed.
     strangers = [n for n in place.files() if n != HEAD or place.read(HEAD)]
     # Read again: another run may have claimed the folder in the meantime.
@@ -330,6 +335,12 @@ def check_has_results(place: Place) -> None:
     if place.folder is not None and not place.folder.exists():
         raise FileNotFoundError(
             f"`{place.name}` must have results of dsel, but {nothing_at(str(place))}"
+        )
+    if place.folder is not None:
+        what = "folder" if place.folder.is_dir() else "file"
+        raise FileNotFoundError(
+            f"there are no results at {place}: this {what} holds nothing of dsel; name "
+            f"the place that `out` named."
         )
     raise FileNotFoundError(
         f"there are no results at {place}: it does not exist, or holds nothing of "

@@ -532,3 +532,19 @@ def test_select__names_columns_of_gaps_and_counts_rows_of_other_ids(tmp_path, rn
     assert "take each once" in content
     quiet = " ".join(succeed(*words, "--id", "key", "--quiet").output.split())
     assert "column 'note' has no value in any labeled row" in quiet
+
+
+def test_select__takes_the_default_model_that_has_the_parameters(numbers, tmp_path):
+    text = run(*numbers[:6], "--grid", "max_features=0.3", "--cv", 3).stdout
+    assert "  model          forest by default" in text
+    refused = run(*numbers, "--loss", "error_quantile=0.9")
+    assert refused.exit_code == 2
+    assert "is for numbers; of classes there are error, recall:CLASS" in refused.output
+    (tmp_path / "d_lab.csv").write_text("x\n1\n")
+    refused = run(*numbers, "--out", tmp_path / "d_lab.csv")
+    assert "is a file; name a folder" in " ".join(refused.output.split())
+    (tmp_path / "empty").mkdir()
+    refused = run(
+        "predict", tmp_path / "empty", tmp_path / "d_lab.csv", "--out", "p.csv"
+    )
+    assert "this folder holds nothing of dsel" in " ".join(refused.output.split())

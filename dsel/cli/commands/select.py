@@ -77,7 +77,7 @@ from dsel.option_values import (
     help=f"{', '.join(CLASSIFIERS)}; of numbers {', '.join(REGRESSORS)}: after "
     "encoders for text, categories and dates. Or MODULE:OBJECT, an estimator or a "
     f"function that returns one. By default {DEFAULT_MODELS[0]}, or {MODEL_OF_GRID} "
-    f"if only --grid is given; of numbers {DEFAULT_MODELS[1]}.",
+    f"for a --grid of its parameters; of numbers {DEFAULT_MODELS[1]}.",
 )
 @click.option(
     "--grid",
