@@ -91,5 +91,5 @@ def test_open_outcome__refuses_what_has_no_outcome(run, tmp_path):
         dsel.open_outcome(tmp_path / "nothing")
     with pytest.raises(TypeError, match="`trusted`"):
         dsel.open_outcome(tmp_path / "run", trusted="mine.Model")
-    with pytest.raises(TypeError, match=r"`trust`.*did you mean 'trusted'\?"):
+    with pytest.raises(TypeError, match=r"`trust`.*is `trusted` here"):
         dsel.open_outcome(tmp_path / "run", trust=["mine.Model"])
