@@ -3,6 +3,7 @@
 import csv
 import json
 import logging
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -197,6 +198,9 @@ def run_plan(
     click.echo()
     for text in render_lines([*choice.origins(), *assumed]).splitlines():
         click.echo(wrap_line(text, 9))
+    if out is not None:
+        place = shlex.quote(out)
+        click.echo(f"Next: dsel predict {place} NEW --out FILE, or dsel report {place}")
 
 
 def numbers(text: str, kind: Callable[[str], Any], option: str) -> list[Any]:
