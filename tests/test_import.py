@@ -89,11 +89,11 @@ def test_a_misspelled_name__gets_the_one_that_was_meant():
 
 @pytest.mark.parametrize(
     "function",
-    # The old name of `certify` passes its options on.
+    # The old name of `certify` and `covalidate` pass their options on.
     [
         n
         for n in dsel.__all__
-        if callable(getattr(dsel, n)) and n != "certify_selection"
+        if callable(getattr(dsel, n)) and n not in ("certify_selection", "covalidate")
     ],
 )
 def test_an_unknown_argument__is_named_with_those_that_there_are(function):
