@@ -15,7 +15,7 @@ def test_plan_bound__shows_every_certificate_and_a_hold_out_set():
     lines = (re.split("  +", line) for line in found.output.splitlines())
     rows = {name: numbers for name, *numbers in lines if "%" in "".join(numbers[:1])}
     assert rows["trained without a fold"] == ["14.4%"]
-    assert rows["all labels"] == ["17.9%"]
+    assert rows["trained on all labels"] == ["17.9%"]
     assert rows["20% hold-out set"] == ["15.6%"]
 
 

@@ -405,8 +405,9 @@ def test_prefit__counts_one_row_of_each_group():
         options = {"groups": "customer", "cv": "prefit"}
         with warnings.catch_warnings(action="ignore"):  # of names of columns
             assert dsel.certify(fitted, table, Y, **options).bound == made.bound
-    with pytest.raises(TypeError, match="`random_state` has no effect"):
-        dsel.certify(fitted, X, Y, cv="prefit", random_state=0)
+    # Nothing is drawn where no row has a group, so a seed changes nothing.
+    alone = dsel.certify(fitted, X, Y, cv="prefit")
+    assert alone == dsel.certify(fitted, X, Y, cv="prefit", random_state=1)
 
 
 def test_unlike_sizes__give_the_mean_over_groups():

@@ -180,8 +180,8 @@ RECORDS = np.rec.array([(1, 2.0)] * 3, dtype=[("a", int), ("b", float)])
             lambda s: s.predict(pd.MultiIndex.from_tuples([(1, 2), (3, 4)])),
         ),
         (
-            ValueError,
-            "`cv` as a number",
+            TypeError,
+            "`cv` must be a number",
             lambda s: dsel.certify(
                 s.best_estimator_, *load_iris(return_X_y=True), cv=RECORDS
             ),

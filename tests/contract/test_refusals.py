@@ -200,7 +200,7 @@ PLANS = [
     ({"loss": "recall:77"}, ValueError, "`loss` '77' class (0, 1, 2"),
     ({"loss": "recall"}, ValueError, "`loss` 'recall' name a class recall:0"),
     ({"loss": "cost:1>2"}, ValueError, "`loss` fraud>ok=50 '1>2'"),
-    ({"loss": "beyond=2"}, ValueError, "`loss` classifiers beyond"),
+    ({"loss": "beyond=2"}, ValueError, "`loss` beyond numbers classes recall"),
     ({"report": [[1]]}, TypeError, "`report` label [1]"),
     ({"estimator": 3}, TypeError, "`estimator` unfitted 3"),
     ({"estimator": LogisticRegression}, TypeError, "unfitted LogisticRegression"),

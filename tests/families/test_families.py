@@ -44,7 +44,7 @@ def test_fit__counts_and_predictions_do_not_depend_on_the_company(name, memory, 
 
     def fit(family, candidates, splits):
         return family.fit(
-            candidates, work.X, work.y, splits, pool=work.fitting_pool,
+            candidates, work.labeled.X, work.labeled.y, splits, pool=work.fitting_pool,
             budget=ByteCache(memory),
         )  # fmt: skip
 

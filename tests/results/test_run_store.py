@@ -349,7 +349,7 @@ A_PLACE = [
      f"{HEAD} in `out` .* not what dsel"),
     (lambda out: ended(out, OUTCOME, b"torn"), ValueError,
      "is damaged, .* are not made again"),
-    (is_a_file, OSError, "cannot write to .*: File exist"),
+    (is_a_file, OSError, "`out` .* is a file; name a folder"),
     (lambda out: is_a_file(out) / "in", OSError, "cannot write to `out` "),
     (lambda out: {}, TypeError, "`out` must be a path or a URL"),
     (lambda out: "", ValueError, "`out` must name a place"),

@@ -421,14 +421,14 @@ NESTED_METHOD: Final = CertificateMethod(
     is_nested=True,
     expects={
         ONE_FOLD: ExpectedBound(
-            "nested, the default: trained on 80% of the labels (5 folds)",
+            "nested (default): trained on 80% of labels (5 folds)",
             one_fold_terms,
             all_but_one_fold,
             bounds_losses=True,
             count_exceeding=count_exceeding_fold,
         ),
         ALL_ROWS: ExpectedBound(
-            "nested, the default: trained on all labels",
+            "nested (default): trained on all labels",
             all_rows_terms,
             all_labels,
             needs_pool=True,
