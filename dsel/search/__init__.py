@@ -12,8 +12,8 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
    loop; `engine.fits.Fitting.next_task` decides what is fitted next
 6. `engine.fit_batch.FitBatch.run` fits on a worker, each candidate without a pair of
    folds
-7. `engine.pruning.NestedPruner.choose_candidates` chooses a candidate without each
-   fold, and one by all rows
+7. `engine.nested_pruner.NestedPruner.choose_candidates` chooses a candidate without
+   each fold, and one by all rows
 8. `running.fit_chosen.fit_chosen` fits these; the models come back in one message with
    their counts
 9. `engine.count_batch.CountChosenBatch.run` counts on a slice of the pool where these

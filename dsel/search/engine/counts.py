@@ -125,15 +125,15 @@ class CountTable:
         self.errors = np.full((*fits, 2), names.UNCOUNTED, np.int64)
         # The loss of the plan on both parts.
         self.scores = np.full((*fits, 2), np.nan)
-        # At first all fits are open. Halving then holds back those of its second
-        # round (HELD).
         self.fit_status = np.full(fits, FitStatus.OPEN, np.int8)
         self.answered = np.zeros(fits, bool)  # where `predict` did on some test rows
         self.fit_seconds = np.full(fits, np.nan)
         # By candidate and split; a token identifies the model of one fit.
         self.tokens: dict[FitKey, str] = {}
         self.messages: dict[FitKey, FitMessage] = {}
-        self.pruned = np.zeros(n, bool)  # they cannot win any more
+        # Fits that can still change what is chosen: only the search writes them, by its
+        # pruner.
+        self.needed = np.ones(fits, bool)
         # Key of every candidate in the store.
         self.keys = [""] * n
         for group in self.candidate_groups:
@@ -191,6 +191,13 @@ class CountTable:
     def ended(self) -> NDArray[np.bool_]:
         """Whether each fit is done or failed."""
         return np.asarray(self.fit_status >= FitStatus.DONE)
+
+    @property
+    def pruned(self) -> NDArray[np.bool_]:
+        """Whether no fit of each candidate is needed any more, (n_candidates,)."""
+        # A single candidate of a nested search has no inner fits, and is not pruned.
+        has_fits = self.needed.shape[1] > 0
+        return np.asarray(~self.needed.any(axis=1) & has_fits)
 
     @property
     def in_order(self) -> NDArray[np.bool_]:

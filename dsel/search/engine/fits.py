@@ -113,8 +113,9 @@ class Fitting:
     @property
     def open_fits(self) -> NDArray[np.bool_]:
         """Whether each fit is needed and not submitted, (n_candidates, n_splits)."""
-        is_open = self.table.fit_status == FitStatus.OPEN
-        return np.asarray(is_open & self.pruner.find_active(self.table)[:, np.newaxis])
+        is_open = (self.table.fit_status == FitStatus.OPEN) & self.table.needed
+        is_active = self.pruner.active_candidates(self.table)
+        return np.asarray(is_open & is_active[:, np.newaxis])
 
     @property
     def is_over(self) -> bool:

@@ -26,13 +26,10 @@ from dsel.search.engine.jobs import CountJob, FitJob
 class FitStatus(IntEnum):
     """State of a fit; the table has one for each candidate and split."""
 
-    HELD = 0
-    """Not needed, unless a later round opens it."""
-    OPEN = 1
-    """Needed, and not submitted."""
-    SUBMITTED = 2
-    DONE = 3
-    FAILED = 4
+    OPEN = 0
+    SUBMITTED = 1
+    DONE = 2
+    FAILED = 3
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from dsel.search.engine.count_batch import CountBatch
 from dsel.search.engine.counts import CountTable
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.fits import Fitting
-from dsel.search.engine.job_results import FitStatus, FittedJob
+from dsel.search.engine.job_results import FittedJob
 from dsel.search.engine.jobs import CountJob, Keep
-from dsel.search.engine.pruning import PRUNING_MARGIN, Pruner
+from dsel.search.engine.pruning import Pruner, margin_above
 from dsel.search.engine.retries import ATTEMPTS
 
 LEADERS: Final = 4
@@ -68,11 +68,16 @@ class Search:
             if self.fitting.restore_models(members):
                 for number in self.count_members(members):
                     self.forget(number)
-                self.lower = self.pruner.prune(self.table)
+                self.prune()
                 self.release_models()
 
+    def prune(self) -> None:
+        """Write to the table which fits are still needed, by the counts so far."""
+        standing = self.pruner.compare(self.table)
+        self.lower, self.table.needed = standing.lower_bounds, standing.needed_fits
+
     def _begin_turn(self) -> None:
-        self.lower = self.pruner.prune(self.table)
+        self.prune()
         # Without a pass no other place drops the models of candidates that have lost.
         if self.fitting.keep is Keep.ON_WORKER and not self.table.pool.slices:
             self.release_models()
@@ -97,7 +102,7 @@ class Search:
         table = self.table
         if not table.pool.slices:
             return ()
-        active = np.flatnonzero(self.pruner.find_active(table))
+        active = np.flatnonzero(self.pruner.active_candidates(table))
         # Equal bounds are in order of the candidates, so that passes are repeatable.
         order = active[np.lexsort((active, self.lower[active]))]
         ready = order[table.fitted[order]]
@@ -143,8 +148,8 @@ class Search:
         complete = self.table.complete
         least = np.min(self.lower[complete], initial=np.inf)
         # The best candidate may be deployed, and its model is fetched after the search.
-        leads = complete & (self.lower <= least + PRUNING_MARGIN)
-        is_needed = leads | self.pruner.find_active(self.table)
+        leads = complete & (self.lower <= margin_above(least))
+        is_needed = leads | self.pruner.active_candidates(self.table)
         self.fitting.release(set(np.flatnonzero(is_needed).tolist()))
 
     def model(self, candidate: int, split: int) -> FittedGroup:
@@ -173,14 +178,12 @@ class Search:
     def progress(self) -> Progress:
         """Return the progress of fits and passes."""
         table = self.table
-        # A held fit is one that the second round of halving may open again.
-        is_dropped = table.pruned[:, np.newaxis] | (table.fit_status == FitStatus.HELD)
         rows = [total.sum(axis=1).max(initial=0) for total in table.pool.pool_rows]
         return Progress(
             fits_done=int(table.ended.sum()),
             fits_total=table.fit_status.size,
-            fits_dropped=int((~table.ended & is_dropped).sum()),
-            candidates_active=int(self.pruner.find_active(table).sum()),
+            fits_dropped=int((~table.ended & ~table.needed).sum()),
+            candidates_active=int(self.pruner.active_candidates(table).sum()),
             candidates_pruned=int(table.pruned.sum()),
             slices_done=self.engine.n_slices_done,
             slices_total=self.engine.n_slices,

@@ -36,7 +36,7 @@ from dsel.search.design.comparisons import BestFold, Comparison, Halves, RandomF
 from dsel.search.design.folds import CVScheme, with_leave_one_out
 from dsel.search.engine.fit_batch import fit_splits
 from dsel.search.engine.jobs import JobContext
-from dsel.search.engine.pruning import count_survivors
+from dsel.search.engine.nested_pruner import count_survivors
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan_caveats import name_counted_rows
 from dsel.search.planning.plan_identity import splits_text

@@ -53,7 +53,7 @@ from dsel.results.tables import constant_fields, largest_class
 from dsel.rounded_texts import confidence, count_of
 from dsel.search.design.drawn_rows import DrawnRows
 from dsel.search.engine.counts import SearchCounts
-from dsel.search.engine.pruning import ChosenCandidates
+from dsel.search.engine.nested_pruner import ChosenCandidates
 from dsel.search.running.cube_caveats import caveats_of_search, join_caveats
 from dsel.search.running.cube_of_run import RunDescription
 from dsel.search.running.evaluate import cv_error

@@ -16,9 +16,10 @@ from dsel.results.certificate import CHOICE
 from dsel.results.cube import read_counts
 from dsel.runtime.progress import CHECKING, COUNTING, Phase, Progress
 from dsel.search.engine.counts import KnownCounts
+from dsel.search.engine.exact_pruner import ExactPruner
 from dsel.search.engine.fit_batch import count_rows
 from dsel.search.engine.jobs import Keep
-from dsel.search.engine.pruning import ChosenCandidates, ExactPruner
+from dsel.search.engine.nested_pruner import ChosenCandidates
 from dsel.search.engine.search_loop import Search
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.bound_chosen import ChosenModels, bound_chosen
@@ -127,7 +128,7 @@ def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     with open_engine(run) as engine:
         search = make_search(run, engine, pruner, Keep.ON_WORKER, lambda _: None)
         # Only the chosen candidate is fitted again.
-        search.table.pruned[:] = np.arange(run.plan.n_candidates) != number
+        search.table.needed[np.arange(run.plan.n_candidates) != number] = False
         search.run()
         again = pruner.counts(search.table).by_name
         models = deployed_model(run.plan, search, choice)

@@ -34,8 +34,8 @@ from dsel.search.engine.engine import Engine
 from dsel.search.engine.fit_batch import FitBatch
 from dsel.search.engine.job_results import FitStatus, FittedJob, join_tokens
 from dsel.search.engine.jobs import FitJob, JobContext, Keep
+from dsel.search.engine.nested_pruner import ChosenCandidates, tie_ranks
 from dsel.search.engine.pool_table import PoolTable
-from dsel.search.engine.pruning import ChosenCandidates, tie_ranks
 from dsel.search.running.bound_chosen import ChosenModels, mean_inner_loss
 from dsel.search.running.failures import name_column
 from dsel.search.running.progress import show_nested_progress

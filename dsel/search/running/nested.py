@@ -26,7 +26,7 @@ from dsel.search.design.assumptions import PoolCheck, PoolFacts
 from dsel.search.engine.counts import CountTable, SearchCounts
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.jobs import Keep
-from dsel.search.engine.pruning import ChosenCandidates, NestedPruner
+from dsel.search.engine.nested_pruner import ChosenCandidates, NestedPruner
 from dsel.search.engine.search_loop import Search
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.bound_chosen import add_chosen, bound_chosen

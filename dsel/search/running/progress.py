@@ -7,7 +7,6 @@ import numpy as np
 
 from dsel.option_values import Pruning
 from dsel.runtime.progress import CHOSEN, COUNTING, FITTING, Phase, Progress
-from dsel.search.engine.job_results import FitStatus
 from dsel.search.engine.search_loop import Search
 from dsel.search.running.run import Run
 
@@ -68,7 +67,7 @@ def fitting_phase(plan: "Plan", search: Search) -> Phase:
     if not plan.is_halved:
         n_done, n_fits = int(table.ended.sum()), table.fit_status.size
         # A failed candidate, like a pruned one, does not get all fits.
-        has_failed = search.pruner.find_failed(table).any()
+        has_failed = search.pruner.failed_candidates(table).any()
         is_exact = plan.prune == Pruning.NONE and not has_failed
         return Phase(FITTING, n_done, n_fits, is_exact)
     first = list(plan.scheme.first)
@@ -78,6 +77,6 @@ def fitting_phase(plan: "Plan", search: Search) -> Phase:
     if not is_second:
         in_round = ~in_round
     else:  # which fits it makes was decided when it began
-        in_round &= table.fit_status != FitStatus.HELD
+        in_round &= table.needed
     n_done, n_fits = int((table.ended & in_round).sum()), int(in_round.sum())
     return Phase(f"{FITTING}, round {1 + int(is_second)} of 2", n_done, n_fits)

@@ -29,7 +29,7 @@ from dsel.results.tables import (
     matches_token,
 )
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
-from dsel.search.engine.pruning import PRUNING_MARGIN
+from dsel.search.engine.pruning import margin_above
 from dsel.search.running.cube_caveats import caveats_of, voiding_caveats
 from dsel.search.running.evaluate import (
     TOKEN,
@@ -224,7 +224,7 @@ def _check_winner(ranking: Evaluation, number: int) -> None:
     if not unfinished.any():
         return
     lower = criterion.lower_bound(counts, ranking.settings)[unfinished]
-    may_win = (lower <= values[number] + PRUNING_MARGIN) | (not criterion.can_prune)
+    may_win = (lower <= margin_above(values[number])) | (not criterion.can_prune)
     kind = "certificate" if criterion.is_guarantee else "criterion"
     shown = repr(criterion.name)
     if n := int(may_win.sum()):

@@ -7,7 +7,7 @@ from dsel.errors import AllFitsFailedError
 from dsel.search.design.folds import pairs_of_folds, scheme_of_pairs
 from dsel.search.engine.counts import CountTable
 from dsel.search.engine.job_results import FitStatus
-from dsel.search.engine.pruning import NestedPruner
+from dsel.search.engine.nested_pruner import NestedPruner
 
 N_FOLDS, N_CANDIDATES = 5, 3
 SCHEME = scheme_of_pairs(N_FOLDS, 50, seed=7, n_candidates=N_CANDIDATES)
@@ -77,16 +77,42 @@ def test_finalists__have_every_fit_or_of_halving_the_most(halving):
     assert not NestedPruner(SCHEME, "").finalists(table, table.ended).any()
 
 
-def test_open_second_round__waits_for_the_first_and_opens_what_is_read(halving):
+def test_compare__needs_a_second_round_once_the_first_has_ended(halving):
     n_first = len(SCHEME.first)
     table = table_of(flat(0.2, 0.3, 0.4), done=False)
-    halving.open_second_round(table)
-    assert (table.fit_status[:, :n_first] == FitStatus.OPEN).all()
-    assert (table.fit_status[:, n_first:] == FitStatus.HELD).all()
+    needed = halving.compare(table).needed_fits
+    assert needed[:, :n_first].all()
+    assert not needed[:, n_first:].any()
     table.fit_status[:, :n_first] = FitStatus.DONE
-    halving.open_second_round(table)
-    assert (table.fit_status[0, n_first:] == FitStatus.OPEN).all()
-    assert (table.fit_status[1:, n_first:] == FitStatus.HELD).all()
+    needed = halving.compare(table).needed_fits
+    assert needed[:, :n_first].all()
+    assert needed[0, n_first:].all()
+    assert not needed[1:, n_first:].any()
+
+
+@pytest.mark.parametrize("prune_by", ["exact", "halving", ""])
+def test_compare__changes_nothing(prune_by):
+    table = table_of(flat(0.2, 0.3, 0.4), np.arange(10) < 6)
+    before = table.needed.copy(), table.fit_status.copy(), table.scores.copy()
+    standing = NestedPruner(SCHEME, prune_by).compare(table)
+    for old, now in zip(
+        before, (table.needed, table.fit_status, table.scores), strict=True
+    ):
+        np.testing.assert_array_equal(old, now)
+    # A missing loss may be as small as 0: the bound is a mean with zeros.
+    assert (standing.lower_bounds <= [0.2, 0.3, 0.4]).all()
+
+
+def test_compare__exactly_needs_no_fit_of_a_candidate_that_wins_nowhere():
+    done = np.ones((N_CANDIDATES, 10), bool)
+    done[2, 8:] = False
+    needed = (
+        NestedPruner(SCHEME, "exact")
+        .compare(table_of(flat(0.1, 0.2, 0.9), done))
+        .needed_fits
+    )
+    assert needed.all(axis=1).tolist() == [True, True, False]
+    assert not needed[2].any()
 
 
 def test_choices__are_one_without_each_fold_and_one_by_all(halving):

@@ -1,0 +1,263 @@
+"""The pruner of inner searches, and the candidates that they choose.
+
+Halving drops candidates of an inner search by the counts that this search may use. The
+bounds hold nevertheless, since they hold for any choice. It may choose another
+candidate than the exhaustive search.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel import names
+from dsel.arrays import Floats
+from dsel.criteria.base import TIE_TOLERANCE
+from dsel.errors import AllFitsFailedError
+from dsel.option_values import Pruning
+from dsel.search.design.folds import CVScheme
+from dsel.search.engine.counts import CountTable, KnownCounts, SearchCounts
+from dsel.search.engine.job_results import FitStatus
+from dsel.search.engine.pruning import Flags, Standing, first_proofs, margin_above
+
+
+def count_survivors(n_candidates: int) -> int:
+    """Return the number of candidates after the first round of halving."""
+    return max(1, round(n_candidates / 3))
+
+
+def tie_ranks(scores: Floats) -> NDArray[np.intp]:
+    """Return the rank of each score along the last axis; equal scores share one.
+
+    Examples
+    --------
+    >>> tie_ranks(np.array([[0.3, 0.1, 0.1 + 1e-15, np.inf]])).tolist()
+    [[1, 0, 0, 2]]
+    """
+    order = np.argsort(scores, axis=-1, kind="stable")
+    ascending = np.take_along_axis(scores, order, -1)
+    with np.errstate(invalid="ignore"):  # of two infinite ones
+        differences = np.diff(ascending, axis=-1, prepend=ascending[..., :1])
+        is_larger = (differences > TIE_TOLERANCE * ascending) | (differences == np.inf)
+    # A run of scores, each within a tie of the one before, has one rank.
+    ranks = np.empty_like(order)
+    np.put_along_axis(ranks, order, np.cumsum(is_larger, axis=-1), -1)
+    return ranks
+
+
+@dataclass(frozen=True)
+class ChosenCandidates:
+    """The candidates that a nested search has chosen."""
+
+    all_rows: int
+    """Candidate that was chosen by all folds."""
+    by_fold: tuple[int, ...]
+    """Candidates that were chosen without each fold, (n_folds,)."""
+
+    @property
+    def by_split(self) -> tuple[int, ...]:
+        """Candidates in the order of the last step's splits: all rows come last."""
+        return (*self.by_fold, self.all_rows)
+
+
+@dataclass(frozen=True)
+class NestedPruner:
+    """Decides which fits inner searches still need: exactly, by halving, or all.
+
+    The winner of the search without fold i is a function of the fits without i and one
+    other fold that succeeded and of their errors on that other fold. Nothing else may
+    drop a candidate there: not its errors on fold i, nor what other fits did. An error
+    of `fit` fails the candidate in both searches that would read it; an error of
+    `predict` counts all rows as errors in the search that reads them.
+    """
+
+    scheme: CVScheme
+    prune_by: Pruning
+
+    @property
+    def best_first(self) -> bool:
+        """Whether counts decide what is fitted next."""
+        return self.prune_by == Pruning.EXACT
+
+    def failed_candidates(self, table: CountTable) -> Flags:
+        """Return whether a fit of each candidate failed in a search, (n_candidates,).
+
+        A later fit than one that has not ended does not count yet.
+        """
+        failed = (table.fit_status == FitStatus.FAILED) & table.in_order
+        return np.asarray(failed.any(axis=1))
+
+    def active_candidates(self, table: CountTable) -> Flags:
+        """Return whether each candidate has fits that searches wait for."""
+        return np.asarray((table.needed & ~table.ended).any(axis=1))
+
+    def compare(self, table: CountTable) -> Standing:
+        """Return lower bounds of scores in any search, and the fits that it needs."""
+        lower, complete = self.scores(table, table.in_order)
+        needed = table.needed
+        if self.prune_by == Pruning.EXACT:
+            best = np.where(complete, lower, np.inf).min(axis=1, keepdims=True)
+            # A fit serves two searches: a candidate is dropped where it can win none.
+            is_lost = self.active_candidates(table) & self._is_beaten(lower, best)
+            needed = needed & ~is_lost[:, np.newaxis]
+        elif self.prune_by == Pruning.HALVING:
+            needed = self.fits_of_rounds(table)
+        return Standing(lower.min(axis=0), needed)
+
+    @staticmethod
+    def _is_beaten(lower: Floats, best: Floats) -> Flags:
+        """Return whether each candidate is worse than the best one in all searches."""
+        return np.asarray((lower > margin_above(best)).all(axis=0))
+
+    def fits_of_rounds(self, table: CountTable) -> Flags:
+        """Return the fits of the first round of halving, or of both once it has ended.
+
+        A fit of the second round is made if a search that uses it has kept its
+        candidate.
+        """
+        first = list(self.scheme.first)
+        needed = np.zeros(table.fit_status.shape, bool)
+        needed[:, first] = True
+        # All first fits must be there: else what ends early would decide who survives.
+        if table.ended[:, first].all():
+            kept = self.survivors(table)
+            for test in self.scheme.inner_tests:
+                # Two searches may use the fit, and one of them may have dropped it.
+                needed[:, test.split] |= kept[test.search]
+        return needed
+
+    def scores(self, table: CountTable, shown: Flags) -> tuple[Floats, Flags]:
+        """Return scores with missing losses at 0, and whether none is missing.
+
+        Both (n_searches, n_candidates): the searches without each fold, then the one by
+        all folds. A score is the mean of the losses over the tests of the search;
+        infinity if a fit failed.
+        """
+        everything, by_all = self.scheme.inner_tests, self.scheme.n_folds
+        scores = np.zeros((by_all + 1, table.n_candidates))
+        complete = np.ones(scores.shape, bool)
+        for search, (score, is_complete) in enumerate(
+            zip(scores, complete, strict=True)
+        ):
+            # What the search without a fold may see is decided here and nowhere else:
+            # nothing that was counted on its fold. The proof (docs/theory/nested.md)
+            # needs only this.
+            tests = [t for t in everything if search in (by_all, t.search)]
+            if not tests:  # a single candidate is chosen unseen
+                continue
+            splits, parts = zip(*((t.split, t.part) for t in tests), strict=True)
+            is_known = shown[:, splits]
+            losses = table.scores[:, splits, parts]
+            score[:] = np.where(is_known, losses, 0.0).mean(axis=1)
+            status = np.where(is_known, table.fit_status[:, splits], FitStatus.OPEN)
+            score[(status == FitStatus.FAILED).any(axis=1)] = np.inf
+            is_complete[:] = (status == FitStatus.DONE).all(axis=1)
+        return scores, complete
+
+    def survivors(self, table: CountTable) -> Flags:
+        """Return which candidates each search keeps, (n_searches, n_candidates).
+
+        The search by all folds, the last one, drops none, and needs no other fits.
+        """
+        shown = np.zeros(table.fit_status.shape, bool)
+        shown[:, list(self.scheme.first)] = True
+        scores, _ = self.scores(table, shown)
+        if self.prune_by != Pruning.HALVING or not self.scheme.inner_tests:
+            return np.ones(scores.shape, bool)
+        # Rates that are equal up to rounding keep the order of the grid on every
+        # machine.
+        order = np.argsort(tie_ranks(scores), axis=1, kind="stable")
+        kept = np.zeros(scores.shape, bool)
+        survivors = order[:, : count_survivors(table.n_candidates)]
+        np.put_along_axis(kept, survivors, True, axis=1)
+        kept[-1] = True
+        return kept
+
+    def finalists(self, table: CountTable, shown: Flags) -> Flags:
+        """Return the candidates among which the search by all folds chooses.
+
+        They have every fit; with halving those with the most fits, which most searches
+        kept.
+        """
+        failed = (table.fit_status == FitStatus.FAILED) & shown
+        done = (table.fit_status == FitStatus.DONE) & shown
+        n_fits = np.where(failed.any(axis=1), -1, done.sum(axis=1))
+        n_all = n_fits.max() if self.prune_by == Pruning.HALVING else done.shape[1]
+        return np.asarray(n_fits == n_all)
+
+    def choose_candidates(self, table: CountTable) -> ChosenCandidates:
+        """Return the chosen candidates, by all folds and without each.
+
+        Raises AllFitsFailedError if a search has no candidate left.
+        """
+        shown = table.ended
+        scores, complete = self.scores(table, shown)
+        # Any function of the labeled rows may choose here.
+        complete[-1] = self.finalists(table, shown)
+        eligible = np.where(complete & self.survivors(table), scores, np.inf)
+        is_empty = np.asarray(np.isinf(eligible).all(axis=1))
+        if is_empty.any():
+            which = f"without fold {is_empty.argmax()}"
+            if is_empty[-1]:
+                which = "by all folds"
+            texts = (message.text for message in table.messages.values())
+            some = next(texts, "no message")
+            raise AllFitsFailedError(
+                f"no candidate can be chosen {which}: a fit of each has failed, such "
+                f"as {some}"
+            )
+        # The first number of a tie: neither the order of tasks nor of sums decides.
+        *by_fold, all_rows = np.argmin(tie_ranks(eligible), axis=1).tolist()
+        return ChosenCandidates(all_rows, tuple(by_fold))
+
+    def final_counts(self, table: CountTable, known: KnownCounts) -> SearchCounts:
+        """Return errors on each fold of the models without it, and status.
+
+        Every fitted model without this fold and another one predicts each of its rows.
+        """
+        scheme, n = self.scheme, table.n_candidates
+        # Only fits that every run of this plan has made.
+        shown = table.ended
+        if self.prune_by == Pruning.EXACT:
+            shown = table.in_order
+            scores, complete = self.scores(table, shown)
+            best = np.where(complete, scores, np.inf).min(axis=1, keepdims=True)
+            shown, _ = first_proofs(
+                shown,
+                shown.shape[1],
+                lambda fits: self._is_beaten(self.scores(table, fits)[0], best),
+            )
+        status = np.full(n, names.STATUS_PRUNED, np.int8)
+        done = self.finalists(table, shown)
+        if self.prune_by == Pruning.HALVING:
+            # The last search, by all folds, drops none.
+            done |= self.survivors(table)[:-1].any(axis=0)
+        status[done] = names.STATUS_DONE
+        failed = (table.fit_status == FitStatus.FAILED) & shown
+        status[failed.any(axis=1)] = names.STATUS_FAILED
+        # A row of a fold has k - 1 predictions: one of each model without this fold and
+        # another one.
+        errors, answers = np.zeros((2, n, scheme.n_folds), np.int64)
+        losses, models = np.zeros((2, n, scheme.n_folds))
+        for test in scheme.inner_tests:
+            is_done = shown[:, test.split] & (
+                table.fit_status[:, test.split] == FitStatus.DONE
+            )
+            errors[is_done, test.fold] += table.errors[is_done, test.split, test.part]
+            answers[is_done, test.fold] += test.n_rows
+            losses[is_done, test.fold] += table.scores[is_done, test.split, test.part]
+            models[is_done, test.fold] += 1
+        means = np.where(models > 0, losses / np.maximum(models, 1), np.nan)
+        return SearchCounts(
+            known,
+            status,
+            scheme.fold_rows,
+            np.array([len(split.train_rows) for split in scheme.held_out]),
+            # Predictions of numbers are not right or wrong.
+            fold_errors=np.where(answers > 0, errors, names.UNCOUNTED)
+            if known.n_classes
+            else None,
+            fold_answers=answers,
+            fold_loss_mean=means,
+            messages=table.first_messages(shown),
+        )
