@@ -5,8 +5,8 @@ regularization, of leave-one-out, of generalized cross-validation and of all fol
 `LeastSquaresSearch` holds the rows in memory; `StreamedLeastSquaresSearch` reads them
 twice, chunk by chunk, for a few centers. Their squared errors are estimates, not
 bounds. With ``certificate="nested"`` the former also certifies how far off predictions
-can be: `nested` passes residuals without pairs of folds to the last steps of a nested
-search.
+can be: `nested` passes residuals without pairs of folds to a nested search, which
+chooses candidates by them.
 
 Vocabulary: a *width* is c of the kernel and one task; a *regularization* is lambda and
 a column of its result; *losses* are sums of squared residuals; a *record* is the result

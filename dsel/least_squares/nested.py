@@ -33,7 +33,7 @@ from dsel.results.cube import with_estimates
 from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.results.tables import content_token
 from dsel.search.engine.counts import CountTable
-from dsel.search.engine.job_results import FitStatus
+from dsel.search.engine.jobs import FitStatus
 from dsel.search.engine.nested_pruner import NestedPruner
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan

@@ -79,7 +79,7 @@ class Rows:
 
 
 class CubeVariable(NamedTuple):
-    """Description of a variable for counts of the last step: text and dimensions."""
+    """Description of a variable for counts of chosen models: text and dimensions."""
 
     dims: tuple[str, ...]
     meaning: str

@@ -212,7 +212,7 @@ class DeclaredLosses:
 
 @dataclass(frozen=True)
 class JointBounds:
-    """All bounds of the bounded models of a plan, from the counts of its last step."""
+    """All bounds of the bounded models of a plan, from counts of chosen models."""
 
     main: ModelBounds
     listed: tuple[ModelBounds, ...]

@@ -23,8 +23,8 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
 A certificate is an object of `design.certificate_methods`: it decides what ranks
 candidates, how they are pruned, which models are trained, and which options it takes.
 A search by another certificate than the nested one, or by an estimate, takes
-`running.exhaustive.search_all` in the place of step 4: in its loop the same jobs count
-on the pool for all candidates, and `running.select.choose` reads the bound.
+`running.exhaustive.search_exhaustively` in the place of step 4: in its loop the same
+jobs count on the pool for all candidates, and `running.select.choose` reads the bound.
 
 The packages; each imports only from lines below its own. Type checkers may look up:
 `plan_text` names the type `Plan` under `TYPE_CHECKING`, and imports nothing of it::
@@ -38,11 +38,13 @@ The packages; each imports only from lines below its own. Type checkers may look
 Vocabulary: a *scheme* defines which models are trained, and on which rows each is
 tested; a *split* is one training of it; a *job* is a value that describes work; a
 *batch* has the jobs of one task, and is its work on a worker; a *result* is what comes
-back; a *slice* is a part of the pool; the *count table* has the fits of a search, its
-*pool table* the counts of a pass over the pool, and `engine.counts.SearchCounts` is the
-record of both that bounds are read from and the cube is made of; an *outcome* is cube,
-choice and *bounded models*, each with its certificate; a *caveat* voids a number,
-weakens it, or is only information.
+back; the *chosen* candidates, splits and models are those of steps 7 to 9, which nested
+cross-validation calls the outer ones, as the cube does; a *slice* is a part of the
+pool; the *count table* has the fits of a search, its *pool table* the counts of a pass
+over the pool, and `engine.counts.SearchCounts` is the record of both that bounds are
+read from and the cube is made of; an *outcome* is cube, choice and *bounded models*,
+each with its certificate; a *caveat* voids a number, weakens it, or is only
+information.
 """
 
 from dsel.results.rows import read_rows

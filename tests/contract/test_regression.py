@@ -98,7 +98,7 @@ def test_bound__is_the_smallest_order_statistic_of_the_folds(found):
     ]
     assert found.certificate_.bound == min(limits)
     assert found.certificate_.fold == np.argmin(limits)
-    fold = found.plan_.scheme.final_splits[found.certificate_.fold].test_rows
+    fold = found.plan_.scheme.splits_of_chosen[found.certificate_.fold].test_rows
     model = found.models_["one_fold"]
     own = np.sort(np.abs(Y[fold] - model.predict(X[fold])))
     np.testing.assert_array_equal(own, residuals[found.certificate_.fold])

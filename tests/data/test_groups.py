@@ -57,16 +57,16 @@ def test_row_groups__knows_groups_by_their_keys_alone(keys):
 def test_scheme_of_pairs__keeps_groups_out_of_every_training(keys, n_folds):
     groups = row_groups(keys, len(keys))
     scheme = scheme_of_pairs(n_folds, len(keys), 0, n_candidates=4, groups=groups)
-    for split in (*scheme.splits, *scheme.final_splits[:n_folds]):
+    for split in (*scheme.splits, *scheme.splits_of_chosen[:n_folds]):
         tested = np.concatenate(split.test_parts)
         assert not {*keys[split.train_rows]} & {*keys[tested]}
-    # Inner searches read all rows, the last step one of each group.
+    # Inner searches read all rows, chosen models one of each group.
     inner = {
         row for split in scheme.splits for rows in split.test_parts for row in rows
     }
     assert inner == {*range(len(keys))}
-    last = np.concatenate([split.test_rows for split in scheme.final_splits[:n_folds]])
-    assert sorted(keys[last]) == list(range(30))
+    counted = np.concatenate([split.test_rows for split in scheme.held_out])
+    assert sorted(keys[counted]) == list(range(30))
     assert scheme.fold_rows.sum() == 30
 
 

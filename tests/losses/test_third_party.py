@@ -145,7 +145,7 @@ def test_loss_of_a_third_party__takes_the_path_of_the_error():
     )
     outcome = plan.run()
     cube, there = outcome.results, X[:, 0] > 0
-    for fold, split in enumerate(plan.scheme.final_splits[:-1]):
+    for fold, split in enumerate(plan.scheme.splits_of_chosen[:-1]):
         chosen = int(cube["outer_candidate"][fold])
         model = DecisionTreeClassifier(
             random_state=0, max_depth=GRID["max_depth"][chosen]

@@ -212,7 +212,7 @@ def test_a_rare_class_that_is_mostly_missed__is_named_with_the_way_out():
         for loss in ("error", "balanced")
     }  # fmt: skip
     outcome = plans["error"].run()
-    fold = plans["error"].scheme.final_splits[outcome.certificate.fold].test_rows
+    fold = plans["error"].scheme.splits_of_chosen[outcome.certificate.fold].test_rows
     there = fold[fraud[fold]]
     right = int((outcome.model.predict(rows[there]) == "fraud").sum())
     assert 2 * right < len(there)

@@ -8,7 +8,7 @@ from sklearn.svm import SVC
 
 import dsel
 from dsel.results.fit_messages import FitMessage, FitProblem
-from dsel.search.engine.job_results import FitResult, FitStatus
+from dsel.search.engine.jobs import FitResult, FitStatus
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 2))

@@ -335,7 +335,7 @@ def _remark_on_absent_classes(labeled: LabeledRows, scheme: CVScheme) -> str:
     everything = np.arange(len(labeled.classes))
     lacking = [
         np.setdiff1d(everything, labeled.y[split.train_rows])
-        for split in scheme.splits or scheme.final_splits
+        for split in scheme.splits or scheme.splits_of_chosen
     ]
     n_lacking = sum(len(absent) > 0 for absent in lacking)
     if not n_lacking:

@@ -67,9 +67,9 @@ class CVScheme:
     """Whether folds were drawn without regard to features and labels."""
     n_halvings: int = 0
     """Number of random halvings, whose halves take the place of folds; 0 for folds."""
-    final_scheme: "CVScheme | None" = None
-    """Nested searches: the scheme of the last step, without each fold and on all rows,
-    for the chosen candidates only."""
+    scheme_of_chosen: "CVScheme | None" = None
+    """Nested searches: the scheme of the chosen candidates, without each fold and on
+    all rows."""
     inner_tests: tuple[InnerTest, ...] = ()
     """Nested searches: the errors that each inner search uses; empty for a single
     candidate."""
@@ -86,18 +86,18 @@ class CVScheme:
     @property
     def is_nested(self) -> bool:
         """Whether candidates are chosen without each fold."""
-        return self.final_scheme is not None
+        return self.scheme_of_chosen is not None
 
     @property
-    def final_splits(self) -> tuple[Split, ...]:
-        """Splits of the last step of a nested search; empty for other searches."""
-        return () if self.final_scheme is None else self.final_scheme.splits
+    def splits_of_chosen(self) -> tuple[Split, ...]:
+        """Splits of chosen candidates in a nested search; empty for other searches."""
+        return () if self.scheme_of_chosen is None else self.scheme_of_chosen.splits
 
     @property
     def held_out(self) -> tuple[Split, ...]:
         """The splits without each fold, or half."""
-        # Those of a nested search are made in its last step alone.
-        splits = self.final_splits if self.is_nested else self.splits
+        # A nested search trains chosen candidates alone on these.
+        splits = self.splits_of_chosen if self.is_nested else self.splits
         return splits[: self.n_folds]
 
     @property
@@ -204,7 +204,7 @@ def scheme_of_pairs(
     its search may use, and tested on the other.
 
     If rows come in groups, folds and halves consist of whole groups. Inner searches use
-    all rows; in the last step one row of each group is counted.
+    all rows; for chosen models one row of each group is counted.
     """
     most = n_rows // FEWEST_FOLD_ROWS
     if groups is None and n_folds > most:
@@ -243,7 +243,7 @@ def scheme_of_pairs(
         tuple(splits),
         n_folds,
         True,
-        final_scheme=CVScheme(folds, n_folds, True),
+        scheme_of_chosen=CVScheme(folds, n_folds, True),
         inner_tests=tuple(tests),
         first=tuple(range(min(n_first, len(splits)))),
     )

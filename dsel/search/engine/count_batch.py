@@ -19,13 +19,15 @@ from dsel.losses.base import no_predictions
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.design.comparisons import Comparison, count_differences
 from dsel.search.design.drawn_rows import DrawnRows
-from dsel.search.engine.job_results import (
+from dsel.search.engine.jobs import (
     CountedJob,
+    CountJob,
     CountResult,
+    JobContext,
     Kept,
+    PoolReading,
     join_tokens,
 )
-from dsel.search.engine.jobs import CountJob, JobContext, PoolReading
 
 BLOCK_NBYTES: Final = 32 * 2**20  # working memory of a block: a few times the caches
 BLOCK_ROWS: Final = (64, 2**15)  # fewest and most: a block has an overhead of 0.2 ms
@@ -109,7 +111,7 @@ class CountBatch:
 
 @dataclass(frozen=True)
 class CountChosenBatch:
-    """Slices of the pool that are one task, with the models of the last step."""
+    """Slices of the pool that are one task, with all chosen models."""
 
     jobs: tuple[CountJob, ...]
 

@@ -21,8 +21,7 @@ from dsel.losses.joint import Evidence
 from dsel.results.fit_messages import FitMessage
 from dsel.search.design.comparisons import Comparison
 from dsel.search.design.folds import CVScheme
-from dsel.search.engine.job_results import FitResult, FitStatus, join_tokens
-from dsel.search.engine.jobs import CandidateGroup
+from dsel.search.engine.jobs import CandidateGroup, FitResult, FitStatus, join_tokens
 from dsel.search.engine.pool_table import PoolTable, Records, records_of
 
 

@@ -19,8 +19,7 @@ from dsel.results.run_store import Store
 from dsel.runtime.submission import Executor, run_tasks
 from dsel.runtime.tasks import Task, Work
 from dsel.search.engine.fits import BatchSize, logger
-from dsel.search.engine.job_results import CountedJob
-from dsel.search.engine.jobs import CountJob
+from dsel.search.engine.jobs import CountedJob, CountJob
 from dsel.search.engine.pool_table import PoolTable
 from dsel.search.engine.retries import J, Retries
 

@@ -8,7 +8,7 @@ from dsel import names
 from dsel.criteria import Settings
 from dsel.criteria.base import CandidateCounts, Criterion
 from dsel.search.engine.counts import CountTable, KnownCounts, SearchCounts
-from dsel.search.engine.job_results import FitStatus
+from dsel.search.engine.jobs import FitStatus
 from dsel.search.engine.pruning import Flags, Standing, first_proofs, margin_above
 
 

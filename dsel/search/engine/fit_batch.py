@@ -23,14 +23,17 @@ from dsel.families.leave_one_out import leave_one_out_counts
 from dsel.losses import calls
 from dsel.losses.base import Counts, Rows, no_predictions
 from dsel.runtime.tasks import Inputs, Output
-from dsel.search.engine.job_results import (
+from dsel.search.engine.jobs import (
+    CandidateGroup,
+    FitJob,
     FitResult,
     FitStatus,
     FittedJob,
+    JobContext,
+    Keep,
     Kept,
     KeptModels,
 )
-from dsel.search.engine.jobs import CandidateGroup, FitJob, JobContext, Keep
 
 
 @dataclass(frozen=True)
@@ -52,11 +55,8 @@ class FitBatch:
         for job in self.jobs:
             # Leave-one-out makes a model for each row in one call of its own.
             is_alone = _split_of(context, job).kind is SplitKind.LEAVE_ONE_OUT
-            key = (
-                job
-                if is_alone
-                else (job.candidate_group, job.candidates, job.in_last_step)
-            )
+            same = job.candidate_group, job.candidates, job.is_chosen
+            key = job if is_alone else same
             calls.setdefault(key, []).append(job)
         for together in calls.values():
             first = together[0]
@@ -99,7 +99,7 @@ class FitBatch:
 
 
 def _split_of(context: JobContext, job: FitJob) -> Split:
-    splits = context.final_splits if job.in_last_step else context.splits
+    splits = context.splits_of_chosen if job.is_chosen else context.splits
     split = splits[job.split]
     return split if job.is_tested else split.without_tests()
 

@@ -24,8 +24,7 @@ from dsel.runtime.submission import Executor
 from dsel.runtime.tasks import Finished, Task
 from dsel.search.engine.counts import CountTable
 from dsel.search.engine.fit_batch import FitBatch
-from dsel.search.engine.job_results import FitStatus, FittedJob, Kept
-from dsel.search.engine.jobs import FitJob, Keep
+from dsel.search.engine.jobs import FitJob, FitStatus, FittedJob, Keep, Kept
 from dsel.search.engine.pruning import Pruner
 from dsel.search.engine.retries import ATTEMPTS, Retries
 

@@ -17,7 +17,7 @@ from dsel.errors import AllFitsFailedError
 from dsel.option_values import Pruning
 from dsel.search.design.folds import CVScheme
 from dsel.search.engine.counts import CountTable, KnownCounts, SearchCounts
-from dsel.search.engine.job_results import FitStatus
+from dsel.search.engine.jobs import FitStatus
 from dsel.search.engine.pruning import Flags, Standing, first_proofs, margin_above
 
 
@@ -56,7 +56,7 @@ class ChosenCandidates:
 
     @property
     def by_split(self) -> tuple[int, ...]:
-        """Candidates in the order of the last step's splits: all rows come last."""
+        """Candidates in the order of `splits_of_chosen`: all rows come last."""
         return (*self.by_fold, self.all_rows)
 
 

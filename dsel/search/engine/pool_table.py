@@ -12,7 +12,7 @@ from dsel.checks import show
 from dsel.data.pool import PoolSlice
 from dsel.search.design.comparisons import Comparison
 from dsel.search.design.drawn_rows import DrawnRows
-from dsel.search.engine.job_results import CountResult
+from dsel.search.engine.jobs import CountResult
 
 Record = Mapping[str, object]
 Records = Mapping[str, Record]
@@ -37,7 +37,7 @@ class PoolTable:
     """Counts on the pool, by member; only the driver writes to it.
 
     The members of a search are its candidates, each with the models of all its splits.
-    The pass of the last step has one member: all chosen models.
+    A pass of chosen models has one member: all of them.
     """
 
     slices: tuple[PoolSlice, ...]
@@ -55,7 +55,7 @@ class PoolTable:
         self.differences = [np.zeros((n, c.n_bins), np.int64) for c in self.comparisons]
         self.pool_rows = [np.zeros_like(counts) for counts in self.differences]
         self.seconds = np.zeros(n)
-        # Rows for queries; only the pass of the last step draws some.
+        # Rows for queries; only a pass of chosen models draws some.
         self.drawn = DrawnRows()
         self.slice_number = {(s.start, s.stop): i for i, s in enumerate(self.slices)}
 
@@ -105,7 +105,7 @@ class PoolTable:
         # again.
         variables = {comparison.variable for comparison in self.comparisons}
         for (_, key, *_), record in records_of("slice", records):
-            # A store holds slices of the search and of its last step.
+            # A store may hold slices of a search and of chosen models.
             if key not in members:
                 continue
             result = CountResult.from_record(record)

@@ -21,8 +21,7 @@ from dsel.search.engine.count_batch import CountBatch
 from dsel.search.engine.counts import CountTable
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.fits import Fitting
-from dsel.search.engine.job_results import FittedJob
-from dsel.search.engine.jobs import CountJob, Keep
+from dsel.search.engine.jobs import CountJob, FittedJob, Keep
 from dsel.search.engine.pruning import Pruner, margin_above
 from dsel.search.engine.retries import ATTEMPTS
 

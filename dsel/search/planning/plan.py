@@ -128,14 +128,14 @@ class Plan:
         return self.method.n_compared(self.n_candidates)
 
     @property
-    def n_last_fits(self) -> int:
-        """Fits of the last step of a nested search: without each fold, and of all rows.
+    def n_chosen_fits(self) -> int:
+        """Fits of chosen candidates, without each fold and on all rows; or 0.
 
         The model of all rows has a bound only by a pool.
         """
         return (
             0
-            if self.scheme.final_scheme is None
+            if self.scheme.scheme_of_chosen is None
             else self.scheme.n_folds + (self.pool is not None)
         )
 
@@ -421,15 +421,15 @@ class Plan:
         A fit that is retried counts once. Where ``prune`` is ``"exact"`` and the
         criterion can drop candidates, the least are the fits of one candidate.
         """
-        scheme, n, last = self.scheme, self.n_candidates, self.n_last_fits
+        scheme, n, chosen = self.scheme, self.n_candidates, self.n_chosen_fits
         splits, first = len(scheme.splits), len(scheme.first)
         if not self.is_halved:
             may_prune = self.prune == Pruning.EXACT and self.criterion.can_prune
-            return (1 if may_prune else n) * splits + last, n * splits + last
+            return (1 if may_prune else n) * splits + chosen, n * splits + chosen
         # A fit without two folds is read by two searches, which may keep different
         # thirds.
         least, most = (
-            n * first + kept * (splits - first) + last
+            n * first + kept * (splits - first) + chosen
             for kept in (count_survivors(n), min(n, 2 * count_survivors(n)))
         )
         return least, most

@@ -235,7 +235,7 @@ def plan_search(
     context = JobContext(
         labeled=inputs.labeled,
         splits=design.scheme.splits,
-        final_splits=design.scheme.final_splits,
+        splits_of_chosen=design.scheme.splits_of_chosen,
         candidate_groups=inputs.candidate_groups,
         fitting_pool=parts.fitting,
         allow_nan=inputs.allow_nan,

@@ -3,7 +3,7 @@
 A nested search fits and counts its chosen candidates again; a search by a hold-out set
 counts the regressor that was chosen by squared errors. The calls, in their order::
 
-    nested.search_nested                exhaustive.search_all, of a regressor
+    nested.search_nested                exhaustive.search_exhaustively, of a regressor
       NestedPruner.choose_candidates      ExactPruner.choose_candidate
       nested.certify_choices              exhaustive.count_only_fold
         fit_chosen.fit_chosen               fit_batch.count_rows

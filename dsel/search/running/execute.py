@@ -27,7 +27,7 @@ from dsel.runtime.progress import Progress, check_verbose, run_progress
 from dsel.runtime.versions import installed_versions
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.outcomes.predict_table import InputFormat
-from dsel.search.running.exhaustive import remake_chosen, search_all
+from dsel.search.running.exhaustive import remake_chosen, search_exhaustively
 from dsel.search.running.keep_models import check_estimators, keep_models, trusted_types
 from dsel.search.running.nested import (
     read_queried_rows,
@@ -95,7 +95,7 @@ def execute(
         if on_progress is None:
             on_progress = stack.enter_context(run_progress(verbose))
         run = Run(plan, client, n_jobs, on_failure == "raise", store, on_progress)
-        search = search_nested if plan.scheme.is_nested else search_all
+        search = search_nested if plan.scheme.is_nested else search_exhaustively
         stack.enter_context(explaining_interrupt(how_to_resume(store, plan.seed)))
         try:
             outcome = search(run)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from dsel.search.planning.plan import Plan
 
 
-def search_all(run: Run) -> Outcome:
+def search_exhaustively(run: Run) -> Outcome:
     """Count every candidate that can win, choose one, and fetch its model."""
     plan = run.plan
 

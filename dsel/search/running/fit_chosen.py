@@ -32,8 +32,14 @@ from dsel.search.engine.count_batch import (
 )
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.fit_batch import FitBatch
-from dsel.search.engine.job_results import FitStatus, FittedJob, join_tokens
-from dsel.search.engine.jobs import FitJob, JobContext, Keep
+from dsel.search.engine.jobs import (
+    FitJob,
+    FitStatus,
+    FittedJob,
+    JobContext,
+    Keep,
+    join_tokens,
+)
 from dsel.search.engine.nested_pruner import ChosenCandidates, tie_ranks
 from dsel.search.engine.pool_table import PoolTable
 from dsel.search.running.bound_chosen import ChosenModels, mean_inner_loss
@@ -62,7 +68,7 @@ def fit_chosen(
 
     Raises AllFitsFailedError if no model of a fold could be fitted.
     """
-    plan, n_splits, started = run.plan, run.plan.n_last_fits, time.perf_counter()
+    plan, n_splits, started = run.plan, run.plan.n_chosen_fits, time.perf_counter()
     fitted: dict[int, FittedJob] = {}
 
     def show(n_slices: int = 0) -> None:
@@ -72,9 +78,7 @@ def fit_chosen(
         )
 
     jobs = [
-        FitJob(
-            plan.context.candidate_group_of(n).number, (n,), split, in_last_step=True
-        )
+        FitJob(plan.context.candidate_group_of(n).number, (n,), split, is_chosen=True)
         for split, n in enumerate(candidates.by_split[:n_splits])
     ]
     # One model a task: these fits are few, and no slot should wait for another one.
@@ -101,7 +105,7 @@ def make_task(
     """Return the task of one fit, whose model comes back with its counts."""
     [job] = jobs
     label = plan.context.candidate_groups[job.candidate_group].label
-    split = plan.scheme.final_splits[job.split].label
+    split = plan.scheme.splits_of_chosen[job.split].label
     key = f"fit-chosen-{label}-{split}-{next(engine.serial)}"
     # Spread over the workers, as the first fits are.
     return Task(key, FitBatch((job,), Keep.IN_RESULT), affinity=job.split)
@@ -127,7 +131,7 @@ def collect_models(
     unpredicting: dict[int, str] = {}
     for split, each in enumerate(fitted):
         [result], [number] = each.results, each.job.candidates
-        where = scheme.final_splits[split]
+        where = scheme.splits_of_chosen[split]
         if result.status is FitStatus.FAILED:
             why = "the fit failed" if result.message is None else result.message.text
             if run.raise_failures:
@@ -148,7 +152,7 @@ def collect_models(
     # A bound needs the model of one fold, whichever it is.
     of_folds = [split for split in models if split < k]
     if not of_folds:
-        first = f"{scheme.final_splits[0].name}: {failed_folds[0]}"
+        first = f"{scheme.splits_of_chosen[0].name}: {failed_folds[0]}"
         why = name_column(first, run.plan.labeled)
         raise AllFitsFailedError(f"what was chosen cannot be fitted: {why}")
     if len(unpredicting) == len(of_folds):
@@ -233,7 +237,7 @@ def count_on_pool(
     # Slices that an earlier run has counted are of these models only if the same fits
     # have failed; which rows it has drawn depends on the best fold.
     key = f"chosen-{'-'.join(map(str, chosen.candidates.by_split))}"
-    lacking = sorted({*range(plan.n_last_fits)} - chosen.models.keys())
+    lacking = sorted({*range(plan.n_chosen_fits)} - chosen.models.keys())
     key += "".join(f"-without-{split}" for split in lacking)
     key += f"-best-{comparison.best_fold}" * (plan.n_queries > 0)
     table = PoolTable(plan.slices, (comparison,), [key], lambda _: joined.token)

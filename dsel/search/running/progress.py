@@ -45,7 +45,7 @@ def show_nested_progress(
     the chosen candidates since then. Their totals are known before.
     """
     pool, n_slices = run.plan.pool, len(run.plan.slices)
-    n_fits = run.plan.n_last_fits
+    n_fits = run.plan.n_chosen_fits
     of_chosen = Progress(
         fits_done=fits,
         fits_total=n_fits,

@@ -104,7 +104,7 @@ def select(
     choice = attribute(results, CHOICE, Choice.from_json, None)
     method = METHODS.get(criterion or "")
     if method is not None and method.takes(loss_of_cube(results)):
-        # The cube cannot reproduce the choice of a nested search, nor its last step.
+        # The cube cannot reproduce the choice of a nested search.
         if method_of(results) is not method or delta is not None:
             raise ValueError(
                 f"{criterion!r} is read by searches with this certificate, at the "

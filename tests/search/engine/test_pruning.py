@@ -6,7 +6,7 @@ import pytest
 from dsel.errors import AllFitsFailedError
 from dsel.search.design.folds import pairs_of_folds, scheme_of_pairs
 from dsel.search.engine.counts import CountTable
-from dsel.search.engine.job_results import FitStatus
+from dsel.search.engine.jobs import FitStatus
 from dsel.search.engine.nested_pruner import NestedPruner
 
 N_FOLDS, N_CANDIDATES = 5, 3

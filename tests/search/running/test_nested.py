@@ -23,7 +23,7 @@ import dsel
 from dsel.losses.error_rate import ErrorCount, ErrorRate
 from dsel.results.run_store import Store
 from dsel.search.engine.counts import CountTable
-from dsel.search.engine.job_results import (
+from dsel.search.engine.jobs import (
     CountResult,
     FitResult,
     FitStatus,
@@ -67,7 +67,7 @@ class FailsOnRows(ClassifierMixin, BaseEstimator):
 
 
 def test_inner_search__a_failed_predict_counts_in_the_search_that_reads_it_alone():
-    folds = plan().scheme.final_splits
+    folds = plan().scheme.splits_of_chosen
     grid = {"depth": [3, 4]}
     learner = FailsOnRows(rows=X[folds[2].test_rows, 0])
     failing = plan(learner, grid, pool=None, prune=False).run()
@@ -131,9 +131,9 @@ class FailsWithoutTheFirst(DecisionTreeClassifier):
         return super().fit(X_train, y)
 
 
-def test_last_step__a_model_that_cannot_be_fitted_counts_as_wrong_everywhere():
+def test_chosen__a_model_that_cannot_be_fitted_counts_as_wrong_everywhere():
     outcome = plan(FailsWithoutTheFirst(random_state=0)).run()
-    cube, folds = outcome.results, plan().scheme.final_splits
+    cube, folds = outcome.results, plan().scheme.splits_of_chosen
     fold = next(n for n in range(5) if 0 in folds[n].test_rows)
     assert int(cube["outer_errors"][fold]) == len(folds[fold].test_rows)
     assert int(cube["outer_disagreements"][fold]) == len(POOL)
@@ -182,7 +182,7 @@ def test_outcome__unseeded_models_are_those_that_were_counted():
     outcome = pickle.loads(pickle.dumps(plan(Drawn(), {"scale": [1.0, 2.0]}).run()))
     assert all(each.certified for each in outcome.certificates.values())
     fold = outcome.certificates["one_fold"].fold
-    rows = outcome.choice and plan().scheme.final_splits[fold].test_rows
+    rows = outcome.choice and plan().scheme.splits_of_chosen[fold].test_rows
     wrong = (outcome.models["one_fold"].predict(X[rows]) != Y[rows]).sum()
     assert wrong == int(outcome.results["outer_errors"][fold])
     one, full = (outcome.models[name].predict(POOL) for name in outcome.models)
@@ -379,7 +379,7 @@ def test_run__that_fails_does_not_wait_for_the_check_of_the_pool():
     assert len(read) < n_chunks
 
 
-def test_progress__ends_with_the_last_step_done():
+def test_progress__ends_with_all_chosen_models_counted():
     told = []
     plan().run(on_progress=told.append)
     last, first = told[-1], told[0]
@@ -474,7 +474,7 @@ def test_out__equal_candidates_have_records_of_their_own(tmp_path):
 class FailsWithoutTheFirstFold(DummyClassifier):
     """Predicts one class, and cannot be fitted on four fifths that lack a fold."""
 
-    first = plan().scheme.final_splits[0].test_rows
+    first = plan().scheme.splits_of_chosen[0].test_rows
 
     def fit(self, X_train, y):
         if len(X_train) == 240 and not np.isin(X[self.first, 0], X_train[:, 0]).any():
@@ -483,7 +483,7 @@ class FailsWithoutTheFirstFold(DummyClassifier):
 
 
 @pytest.mark.parametrize("options", [{"pool": None}, {}], ids=["no pool", "pool"])
-def test_last_step__deploys_a_fold_that_has_a_model_where_limits_tie(options):
+def test_chosen__deploys_a_fold_that_has_a_model_where_limits_tie(options):
     learner, grid = FailsWithoutTheFirstFold(strategy="constant"), {"constant": [0]}
     outcome = plan(learner, grid, loss=dsel.losses.recall(1), **options).run()
     certificate = outcome.certificates["one_fold"]
@@ -612,7 +612,7 @@ def test_search__is_not_certified_if_only_the_test_of_a_pair_kills_its_task(
 
     def fault(task):
         for job in getattr(task.work, "jobs", ()):
-            is_pair = not getattr(job, "in_last_step", True)
+            is_pair = not getattr(job, "is_chosen", True)
             dies = is_pair and 0 in job.candidates and job.split == 3
             if dies and (fit_dies or job.is_tested):
                 raise MemoryError("4 workers died")
