@@ -20,6 +20,7 @@ from dsel.data.cache import process_cache
 from dsel.data.frames import NUMBER, TEXT, FrameSchema, columns_of
 from dsel.data.kinds import LARGEST_EXACT
 from dsel.data.pool import Pool, in_blocks
+from dsel.data.pool_parts import Origin
 from dsel.data.table_files import PARQUET, name_file
 from dsel.data.table_request import check_distinct_names, check_same_names
 from dsel.data.zarr_rows import origin_of
@@ -30,6 +31,8 @@ _MOST_FOLDERS: Final = 100
 _MOST_PARTS: Final = 32
 """Approximate largest number of blocks of files that have fewer row groups."""
 _FEWEST_PART_ROWS: Final = 8_192
+_LONG: Final = 100
+"""Rows for each column from which a data frame has each column as an array."""
 _ROWS_SHOWN: Final = 10_000
 """Rows that show whether the values of a column repeat."""
 
@@ -47,9 +50,7 @@ def has_parquet(location: str, options: Mapping[str, object]) -> bool:
         return any(_is_part(root, file) for file in files)
 
 
-def from_parquet(
-    location: str, options: Mapping[str, object], columns: Sequence[str] | None = None
-) -> Pool:
+def from_parquet(location: str, options: Mapping[str, object]) -> Pool:
     """Return the rows of a Parquet file or folder; only footers are read."""
     fs, root = fsspec.core.url_to_fs(location, **options)
     with reaching(f"`pool` {location!r}"):
@@ -81,9 +82,23 @@ def from_parquet(
         for f in files.schema
         if f.name not in in_files
     ]
+    origin = replace(
+        origin_of(location, options),
+        location=f"`pool` {(root if len(paths) > 1 else paths[0])!r}",
+    )
     schema = _joined_schema(fragments, keys)
-    if columns is not None:
-        schema = pa.schema([schema.field(name) for name in columns])
+    return _open_columns(fragments, schema, origin, schema.names)
+
+
+def _open_columns(
+    fragments: Sequence[Any],
+    every: pa.Schema,
+    origin: Origin,
+    columns: Sequence[str],
+    part_rows: int | None = None,
+) -> Pool:
+    """Return some columns, in blocks of at most `part_rows` rows."""
+    schema = pa.schema([every.field(name) for name in columns])
     of_objects = {  # pandas holds these types as Python objects
         "date": pa.types.is_date,
         "time of day": pa.types.is_time,
@@ -101,7 +116,7 @@ def from_parquet(
     lengths = [sum(part.num_rows for part in group.row_groups) for group in groups]
     # pandas writes up to a million rows as one row group. As one block they would be
     # one task: one core would work, and progress would not move until all is done.
-    part_rows = max(_FEWEST_PART_ROWS, -(-sum(lengths) // _MOST_PARTS))
+    part_rows = part_rows or max(_FEWEST_PART_ROWS, -(-sum(lengths) // _MOST_PARTS))
     opened, tasks, part_lengths = uuid.uuid4().hex, [], []
     for number, (group, length) in enumerate(zip(groups, lengths, strict=True)):
         edges = _equal_parts(length, part_rows)
@@ -113,11 +128,7 @@ def from_parquet(
         tasks,
         part_lengths,
         frames,
-        replace(
-            origin_of(location, options),
-            location=f"`pool` {(root if len(paths) > 1 else paths[0])!r}",
-            read_columns=partial(from_parquet, location, options),
-        ),
+        replace(origin, read_columns=partial(_open_columns, fragments, every, origin)),
         # Integers become floats, because any of the files may have missing values.
         dtype=np.dtype(np.float64) if frames.dtype.kind in "biu" else frames.dtype,
     )
@@ -188,7 +199,10 @@ def to_exact_pandas(rows: pa.Table) -> pd.DataFrame:
     pandas makes floats of whole numbers where one is missing, which rounds those above
     2**53: two labels may become one class.
     """
-    frame = rows.to_pandas()
+    # Joining long columns to one array copies them; thousands of short ones take longer
+    # one by one.
+    is_long = rows.num_rows > _LONG * rows.num_columns
+    frame = rows.to_pandas(split_blocks=is_long)
     for name in {*rows.column_names} & {*frame.columns}:
         field = rows.schema.field(name)
         values = rows.column(name)

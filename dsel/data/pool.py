@@ -224,10 +224,15 @@ class Pool:
         """Bytes that a pass reads, in memory; filters do not lower it."""
         return self.row_nbytes * int(self.boundaries[-1])
 
-    def with_columns(self, names: Iterable[Any], what: str = "`X`") -> "Pool":
-        """Return the pool with some of its columns, in this order."""
+    def with_columns(
+        self, names: Iterable[Any], what: str = "`X`", *, block_rows: int | None = None
+    ) -> "Pool":
+        """Return the pool with some of its columns, in this order.
+
+        `block_rows` is the most rows of a block, where files can be read in any blocks.
+        """
         names, columns = tuple(map(str, names)), self.columns or ()
-        if names == columns:
+        if names == columns and (block_rows is None or not self.origin.read_columns):
             return self
         if missing := [name for name in names if name not in columns]:
             raise ValueError(
@@ -237,7 +242,7 @@ class Pool:
         target = self.target_schema and self.target_schema.with_columns(names)
         if self.origin.read_columns is not None:
             # Filters refer to row numbers, so they are valid for the reopened rows.
-            opened = self.origin.read_columns(names)
+            opened = self.origin.read_columns(names, block_rows)
             return Pool(
                 opened.blocks,
                 replace(opened.origin, other_records=self.other_records),
@@ -635,12 +640,13 @@ def _numbers_of_slice(*sources: Any) -> Any:
 
 
 def read_blocks(
-    sources: Sequence[Any], block_rows: int, *, allow_nan: bool = False
+    sources: Sequence[Any], block_rows: int, *, allow_nan: bool | None = False
 ) -> Iterator[Block]:
     """Yield the rows of a slice in order, at most `block_rows` at a time.
 
     It runs inside a task, on the list of `Pool.sources` with its futures resolved. A
     caller that drops a block before it takes the next one has one block in memory.
+    With an `allow_nan` of None it is the caller who checks that numbers are finite.
     """
     pool, *values = sources
     blocks, row_filter = pool.blocks, pool.row_filter
@@ -658,7 +664,9 @@ def read_blocks(
             part = slice(at, at + block_rows)
             block = _block(pool, start + at, take_rows(rows, part), mask[part])
             if len(block.rows):
-                check_finite(block.X, "`pool`", block.rows, pool.columns, allow_nan)
+                if allow_nan is not None:
+                    names = pool.columns
+                    check_finite(block.X, "`pool`", block.rows, names, allow_nan)
                 yield block
             del block
         del rows  # else they would be in memory while the next ones are read

@@ -58,8 +58,9 @@ class Origin:
     """Size and time of each file, by name, when the pool was opened."""
     read_stamps: Callable[[], Mapping[str, Any]] | None = None
     """Function that returns the current stamps of the files; None without files."""
-    read_columns: "Callable[[tuple[str, ...]], Pool] | None" = None
-    """Function that opens only some columns, where this saves reading the others."""
+    read_columns: "Callable[[tuple[str, ...], int | None], Pool] | None" = None
+    """Function that opens only some columns, where this saves reading the others; its
+    second argument is the most rows of a block, or None."""
 
     def __getstate__(self) -> dict[str, Any]:
         # Functions that read files may contain credentials, and only the driver

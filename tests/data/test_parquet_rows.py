@@ -86,6 +86,15 @@ def test_open_pool__reads_some_columns_of_parquet(folder):
         open_pool(folder, columns=["label"])
 
 
+def test_with_columns__reads_blocks_of_the_rows_that_are_wanted(tmp_path):
+    path, rows = tmp_path / "rows.parquet", table(1_000)
+    rows.to_parquet(path, row_group_size=600, index=False)
+    pool = open_pool(path).with_columns(rows.columns, block_rows=250)
+    assert pool.boundaries.tolist() == [0, 200, 400, 600, 800, 1000]
+    assert whole(pool).equals(rows)
+    assert whole(pool.with_columns(["year"], block_rows=600)).equals(rows[["year"]])
+
+
 def test_open_pool__takes_columns_from_the_names_of_folders(tmp_path):
     frame = table(40).assign(age=np.arange(40.0))
     frame.to_parquet(tmp_path / "rows", partition_cols=["year", "city"])

@@ -601,7 +601,9 @@ class PoolRows:
         if names is not None and columns:
             wanted = dict.fromkeys((*names, *ids))
             _check_names(columns, wanted, self.where, schema)
-            pool = pool.with_columns(wanted)
+            # Smaller blocks of one row group would be decoded together, and joined.
+            n_rows = _block_rows(len(wanted))
+            pool = pool.with_columns(wanted, block_rows=n_rows)
             if pool.frames is not None and schema is not None:
                 _check_kinds(pool, schema, self.where)
                 location = source if isinstance(source, (str, os.PathLike)) else ""
@@ -687,15 +689,20 @@ def _as_frames(pool: Pool) -> Pool:
     return pool.with_schema(pool.frames)
 
 
-def read_table_part(inputs: Inputs) -> Iterator[Block]:
-    """Yield the rows of one of the tasks of a table, block by block."""
+def read_table_part(
+    inputs: Inputs, *, allow_nan: bool | None = True
+) -> Iterator[Block]:
+    """Yield the rows of one of the tasks of a table, block by block.
+
+    `allow_nan` is that of `read_blocks`.
+    """
     source = inputs.sources[0]
     if isinstance(source, Block):
         yield source
         return
     if not isinstance(source, TextRows):
         n_rows = _block_rows(source.n_columns)
-        yield from read_blocks(inputs.sources, n_rows, allow_nan=True)
+        yield from read_blocks(inputs.sources, n_rows, allow_nan=allow_nan)
         return
     for frame in source.frames(_block_rows(len(source.like.names))):
         yield Block(frame.index.to_numpy(), frame_of(frame))
@@ -708,7 +715,8 @@ class PredictPart:
     def run(self, context: "_Context", inputs: Inputs) -> Output[PredictedPart]:
         """Return predictions of all rows in their order."""
         parts = [
-            context.predict(block.X, block.rows) for block in read_table_part(inputs)
+            context.predict(block.X, block.rows)
+            for block in read_table_part(inputs, allow_nan=None)
         ]
         frames, unknown = zip(*parts, strict=True)
         frame = pd.concat(frames) if len(frames) > 1 else frames[0]

@@ -107,7 +107,11 @@ def test_predict_table__labels_are_those_of_predict_where_scores_are_tied(
             ValueError,
             "column 'x' of .* has 'much' in row 0; it holds",
         ),
-        ({"x": np.inf}, ValueError, "must hold finite numbers, but row 0, column 'x'"),
+        (
+            {"x": np.inf},
+            ValueError,
+            "^`source` .* must hold finite numbers, but row 0, column 'x'",
+        ),
     ],
 )
 def test_predict_table__names_column_and_value_that_are_of_another_kind(
