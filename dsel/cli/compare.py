@@ -117,13 +117,17 @@ def joint_schema(deployed: list[Deployed], location: str) -> TableSchema:
     for each in old.columns:
         other = columns.setdefault(each.name, each)
         orders = {each.day_first, other.day_first} - {None}
-        if each.kind != other.kind or len(orders) > 1:
+        if each.meaning != other.meaning or len(orders) > 1:
             raise ValueError(
                 f"OLD learned the column {each.name!r} as {each.noun}, NEW as "
                 f"{other.noun}; give the pool as Parquet, with types of its own."
             )
-        if other.day_first is None:  # each order accepts dates as ISO writes them
-            columns[each.name] = replace(other, day_first=each.day_first)
+        # Each order accepts dates of ISO, and digits in groups plain numbers.
+        columns[each.name] = replace(
+            other,
+            day_first=each.day_first if other.day_first is None else other.day_first,
+            amounts=other.amounts or each.amounts,
+        )
     return replace(new, columns=tuple(columns.values()), ids=())
 
 

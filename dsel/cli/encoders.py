@@ -73,7 +73,11 @@ def encoders(
         )
         names = ",".join(each.name for each in undecided)
         # A text column with unique values may identify rows in the predictions.
-        texts = (column.name for column in undecided if column.kind == TEXT)
+        texts = (
+            column.name
+            for column in undecided
+            if column.kind == TEXT and column.name not in why_texts
+        )
         id_name = next((name for name in texts if X[name].is_unique), None)
         advice = ""
         if id_name is not None:

@@ -171,6 +171,14 @@ day_first_option = click.option(
 )
 """Adds the order of day and month in the labeled table."""
 
+number_option = click.option(
+    "--number",
+    multiple=True,
+    help="Column of amounts such as $1,234.50 or 18% that is read as numbers; all have "
+    "the same sign, in all tables. May be given several times.",
+)
+"""Adds the columns of amounts of the labeled table."""
+
 trust_option = click.option(
     "--trust",
     multiple=True,

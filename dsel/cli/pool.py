@@ -29,21 +29,22 @@ def build(
     drop: str | None,
     text: TextOptions,
     day_first: bool | None,
+    number: tuple[str, ...],
     target: str | None,
     **options: Any,
 ) -> None:
     """Convert SOURCE to a zarr pool at PATH, chunk by chunk."""
     opened: Any = source
-    if day_first is not None and like is None:
+    if (day_first is not None or number) and like is None:
         raise click.UsageError(
-            "--dayfirst and --monthfirst are about the labeled table of --like; name "
-            "it, or leave them out: such columns stay text, and `dsel select` reads "
-            "them."
+            "--dayfirst, --monthfirst and --number are about the labeled table of "
+            "--like; name it, or leave them out: such columns stay text, and `dsel "
+            "select` reads them."
         )
     if os.path.exists(source) and is_text(source):
         schema = None
         if like is not None:
-            schema, target = _schema_of(like, target, text, day_first), None
+            schema, target = _schema_of(like, target, text, day_first, number), None
         opened = text_source(source, **text.arguments, like=schema, drop=names_in(drop))
         if schema is not None and schema.target in opened.names:
             notes([f"column {schema.target!r}, the target, is left out"])
@@ -64,7 +65,11 @@ def build(
 
 
 def _schema_of(
-    like: str, target: str | None, text: TextOptions, day_first: bool | None
+    like: str,
+    target: str | None,
+    text: TextOptions,
+    day_first: bool | None,
+    number: tuple[str, ...],
 ) -> TableSchema:
     """Return the schema of a labeled table, or of the one whose results are stored."""
     if os.path.isdir(like) and os.path.exists(os.path.join(like, HEAD)):
@@ -75,7 +80,7 @@ def _schema_of(
                 f"labeled table."
             )
         return TableSchema.from_json(stored)
-    table = read_table(like, **text.arguments, day_first=day_first)
+    table = read_table(like, **text.arguments, day_first=day_first, number=number)
     if table.schema is None:
         raise ValueError(f"--like {like!r} has no names of columns.")
     schema = table.schema

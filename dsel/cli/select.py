@@ -59,6 +59,7 @@ def run(
     groups: str | None,
     text: TextOptions,
     day_first: bool | None,
+    number: tuple[str, ...],
     unlabeled_words: tuple[str, ...],
     gap_classes: tuple[str, ...],
     task: str | None,
@@ -101,6 +102,7 @@ def run(
         **text.arguments,
         task=task,
         day_first=day_first,
+        number=number,
         unlabeled=unlabeled_words,
         gap_classes=gap_classes,
     )
@@ -197,14 +199,14 @@ def open_baseline(
             f"or URL of results or of a kept model, or {LARGEST_CLASS!r}."
         ) from error
     learned = opened.input_format.table_schema
-    kinds = {} if schema is None else {c.name: c.kind for c in schema.columns}
+    columns = {} if schema is None else {c.name: c for c in schema.columns}
     for column in () if learned is None else learned.columns:
-        kind = kinds.get(column.name, column.kind)
-        if kind != column.kind:
+        here = columns.get(column.name, column)
+        if here.meaning != column.meaning:
             raise click.UsageError(
-                f"--baseline learned the column {column.name!r} as {column.kind}, and "
-                f"LABELED holds it as {kind}; give the table as Parquet, with types of "
-                f"its own."
+                f"--baseline learned the column {column.name!r} as {column.noun}, and "
+                f"LABELED holds it as {here.noun}; give the table as Parquet, with "
+                f"types of its own, or with the same --number."
             )
     return opened.model
 

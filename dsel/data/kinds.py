@@ -5,15 +5,27 @@ Values are Arrow strings without surrounding blanks; an empty cell is null.
 """
 
 import re
+import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+from dsel.data.amounts import (
+    BLANK,
+    GROUPED,
+    SIGN_AFTER,
+    SIGN_BEFORE,
+    UNGROUPED,
+    AmountScan,
+    plain_numbers,
+)
 
 GAP_WORDS: Final = (
     "NA",
@@ -76,19 +88,11 @@ OTHER_DATE: Final = (
     r"|[0-9]{8}T[0-9]{2,6})(?:[ T:,].*|Z|[+-][0-9:]{4,5})?$"
 )
 """Dates and times of other forms than ISO's extended one, year first or with names."""
-_GROUPS: Final = (
-    r"[0-9]{1,3}(?:[,. '_\x{a0}\x{202f}][0-9]{3})+(?:[.,][0-9]+)?"
-    r"|[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}(?:\.[0-9]+)?"  # as in India
-)
-_PLAIN: Final = r"(?:[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)(?:[dDeE][+-]?[0-9]+)?"
-_BEFORE: Final = (
-    r"(?:[A-Z]{0,2}[$€£¥]|[A-Z]{3} |EUR|USD|GBP|CHF|(?:Rs|Fr|[Kk]r|N[or]|n[or])\.? "
-    r"|#|№) ?"
-)
-_AFTER: Final = r"%|[$€£¥*+-]|[\p{L}°µ²³/]{1,4}|\p{L}{1,5}/\p{L}{1,3}| [\p{L}°²³/]{5,9}"
+_BEFORE: Final = rf"(?:{SIGN_BEFORE}|N[or]\.? |n[or]\.? |#|№) ?"
 LIKE_NUMBER: Final = (
-    rf"^[<>~≈≤≥]? ?\(?[+\x{{2212}}-]?(?:{_BEFORE})?(?:{_GROUPS}|{_PLAIN})"
-    rf" ?(?:(?:{_AFTER})\.?)?\)?$"
+    rf"^[<>~≈≤≥]? ?\(?[+\x{{2212}}-]?{BLANK}?(?:{_BEFORE})?-?"
+    rf"(?:{GROUPED}|{UNGROUPED}(?:[dDeE][+-]?[0-9]+)?)"
+    rf"{BLANK}?(?:(?:[*+-]|{SIGN_AFTER})\.?)?\)?$"
     r"|^[+-]?(?:inf|Inf|INF|Infinity|infinity|1\.#(?:INF|IND|QNAN))$"
     r"|^[+-]?0[xX][0-9a-fA-F]+$|^[+-]?\p{Nd}+(?:[.,\x{66b}]\p{Nd}+)?$"
 )
@@ -354,6 +358,7 @@ class ColumnScan:
         self.n_point_zero = 0  # whole numbers that are written with a point, as 3.0
         self.n_too_large = 0
         self.n_like_numbers = 0
+        self.amounts = AmountScan()
         self.n_leading_zeros = 0
         self.n_dates = 0
         self.n_times = 0
@@ -500,17 +505,22 @@ class ColumnScan:
         if not len(values):
             return
 
-        def n_matching(pattern: str, name: str = "") -> int:
-            mask = matches(values, pattern)
+        def n_of(mask: pa.Array, name: str = "") -> int:
             if name and name not in self.examples and _any(mask):
                 self.examples[name] = values.filter(mask)[0].as_py()
             return int(pc.sum(counts.filter(mask)).as_py() or 0)
 
         self.examples.setdefault("other", values[0].as_py())
-        self.n_commas += n_matching(COMMA_NUMBER, "comma")
-        self.n_like_numbers += n_matching(LIKE_NUMBER, "like")
-        self.n_leading_zeros += n_matching(_LEADING_ZERO)
-        n_like_dates = n_matching(LIKE_NUMERIC_DATE, "like a date")
+        self.n_commas += n_of(matches(values, COMMA_NUMBER), "comma")
+        is_like = matches(values, LIKE_NUMBER)
+        n_like_numbers = n_of(is_like, "like")
+        if n_like_numbers:
+            self.n_like_numbers += n_like_numbers
+            self.amounts.add(values.filter(is_like), counts.filter(is_like))
+        if n_like_numbers < pc.sum(counts).as_py():
+            n_of(pc.invert(is_like), "no amount")
+        self.n_leading_zeros += n_of(matches(values, _LEADING_ZERO))
+        n_like_dates = n_of(matches(values, LIKE_NUMERIC_DATE), "like a date")
         if n_like_dates:
             self.n_like_dates += n_like_dates
             self._add_numeric_dates(values, counts)
@@ -544,6 +554,24 @@ class ColumnScan:
         ):
             if name not in self.examples and are_so.any():
                 self.examples[name] = texts[int(np.argmax(are_so))].as_py()
+
+    @property
+    def amount_sign(self) -> str:
+        """The most frequent sign of amounts; "" where it is none."""
+        n_by_sign = self.amounts.n_by_sign + Counter({"": self.n_numbers})
+        return n_by_sign.most_common(1)[0][0] if n_by_sign else ""
+
+    def decimal_marks(self, separator: str, *, is_amount: bool) -> dict[str, str]:
+        """Return values by the decimal marks that they show; "" for plain numbers."""
+        if is_amount:
+            # 1.234 may be a thousand where 1.234.567 is in the column.
+            return self.amounts.marks or ({".": ""} if self.n_with_point else {})
+        if self.n_with_point and self.n_numbers == self.n_values:
+            return {".": ""}
+        are_by_comma = self.n_commas and self.n_whole + self.n_commas == self.n_values
+        return (
+            {",": self.examples["comma"]} if separator == ";" and are_by_comma else {}
+        )
 
     def day_first(self, named: bool | None = None) -> bool | None:
         """Return whether the day comes first in dates of numbers, and not the month.
@@ -667,6 +695,7 @@ class ColumnScan:
             return (
                 f"column {name!r} is read as text: {shown} of its values are numbers "
                 f"written as text, such as {self.examples['like']!r}"
+                f"{self.way_to_amounts(name)}"
             )
         if self.n_numbers and not self.n_leading_zeros and 2 * self.n_numbers > n:
             share = min(round(100 * self.n_numbers / n), 99)
@@ -675,6 +704,19 @@ class ColumnScan:
                 f"but not {self.examples['other']!r}"
             )
         return None
+
+    def way_to_amounts(self, name: str) -> str:
+        """Return how a column of amounts is read as numbers; "" where it has none."""
+        sign, n_by_sign = self.amount_sign, self.amounts.n_by_sign
+        if not n_by_sign:
+            return ""
+        way = f"; --number {shlex.quote(name)} reads it as numbers"
+        others = [repr(text) for s, text in self.amounts.examples.items() if s != sign]
+        if "no amount" in self.examples:
+            others.append(repr(self.examples["no amount"]))
+        if sign and self.n_numbers:
+            others.append(f"a number without {sign!r}")
+        return f"{way} once {others[0]} is corrected" if others else way
 
     def _describe_numeric_dates(self) -> str:
         """Return why a column of dates of numbers is read as text, and the way out."""
@@ -835,6 +877,19 @@ def convert(
     return parse_times(times, zoned=zoned), None
 
 
+def convert_amounts(
+    values: pa.Array, sign: str, decimal: str
+) -> tuple[pa.Array | None, Bad | None]:
+    """Return amounts with this sign as numbers, or the first text that is none."""
+    known = pc.if_else(is_gap_word(values), pa.scalar(None, pa.string()), values)
+    plain = plain_numbers(known, sign, decimal)
+    wrong = pc.and_(pc.is_valid(known), pc.is_null(plain))
+    if _any(wrong):
+        return None, _first(values, wrong)
+    numbers, bad = convert(plain, Kind.NUMBERS)
+    return numbers, bad and Bad(bad.row, values[bad.row].as_py())
+
+
 def _plain_floats(texts: pa.Array) -> pa.Array | None:
     """Return numbers with decimal points that float64 holds; None where one is not.
 
@@ -895,30 +950,45 @@ def truth_words(scan: ColumnScan) -> tuple[str, str] | None:
     return next((pair for pair in TRUTH_PAIRS if scan.truth_words == {*pair}), None)
 
 
-def decimal_mark(scans: Mapping[str, ColumnScan], separator: str) -> str:
-    """Return the decimal mark of a file; ValueError where it uses both."""
-    if separator != ";":
-        return "."
+def decimal_mark(
+    scans: Mapping[str, ColumnScan],
+    separator: str,
+    amounts: Mapping[str, str | None] = MappingProxyType({}),
+) -> str:
+    """Return the decimal mark of a file; ValueError where it uses both.
 
-    def columns(is_one: Callable[[ColumnScan], bool]) -> Iterator[str]:
-        return (name for name, scan in scans.items() if scan.n_values and is_one(scan))
-
-    by_comma = next(
-        columns(lambda s: bool(s.n_commas) and s.n_whole + s.n_commas == s.n_values),
-        None,
-    )
-    by_point = next(
-        columns(lambda s: bool(s.n_with_point) and s.n_numbers == s.n_values), None
-    )
-    if by_comma is None:
-        return "."
-    if by_point is None:
-        return ","
-    raise ValueError(
-        f"its column {by_comma!r} has decimal commas "
-        f"({scans[by_comma].examples['comma']!r}) and its column {by_point!r} decimal "
-        f"points, so that one of them separates thousands; write one decimal mark"
-    )
+    `amounts` are the columns of amounts, with the decimal mark that they have where
+    nothing in the file shows it; None if that is unknown.
+    """
+    shown: dict[str, tuple[str, str]] = {}
+    for name, scan in scans.items():
+        for mark, value in scan.decimal_marks(
+            separator, is_amount=name in amounts
+        ).items():
+            shown.setdefault(mark, (name, value))
+    if len(shown) > 1:
+        by_comma, comma = shown[","]
+        raise ValueError(
+            f"its column {by_comma!r} has decimal commas ({comma!r}) and its column "
+            f"{shown['.'][0]!r} decimal points, so that one of them separates "
+            f"thousands; write one decimal mark"
+        )
+    if shown:
+        return next(iter(shown))
+    for name, known in amounts.items():
+        if known is not None:
+            return known
+        either = scans[name].amounts.either
+        # Decimal commas are where semicolons separate.
+        if either is not None and ("." in either or separator == ";"):
+            digits = re.sub("[^0-9.,]", "", either)
+            raise ValueError(
+                f"its column {name!r} has {either!r}, which may be "
+                f"{re.sub('[.,]', '', digits)} or {digits.replace(',', '.')}, and no "
+                f"number shows which mark is the decimal one; write the column as "
+                f"plain numbers, such as {re.sub('[.,]', '', digits)}"
+            )
+    return "."
 
 
 _PLAIN_LABEL: Final = re.compile(r"(?:0|-?[1-9][0-9]*)(\.0)?")

@@ -96,6 +96,7 @@ def open_pool_like(
         )
     pool = pool.with_columns(schema.names)
     if pool.frames is None:
+        schema.refuse_plain_numbers(schema.names, pool.where)
         return pool, caveats
     converted = convert_pool(pool, schema, location)
     _check_texts(pool, schema, client)
@@ -162,6 +163,8 @@ def _check_kinds(
 ) -> None:
     """Raise where the type of a column shows that it cannot be converted."""
     assert pool.frames is not None
+    are_numbers = (c.name for c in pool.frames.columns if c.is_number)
+    schema.refuse_plain_numbers(are_numbers, where)
     wrong = []
     for column, stored in zip(schema.columns, pool.frames.columns, strict=False):
         has_zone = stored.kind.startswith("time in zone")

@@ -17,7 +17,15 @@ import pyarrow.compute as pc
 from numpy.typing import ArrayLike
 
 from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, columns_of
-from dsel.data.kinds import GAP_WORDS, Bad, Kind, convert, trim
+from dsel.data.kinds import (
+    GAP_WORDS,
+    Bad,
+    ColumnScan,
+    Kind,
+    convert,
+    convert_amounts,
+    trim,
+)
 from dsel.errors import RowError
 
 FORMAT: Final = 1
@@ -43,6 +51,19 @@ class ColumnSchema:
     day_first: bool | None = None
     """Whether the day comes first in dates such as 5/9/2023, or the month; None where
     dates are written as 2023-09-05 only."""
+    amounts: tuple[str, str] | None = None
+    """Sign of amounts, such as $, and their decimal mark, by which other tables are
+    read that do not show theirs; None for plain numbers."""
+
+    @property
+    def sign(self) -> str:
+        """The sign that every number must have; "" where none has one."""
+        return "" if self.amounts is None else self.amounts[0]
+
+    @property
+    def meaning(self) -> tuple[Kind, str]:
+        """Kind and sign, which are the same where values mean the same to a model."""
+        return self.kind, self.sign
 
     @property
     def noun(self) -> str:
@@ -51,19 +72,25 @@ class ColumnSchema:
             return " and ".join(map(repr, self.words))
         if self.day_first is not None:
             return f"{self.kind}, {'day' if self.day_first else 'month'} first"
+        if self.amounts is not None:
+            return f"numbers {f'with {self.sign!r}' if self.sign else 'without a sign'}"
         return f"{self.kind}{' (YYYY-MM-DD)' * self.kind.is_time}"
 
     def convert(
-        self, values: pa.Array, decimal: str = ".", *, is_sure: bool = False
+        self, values: pa.Array, decimal: str | None = None, *, is_sure: bool = False
     ) -> tuple[pa.Array | None, Bad | None]:
         """Return texts in the Arrow type of the kind, or the first that does not fit.
 
-        `is_sure` is that of `kinds.convert`.
+        `decimal` is the mark of their table; None where it has types, so that numbers
+        have points and amounts the mark of the labeled table. `is_sure` is that of
+        `kinds.convert`.
         """
+        if self.amounts is not None:
+            return convert_amounts(values, self.sign, decimal or self.amounts[1])
         return convert(
             values,
             self.kind,
-            decimal,
+            decimal or ".",
             self.words,
             day_first=self.day_first,
             is_sure=is_sure,
@@ -99,6 +126,8 @@ class TableSchema:
     """Words for a gap in text files, in addition to the empty cell."""
     is_typed: bool = False
     """Whether the table's format has types; there "" is a value, not a gap."""
+    target_amounts: tuple[str, str] | None = None
+    """`ColumnSchema.amounts` of a target that is a column of amounts."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -131,15 +160,36 @@ class TableSchema:
                     _tuple(column["categories"]),
                     column["has_gaps"],
                     column["day_first"],
+                    _tuple(column.get("amounts")),  # no table of dsel 0.2 has some
                 )
                 for column in content.pop("columns")
             )
             lists = ("classes", "ids", "dropped", "gap_words")
             content |= {name: _tuple(content[name]) for name in lists}
+            content["target_amounts"] = _tuple(content.get("target_amounts"))
             return cls(columns, **content)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             why = str(error) if "version" in str(error) else "the schema is damaged"
             raise ValueError(f"{why}; run `dsel select` again to write it.") from error
+
+    @property
+    def amount_marks(self) -> dict[str, str]:
+        """Decimal marks of the columns of amounts in the labeled table, by name."""
+        return {c.name: c.amounts[1] for c in self.columns if c.amounts is not None}
+
+    def refuse_plain_numbers(self, names: Iterable[str], where: str) -> None:
+        """Raise ValueError where columns of numbers have a sign in the labeled table.
+
+        0.18 may be 18%, and 900 an amount in another currency.
+        """
+        signs = {column.name: column.sign for column in self.columns if column.sign}
+        for name in names:
+            if name in signs:
+                raise ValueError(
+                    f"column {name!r} holds numbers with {signs[name]!r} in the "
+                    f"labeled table, and plain numbers in {where}; write them as "
+                    f"texts with {signs[name]!r}, or both without it."
+                )
 
     @property
     def used_names(self) -> tuple[str, ...]:
@@ -156,7 +206,7 @@ class TableSchema:
         self,
         table: pa.Table | pa.RecordBatch,
         *,
-        decimal: str = ".",
+        decimal: str | None = None,
         first_row: int = 0,
         where: str,
     ) -> pd.DataFrame:
@@ -215,6 +265,14 @@ def to_pandas(values: pa.Array, kind: Kind) -> pd.Series:
                 values = pc.cast(values, pa.int64())
         return pd.Series(values.to_numpy(zero_copy_only=False), copy=False)
     return values.to_pandas()
+
+
+def number_column(name: str, scan: ColumnScan, decimal: str) -> ColumnSchema:
+    """Return the schema of a column of plain numbers, or of amounts of one sign."""
+    kind = scan.kind(decimal)
+    if kind.is_number or kind is Kind.GAPS:
+        return ColumnSchema(name, kind)
+    return ColumnSchema(name, Kind.NUMBERS, amounts=(scan.amount_sign, decimal))
 
 
 def schema_of(frame: pd.DataFrame, *, target: str | None = None) -> TableSchema:
@@ -286,7 +344,9 @@ def convert_frame(
     frame = in_utc(frame)
     for column in schema.columns:
         values = frame[column.name]
-        if column.kind in (Kind.OTHER, Kind.GAPS) or not _is_text(values):
+        if column.kind in (Kind.OTHER, Kind.GAPS) or not is_text_column(values):
+            if values.dtype.kind in "biuf" and values.notna().any():
+                schema.refuse_plain_numbers([column.name], where)
             converted[column.name] = values
             continue
         if column.kind is Kind.TEXT and schema.is_typed:
@@ -314,7 +374,8 @@ def in_utc(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**zoned) if zoned else frame
 
 
-def _is_text(values: pd.Series) -> bool:
+def is_text_column(values: pd.Series) -> bool:
+    """Return whether a column of a data frame holds texts, and no categories."""
     if values.dtype.kind in "biufcmM" or isinstance(values.dtype, pd.CategoricalDtype):
         return False
     return columns_of(values.to_frame("values"))[0].kind == TEXT

@@ -101,6 +101,7 @@ class TableRequest(NamedTuple):
     day_first: bool | None = None
     unlabeled: tuple[str, ...] = ()
     gap_classes: tuple[str, ...] = ()
+    number: tuple[str, ...] = ()
 
     def _target_hint(self, missing: Sequence[str]) -> str:
         # Schemas of searches have a target; a labeled table's has none before it is
@@ -116,6 +117,7 @@ class TableRequest(NamedTuple):
             ("--drop", self.drop),
             ("--id", self.ids),
             ("--groups", of_groups),
+            ("--number", self.number),
         ):
             if missing := [name for name in values if name not in columns]:
                 raise ValueError(
@@ -123,8 +125,18 @@ class TableRequest(NamedTuple):
                     f"column of {where}; it has {listing(list(columns), 20)}"
                     f"{did_you_mean(missing[0], columns, (self.target, *values))}"
                 )
-            if self.target in values:
+            if self.target in values and values is not self.number:
                 raise ValueError(f"{option} names {self.target!r}, the target.")
+        for name in self.number:
+            if name in (*self.drop, *self.ids, *of_groups):
+                raise ValueError(
+                    f"--number names {name!r}, which another option says is no feature."
+                )
+            if name == self.target and self.task == CLASSIFICATION:
+                raise ValueError(
+                    f"--number names {name!r}, the target, whose labels are classes; "
+                    f"write --task regression for a target of numbers."
+                )
 
     def features(self, columns: Sequence[str], where: str) -> list[str]:
         """Return the columns that become features; raise where one is missing."""

@@ -66,6 +66,7 @@ def read_table(
     day_first: bool | None = None,
     unlabeled: Sequence[str] = (),
     gap_classes: Sequence[str] = (),
+    number: Sequence[str] = (),
 ) -> Table:
     """Read a table of any format in `FORMATS`, or a zarr group, into memory.
 
@@ -107,6 +108,10 @@ def read_table(
     gap_classes
         Words for a missing value, such as ``None``, that are classes of the target of a
         text file also where every other label is a number.
+    number
+        Columns of texts such as ``$1,234.50`` or ``18%`` that are read as numbers, the
+        target among them. All values must have the same sign, or none, here and in all
+        tables that are read by this one's schema.
 
     Raises
     ------
@@ -135,6 +140,7 @@ def read_table(
         day_first,
         tuple(unlabeled),
         tuple(gap_classes),
+        tuple(number),
     )
     read = reader_of(location)
     if (unlabeled or gap_classes) and read is not read_text:
@@ -145,7 +151,8 @@ def read_table(
     table = read(location, request)
     if table.y is None or table.is_regression:
         return table
-    targets = numbers_of_labels(table.y, target or "y", task)
+    why_text = table.why_texts.get(target or "", "")
+    targets = numbers_of_labels(table.y, target or "y", task, why_text)
     if targets is None:
         return table
     schema = None if table.schema is None else replace(table.schema, classes=None)

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from dsel.arrays import narrow_objects
 from dsel.checks import letters_of, show
-from dsel.data.kinds import ColumnScan, Kind, convert
+from dsel.data.kinds import ColumnScan
 from dsel.data.labeled import MOST_WHOLE
+from dsel.data.schema import ColumnSchema
 from dsel.errors import RowError
 from dsel.option_values import CLASSIFICATION, REGRESSION
 
@@ -81,52 +82,64 @@ def notes_on_similar_labels(texts: Iterable[str]) -> list[str]:
 
 
 def numbers_of_texts(
-    values: pa.Array, target: str, decimal: str, task: str | None
+    values: pa.Array,
+    column: ColumnSchema,
+    scan: ColumnScan | None,
+    decimal: str,
+    task: str | None,
 ) -> NDArray[np.float64] | None:
     """Return the targets of a regression of a text file; None where they are classes.
 
-    Cells are trimmed; an empty one, of a row without a target, is NaN.
+    Cells are trimmed; an empty one, of a row without a target, is NaN. Amounts are
+    numbers. `scan` is None for a classification only.
     """
-    if task == CLASSIFICATION:
+    if scan is None or task == CLASSIFICATION:
         return None
-    scan = ColumnScan()
-    scan.add(values)
-    kind = scan.kind(decimal)
-    if task is None and not kind.is_number:
+    if task is None and not scan.kind(decimal).is_number and column.amounts is None:
         return None
-    typed, bad = convert(values, Kind.NUMBERS, decimal)
+    typed, bad = column.convert(values, decimal)
     if typed is None:
         assert bad is not None  # values that cannot be converted have a bad one
+        way = "" if column.amounts else scan.way_to_amounts(column.name)
         raise RowError(
-            f"`target` {target!r} must hold numbers for a regression, got "
+            f"`target` {column.name!r} must hold {column.noun} for a regression, got "
             f"{show(bad.value)} in ",
             bad.row,
-            "; correct it, or write --task classification.",
+            f"{way}; correct it, or write --task classification.",
         )
     targets = np.array(typed.to_numpy(zero_copy_only=False), np.float64)
     known = np.unique(targets[~np.isnan(targets)])
     has_fractions = bool((known != np.rint(known)).any())
     is_regression = is_regression_task(
-        task, target, n_values=len(known), has_fractions=has_fractions
+        task, column.name, n_values=len(known), has_fractions=has_fractions
     )
     return targets if is_regression else None
 
 
-def _check_text_classes(known: NDArray[np.str_], target: str | None) -> None:
+def _check_text_classes(
+    known: NDArray[np.str_], target: str | None, why_text: str
+) -> None:
     """Raise ValueError for many texts of few rows each, as identifiers are."""
     n_rows, n_values = len(known), len(np.unique(known))
     if n_values > MOST_WHOLE and n_rows < FEWEST_ROWS_OF_CLASS * n_values:
         raise ValueError(
             f"`target` {target!r} has {n_values:,} different texts in {n_rows:,} rows, "
-            f"which may be identifiers; name another column as the target, or say that "
-            f"they are classes by --task classification."
+            f"which may be identifiers{f' ({why_text})' if why_text else ''}; name "
+            f"another column as the target, or say that they are classes by --task "
+            f"classification."
         )
 
 
 def numbers_of_labels(
-    labels: NDArray[np.generic], target: str | None, task: str | None
+    labels: NDArray[np.generic],
+    target: str | None,
+    task: str | None,
+    why_text: str = "",
 ) -> NDArray[np.float64] | None:
-    """Return the targets of a regression from a typed column; None for classes."""
+    """Return the targets of a regression from a typed column; None for classes.
+
+    `why_text` says why texts are not read as another kind that they look like.
+    """
     if task == CLASSIFICATION or labels.ndim != 1:
         return None
     missing = pd.isna(labels)
@@ -139,7 +152,7 @@ def numbers_of_labels(
                 f"classification."
             )
         if task is None and known.dtype.kind == "U":
-            _check_text_classes(known, target)
+            _check_text_classes(known, target, why_text)
         return None
     finite = known[np.isfinite(known.astype(np.float64))]
     has_fractions = bool((finite != np.rint(finite)).any())

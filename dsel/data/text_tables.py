@@ -29,7 +29,12 @@ from dsel.data.kinds import (
     truth_words,
     whole_labels,
 )
-from dsel.data.schema import ColumnSchema, TableSchema, categories_of
+from dsel.data.schema import (
+    ColumnSchema,
+    TableSchema,
+    categories_of,
+    number_column,
+)
 from dsel.data.table_files import PARQUET, TEXT_FILES, files_in, name_text_file
 from dsel.data.table_request import (
     Table,
@@ -52,7 +57,6 @@ from dsel.errors import RowError
 from dsel.option_values import CLASSIFICATION
 from dsel.rounded_texts import count_of
 from dsel.runtime.clients import count_threads, current_worker
-from dsel.typing import AnyArray
 
 Part = TypeVar("Part")
 
@@ -285,10 +289,17 @@ def scan_columns(
     return scans
 
 
-def decimal_of(source: TextSource, scans: Mapping[str, ColumnScan]) -> str:
-    """Return the decimal mark of a text table; ValueError where it has two."""
+def decimal_of(
+    source: TextSource,
+    scans: Mapping[str, ColumnScan],
+    amounts: Mapping[str, str | None],
+) -> str:
+    """Return the decimal mark of a text table; ValueError where it has two.
+
+    `amounts` are those of `kinds.decimal_mark`.
+    """
     with name_text_file(source.location):
-        return decimal_mark(scans, source.files[0].separator)
+        return decimal_mark(scans, source.files[0].separator, amounts)
 
 
 def decimal_marks(source: TextSource, like: TableSchema) -> tuple[str, str]:
@@ -298,13 +309,16 @@ def decimal_marks(source: TextSource, like: TableSchema) -> tuple[str, str]:
     places with decimal commas, where a spreadsheet program turns 1.5 into a date.
     """
     numbers = [column.name for column in like.columns if column.kind.is_number]
-    if source.files[0].separator != ";":
-        return ".", "."
-    if not numbers:
-        return ".", ","
+    has_semicolons = source.files[0].separator == ";"
+    if not like.amount_marks:
+        if not has_semicolons:
+            return ".", "."
+        if not numbers:
+            return ".", ","
     scans = scan_columns(source.batches(numbers))
+    decimal = decimal_of(source, scans, like.amount_marks)
     has_point = any(scan.n_with_point for scan in scans.values())
-    return decimal_of(source, scans), "." if has_point else ","
+    return decimal, "," if has_semicolons and not has_point else "."
 
 
 def read_text(location: str, request: TableRequest) -> Table:
@@ -335,26 +349,20 @@ def read_text(location: str, request: TableRequest) -> Table:
     for name in names:
         for chunk in rows.column(name).chunks:
             scans[name].add(chunk)
-    labels, classes, cells = None, None, None
-    label_caveats: list[str] = []
-    marked = dict(scans)
+    cells, marked = None, dict(scans)
     if target is not None:
         cells = trim(rows.column(target).combine_chunks())
         if request.task != CLASSIFICATION:  # it may be the only column with fractions
             marked[target] = ColumnScan()
             marked[target].add(cells)
-    decimal = decimal_of(source, marked)
+    amounts: dict[str, str | None] = dict.fromkeys(request.number)
+    if request.like is not None:
+        amounts = {**request.like.amount_marks}
+    decimal = decimal_of(source, marked, amounts)
+    labels = _NO_LABELS
     if target is not None:
-        notes = _naming_notes(scans, decimal, request.day_first)
-        with notes, source.name_lines():
-            labels = numbers_of_texts(cells, target, decimal, request.task)
-        if labels is None:
-            _check_gap_words(cells, target, scans, decimal, request.gap_classes)
-            labels, label_caveats = _text_labels(rows.column(target), target)
-            classes = _classes(labels)
-            scan = marked.get(target)
-            if scan is not None and scan.kind(decimal) is Kind.TEXT:
-                label_caveats += filter(None, [scan.looks_like(target)])
+        values = rows.column(target)
+        labels = _read_target(values, cells, source, request, marked, decimal)
     if request.like is not None:
         schema = request.like
     else:
@@ -365,10 +373,19 @@ def read_text(location: str, request: TableRequest) -> Table:
                 truth_words(scan),
                 day_first=scan.day_first(request.day_first),
             )
+            if name not in request.number
+            else number_column(name, scan, decimal)
             for name, scan in scans.items()
         )
         left_out = (*source.row_number_names, *request.dropped)
-        schema = TableSchema(columns, target, classes, request.ids, left_out)
+        schema = TableSchema(
+            columns,
+            target,
+            labels.classes,
+            request.ids,
+            left_out,
+            target_amounts=labels.amounts,
+        )
     with source.name_lines():
         frame = schema.convert_texts(rows, decimal=decimal, where=repr(location))
     ids = frame[list(schema.ids)] if schema.ids else None
@@ -396,9 +413,11 @@ def read_text(location: str, request: TableRequest) -> Table:
         if (line := scans[column.name].looks_like(column.name))
     }
     caveats = _text_caveats(source, request, why_texts, schema, frame)
+    if target is not None and labels.why_text is not None:
+        why_texts[target] = labels.why_text
     columns_read = [cells if name == target else rows.column(name) for name in read]
     empty_rows = _notes_on_empty_rows(columns_read, location)
-    caveats = [*label_caveats, *empty_rows, *caveats]
+    caveats = [*labels.caveats, *empty_rows, *caveats]
     keys = None
     if request.groups is not None:
         keys, of_groups = _group_keys(rows.column(request.groups), request.groups)
@@ -406,7 +425,7 @@ def read_text(location: str, request: TableRequest) -> Table:
     facts = _text_facts(source, request, scans, schema, decimal)
     return Table(
         X,
-        labels,
+        labels.values,
         tuple(names),
         schema,
         ids,
@@ -414,7 +433,7 @@ def read_text(location: str, request: TableRequest) -> Table:
         tuple(caveats),
         keys,
         why_texts=why_texts,
-        is_regression=target is not None and classes is None,
+        is_regression=target is not None and labels.classes is None,
         left_out=rows.select(dropped).to_pandas() if dropped else None,
     )
 
@@ -537,10 +556,55 @@ def _check_gap_words(
         )
 
 
+class _Labels(NamedTuple):
+    """Labels or numbers of the target of a text table."""
+
+    values: NDArray[Any] | None
+    """None for a row without a label; NaN for one without a number."""
+    classes: tuple[Any, ...] | None = None
+    """None for numbers."""
+    caveats: Sequence[str] = ()
+    why_text: str | None = None
+    """Reason why they are texts, if another kind was likely."""
+    amounts: tuple[str, str] | None = None
+
+
+_NO_LABELS: Final = _Labels(None)
+
+
+def _read_target(
+    values: pa.ChunkedArray,
+    cells: pa.Array,
+    source: TextSource,
+    request: TableRequest,
+    marked: Mapping[str, ColumnScan],
+    decimal: str,
+) -> _Labels:
+    """Return labels or numbers of a target; `cells` are its values without blanks.
+
+    `marked` has the scans of the features, and that of a target that may be numbers.
+    """
+    target = str(request.target)
+    scan, column = marked.get(target), ColumnSchema(target, Kind.NUMBERS)
+    scans = {name: scan for name, scan in marked.items() if name != target}
+    if scan is not None and target in request.number:
+        column = number_column(target, scan, decimal)
+    notes = _naming_notes(scans, decimal, request.day_first)
+    with notes, source.name_lines():
+        numbers = numbers_of_texts(cells, column, scan, decimal, request.task)
+    if numbers is not None:
+        return _Labels(numbers, amounts=column.amounts)
+    _check_gap_words(cells, target, scans, decimal, request.gap_classes)
+    return _text_labels(values, target, scan, decimal)
+
+
 def _text_labels(
-    values: pa.ChunkedArray, target: str
-) -> tuple[NDArray[Any], list[str]]:
-    """Return labels, None where the cell is empty, and caveats about them."""
+    values: pa.ChunkedArray, target: str, scan: ColumnScan | None, decimal: str
+) -> _Labels:
+    """Return labels, None where the cell is empty, and caveats about them.
+
+    `scan` is None where the kind of the column does not matter.
+    """
     raw = pc.value_counts(values.combine_chunks())
     as_written = raw.field(0)
     stripped = trim(as_written)
@@ -568,18 +632,19 @@ def _text_labels(
             f"{' and '.join(map(repr, gaps))} {are}"
             f" of {target!r}; a row without a label has an empty cell there"
         )
+    why_text = None
+    if scan is not None and scan.kind(decimal) is Kind.TEXT:
+        why_text = scan.looks_like(target)
+        caveats += [] if why_text is None else [why_text]
     whole = whole_labels(texts) if texts else None
     as_label = dict(zip(texts, texts if whole is None else whole, strict=True))
-    labels = [as_label.get(text) for text in trim(values.combine_chunks()).to_pylist()]
-    if None in labels:
-        with_gaps = np.empty(len(labels), dtype=object)
-        with_gaps[:] = labels
-        return with_gaps, caveats
-    return np.array(labels), caveats
-
-
-def _classes(labels: AnyArray) -> tuple[Any, ...]:
-    return tuple(sorted({label for label in labels.tolist() if label is not None}))
+    found = [as_label.get(text) for text in trim(values.combine_chunks()).to_pylist()]
+    labels = np.array(found)
+    if None in found:
+        labels = np.empty(len(found), dtype=object)
+        labels[:] = found
+    classes = tuple(sorted(set(as_label.values())))
+    return _Labels(labels, classes, caveats, why_text)
 
 
 def _text_caveats(
@@ -643,6 +708,11 @@ def _text_facts(
     for is_day, order in ((True, "day first"), (False, "month first")):
         if named := [c.name for c in schema.columns if c.day_first is is_day]:
             facts.append(("dates", f"{order} in {listing(named, 8)}"))
+    signs: dict[str, list[str]] = {}
+    for column in schema.columns:
+        if column.amounts is not None:
+            signs.setdefault(column.noun, []).append(column.name)
+    facts += [("amounts", f"{noun} in {listing(c, 8)}") for noun, c in signs.items()]
     if schema.dropped or schema.ids or file.n_quiet_end:
         left = [
             # Columns without a name are the leading ones, and come first here.

@@ -18,9 +18,18 @@ from scipy import sparse
 
 from dsel.checks import listing, show
 from dsel.data.frames import NUMERIC
-from dsel.data.kinds import LARGEST_EXACT, Kind
+from dsel.data.kinds import LARGEST_EXACT, ColumnScan, Kind, decimal_mark, trim
 from dsel.data.parquet import to_exact_pandas
-from dsel.data.schema import convert_frame, in_utc, schema_of, with_classes
+from dsel.data.schema import (
+    convert_frame,
+    in_utc,
+    is_text_column,
+    number_column,
+    refuse_wrong_values,
+    schema_of,
+    to_pandas,
+    with_classes,
+)
 from dsel.data.table_files import (
     FEATHER,
     PARQUET,
@@ -199,12 +208,16 @@ def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
     if request.like is not None:
         X = convert_frame(frame, replace(request.like, ids=()), where=repr(path))
         return Table(X, None, tuple(names), request.like, ids)
+    frame, amounts = _read_amounts(frame, request.number, repr(path))
     y = None if request.target is None else _typed_labels(frame[request.target])
     X = frame[names]
     # Columns without any value get one type, whichever the format gave them.
     X = X.assign(**{name: None for name in names if len(X) and X[name].isna().all()})
     X = in_utc(X)
     schema = schema_of(X, target=request.target)
+    columns = (replace(c, amounts=amounts.get(c.name)) for c in schema.columns)
+    of_target = amounts.get(request.target or "")
+    schema = replace(schema, columns=tuple(columns), target_amounts=of_target)
     caveats = [
         note
         for column in schema.columns
@@ -234,6 +247,29 @@ def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
         groups=keys,
         left_out=frame[list(request.drop)] if request.drop else None,
     )
+
+
+def _read_amounts(
+    frame: pd.DataFrame, names: Sequence[str], where: str
+) -> tuple[pd.DataFrame, dict[str, tuple[str, str]]]:
+    """Return a frame in which these columns are numbers, and `ColumnSchema.amounts`."""
+    numbers, columns = {}, {}
+    for name in names:
+        if is_text_column(frame[name]):
+            texts = trim(pa.array(frame[name], pa.string(), from_pandas=True))
+            scan = ColumnScan()
+            scan.add(texts)
+            decimal = decimal_mark({name: scan}, ",", {name: None})
+            column = number_column(name, scan, decimal)
+            typed, bad = column.convert(texts)
+            if typed is None:
+                refuse_wrong_values([(column, bad)], where, 0)
+            else:
+                series = to_pandas(typed, column.kind)
+                numbers[name] = series.set_axis(frame.index)
+            if column.amounts is not None:
+                columns[name] = column.amounts
+    return frame.assign(**numbers), columns
 
 
 def _typed_labels(values: pd.Series) -> NDArray[Any]:

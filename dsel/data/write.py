@@ -348,7 +348,12 @@ class _TextColumns(NamedTuple):
     """Reasons why columns are text, by name, if another kind was likely."""
 
     def convert(self, values: pa.Array, column: ColumnSchema) -> pa.Array:
-        """Convert the values of a column; the first pass has checked them."""
+        """Convert the values of a column; the first pass has checked them.
+
+        Amounts stay texts, so that their sign is known to all who read the pool.
+        """
+        if column.amounts is not None:
+            return values
         is_sure = column.name not in self.with_gap_words
         typed, _ = column.convert(values, self.decimal, is_sure=is_sure)
         assert typed is not None
@@ -365,7 +370,8 @@ def _scan_text(
 ) -> _TextColumns:
     """Scan a text table for the kinds of its columns; raise where one does not fit."""
     scans = scan_columns(source.batches(columns), report)
-    decimal = decimal_of(source, scans)
+    like = source.like
+    decimal = decimal_of(source, scans, {} if like is None else like.amount_marks)
     if source.like is None:
         kind = ColumnScan.exact_kind if is_exact else ColumnScan.kind
         kinds = tuple(
@@ -404,6 +410,8 @@ def _why_text(scan: ColumnScan, name: str, decimal: str) -> str | None:
 def _is_sure(scan: ColumnScan, column: ColumnSchema, decimal: str) -> bool:
     """Return whether the first pass has shown that every value fits the kind."""
     kind = scan.kind(decimal)
+    if column.amounts is not None:
+        return False
     if column.kind.is_number:
         return kind.is_number or kind is Kind.GAPS
     is_any = column.kind in (Kind.TEXT, Kind.GAPS, Kind.OTHER)
@@ -437,7 +445,9 @@ def _fill_from_text(
 ) -> None:
     scanned = _scan_text(source, columns, report, is_exact=False)
     are_numbers = (Kind.WHOLE, Kind.NUMBERS, Kind.TRUTH, Kind.GAPS)
-    not_numeric = [c for c in scanned.columns if c.kind not in are_numbers]
+    not_numeric = [
+        c for c in scanned.columns if c.kind not in are_numbers or c.amounts is not None
+    ]
     if not_numeric:
         shown = ", ".join(
             f"column {c.name!r} holds {scanned.example(c)}" for c in not_numeric[:5]
@@ -595,6 +605,8 @@ class _ConvertBatch(NamedTuple):
 
 
 def _arrow_type(column: ColumnSchema, scanned: _TextColumns) -> pa.DataType:
+    if column.amounts is not None:
+        return pa.string()
     if column.kind.is_number:
         is_whole = column.kind is Kind.WHOLE and column.name not in scanned.with_gaps
         # Under the schema of another table integers may still have fractions here.

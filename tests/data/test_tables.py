@@ -496,7 +496,7 @@ def test_read_table__leaves_out_what_spreadsheets_add(tmp_path):
 def test_read_table__says_what_labels_look_like(tmp_path):
     text = "x|label\n" + "".join(f"{n}.5|{n % 4},5\n" for n in range(40))
     [note] = read_table(text_table(tmp_path, text), target="label", task=None).caveats
-    assert note.endswith("are numbers written as text, such as '0,5'")
+    assert note.endswith("as text, such as '0,5'; --number label reads it as numbers")
 
 
 DATES = [

@@ -6,6 +6,7 @@ from dsel.cli.options import (
     ExistingPath,
     cluster_options,
     day_first_option,
+    number_option,
     run_from,
     text_options,
 )
@@ -29,6 +30,7 @@ def command() -> None:
 @click.option("--drop", help="Columns of a text file to leave out, such as name,note.")
 @text_options
 @day_first_option
+@number_option
 @click.option("--dtype", help="Type of the numbers, such as float32.")
 @click.option("--chunk-rows", type=click.IntRange(min=1), help="Rows of a chunk.")
 @cluster_options

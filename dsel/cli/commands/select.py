@@ -6,6 +6,7 @@ from dsel.cli.options import (
     ExistingPath,
     NameOf,
     day_first_option,
+    number_option,
     run_from,
     run_options,
     text_options,
@@ -52,6 +53,7 @@ from dsel.option_values import (
 )
 @text_options
 @day_first_option
+@number_option
 @click.option(
     "--unlabeled",
     "unlabeled_words",

@@ -143,7 +143,8 @@ class InputFormat:
         schema = self.table_schema
         if schema is None or name in schema.names:
             return self
-        columns = (*schema.columns, ColumnSchema(name, Kind.NUMBERS))
+        amounts = schema.target_amounts if name == schema.target else None
+        columns = (*schema.columns, ColumnSchema(name, Kind.NUMBERS, amounts=amounts))
         return replace(self, schema=replace(schema, columns=columns).to_json())
 
     @property
@@ -604,6 +605,8 @@ class PoolRows:
             # Smaller blocks of one row group would be decoded together, and joined.
             n_rows = _block_rows(len(wanted))
             pool = pool.with_columns(wanted, block_rows=n_rows)
+            if pool.frames is None and schema is not None:
+                schema.refuse_plain_numbers(schema.names, self.where)
             if pool.frames is not None and schema is not None:
                 _check_kinds(pool, schema, self.where)
                 location = source if isinstance(source, (str, os.PathLike)) else ""

@@ -1,0 +1,128 @@
+r"""Amounts such as ``$1,234.50`` and ``18%``: numbers with a sign or grouped digits.
+
+The sign stands before or behind the number. Commas, points, apostrophes and blanks
+group digits; which of comma and point is the decimal mark depends on the table.
+"""
+
+from collections import Counter
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+BLANK: Final = r"[ \x{a0}\x{202f}]"
+GROUPED: Final = (
+    rf"[0-9]{{1,3}}(?:(?:[,.'\x{{2019}}_]|{BLANK})[0-9]{{3}})+(?:[.,][0-9]+)?"
+    r"|[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}(?:\.[0-9]+)?"  # as in India
+)
+UNGROUPED: Final = r"(?:[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)"
+SIGN_BEFORE: Final = (
+    rf"[A-Z]{{0,3}}\p{{Sc}}|[A-Z]{{3}}{BLANK}|EUR|USD|GBP|CHF"
+    rf"|(?:Rs|Fr|[Kk]r)(?:\.|{BLANK})"
+)
+SIGN_AFTER: Final = (
+    rf"[%‰]|[A-Z]{{0,3}}\p{{Sc}}|[\p{{L}}°µ²³/]{{1,4}}|\p{{L}}{{1,5}}/\p{{L}}{{1,3}}"
+    rf"|{BLANK}[\p{{L}}°²³/]{{5,9}}"
+)
+_AMOUNT: Final = (
+    rf"^(?P<open>\(?)(?P<minus>[+\x{{2212}}-]?){BLANK}?(?P<before>{SIGN_BEFORE})?"
+    rf"{BLANK}?(?P<inner>-?)(?P<digits>{GROUPED}|{UNGROUPED}){BLANK}?"
+    rf"(?P<after>(?:(?:{SIGN_AFTER})\.?)?)(?P<close>\)?)$"
+)
+_WHOLE: Final = r"(?:0|[1-9][0-9]*)"
+
+
+def _digits_pattern(decimal: str) -> str:
+    other = "," if decimal == "." else "."
+    grouped = "|".join(
+        rf"[1-9][0-9]{{0,2}}(?:{mark}[0-9]{{3}})+"
+        for mark in (rf"\{other}", r"['\x{2019}]", "_", BLANK)
+    )
+    if decimal == ".":
+        grouped += "|[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3}"
+    return rf"^(?:(?:{_WHOLE}|{grouped})(?:\{decimal}[0-9]*)?|\{decimal}[0-9]+)$"
+
+
+_DIGITS: Final = {mark: _digits_pattern(mark) for mark in (".", ",")}
+"""Patterns of the digits of an amount, by the decimal mark."""
+_MOST_SIGNS: Final = 50
+
+
+def _split(values: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """Return signs, digits and whether an amount is negative; null where none is."""
+    found = pc.extract_regex(values, _AMOUNT)
+    start, minus, before, inner, digits, after, end = found.flatten()
+    signs = pc.utf8_trim_whitespace(pc.binary_join_element_wise(before, after, " "))
+    minuses = pc.binary_join_element_wise(start, minus, inner, "")
+    is_closed = pc.equal(pc.equal(start, "("), pc.equal(end, ")"))
+    is_right = pc.and_(is_closed, pc.less_equal(pc.utf8_length(minuses), 1))
+    is_negative = pc.and_(pc.not_equal(minuses, ""), pc.not_equal(minuses, "+"))
+    none = pa.scalar(None, pa.string())
+    return signs, pc.if_else(is_right, digits, none), is_negative
+
+
+def plain_numbers(values: pa.Array, sign: str, decimal: str) -> pa.Array:
+    """Return amounts as numbers with decimal points.
+
+    They are null where a text is no amount with this sign and this decimal mark.
+
+    Examples
+    --------
+    >>> texts = pa.array(["$1,234.50", "($900)", "$1.234,50", "EUR 5", "5", None])
+    >>> plain_numbers(texts, "$", ".").to_pylist()
+    ['1234.50', '-900', None, None, None, None]
+    >>> plain_numbers(pa.array(["1.234,50 €", "-€12"]), "€", ",").to_pylist()
+    ['1234.50', '-12']
+    """
+    signs, digits, is_negative = _split(values)
+    is_right = pc.and_(
+        pc.equal(signs, sign), pc.match_substring_regex(digits, _DIGITS[decimal])
+    )
+    digits = pc.replace_substring_regex(digits, f"[^0-9{decimal}]", "")
+    digits = pc.replace_substring(digits, decimal, ".")
+    minus = pc.if_else(is_negative, "-", "")
+    numbers = pc.binary_join_element_wise(minus, digits, "")
+    return pc.if_else(is_right, numbers, pa.scalar(None, pa.string()))
+
+
+class AmountScan:
+    """Counts of the amounts in a column by their sign, and what shows its decimal mark.
+
+    Examples
+    --------
+    >>> scan = AmountScan()
+    >>> scan.add(pa.array(["1.234 €", "12,50 €", "$5"]), pa.array([2, 1, 1]))
+    >>> scan.n_by_sign, scan.marks, scan.either
+    (Counter({'€': 3, '$': 1}), {',': '12,50 €'}, '1.234 €')
+    """
+
+    def __init__(self) -> None:
+        self.n_by_sign: Counter[str] = Counter()
+        self.examples: dict[str, str] = {}
+        """An amount by its sign."""
+        self.marks: dict[str, str] = {}
+        """An amount by the decimal mark that it shows: 1,234.5 and 1.23 do, 1,234 and
+        123 do not."""
+        self.either: str | None = None
+        """An amount that is one number with decimal points, and another with commas."""
+
+    def add(self, values: pa.Array, counts: pa.Array) -> None:
+        """Count distinct texts, of which some are amounts."""
+        if len(self.n_by_sign) > _MOST_SIGNS:  # so they are no amounts of one sign
+            return
+        signs, digits, _ = _split(values)
+        by_mark = {m: pc.match_substring_regex(digits, p) for m, p in _DIGITS.items()}
+        is_either = pc.and_(*by_mark.values())
+        for mark, is_valid in by_mark.items():
+            shows = values.filter(pc.and_not(is_valid, is_either))
+            if mark not in self.marks and len(shows):
+                self.marks[mark] = shows[0].as_py()
+        has_mark = pc.and_(is_either, pc.match_substring_regex(digits, "[.,]"))
+        if self.either is None and len(doubtful := values.filter(has_mark)):
+            self.either = doubtful[0].as_py()
+        is_amount = pc.or_(*by_mark.values())
+        table = pa.table({"sign": signs, "n": counts, "value": values})
+        found = table.filter(is_amount).group_by("sign", use_threads=False)
+        for row in found.aggregate([("n", "sum"), ("value", "first")]).to_pylist():
+            self.n_by_sign[row["sign"]] += row["n_sum"]
+            self.examples.setdefault(row["sign"], row["value_first"])
