@@ -66,7 +66,7 @@ from dsel.least_squares.nested import (
 )
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import Choice
-from dsel.results.certificate import CertifiedReport
+from dsel.results.by_class import CertifiedReport
 from dsel.results.place import CUBE
 from dsel.results.run_store import Store
 from dsel.results.tolerances import ToleranceReport

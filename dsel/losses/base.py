@@ -167,9 +167,12 @@ class FoldCounts:
 
     def one_by_one(self) -> Iterator["FoldCounts"]:
         """Yield the counts of one fold after the other."""
-        for fold in range(len(self.n_rows)):
-            one = slice(fold, fold + 1)
-            yield FoldCounts(self.counts[one], self.n_rows[one])
+        yield from map(self.of_fold, range(len(self.n_rows)))
+
+    def of_fold(self, fold: int) -> "FoldCounts":
+        """Return the counts of this fold alone."""
+        one = slice(fold, fold + 1)
+        return FoldCounts(self.counts[one], self.n_rows[one])
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,11 @@ from dsel.plots.style import (
     new_axes,
     tidy,
 )
+from dsel.results.bounded_values import BoundedValues
+from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import POOLED
-from dsel.results.certificate import Certificate, CertifiedReport
+from dsel.results.certificate import Certificate
 from dsel.results.comparison import ModelComparison
 from dsel.results.cube import check_cube, read_counts
 from dsel.results.tables import all_params
@@ -182,10 +184,12 @@ def plot_certified_report(
 
     Examples
     --------
-    >>> from dsel.results import CertifiedReport
+    >>> from dsel.results import BoundedValues, CertifiedReport
     >>> ax = plot_certified_report(CertifiedReport(
     ...     0.05, "model trained on all labels", ("fraud", "ok"), (80, 1920),
-    ...     (0.86, 0.99), (0.712, 0.97), (0.9, 0.98), (0.749, 0.96), 0.012, 0.031))
+    ...     BoundedValues((0.712, 0.97), pooled=(0.86, 0.99)),
+    ...     BoundedValues((0.749, 0.96), pooled=(0.9, 0.98)),
+    ...     BoundedValues((0.031,), pooled=(0.012,))))
     >>> ax.get_xlabel()
     '%; dark: recall, pale: precision (models of all folds, pooled); mark: limit'
     """
@@ -201,31 +205,23 @@ def plot_certified_report(
             strict=True,
         )
     ]
-    recalls, precisions, error, whose = (
-        (report.recall, report.precision, report.error, "this model")
-        if report.test_rows
-        else (
-            report.pooled_recall,
-            report.pooled_precision,
-            report.pooled_error,
-            POOLED,
-        )
-    )
     texts.append(f"error at most {in_percent(report.error_at_most)}")
     n = len(report.classes)
     ax = new_axes(ax, height=1.4 + 0.5 * len(texts))
     places = np.arange(n, -1, -1)
-    for above, color, seen, limits in (
-        (0.12, BLUE, recalls, report.recall_at_least),
-        (-0.12, PALE, precisions, report.precision_at_least),
+    for above, color, numbers in (
+        (0.12, BLUE, report.recall),
+        (-0.12, PALE, report.precision),
     ):
-        ax.barh(places[:n] + above, seen, height=0.2, color=color)
-        ax.plot(limits, places[:n] + above, "|", color=ACCENT, ms=10, mew=2.5)
-    ax.barh(0.12, error, height=0.2, color=MIDDLE)
+        ax.barh(places[:n] + above, numbers.estimates, height=0.2, color=color)
+        ax.plot(numbers.limits, places[:n] + above, "|", color=ACCENT, ms=10, mew=2.5)
+    ax.barh(0.12, report.error.estimates, height=0.2, color=MIDDLE)
     ax.plot(report.error_at_most, 0.12, "|", color=ACCENT, ms=10, mew=2.5)
     _above_bars(ax, texts)
     ax.set_xlim(0, 1.02)
-    ax.set_xlabel(f"%; dark: recall, pale: precision ({whose}); mark: limit")
+    ax.set_xlabel(
+        f"%; dark: recall, pale: precision ({report.error.whose}); mark: limit"
+    )
     tidy(ax, title=report.headline())
     return ax
 
@@ -246,16 +242,19 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
 
     Examples
     --------
-    >>> from dsel.results import ReportByValue
+    >>> from dsel.results import BoundedValues, ReportByValue
     >>> ax = plot_report_by_value(ReportByValue(
     ...     0.05, "model trained on all labels", "site", ("A", "B"), (812, 31),
-    ...     (0.041, 0.1), (0.0631, 1.0)))
+    ...     BoundedValues((0.0631, 1.0), pooled=(0.041, 0.1))))
     >>> ax.get_xlabel()
     'Error, %; bar: models of all folds, pooled, mark: limit of this model'
     """
     check_kind(report, ReportByValue, "report", "`Outcome.report_by_value`")
-    values, n_rows = report.own or (report.estimates, report.rows)
-    shown = replace(report, estimates=values, rows=n_rows, is_pooled=False)
+    numbers, n_rows = report.numbers, report.test_rows or report.rows
+    values = numbers.estimates
+    # Cells with measured values and their rows only.
+    drawn = BoundedValues(numbers.limits, values)
+    shown = replace(report, numbers=drawn, test_rows=n_rows)
     texts = [
         f"{name if len(name) <= LONGEST else name[: LONGEST - 3] + '...'}: "
         f"at most {limit}, measured {seen} on {rows} labeled rows"
@@ -266,14 +265,13 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     ax.barh(places, values, height=0.4, color=BLUE)
     ax.plot(report.limits, places, "|", color=ACCENT, ms=14, mew=2.5)
     _above_bars(ax, texts)
-    drawn = [x for x in (*values, *report.limits) if np.isfinite(x)]
-    ax.set_xlim(0, 1.05 * max(drawn, default=1.0) or 1.0)
+    ends = [x for x in (*values, *report.limits) if np.isfinite(x)]
+    ax.set_xlim(0, 1.05 * max(ends, default=1.0) or 1.0)
     unit = f"{report.quantity.capitalize()}, %"
     if report.is_tolerance:
         unit = "Off by, in units of the target"
         ax.xaxis.set_major_formatter("{x:g}")
-    whose = "this model" if report.own else POOLED
-    ax.set_xlabel(f"{unit}; bar: {whose}, mark: limit of this model")
+    ax.set_xlabel(f"{unit}; bar: {numbers.whose}, mark: limit of this model")
     tidy(ax, title=report.headline())
     return ax
 

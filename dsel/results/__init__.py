@@ -19,9 +19,11 @@ a pool.
 """
 
 from dsel.results.baseline import BaselineComparison
+from dsel.results.bounded_values import BoundedValues
+from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import Caveat, Effect
-from dsel.results.certificate import Certificate, CertifiedReport
+from dsel.results.certificate import Certificate
 from dsel.results.choice import BoundedModel, Choice
 from dsel.results.comparison import ModelComparison
 from dsel.results.models import open_model, save_model
@@ -33,6 +35,7 @@ from dsel.results.run_store import open_results, save_results
 __all__ = [
     "BaselineComparison",
     "BoundedModel",
+    "BoundedValues",
     "Caveat",
     "Certificate",
     "CertifiedReport",

@@ -3,9 +3,10 @@
 from collections.abc import Container
 from dataclasses import dataclass
 from math import isnan, nan
-from typing import Final
+from typing import Any, Final
 
 from dsel.cards import Fact
+from dsel.results.bounded_values import BoundedValues, join_fields
 from dsel.results.caveats import Caveat, LimitsWithCaveats
 from dsel.results.renderings import Renderable
 from dsel.rounded_texts import (
@@ -44,7 +45,8 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
     --------
     >>> share = "model trained on 80% of the labels"
     >>> made = BaselineComparison(
-    ...     0.05, share, "the baseline (LinearSVC)", -0.0312, 120, 25, 3)
+    ...     0.05, share, "the baseline (LinearSVC)",
+    ...     BoundedValues((-0.0312,), own=((3 - 25) / 120,)), 120, 25, 3)
     >>> made.is_better
     True
     >>> print(made.headline())  # doctest: +NORMALIZE_WHITESPACE
@@ -58,16 +60,15 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
     """Description of the model that is compared."""
     baseline: str
     """Description of the baseline."""
-    upper: float
-    """Upper limit of the error of the model less that of the baseline."""
+    difference: BoundedValues
+    """The error of the model less that of the baseline, one number, with an upper
+    limit."""
     n_rows: int
     """Labeled rows of the fold, on which neither was trained."""
     model_right: int
     """Rows of the fold that only its model predicts correctly."""
     baseline_right: int
     """Rows of the fold that only the baseline predicts correctly."""
-    estimate: float = nan
-    """Difference of both errors on the rows of all folds: an estimate, no guarantee."""
     label_term: float = nan
     """Part of ``upper`` from the rows of the fold, for the model trained on all labels;
     its other part is from the pool. NaN for the model of a fold."""
@@ -76,6 +77,17 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
     model was trained on; empty for another baseline."""
     caveats: tuple[Caveat, ...] = ()
     """Caveats of the model's certificate; `remarks` are those that void limits."""
+
+    @classmethod
+    def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
+        """Return an older record with the fields of now."""
+        record = super().upgrade_record(record)
+        return join_fields(record, "difference", limits="upper", pooled="estimate")
+
+    @property
+    def upper(self) -> float:
+        """Upper limit of the error of the model less that of the baseline."""
+        return self.difference.limits[0]
 
     @property
     def certified(self) -> bool:

@@ -10,7 +10,13 @@ import pandas as pd
 
 from dsel.cards import Fact
 from dsel.losses.by_value import GAP
-from dsel.results.caveats import POOLED, Caveat, LimitsWithCaveats, warnings_first
+from dsel.results.bounded_values import (
+    POOLED_NOTE,
+    BoundedValues,
+    join_fields,
+    report_frame,
+)
+from dsel.results.caveats import Caveat, LimitsWithCaveats, warnings_first
 from dsel.results.renderings import Renderable
 from dsel.results.tolerances import amount_about, amount_at_most
 from dsel.rounded_texts import about_percent, confidence, in_percent
@@ -37,7 +43,7 @@ class ReportByValue(LimitsWithCaveats, Renderable):
     --------
     >>> made = ReportByValue(
     ...     0.05, "model trained on all labels", "site", ("A", "B"), (812, 31),
-    ...     (0.041, 0.1), (0.0631, 1.0), (9000, 300), 12)
+    ...     BoundedValues((0.0631, 1.0), pooled=(0.041, 0.1)), (9000, 300), 12)
     >>> print(made)
     Error by site (95% confidence, all limits jointly), model trained on all labels
     site   at most  pooled error  rows
@@ -53,7 +59,7 @@ class ReportByValue(LimitsWithCaveats, Renderable):
 
     >>> from dataclasses import replace
     >>> print(replace(made, model="model trained on 80% of the labels",
-    ...     other_pool_rows=0, tested=(0.0375, 0.0),
+    ...     other_pool_rows=0, numbers=replace(made.numbers, own=(0.0375, 0.0)),
     ...     test_rows=(160, 6)))  # doctest: +NORMALIZE_WHITESPACE
     Error by site (95% confidence, all limits jointly), model trained on 80% of the
     labels
@@ -73,11 +79,9 @@ class ReportByValue(LimitsWithCaveats, Renderable):
     """Values that labeled rows have; None stands for a missing one."""
     rows: tuple[int, ...]
     """Labeled rows of each value."""
-    estimates: tuple[float, ...]
-    """Estimates, NaN where no row was counted: from the models of all folds, unless
-    `is_pooled` is False."""
-    limits: tuple[float, ...]
-    """Upper limits; one without information is 1, an infinite one of a tolerance."""
+    numbers: BoundedValues
+    """The `quantity` at each value, with upper limits: one without information is 1, an
+    infinite one of a tolerance. NaN where no row was counted."""
     pool_rows: tuple[int, ...] = ()
     """Pool rows of each value; empty where none were counted."""
     other_pool_rows: int = 0
@@ -89,13 +93,24 @@ class ReportByValue(LimitsWithCaveats, Renderable):
     """Name of the quantity, as printed."""
     caveats: tuple[Caveat, ...] = ()
     """Caveats of the model's certificate; `remarks` are those that void limits."""
-    is_pooled: bool = True
-    """Whether the estimates are those of the models of all folds; else of this one."""
-    tested: tuple[float, ...] = ()
-    """This model's own values on rows that it had not seen, where `estimates` are
-    pooled; NaN for a value without such a row, and empty where no row tests it."""
     test_rows: tuple[int, ...] = ()
-    """Rows of each value that tested it."""
+    """Rows of each value that tested this model, which had not seen them; empty where
+    no labeled row does."""
+
+    @classmethod
+    def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
+        """Return an older record with the fields of now."""
+        record = super().upgrade_record(record)
+        pooled, own = "estimates", "tested"
+        if record.pop("is_pooled", True) is False:  # of one model, tested by all rows
+            pooled, own = own, pooled
+            record["test_rows"] = record.get("rows")
+        return join_fields(record, "numbers", limits="limits", own=own, pooled=pooled)
+
+    @property
+    def limits(self) -> tuple[float, ...]:
+        """Upper limits of this model."""
+        return self.numbers.limits
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a frame with a row for each value, which is its index.
@@ -106,21 +121,9 @@ class ReportByValue(LimitsWithCaveats, Renderable):
         they are ``off_by``, ``off_by_at_most`` and ``pooled_off_by``, in units of the
         target, or ``share``, ``share_at_most`` and ``pooled_share``.
         """
-        own, columns = self.own, {f"{self.quantity}_at_most": self.limits}
-        if own:
-            columns = {self.quantity: own[0], **columns}
-        if self.is_pooled:
-            columns |= {"test_rows": own[1]} if own else {}
-            columns[f"pooled_{self.quantity}"] = self.estimates
-        columns["rows"] = self.rows
-        return pd.DataFrame(columns, index=pd.Index(self.values, name=self.column))
-
-    @property
-    def own(self) -> tuple[tuple[float, ...], tuple[int, ...]] | None:
-        """Own values of this model and the rows that tested it, or None without any."""
-        if not self.is_pooled:
-            return self.estimates, self.rows
-        return (self.tested, self.test_rows) if self.test_rows else None
+        index = pd.Index(self.values, name=self.column)
+        quantities = {self.quantity: self.numbers}
+        return report_frame(index, quantities, "at_most", self.test_rows, self.rows)
 
     @property
     def is_tolerance(self) -> bool:
@@ -144,10 +147,10 @@ class ReportByValue(LimitsWithCaveats, Renderable):
     def heads(self) -> Fact:
         """Heads of the table."""
         name = self.quantity.replace("_", " ")
-        if not self.own:
-            return self.column, "at most", f"pooled {name}", "rows"
-        pooled = (f"pooled {name}", "all rows") if self.is_pooled else ()
-        return self.column, name, "at most", "rows", *pooled
+        own = (name, "at most", "rows") if self.numbers.own else ("at most",)
+        rows = "all rows" if self.numbers.own else "rows"
+        pooled = (f"pooled {name}", rows) if self.numbers.pooled else ()
+        return self.column, *own, *pooled
 
     def cells(self) -> list[Fact]:
         """Return the texts of each value: its name, then what `heads` name."""
@@ -156,26 +159,22 @@ class ReportByValue(LimitsWithCaveats, Renderable):
         if self.is_tolerance:
             about, at_most = amount_about, amount_at_most
 
-        def measured(rates: tuple[float, ...]) -> list[str]:
-            return ["" if isnan(rate) else about(rate) for rate in rates]
+        def texts(rates: tuple[float, ...], rows: tuple[int, ...]) -> list[list[str]]:
+            if not rates:
+                return []
+            shown = ["" if isnan(rate) else about(rate) for rate in rates]
+            return [shown, [f"{n:,}" for n in rows]]
 
-        def counts(rows: tuple[int, ...]) -> list[str]:
-            return [f"{n:,}" for n in rows]
-
-        columns = [[GAP if value is None else str(value) for value in self.values]]
-        if self.own:
-            columns.append(measured(self.own[0]))
-        columns.append([at_most(limit) for limit in self.limits])
-        if self.own:
-            columns.append(counts(self.own[1]))
-        if self.is_pooled:
-            columns += [measured(self.estimates), counts(self.rows)]
+        names = [GAP if value is None else str(value) for value in self.values]
+        limits = [at_most(limit) for limit in self.limits]
+        own = texts(self.numbers.own, self.test_rows)
+        pooled = texts(self.numbers.pooled, self.rows)
+        columns = [names, *own[:1], limits, *own[1:], *pooled]
         return list(zip(*columns, strict=True))
 
     def notes(self) -> Sequence[str]:
         """Return the lines below the table."""
-        whose = POOLED.partition(",")[0]
-        lines = [f"Pooled: {whose}, on all labeled rows (an estimate)"] * self.is_pooled
+        lines = [POOLED_NOTE] if self.numbers.pooled else []
         nothing = "At most inf" if self.is_tolerance else "At most 100.0%"
         if max(self.limits) > (LARGEST if self.is_tolerance else 0.999):
             lines.append(

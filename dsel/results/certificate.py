@@ -10,7 +10,6 @@ from decimal import Decimal
 from math import floor, isclose, isfinite, isinf, isnan, log10, nan
 from typing import Any, Final, TypeVar
 
-import pandas as pd
 import xarray as xr
 
 from dsel import names
@@ -19,10 +18,8 @@ from dsel.errors import NewerRecordError, warn_of_old_name
 from dsel.option_values import ALL_ROWS
 from dsel.results import records
 from dsel.results.caveats import (
-    POOLED,
     Caveat,
     Effect,
-    LimitsWithCaveats,
     caveat_facts,
     collect_caveats,
     make_caveats,
@@ -39,7 +36,6 @@ from dsel.rounded_texts import (
     at_most,
     confidence,
     count_of,
-    floor_percent,
     in_percent,
 )
 from dsel.typing import Options
@@ -489,200 +485,6 @@ class Certificate(Renderable):
     def reading(self) -> str:
         """Return the certificate as text, with one line for each assumption."""
         return str(self)
-
-
-@dataclass(frozen=True, eq=False)
-class CertifiedReport(LimitsWithCaveats, Renderable):
-    """Recall and precision of every class, and the error of one model, with limits.
-
-    Notes
-    -----
-    Guarantee: with probability at least ``1 - delta`` all limits hold at once, together
-    with those of the report of the other model.
-    Assumes: what the certificate of the search lists; classes that were declared before
-    the labels were inspected.
-    Source: :func:`dsel.bounds.binomial_tail_inversion` for each fold, the functions of
-    ``dsel.bounds.by_class`` for the model of all rows, and the union bound over all
-    numbers.
-
-    Examples
-    --------
-    >>> made = CertifiedReport(
-    ...     0.05, "model trained on 80% of the labels", ("fraud", "ok"), (80, 1920),
-    ...     (0.86, 0.99), (0.712, 0.97), (0.9, 0.98), (0.749, 0.96), 0.012, 0.031,
-    ...     test_rows=(16, 384), recall=(0.875, 0.992),
-    ...     precision=(0.824, 0.995), error=0.0125)
-    >>> print(made)  # doctest: +NORMALIZE_WHITESPACE
-    Certified report (95% confidence, all limits jointly), model trained on 80% of the
-    labels
-            recall  at least  precision  at least  rows
-    fraud    87.5%     71.2%      82.4%     74.9%    16
-    ok       99.2%     97.0%      99.5%     96.0%   384
-    Error about 1.2%, at most 3.1%, of this model on rows that it had not seen (its
-    fold was chosen by errors, so these are likely lucky)
-    Models of all folds, pooled (an estimate): error about 1.2%
-            recall  precision   rows
-    fraud    86.0%      90.0%     80
-    ok       99.0%      98.0%  1,920
-
-    A model trained on all labels has limits only, since no labeled row tests it:
-
-    >>> from dataclasses import replace
-    >>> print(replace(made, model="model trained on all labels", test_rows=()))
-    Certified report (95% confidence, all limits jointly), model trained on all labels
-            recall at least  precision at least
-    fraud             71.2%               74.9%
-    ok                97.0%               96.0%
-    Error at most 3.1%
-    Models of all folds, pooled (an estimate): error about 1.2%
-            recall  precision   rows
-    fraud    86.0%      90.0%     80
-    ok       99.0%      98.0%  1,920
-    """
-
-    delta: float
-    """Probability that any of the limits fails."""
-    model: str
-    """Description of the model."""
-    classes: tuple[Any, ...]
-    rows: tuple[int, ...]
-    """Labeled rows of each class."""
-    pooled_recall: tuple[float, ...]
-    """Recall of the models of all folds, pooled: an estimate, to which the limits of
-    this model do not belong. So are `pooled_precision` and `pooled_error`."""
-    recall_at_least: tuple[float, ...]
-    """Lower limits of this model's recall."""
-    pooled_precision: tuple[float, ...]
-    precision_at_least: tuple[float, ...]
-    """Lower limits of this model's precision."""
-    pooled_error: float
-    error_at_most: float
-    """Upper limit of this model's error."""
-    caveats: tuple[Caveat, ...] = ()
-    """Caveats of the model's certificate; `remarks` are those that void limits."""
-    test_rows: tuple[int, ...] = ()
-    """Rows of each class that tested this model, which had not seen them; empty where
-    no labeled row does, as of the model trained on all labels."""
-    recall: tuple[float, ...] = ()
-    """Recall of this model on these rows; NaN for a class without a row, and empty
-    where no row tests the model."""
-    precision: tuple[float, ...] = ()
-    """Its precision there; NaN for a class that it never predicts."""
-    error: float = nan
-    """Its error there."""
-
-    @classmethod
-    def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
-        """Return a record of 0.2, whose estimates were pooled, with the fields of now.
-
-        Its ``recall`` was of the models of all folds, so it must not be read as that of
-        this model.
-        """
-        record = super().upgrade_record(record)
-        if "pooled_recall" in record:
-            return record
-        older = {name: f"pooled_{name}" for name in ("recall", "precision", "error")}
-        older |= {f"test_{name}": name for name in older}
-        return {older.get(name, name): value for name, value in record.items()}
-
-    def to_dataframe(self) -> pd.DataFrame:
-        """Return a frame of numbers in [0, 1], with one row for each class.
-
-        ``recall``, ``precision`` and ``test_rows`` are those of this model, as printed;
-        they are left out where no labeled row tests it. ``recall_at_least`` and
-        ``precision_at_least`` are limits of this model. ``pooled_recall`` and
-        ``pooled_precision`` are of the models of all folds, on all labeled ``rows``.
-        """
-        names = ["recall_at_least", "precision_at_least"]
-        if self.test_rows:
-            names = ["recall", names[0], "precision", names[1], "test_rows"]
-        names += ["pooled_recall", "pooled_precision", "rows"]
-        columns = {name: getattr(self, name) for name in names}
-        return pd.DataFrame(columns, index=pd.Index(self.classes, name="class"))
-
-    @property
-    def is_pooled(self) -> bool:
-        """Whether the estimates are those of several models."""
-        return self.test_rows != self.rows
-
-    def headline(self) -> str:
-        """Return the line above the table."""
-        level = f"{confidence(self.delta)}% confidence, all limits jointly"
-        if self.remarks:
-            return f"No guarantee, since {self.remarks[0]}, {self.model}"
-        return f"Certified report ({level}), {self.model}"
-
-    def facts(self) -> list[Fact]:
-        """Return the numbers of this model, then those of the models of all folds.
-
-        Each is a line, a table, and the lines below it.
-        """
-        facts = [("", self.headline()), *self.table()]
-        facts += [("", line) for line in self.notes()]
-        if self.is_pooled:
-            facts += [("", self.pooled_line()), *self.pooled_table()]
-        return warnings_first(facts, self.caveats)
-
-    def table(self) -> list[Fact]:
-        """Return heads, and the texts of each class, of the numbers of this model."""
-        limits = self.recall_at_least, self.precision_at_least
-        recalls, precisions = (list(map(floor_percent, column)) for column in limits)
-        classes = list(map(str, self.classes))
-        if not self.test_rows:
-            limits_alone = zip(classes, recalls, precisions, strict=True)
-            return [("", "recall at least", "precision at least"), *limits_alone]
-        heads = ("", "recall", "at least", "precision", "at least", "rows")
-        columns = (
-            classes,
-            map(_about_or_none, self.recall),
-            recalls,
-            map(_about_or_none, self.precision),
-            precisions,
-            (f"{n:,}" for n in self.test_rows),
-        )
-        return [heads, *zip(*columns, strict=True)]
-
-    def notes(self) -> list[str]:
-        """Return the lines below the table of this model."""
-        limit = in_percent(self.error_at_most)
-        lines = [f"Error at most {limit}"]
-        if self.test_rows:
-            lines = [
-                f"Error about {about_percent(self.error)}, at most {limit}, of "
-                f"this model on rows that it had not seen"
-                f"{LUCKY * self.is_pooled}"
-            ]
-        if any(map(isnan, (*self.recall, *self.precision))):
-            lines.append(f"{NONE}: no such row, or the class is never predicted")
-        if min(*self.recall_at_least, *self.precision_at_least) < 0.001:
-            few = "too few rows or answers of the class were seen to say anything"
-            lines.append(f"At least 0.0%: {few}")
-        return lines + [f"No guarantee: {why}" for why in self.remarks[1:]]
-
-    def pooled_line(self) -> str:
-        """Return the line above the table of the models of all folds."""
-        error = about_percent(self.pooled_error)
-        return f"{POOLED[0].upper()}{POOLED[1:]} (an estimate): error about {error}"
-
-    def pooled_table(self) -> list[Fact]:
-        """Return heads, and the texts of each class, of the models of all folds."""
-        columns = (
-            map(str, self.classes),
-            map(about_percent, self.pooled_recall),
-            map(about_percent, self.pooled_precision),
-            (f"{n:,}" for n in self.rows),
-        )
-        return [("", "recall", "precision", "rows"), *zip(*columns, strict=True)]
-
-
-LUCKY: Final = " (its fold was chosen by errors, so these are likely lucky)"
-"""Caveat about the measurements of the model of one fold alone, which was chosen."""
-NONE: Final = "none"
-"""Text of a share that has no rows."""
-
-
-def _about_or_none(rate: float) -> str:
-    return NONE if isnan(rate) else about_percent(rate)
 
 
 def params_text(params: Options) -> str:

@@ -15,6 +15,7 @@ from dsel.errors import warn_of_old_name
 from dsel.option_values import ALL_ROWS
 from dsel.results import records
 from dsel.results.baseline import BaselineComparison
+from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import (
     Caveat,
@@ -29,7 +30,6 @@ from dsel.results.certificate import (
     ALL_CAVEATS,
     NO_QUERIES,
     Certificate,
-    CertifiedReport,
     short_params_text,
 )
 from dsel.results.queried_labels import LabelTerms

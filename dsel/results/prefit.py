@@ -6,6 +6,7 @@ from typing import Any, Final, Self
 
 from dsel.cards import Fact
 from dsel.results.baseline import BaselineComparison
+from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import (
     Effect,
@@ -14,7 +15,7 @@ from dsel.results.caveats import (
     upgrade_texts,
     warnings_first,
 )
-from dsel.results.certificate import Certificate, CertifiedReport
+from dsel.results.certificate import Certificate
 from dsel.results.tolerances import ToleranceReport
 from dsel.rounded_texts import confidence, count_of
 

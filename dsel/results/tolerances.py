@@ -3,11 +3,18 @@
 from dataclasses import dataclass
 from decimal import Decimal
 from math import floor, isfinite, log10
+from typing import Any
 
 import pandas as pd
 
 from dsel.cards import Fact
-from dsel.results.caveats import POOLED, Caveat, LimitsWithCaveats, warnings_first
+from dsel.results.bounded_values import (
+    POOLED_NOTE,
+    BoundedValues,
+    join_fields,
+    report_frame,
+)
+from dsel.results.caveats import Caveat, LimitsWithCaveats, warnings_first
 from dsel.results.renderings import Renderable
 from dsel.rounded_texts import at_most, confidence
 
@@ -57,13 +64,14 @@ class ToleranceReport(LimitsWithCaveats, Renderable):
     Examples
     --------
     >>> made = ToleranceReport(
-    ...     0.05, "model trained on all labels", (0.5, 0.95), (1.02, 3.9), (1.31, 6.02))
+    ...     0.05, "model trained on 80% of the labels", (0.5, 0.95),
+    ...     BoundedValues((1.31, 6.02), own=(0.97, 4.11), pooled=(1.02, 3.9)))
     >>> print(made)
-    Tolerances (95% confidence, all at once): model trained on all labels
-    share of predictions   off by about  off by at most
-    50%                            1.02            1.31
-    95%                            3.90            6.02
-    Off by about: models of all folds, pooled; at most: this model
+    Tolerances (95% confidence, all at once): model trained on 80% of the labels
+    share of predictions   off by about  off by at most  pooled off by
+    50%                           0.970            1.31           1.02
+    95%                            4.11            6.02           3.90
+    Pooled: models of all folds, on all labeled rows (an estimate)
     >>> float(made.to_dataframe().off_by_at_most[0.95])
     6.02
     """
@@ -74,32 +82,50 @@ class ToleranceReport(LimitsWithCaveats, Renderable):
     """Description of the model."""
     shares: tuple[float, ...]
     """Shares of the predictions."""
-    off_by: tuple[float, ...]
-    """Estimates from the models of all folds, in units of the target."""
-    off_by_at_most: tuple[float, ...]
-    """Upper limits of the tolerances; infinite if there are too few rows."""
+    off_by: BoundedValues
+    """Distances, in units of the target, with upper limits: infinite if there are too
+    few rows."""
     caveats: tuple[Caveat, ...] = ()
     """Caveats of the model's certificate; `remarks` are those that void limits."""
-    is_pooled: bool = True
-    """Whether the estimates are those of the models of all folds; else of this one."""
+
+    @classmethod
+    def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
+        """Return an older record with the fields of now."""
+        record = super().upgrade_record(record)
+        part = "own" if record.pop("is_pooled", True) is False else "pooled"
+        older = {"limits": "off_by_at_most", part: "off_by"}
+        return join_fields(record, "off_by", **older)
+
+    @property
+    def off_by_at_most(self) -> tuple[float, ...]:
+        """Upper limits of this model's distances."""
+        return self.off_by.limits
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return a frame with a row for each share, in units of the target."""
-        columns = {"off_by": self.off_by, "off_by_at_most": self.off_by_at_most}
-        return pd.DataFrame(columns, index=pd.Index(self.shares, name="share"))
+        """Return a frame with a row for each share, in units of the target.
+
+        ``off_by`` is of this model, on rows that it had not seen; it is left out where
+        no labeled row tests it. ``off_by_at_most`` is its limit, ``pooled_off_by`` is
+        of the models of all folds.
+        """
+        index = pd.Index(self.shares, name="share")
+        return report_frame(index, {"off_by": self.off_by}, "at_most")
 
     @property
     def heads(self) -> Fact:
         """Heads of the table."""
-        return "share of predictions", "off by about", "off by at most"
+        own = ("off by about",) if self.off_by.own else ()
+        pooled = ("pooled off by",) if self.off_by.pooled else ()
+        return "share of predictions", *own, "off by at most", *pooled
 
     def cells(self) -> list[Fact]:
         """Return the texts of each share: itself, then what `heads` name."""
-        numbers = zip(self.shares, self.off_by, self.off_by_at_most, strict=True)
-        return [
-            (f"{100 * share:.6g}%", amount_about(estimate), amount_at_most(limit))
-            for share, estimate, limit in numbers
-        ]
+        columns = [[f"{100 * share:.6g}%" for share in self.shares]]
+        columns += [list(map(amount_about, self.off_by.own))] if self.off_by.own else []
+        columns.append(list(map(amount_at_most, self.off_by.limits)))
+        if self.off_by.pooled:
+            columns.append(list(map(amount_about, self.off_by.pooled)))
+        return list(zip(*columns, strict=True))
 
     def facts(self) -> list[Fact]:
         """Return the line above the table, the table, and the lines below it."""
@@ -113,7 +139,7 @@ class ToleranceReport(LimitsWithCaveats, Renderable):
 
     def notes(self) -> list[str]:
         """Return the lines below the table."""
-        lines = [f"Off by about: {POOLED}; at most: this model"] * self.is_pooled
+        lines = [POOLED_NOTE] if self.off_by.pooled else []
         if not all(map(isfinite, self.off_by_at_most)):
             lines.append("inf: too few labeled rows for this part of the predictions")
         return lines + [f"No guarantee: {why}" for why in self.remarks[1:]]

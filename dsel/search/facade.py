@@ -28,8 +28,8 @@ from dsel.families.fit_arguments import check_fit_names
 from dsel.families.kinds import is_regressor
 from dsel.families.routing import RoutedFit
 from dsel.losses.base import Loss
+from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
-from dsel.results.certificate import CertifiedReport
 from dsel.results.cube import is_list
 from dsel.results.tables import cv_results
 from dsel.results.tolerances import ToleranceReport

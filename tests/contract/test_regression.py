@@ -175,7 +175,8 @@ def test_report__has_four_tolerances_at_once_and_names_those_that_cannot_be_had(
         off = np.abs(TRUE - made.models_[deploy].predict(POOL))
         for share, limit in table.off_by_at_most.items():
             assert (off > limit).mean() <= 1 - share
-        assert (table.off_by_at_most > table.off_by).all()
+        assert (table.off_by_at_most > table.pooled_off_by).all()
+        assert ("off_by" in table) == (deploy == "one_fold")
         assert table.off_by_at_most.is_monotonic_increasing
     assert made.choice_.tolerances["one_fold"].off_by_at_most[2] == (
         made.certificates_["one_fold"].bound

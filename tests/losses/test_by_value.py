@@ -17,7 +17,7 @@ from dsel import losses
 from dsel.data.groups import row_groups
 from dsel.errors import DselWarning, StoreMismatchError
 from dsel.losses.by_value import ValueColumn
-from dsel.results import Choice, ReportByValue
+from dsel.results import BoundedValues, Choice, ReportByValue
 from tests.bounds.test_by_class import upper
 
 N, SITES = 9000, ["A", "B", "C"]
@@ -112,10 +112,12 @@ def test_report_by__counts_what_the_deployed_models_predict():
     report = outcome.report_by_value("one_fold")
     errors = cube.outer_value_counts.sel(column_count="counted").sum("fold")
     rates = errors.sel(column_value=SITES).values / report.rows
-    assert report.estimates == pytest.approx(rates)
+    assert report.numbers.pooled == pytest.approx(rates)
     own = pd.Series(wrong).groupby(X.site.iloc[rows].to_numpy()).mean()
-    assert report.tested == pytest.approx(own[list(report.values)].tolist())
-    assert outcome.report_by_value("all_rows").own is None  # no labeled row tests it
+    assert report.numbers.own == pytest.approx(own[list(report.values)].tolist())
+    assert (
+        outcome.report_by_value("all_rows").numbers.own == ()
+    )  # no labeled row tests it
     assert "pooled error" in str(report)
     assert report.pool_rows == tuple((POOL.site == v).sum() for v in SITES)
     # What the pool's own labels say of both models lies below the limits.
@@ -269,7 +271,7 @@ def test_report__is_text_html_and_a_frame_and_is_read_from_out(tmp_path):
     assert page.count("<tr>") == 4
     for cell in report.cells()[1]:
         assert f">{cell}</td>" in page
-    escaped = ReportByValue(0.05, "m", "s", ("<b>",), (1,), (0.0,), (1.0,))
+    escaped = ReportByValue(0.05, "m", "s", ("<b>",), (1,), BoundedValues((1.0,)))
     assert "&lt;b&gt;" in escaped._repr_html_()
 
 
@@ -327,7 +329,7 @@ def test_one_value__has_the_limits_of_all_rows(options):
     assert by_value.certificates["one_fold"].fold == one_fold.fold
     assert by_value.report_by_value("one_fold").limits == (one_fold.bound,)
     assert by_value.report_by_value("all_rows").limits == (all_rows.bound,)
-    assert by_value.report_by_value("one_fold").estimates == (one_fold.estimate,)
+    assert by_value.report_by_value("one_fold").numbers.pooled == (one_fold.estimate,)
     assert np.isfinite(all_rows.bound)
 
 

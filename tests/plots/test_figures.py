@@ -39,7 +39,7 @@ from dsel.plots import (
 from dsel.plots.bars import plot_timing
 from dsel.plots.style import ACCENT, INK
 from dsel.report import write_report
-from dsel.results import ModelComparison, ReportByValue
+from dsel.results import BoundedValues, ModelComparison, ReportByValue
 from dsel.results.caveats import Caveat, Effect
 from dsel.rounded_texts import in_percent
 from dsel.search.design.certificate_methods import METHODS
@@ -165,14 +165,14 @@ def test_plot_certified_report__has_bars_of_the_model_and_marks_of_limits(report
     pooled = plot_certified_report(reported.dsel.select().report("all_rows"))
     assert "(models of all folds, pooled)" in pooled.get_xlabel()
     assert [bar.get_width() for bar in pooled.containers[0]] == list(
-        report.pooled_recall
+        report.recall.pooled
     )
     ax = plot_certified_report(report)
     assert "(this model)" in ax.get_xlabel()
     recall, precision, error = ax.containers
-    assert [bar.get_width() for bar in recall] == list(report.recall)
-    assert [bar.get_width() for bar in precision] == list(report.precision)
-    assert [bar.get_width() for bar in error] == [report.error]
+    assert [bar.get_width() for bar in recall] == list(report.recall.own)
+    assert [bar.get_width() for bar in precision] == list(report.precision.own)
+    assert [bar.get_width() for bar in error] == list(report.error.own)
     marks = [list(line.get_xdata()) for line in ax.lines]
     assert marks == [
         list(report.recall_at_least), list(report.precision_at_least),
@@ -193,11 +193,16 @@ def test_plot_certified_report__has_bars_of_the_model_and_marks_of_limits(report
 def test_plot_report_by_value__has_bars_of_errors_and_marks_of_limits():
     values, rows = ("north", "s" * 40, None), (800, 90, 31)
     report = ReportByValue(
-        0.05, "the model", "site", values, rows, (0.04, 0.1, 0.2), (0.06, 0.3, 1.0)
+        0.05,
+        "the model",
+        "site",
+        values,
+        rows,
+        BoundedValues((0.06, 0.3, 1.0), pooled=(0.04, 0.1, 0.2)),
     )
     ax = plot_report_by_value(report)
     [bars] = ax.containers
-    assert [bar.get_width() for bar in bars] == list(report.estimates)
+    assert [bar.get_width() for bar in bars] == list(report.numbers.pooled)
     assert list(ax.lines[0].get_xdata()) == list(report.limits)
     assert texts(ax) == [
         "north: at most 6.0%, measured 4.0% on 800 labeled rows",
@@ -211,7 +216,8 @@ def test_plot_report_by_value__has_bars_of_errors_and_marks_of_limits():
     with pytest.raises(TypeError, match="`report`"):
         plot_report_by_value(None)
     limits = (2.0, np.inf, np.inf)
-    off = replace(report, quantity="off_by", what="How far", limits=limits)
+    numbers = BoundedValues(limits, pooled=report.numbers.pooled)
+    off = replace(report, quantity="off_by", what="How far", numbers=numbers)
     ax = plot_report_by_value(off)
     assert texts(ax)[0].startswith("north: at most 2.00, measured 0.0400 on")
     assert texts(ax)[1].startswith(f"{'s' * 21}...: at most inf")
@@ -478,8 +484,8 @@ def test_plots__show_dollars_as_they_are_written():
         assert not any(text.get_parse_math() for text in with_dollars)
     labels = ("$a$", "b$^{$")
     report = dsel.results.CertifiedReport(
-        0.05, "the model", labels, (8, 19), (0.8, 0.9), (0.7, 0.9), (0.9, 0.9),
-        (0.7, 0.9), 0.01, 0.03,
+        0.05, "the model", labels, (8, 19),
+        *[BoundedValues((0.7, 0.9), (0.8, 0.9))] * 2, BoundedValues((0.03,), (0.01,)),
     )  # fmt: skip
     ax = plot_certified_report(report)
     ax.figure.canvas.draw()  # mathematics that is not closed would raise

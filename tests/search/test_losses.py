@@ -269,9 +269,13 @@ def test_report__has_limits_of_every_number_at_its_share_of_delta():
     error = upper(len(rows) - table.trace(), len(rows), share)
     assert outcome.certified_report("one_fold").error_at_most == pytest.approx(error)
     of_fold, report = map(outcome.certified_report, ("one_fold", "all_rows"))
-    assert of_fold.error == pytest.approx(1 - table.trace() / len(rows))
-    assert report.test_rows == ()  # no labeled row tests the model of all
-    assert report.pooled_recall == of_fold.pooled_recall  # of the models of all folds
+    assert of_fold.error.own[0] == pytest.approx(1 - table.trace() / len(rows))
+    assert (report.test_rows, report.recall.own, report.error.own) == (
+        (),
+        (),
+        (),
+    )  # no labeled row tests the model of all
+    assert report.recall.pooled == of_fold.recall.pooled  # of the models of all folds
     full = report.to_dataframe()
     assert (full.recall_at_least <= full.pooled_recall).all()
     assert report.error_at_most > outcome.certified_report("one_fold").error_at_most

@@ -23,9 +23,10 @@ from dsel.losses.calls import count_rows
 from dsel.losses.declared import declare_losses
 from dsel.losses.joint import Evidence
 from dsel.option_values import ONE_FOLD
+from dsel.results.by_class import CertifiedReport
 from dsel.results.caveats import Caveat, Effect
-from dsel.results.certificate import Assumption, CertifiedReport, full_list
-from dsel.results.loss_reports import make_reports
+from dsel.results.certificate import Assumption, full_list
+from dsel.results.loss_reports import ModelReports
 from dsel.results.prefit import AS_GIVEN, NEW_GROUPS, PrefitCertificate
 from dsel.results.tolerances import ToleranceReport
 from dsel.rounded_texts import count_of
@@ -83,8 +84,8 @@ def certify_prefit(
     }
     evidence = Evidence(folds, {})
     bounds = losses.bound(evidence, delta, 0, has_pool=False)
-    reports = make_reports(losses, evidence, bounds, delta)[ONE_FOLD]
-    report_made, main = reports.report, losses.main
+    reports = ModelReports(losses, evidence, bounds, delta, ONE_FOLD)
+    made, main = reports.report(), losses.main
     in_groups = [Assumption("A1", says=NEW_GROUPS)] if rows.n_groups else []
     certificate = PrefitCertificate(
         bounds.main.one_fold,
@@ -101,11 +102,11 @@ def certify_prefit(
         is_holdout=True,
         caveats=_caveats(rows, predicted, is_regression=main.is_regression),
         n_groups=rows.n_groups,
-        report=report_made if isinstance(report_made, CertifiedReport) else None,
-        tolerances=report_made if isinstance(report_made, ToleranceReport) else None,
-        by_value=reports.by_value,
+        report=made if isinstance(made, CertifiedReport) else None,
+        tolerances=made if isinstance(made, ToleranceReport) else None,
+        by_value=reports.report_by_value(),
     )
-    return certificate.with_baseline(reports.baseline)
+    return certificate.with_baseline(reports.comparison())
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,9 @@ from dsel.losses.base import Loss
 from dsel.option_values import ALL_ROWS, MONITOR_LEVEL, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.baseline import BaselineComparison
+from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
-from dsel.results.certificate import CHOICE, NO_QUERIES, CertifiedReport
+from dsel.results.certificate import CHOICE, NO_QUERIES
 from dsel.results.monitoring import MonitorReport
 from dsel.results.tolerances import ToleranceReport
 from dsel.runtime.progress import check_verbose, row_progress

@@ -17,7 +17,7 @@ counts the regressor that was chosen by squared errors. The calls, in their orde
         bound_chosen
           DeclaredLosses.bound -> JointBounds
           make_bounded_models -> BoundedModel, of each
-            loss_reports.make_reports -> ModelReports
+            loss_reports.ModelReports
             make_certificate -> Certificate
           make_queries -> Queries
           -> Choice, and the models
@@ -47,7 +47,7 @@ from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.caveats import Caveat, Effect, make_caveats, texts_of
 from dsel.results.fit_messages import FitMessage
-from dsel.results.loss_reports import make_reports
+from dsel.results.loss_reports import ModelReports
 from dsel.results.queries import Queries
 from dsel.results.tables import constant_fields, largest_class
 from dsel.rounded_texts import confidence, count_of
@@ -219,18 +219,18 @@ def make_bounded_models(
 ) -> dict[str, BoundedModel]:
     """Return the models of these splits, with certificates and reports."""
     losses = plan.context.losses
-    reports = make_reports(losses, chosen.evidence, bounds, plan.delta)
     bounded: dict[str, BoundedModel] = {}
     for name, split in splits.items():
         number = chosen.candidates.by_split[split]
+        reports = ModelReports(losses, chosen.evidence, bounds, plan.delta, name)
         bounded[name] = BoundedModel(
             name,
             number,
             plan.axes.candidates[number],
             make_certificate(plan, chosen, description, bounds.main, name),
-            report_by_value=reports[name].by_value,
-            baseline=reports[name].baseline,
-        ).with_report(reports[name].report)
+            report_by_value=reports.report_by_value(),
+            baseline=reports.comparison(),
+        ).with_report(reports.report())
     return bounded
 
 

@@ -1,0 +1,90 @@
+"""Numbers of a report: those of one model, its limits, and pooled ones of all folds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pandas as pd
+
+from dsel.results.caveats import POOLED
+
+POOLED_NOTE: Final = (
+    f"Pooled: {POOLED.partition(',')[0]}, on all labeled rows (an estimate)"
+)
+"""Line below a table with pooled numbers."""
+
+
+@dataclass(frozen=True)
+class BoundedValues:
+    """One quantity of one model, such as its recall, for each class or value.
+
+    Examples
+    --------
+    >>> recall = BoundedValues(limits=(0.71,), own=(0.87,), pooled=(0.86,))
+    >>> report_frame(["fraud"], {"recall": recall}, "at_least", [16], [80])
+           recall  recall_at_least  test_rows  pooled_recall  rows
+    fraud    0.87             0.71         16           0.86    80
+    """
+
+    limits: tuple[float, ...]
+    """Limits of this model's values."""
+    own: tuple[float, ...] = ()
+    """This model's values on rows that it had not seen: NaN without such a row, and
+    empty where no labeled row tests it, as for the model trained on all labels."""
+    pooled: tuple[float, ...] = ()
+    """Values of the models of all folds on all labeled rows: estimates, to which the
+    limits of this model do not belong. Empty if there is only one model."""
+
+    @property
+    def estimates(self) -> tuple[float, ...]:
+        """Own values of this model, or the pooled ones if no labeled row tests it."""
+        return self.own or self.pooled
+
+    @property
+    def whose(self) -> str:
+        """The models of which `estimates` are the values, in words."""
+        return "this model" if self.own else POOLED
+
+
+def join_fields(
+    record: dict[str, Any], name: str, *, limits: str, own: str = "", pooled: str = ""
+) -> dict[str, Any]:
+    """Return the record of an older report with the fields of one quantity as one.
+
+    `limits`, `own` and `pooled` are the older names. If a record has no such limits, it
+    stays, and is refused. A number that was not about a class or value is a list of one
+    now, and a NaN in its place, which stood for no number, an empty one.
+    """
+    if limits not in record:
+        return record
+    parts = {"limits": limits, "own": own, "pooled": pooled}
+    rest = {key: v for key, v in record.items() if key not in parts.values()}
+    joined: dict[str, Any] = {}
+    for part, key in parts.items():
+        value = record.get(key, [])
+        single = [] if value is None or value != value else [value]
+        joined[part] = value if isinstance(value, list) else single
+    return {**rest, name: joined}
+
+
+def report_frame(
+    index: Sequence[Any] | pd.Index,
+    quantities: Mapping[str, BoundedValues],
+    limit: str,
+    test_rows: Sequence[int] = (),
+    rows: Sequence[int] = (),
+) -> pd.DataFrame:
+    """Return a frame of a report: own values and limits, then pooled values.
+
+    `limit` ends the names of limits: ``at_least`` or ``at_most``. Own values are of
+    `test_rows`, pooled ones of `rows`; both may be unknown.
+    """
+    columns: dict[str, Sequence[Any]] = {}
+    for name, values in quantities.items():
+        columns |= {name: values.own} if values.own else {}
+        columns[f"{name}_{limit}"] = values.limits
+    pooled = {f"pooled_{n}": v.pooled for n, v in quantities.items() if v.pooled}
+    # Of a single model all labeled rows are those that test it.
+    columns |= {"test_rows": test_rows} if pooled and test_rows else {}
+    columns |= pooled | ({"rows": rows} if rows else {})
+    return pd.DataFrame(columns, index=index)
