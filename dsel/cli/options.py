@@ -112,6 +112,13 @@ class OutputOptions:
         return False if self.quiet else None
 
 
+@dataclass(frozen=True)
+class RunOutput(OutputOptions):
+    """How much a search prints."""
+
+    verbose: bool
+
+
 def packing(
     name: str, kind: type[Any], *options: Callable[[Command], Command]
 ) -> Callable[[Command], Command]:
@@ -210,12 +217,8 @@ json_option = click.option(
     is_flag=True,
     help="Print one JSON object, and nothing else, on standard output.",
 )
-output_options = packing(
-    "output",
-    OutputOptions,
-    click.option("--quiet", is_flag=True, help="Print the result only."),
-    json_option,
-)
+quiet_option = click.option("--quiet", is_flag=True, help="Print the result only.")
+output_options = packing("output", OutputOptions, quiet_option, json_option)
 """Adds the options for the amount and the form of the output."""
 
 model_options = join_options(
@@ -224,7 +227,18 @@ model_options = join_options(
 """Adds the options of commands that apply stored models to a table."""
 
 run_options = join_options(
-    output_options,
+    packing(
+        "output",
+        RunOutput,
+        quiet_option,
+        click.option(
+            "--verbose",
+            is_flag=True,
+            help="Print the whole plan, too, where the bounds come from, and all "
+            "assumptions.",
+        ),
+        json_option,
+    ),
     draw_options,
     cluster_options,
     click.option(

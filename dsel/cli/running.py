@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from dsel.cli.options import ClusterOptions, OutputOptions
+from dsel.cards import Fact
+from dsel.cli.options import ClusterOptions, RunOutput
 from dsel.cli.printing import say
 from dsel.data.table_files import FEATHER, JSON_LINES, PARQUET
 from dsel.data.text_tables import is_text
@@ -22,6 +23,7 @@ from dsel.results.inputs import RunInputs, save_inputs
 from dsel.results.renderings import Renderable, render_lines
 from dsel.results.run_store import save_schema
 from dsel.rounded_texts import terminal_width, wrap_line
+from dsel.search.planning.plan_text import plan_facts, plan_lines
 from dsel.search.running.keep_models import trusted_types
 
 if TYPE_CHECKING:
@@ -140,7 +142,7 @@ def run_plan(
     plan: "Plan",
     *,
     cluster: ClusterOptions,
-    output: OutputOptions,
+    output: RunOutput,
     out: str | None,
     facts: Iterable[tuple[str, str]] = (),
     schema: "TableSchema | None" = None,
@@ -149,22 +151,19 @@ def run_plan(
 ) -> None:
     """Run a plan on the workers of the options, with progress in a terminal.
 
-    Prints the plan and further facts before the run. Afterwards it prints the choice
-    with the line that `after` returns, the origin of its numbers, and the assumptions.
-    Schema and names of the tables are stored with the results.
+    Prints the plan in short and further facts before the run. Afterwards it prints the
+    choice with the line that `after` returns. With ``--verbose`` also the whole plan,
+    the origin of the numbers, and all assumptions. Schema and names of the tables are
+    stored with the results.
     """
-    is_short = output.quiet or output.as_json
     if out is not None:
         from dsel.search.running.execute import check_out  # takes a while to import
 
         check_out(plan, out)  # refused in one line, without the plan above it
     with open_client(cluster) as client:
-        if not is_short:
-            lines = [f"  {name:<14} {text}" for name, text in facts]
-            if out is not None:
-                lines.append(f"  {'results':<14} {out}")
-            click.echo("\n".join([str(plan), *(wrap_line(line, 17) for line in lines)]))
-            click.echo()
+        if not (output.quiet or output.as_json):
+            planned = plan_facts(plan, in_short=not output.verbose)
+            click.echo(f"{plan_lines([*planned, *facts])}\n")
         outcome = plan.run(client, out=out, verbose=output.shows_progress)
         outcome.models  # noqa: B018  # a stored run may fit them again, on the workers
     if out is not None and schema is not None:
@@ -193,10 +192,16 @@ def run_plan(
     click.echo("\n".join(filter(None, [str(choice), shown, *reports])))
     if output.quiet:
         return
-    # Caveats, and the reasons of a vacuous bound, were printed with the choice.
-    assumed = [("Assumes", each.text) for each in choice.certificate.assumptions]
-    click.echo()
-    for text in render_lines([*choice.origins(), *assumed]).splitlines():
+    # What violates an assumption was printed with the choice.
+    assumed = choice.certificate.assumptions
+    first, *others = [a for a in assumed if not a.is_violated]
+    names = ", ".join(a.name for a in others)
+    text = f"{first.statement} ({first.name}); --verbose prints {names}, too"
+    lines: list[Fact] = [("Assumes", text)]
+    if output.verbose:
+        click.echo()
+        lines = [*choice.origins(), *(("Assumes", a.text) for a in assumed)]
+    for text in render_lines(lines).splitlines():
         click.echo(wrap_line(text, 9))
     if out is not None:
         place = shlex.quote(out)

@@ -23,7 +23,7 @@ from dsel.cli.models import (
     import_from_here,
     show_failure,
 )
-from dsel.cli.options import ClusterOptions, OutputOptions, TextOptions
+from dsel.cli.options import ClusterOptions, RunOutput, TextOptions
 from dsel.cli.running import has_named_columns, names_in, notes, numbers, run_plan
 from dsel.data.frames import take_rows
 from dsel.data.labeled import MOST_WHOLE, check_labels
@@ -72,7 +72,7 @@ def run(
     trust: tuple[str, ...],
     seed: int,
     cluster: ClusterOptions,
-    output: OutputOptions,
+    output: RunOutput,
     out: str | None,
     **of_plan: Any,
 ) -> None:

@@ -530,9 +530,6 @@ class LeastSquaresSearch(BaseSearch):
     For comparison: a 20% hold-out set would give about 0.227 on average
     For comparison: always predicting the median, 0.0856819: 90% of predictions are off
     by at most 0.720 on the labeled rows
-    Note     the choice is not stable: without one of the folds the search chose
-    regularization=0.1, width=1.0 (4 of 5 times); regularization=0.001, width=1.0 (1 of
-    5 times)
     """
 
     _: KW_ONLY

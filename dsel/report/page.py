@@ -277,11 +277,12 @@ def why_chosen(results: xr.Dataset, choice: Choice) -> str:
         )
     else:
         other = f"the next best candidate, {other}".replace(" has ", ", has ", 1)
-    chosen = short_params_text(choice.params)
+    chosen, choices = short_params_text(choice.params), choice.choices_of_folds
     return (
         f"{root}{chosen} has {about(means[choice.candidate])} on average "
         f"over the folds, from {least} to {most}; {other}. Differences that "
         f"are small compared to the spread of the folds mean little."
+        + (f" Without a fold was chosen: {choices}." if choices else "")
     )
 
 

@@ -22,6 +22,7 @@ from dsel.results.caveats import (
     Effect,
     caveat_facts,
     collect_caveats,
+    make_caveats,
     remarks_of,
     upgrade_texts,
     warnings_first,
@@ -43,8 +44,12 @@ from dsel.rounded_texts import about_percent
 T = TypeVar("T")
 Params = Mapping[str, Any]
 """Values of parameters by name; a value may be any object."""
+AGREEMENT: Final = 0.75
+"""Part of the folds that choose the same, from which another choice is an exception."""
+MUCH: Final = 1.5
+"""Ratio of two bounds from which the larger one is explained."""
 MOST_CHOICES: Final = 5
-"""How many choices of a procedure a caveat lists."""
+"""How many choices of a procedure are listed."""
 BY_MODEL: Final[Mapping[str, str]] = {
     "certificates": "certificate",
     "candidates": "candidate",
@@ -259,15 +264,48 @@ class Choice(Renderable):
     def all_caveats(self) -> tuple[Caveat, ...]:
         """All caveats of the choice and its models, the gravest first, each once."""
         of_models = (bound.all_caveats for bound in self.certificates.values())
-        caveats = [*self.caveats]
-        if len(self._count_choices()) > 1:
-            # It shows how much the choice depends on the rows.
-            text = (
-                f"the choice is not stable: without one of the folds "
-                f"{self.procedure or 'the search'} chose {self.choices_of_folds}"
-            )
-            caveats.append(Caveat(Effect.INFO, text))
-        return collect_caveats(*of_models, caveats)
+        notes = [*self._note_exception(), *self._why_much_larger()]
+        return collect_caveats(
+            *of_models, self.caveats, make_caveats(Effect.INFO, notes)
+        )
+
+    def _note_exception(self) -> list[str]:
+        """Return a note if nearly all folds agree on other parameters."""
+        # Neighbors in a grid are often as good as one another: folds differ in 20 of 24
+        # searches with 400 labels, and nobody would do anything else for that.
+        counts = self._count_choices()
+        [(params, n_times)] = counts.most_common(1) or [("", 0)]
+        n_folds, chosen = counts.total(), short_params_text(self.params)
+        if n_times < AGREEMENT * n_folds or params == chosen or not n_folds:
+            return []
+        text = (
+            f"{n_times} of {n_folds} searches without a fold chose {params}, so the "
+            f"deployed model is likely not the best one; its bound holds nevertheless"
+        )
+        of_others = {short_params_text(p): n for n, p in self.params_of.items()}
+        if name := of_others.get(params):
+            text += f", and deploy={name!r} (--deploy {name}) has these parameters"
+        return [text]
+
+    def _why_much_larger(self) -> list[str]:
+        """Return why the bound of the model of all rows is much larger, and a help."""
+        least = min(bound.unclipped for bound in self.certificates.values())
+        bound = self.certificates.get(ALL_ROWS)
+        if bound is None or not (bound.certified and bound.bound >= MUCH * least):
+            return []
+        if bound.says_nothing or not bound.terms:  # the reason is printed as Because
+            return []
+        text, model = (
+            f"the {bound.model} has the larger bound: {bound.terms}",
+            self._main,
+        )
+        reports = (model.report, model.report_by_value)
+        if self.queries or any(reports) or bound.loss != "error" or bound.n_groups:
+            return [text]  # no rows can be queried
+        return [
+            f"{text}. Labels of 50 such rows would make it smaller: n_queries=50 "
+            f"(--queries 50)"
+        ]
 
     @classmethod
     def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
@@ -468,12 +506,20 @@ class Choice(Renderable):
         return limit if is_equal else self.certificate.about(value)
 
     def origins(self) -> list[Fact]:
-        """Return the origin of each model's number, the deployed model first."""
+        """Return the origin of each model's number, then the choices without a fold.
+
+        The deployed model comes first.
+        """
         models = [self._main, *self.bounded_models.values()]
         certificates = {model.name: model.certificate for model in models}
         main, *others = certificates.values()
         texts = [f"{other.model}: {other.terms}" for other in others if other.terms]
-        return [("By", text) for text in (main.origin, *texts)]
+        lines = [("By", text) for text in (main.origin, *texts)]
+        folds = self.choices_of_folds
+        return [
+            *lines,
+            *[("Folds", f"without a fold was chosen: {folds}")] * bool(folds),
+        ]
 
     def _comparisons(self) -> list[str]:
         """Return lines without a guarantee, with which bounds can be compared."""

