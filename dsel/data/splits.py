@@ -86,10 +86,13 @@ class Split:
             return self.name
         return f"{names[self.kind]}={','.join(map(str, self.key))}"
 
-    def without_tests(self) -> "Split":
-        """Return the split with parts that have no rows."""
-        part = None if self.second_part is None else self.second_part[:0]
-        return replace(self, test_rows=self.test_rows[:0], second_part=part)
+    def test_only(self, part: int) -> "Split":
+        """Return a pair of folds of which one alone is tested."""
+        first, second = (
+            rows if number == part else rows[:0]
+            for number, rows in enumerate(self.test_parts)
+        )
+        return replace(self, test_rows=first, second_part=second)
 
     @property
     def test_parts(self) -> tuple[NDArray[np.int64], ...]:

@@ -163,13 +163,8 @@ def certify(
     `losses` are mean squared errors without pairs of folds, (n_candidates, n_splits,
     2). `reasons` has the reason why a candidate cannot be chosen, "" where it can.
     """
-    table = CountTable(
-        plan.scheme,
-        plan.context.candidate_groups,
-        (),
-        (),
-        plan.n_candidates,
-    )
+    scheme, groups = plan.scheme, plan.context.candidate_groups
+    table = CountTable(scheme, groups, plan.n_candidates)
     is_usable = reasons == ""
     table.scores[:], table.errors[:], table.answered[:] = losses, 0, True
     table.fit_status[:] = np.where(

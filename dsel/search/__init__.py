@@ -9,7 +9,7 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
 4. `running.nested.search_nested` opens the executor and makes the other steps; next to
    the fits `design.assumptions.compare_pool` compares the pool with the labeled rows
 5. `engine.search_loop.Search.run` submits jobs, takes their results and prunes, in a
-   loop; `engine.fits.Fitting.next_task` decides what is fitted next
+   loop; `engine.search_loop.Search.next_task` decides what is fitted next
 6. `engine.fit_batch.FitBatch.run` fits on a worker, each candidate without a pair of
    folds
 7. `engine.nested_pruner.NestedPruner.choose_candidates` chooses a candidate without
@@ -23,8 +23,9 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
 A certificate is an object of `design.certificate_methods`: it decides what ranks
 candidates, how they are pruned, which models are trained, and which options it takes.
 A search by another certificate than the nested one, or by an estimate, takes
-`running.exhaustive.search_exhaustively` in the place of step 4: in its loop the same
-jobs count on the pool for all candidates, and `running.select.choose` reads the bound.
+`running.exhaustive.search_exhaustively` in the place of step 4: its loop, in
+`engine.exhaustive_search`, goes on from that of step 5 and counts on the pool for all
+candidates, and `running.select.choose` reads the bound.
 
 The packages; each imports only from lines below its own. Type checkers may look up:
 `plan_text` names the type `Plan` under `TYPE_CHECKING`, and imports nothing of it::
@@ -35,16 +36,22 @@ The packages; each imports only from lines below its own. Type checkers may look
     engine | outcomes       the loop of fits and counts; results, and what uses models
     design                  certificates, schemes, comparisons, assumptions
 
-Vocabulary: a *scheme* defines which models are trained, and on which rows each is
-tested; a *split* is one training of it; a *job* is a value that describes work; a
-*batch* has the jobs of one task, and is its work on a worker; a *result* is what comes
-back; the *chosen* candidates, splits and models are those of steps 7 to 9, which nested
-cross-validation calls the outer ones, as the cube does; a *slice* is a part of the
-pool; the *count table* has the fits of a search, its *pool table* the counts of a pass
-over the pool, and `engine.counts.SearchCounts` is the record of both that bounds are
-read from and the cube is made of; an *outcome* is cube, choice and *bounded models*,
-each with its certificate; a *caveat* voids a number, weakens it, or is only
-information.
+Vocabulary::
+
+    scheme         which models are trained, and on which rows each is tested
+    split          one training of a scheme
+    chosen         of steps 7 to 9: the chosen candidates, their splits and models;
+                   nested cross-validation and the cube call them outer
+    job            a value that describes work
+    batch          the jobs of one task, and their work on a worker
+    result         what comes back of a job
+    count table    the fits of a search, with their counts
+    slice          a part of the pool
+    model set      models that are compared with each other on the pool
+    pool table     the counts of model sets by slice
+    SearchCounts   all counts of a search: bounds are read from it, the cube made of it
+    outcome        cube, choice and bounded models, each of these with its certificate
+    caveat         what voids a number, weakens it, or is only information
 """
 
 from dsel.results.rows import read_rows

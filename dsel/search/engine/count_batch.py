@@ -11,67 +11,59 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.arrays import Features
-from dsel.data.cache import process_cache, spare_memory
+from dsel.data.cache import spare_memory
 from dsel.data.pool import Block, read_blocks
 from dsel.errors import LossError
-from dsel.families.family import Family, FitCounts, FittedGroup
+from dsel.families.family import FitCounts, FittedGroup
 from dsel.losses.base import no_predictions
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.design.comparisons import Comparison, count_differences
 from dsel.search.design.drawn_rows import DrawnRows
-from dsel.search.engine.jobs import (
-    CountedJob,
-    CountJob,
-    CountResult,
-    JobContext,
-    Kept,
-    PoolReading,
-    join_tokens,
-)
+from dsel.search.engine.jobs import CountedJob, CountJob, CountResult, PoolReading
 
 BLOCK_NBYTES: Final = 32 * 2**20  # working memory of a block: a few times the caches
 BLOCK_ROWS: Final = (64, 2**15)  # fewest and most: a block has an overhead of 0.2 ms
 FRAME_NBYTES: Final = 2**27  # of data frames, of which a call costs milliseconds
 FRAME_ROWS: Final = 2**16
 NO_ROWS: Final = np.empty(0, dtype=np.int64)
-ONLY_MEMBER: Final = 0
-"""Number of the only member of the pass with chosen models: they predict together."""
+CHOSEN_SET: Final = 0
+"""Number of the only model set of a pass with chosen models."""
 
 
 @dataclass(frozen=True)
 class JoinedModels(FittedGroup):
     """Models of the chosen candidates as one group; splits have different candidates.
 
-    They predict together, as the only member of their pass. A split without a model
+    They predict together, as the only model set of their pass. A split without a model
     gives no predictions.
     """
 
-    parts: tuple[tuple[tuple[int, ...], FittedGroup], ...]
+    groups: tuple[tuple[tuple[int, ...], FittedGroup], ...]
     """Splits, and the group that has their models; each has one candidate."""
     splits: tuple[int, ...]
     token: str
     """Identifies these models among those of other fits."""
     counts: FitCounts = field(default_factory=lambda: FitCounts.empty(0, 0))
-    candidates: tuple[int, ...] = (ONLY_MEMBER,)
+    candidates: tuple[int, ...] = (CHOSEN_SET,)
 
     @property
     def nbytes(self) -> int:
         """Bytes of all models."""
-        return sum(group.nbytes for _, group in self.parts)
+        return sum(group.nbytes for _, group in self.groups)
 
     @property
     def row_nbytes(self) -> int:
         """Working memory for one row."""
-        return max(group.row_nbytes for _, group in self.parts)
+        return max(group.row_nbytes for _, group in self.groups)
 
     def predict(self, X: Features, which: Sequence[NDArray[np.int64]]) -> NDArray[Any]:
         """Return predictions, (len(which), 1, n_rows); each item has one split."""
         wanted = [int(each) for each in which]
         predicted: dict[int, NDArray[Any]] = {}
-        for splits, group in self.parts:
+        for splits, group in self.groups:
             places = [place for place, split in enumerate(wanted) if split in splits]
-            parts = group.predict(X, [which[place] for place in places])
-            predicted |= dict(zip(places, parts, strict=True))
+            codes = group.predict(X, [which[place] for place in places])
+            predicted |= dict(zip(places, codes, strict=True))
         kind = next(iter(predicted.values())).dtype
         nothing = no_predictions((1, X.shape[0]), kind)
         return np.stack([predicted.get(n, nothing) for n in range(len(wanted))])
@@ -87,29 +79,6 @@ class ChosenPass:
 
 
 @dataclass(frozen=True)
-class CountBatch:
-    """Slices of the pool that are one task; all jobs have the same members."""
-
-    jobs: tuple[CountJob, ...]
-    comparisons: tuple[Comparison, ...]
-    key: str
-    """Cache key of the joined models, which other tasks of the pass use, too."""
-
-    def run(self, context: JobContext, inputs: Inputs) -> Output[list[CountedJob]]:
-        """Count; the result is a `CountedJob` for each job.
-
-        Models are those that fits have kept. Joining copies them, so a worker joins
-        them once for all tasks of a pass.
-        """
-        members = self.jobs[0].members
-        parts, tokens = process_cache().get(
-            f"joined-{self.key}", lambda: _join_models(context, inputs.kept, members)
-        )
-        models = ComparedModels(parts, tokens, self.comparisons)
-        return _count_slices(self.jobs, inputs, models, context.pool_reading)
-
-
-@dataclass(frozen=True)
 class CountChosenBatch:
     """Slices of the pool that are one task, with all chosen models."""
 
@@ -119,25 +88,26 @@ class CountChosenBatch:
         """Count; the result is a `CountedJob` for each job."""
         chosen = context.models
         models = ComparedModels([chosen], (chosen.token,), context.comparisons)
-        return _count_slices(self.jobs, inputs, models, context.reading)
+        return count_slices(self.jobs, inputs, models, context.reading)
 
 
 class ComparedModels(NamedTuple):
-    """Models of some members, and how they are compared."""
+    """Sets of models, and how those of a set are compared."""
 
-    parts: Sequence[FittedGroup]
-    """Groups that predict together, with all models of all members."""
+    groups: Sequence[FittedGroup]
+    """Groups that predict together, with all models of all sets."""
     tokens: Sequence[str]
-    """Token of each member's models."""
+    """Token of each set."""
     comparisons: Sequence[Comparison]
 
 
-def _count_slices(
+def count_slices(
     jobs: Sequence[CountJob],
     inputs: Inputs,
     models: ComparedModels,
     reading: PoolReading,
 ) -> Output[list[CountedJob]]:
+    """Count the rows of each slice on which models differ."""
     slices = zip(jobs, inputs.sources, strict=True)
     return Output([_count_slice(*each, models, reading) for each in slices])
 
@@ -145,28 +115,29 @@ def _count_slices(
 def _count_slice(
     job: CountJob, sources: list[Any], models: ComparedModels, reading: PoolReading
 ) -> CountedJob:
-    parts, tokens, comparisons = models
-    started, members = time.perf_counter(), job.members
+    groups, tokens, comparisons = models
+    started, numbers = time.perf_counter(), job.model_sets
     # Number of predictions for each pool row; which splits are compared does not depend
     # on the rows, so none are passed.
     n_predictions = sum(
-        len(each.compared_splits(NO_ROWS, members)) for each in comparisons
+        len(each.compared_splits(NO_ROWS, numbers)) for each in comparisons
     )
     # Predictions are int64; as much again is for what comparisons make of them.
-    row_nbytes = max(p.row_nbytes for p in parts) + 16 * n_predictions * len(members)
+    row_nbytes = max(g.row_nbytes for g in groups) + 16 * n_predictions * len(numbers)
     bins = {each.variable: each.n_bins for each in comparisons}
-    counts = {k: np.zeros((len(members), n), np.int64) for k, n in bins.items()}
+    counts = {k: np.zeros((len(numbers), n), np.int64) for k, n in bins.items()}
     rows = {each.variable: each.rows_by_bin(NO_ROWS) for each in comparisons}
     drawn = DrawnRows()
     for block in _read_blocks(sources, row_nbytes, reading):
         if reading.sampled_rows is not None:
             reading.sampled_rows.check(block)
-        # One part for each family, whose models share work when they predict.
-        for part in parts:
-            places = [members.index(number) for number in part.candidates]
+        # One group for each family, whose models share work when they predict.
+        for group in groups:
+            places = [numbers.index(number) for number in group.candidates]
             with _naming_rows(block):
+                predict = partial(group.predict, block.X)
                 differences = count_differences(
-                    comparisons, partial(part.predict, block.X), block, part.candidates
+                    comparisons, predict, block, group.candidates
                 )
             for comparison, (more, rows_drawn) in zip(
                 comparisons, differences, strict=True
@@ -178,8 +149,8 @@ def _count_slice(
         for comparison in comparisons:
             rows[comparison.variable] += comparison.rows_by_bin(block.rows)
         del block  # else it would be in memory together with the next one
-    # Members predict together, so that each gets an equal part of the time.
-    seconds = round((time.perf_counter() - started) / len(members), 6)
+    # Sets predict together, so that each gets an equal part of the time.
+    seconds = round((time.perf_counter() - started) / len(numbers), 6)
     rows_by_bin = {name: tuple(each.tolist()) for name, each in rows.items()}
     return CountedJob(
         job,
@@ -196,26 +167,6 @@ def _count_slice(
             for place, token in enumerate(tokens)
         ),
     )
-
-
-def _join_models(
-    context: JobContext, kept: Sequence[Kept], members: Sequence[int]
-) -> tuple[list[FittedGroup], tuple[str, ...]]:
-    """Return the models of the members joined, one group a family, and their tokens."""
-    families: dict[int, tuple[Family, list[FittedGroup]]] = {}
-    tokens: dict[int, dict[int, str]] = {number: {} for number in members}
-    for job, each in (item for fits in kept for item in fits.items()):
-        family = context.candidate_groups[job.candidate_group].family
-        if any(number in tokens for number in each.models.candidates):
-            families.setdefault(id(family), (family, []))[1].append(each.models)
-        for (number, split), token in each.tokens.items():
-            if number in tokens:
-                tokens[number][split] = token
-    parts = []
-    for family, fitted in families.values():
-        numbers = {number for models in fitted for number in models.candidates}
-        parts.append(family.join(fitted, sorted(numbers & set(members))))
-    return parts, tuple(join_tokens(tokens[number]) for number in members)
 
 
 def _read_blocks(

@@ -6,7 +6,7 @@ cube is made of it.
 """
 
 from collections.abc import Mapping
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,12 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.arrays import Floats, Integers
-from dsel.bounds.cross_validation import best_fold_number
-from dsel.data.pool import PoolSlice
 from dsel.families.family import FitKey
 from dsel.losses.joint import Evidence
-from dsel.results.fit_messages import FitMessage
-from dsel.search.design.comparisons import Comparison
+from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.search.design.folds import CVScheme
-from dsel.search.engine.jobs import CandidateGroup, FitResult, FitStatus, join_tokens
-from dsel.search.engine.pool_table import PoolTable, Records, records_of
+from dsel.search.engine.jobs import CandidateGroup, FitResult, FitStatus
+from dsel.search.engine.pool_table import Records, records_of
 
 
 @dataclass(frozen=True)
@@ -103,21 +100,15 @@ class SearchCounts:
 
 @dataclass
 class CountTable:
-    """Counts by candidate; only the driver writes to it."""
+    """Fits by candidate and split, and their counts; only the driver writes to it."""
 
     scheme: CVScheme
     candidate_groups: tuple[CandidateGroup, ...]
     """Groups of the candidates, which have their keys in a store; or none."""
-    comparisons: InitVar[tuple[Comparison, ...]]
-    """Comparisons of models on the pool; empty without one."""
-    slices: InitVar[tuple[PoolSlice, ...]]
-    """Parts of the pool; empty without comparisons."""
     n_candidates: int
 
-    def __post_init__(
-        self, comparisons: tuple[Comparison, ...], slices: tuple[PoolSlice, ...]
-    ) -> None:
-        n, fits = self.n_candidates, (self.n_candidates, len(self.scheme.splits))
+    def __post_init__(self) -> None:
+        fits = self.n_candidates, len(self.scheme.splits)
         # Plain arrays, since pruning reads the whole table at each turn of the loop. On
         # the last axis: the test rows; and the second rows of a pair of folds, or a
         # half's training rows.
@@ -127,64 +118,43 @@ class CountTable:
         self.fit_status = np.full(fits, FitStatus.OPEN, np.int8)
         self.answered = np.zeros(fits, bool)  # where `predict` did on some test rows
         self.fit_seconds = np.full(fits, np.nan)
-        # By candidate and split; a token identifies the model of one fit.
-        self.tokens: dict[FitKey, str] = {}
+        self.failed_tests = np.zeros(fits, bool)  # see `join_tests`
         self.messages: dict[FitKey, FitMessage] = {}
         # Fits that can still change what is chosen: only the search writes them, by its
         # pruner.
         self.needed = np.ones(fits, bool)
         # Key of every candidate in the store.
-        self.keys = [""] * n
+        self.keys = [""] * self.n_candidates
         for group in self.candidate_groups:
             for candidate, key in zip(group.candidates, group.keys, strict=True):
                 self.keys[candidate.number] = key
-        # It asks for tokens when a slice arrives, because fits may have been repeated
-        # by then.
-        self.pool = PoolTable(slices, comparisons, self.keys, self.joined_token)
 
     def add_fit(self, number: int, split: int, result: FitResult) -> None:
-        """Write the counts of a fit; drop those of its earlier models."""
+        """Write the result of a fit."""
         key = FitKey(number, split)
-        # The pool may be counted with the former model, which is gone: a fit that
-        # repeats exactly has no token, and its counts stay.
-        is_again = self.fit_status[key] == FitStatus.DONE
-        if is_again and self.tokens.get(key, "") != result.token:
-            self.pool.forget(number)
         self.errors[key] = result.errors or names.UNCOUNTED
         self.scores[key] = np.nan
         self.scores[key][: len(result.scores)] = result.scores
         self.fit_status[key] = result.status
         self.fit_seconds[key] = result.seconds
-        self.tokens[key] = result.token
         self.messages.pop(key, None)
         if result.message is not None:
             self.messages[key] = result.message
+            self.failed_tests[key] = result.message.problem is FitProblem.FAILED
         self.answered[key] = not result.predicts_none_of(self.scheme.splits[split])
 
     def fail(self, number: int, split: int, why: str) -> None:
         """Record that a fit failed."""
         self.add_fit(number, split, FitResult.of_failure(why))
 
-    def forget_fits(self, number: int) -> None:
-        """Drop all counts of a candidate, whose models differ from the counted ones."""
-        self.fit_status[number] = FitStatus.OPEN
-        self.errors[number] = names.UNCOUNTED
-        self.scores[number] = self.fit_seconds[number] = np.nan
-        self.answered[number] = False
-        for split in range(len(self.scheme.splits)):
-            self.tokens.pop(FitKey(number, split), None)
-            self.messages.pop(FitKey(number, split), None)
-        self.pool.forget(number)
-
-    def joined_token(self, number: int) -> str:
-        """Return a text that identifies all models of a candidate."""
-        splits = self.scheme.with_models
-        tokens = {split: self.tokens.get(FitKey(number, split), "") for split in splits}
-        return join_tokens(tokens)
-
     def key_of(self, number: int, split: int) -> str:
         """Return the key of a fit's result in the store."""
         return f"fit/{self.scheme.splits[split].name}/{self.keys[number]}"
+
+    @property
+    def failed(self) -> NDArray[np.bool_]:
+        """Whether each fit failed, or one of its tests."""
+        return np.asarray((self.fit_status == FitStatus.FAILED) | self.failed_tests)
 
     @property
     def ended(self) -> NDArray[np.bool_]:
@@ -208,27 +178,6 @@ class CountTable:
         return np.asarray(np.logical_and.accumulate(self.ended, axis=1))
 
     @property
-    def fitted(self) -> NDArray[np.bool_]:
-        """Whether every fit of each candidate is done."""
-        return np.asarray((self.fit_status == FitStatus.DONE).all(axis=1))
-
-    @property
-    def complete(self) -> NDArray[np.bool_]:
-        """Whether every fit of each candidate is done, and the whole pool counted."""
-        return np.asarray(self.fitted & self.pool.is_complete)
-
-    def current_comparisons(self) -> tuple[Comparison, ...]:
-        """Return the comparisons, with each candidate's best fold so far."""
-        k, best = self.scheme.n_folds, np.full(self.n_candidates, -1)
-        errors = self.errors[:, :k, 0]
-        known = (errors >= 0).all(axis=1)
-        # The best fold is read from the labeled rows alone, so the pool cannot choose
-        # it.
-        if known.any():
-            best[known] = best_fold_number(errors[known], self.scheme.fold_rows)
-        return tuple(each.at_best_folds(best) for each in self.pool.comparisons)
-
-    @property
     def unpredicting(self) -> NDArray[np.bool_]:
         """Whether each candidate's `predict` raised in every call, (n_candidates,).
 
@@ -246,7 +195,7 @@ class CountTable:
         """
         first: dict[int, FitMessage] = {}
         # Else the warning of an earlier fit would be given as the cause of a failure.
-        failed = self.fit_status == FitStatus.FAILED
+        failed = self.failed
         for key in sorted(self.messages, key=lambda key: (not failed[key], key)):
             if shown[key] and key.candidate not in first:
                 split, message = self.scheme.splits[key.split], self.messages[key]
@@ -265,5 +214,3 @@ class CountTable:
             if key in numbers and name in splits:
                 result = FitResult.from_record(record)
                 self.add_fit(numbers[key], splits[name], result)
-        # The tokens of the fits show which counts on the pool are of these models.
-        self.pool.replay(records)

@@ -1,16 +1,18 @@
 """The engine: submits jobs that must not fail, and counts on the pool.
 
 It writes what comes back to the table and to the store; no job does. A run has one
-engine: the loop of its search, in `search_loop`, reads the pool by it, and so do the
-fits and counts of the candidates that a nested search has chosen.
+engine: the loop of its search, in `search_loop`, uses it, and so do the fits and
+counts of the candidates that a nested search has chosen.
 """
 
+import logging
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
-from typing import TypeVar
+from statistics import fmean
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -18,12 +20,41 @@ from dsel.data.pool import SLICE_NBYTES, Pool
 from dsel.results.run_store import Store
 from dsel.runtime.submission import Executor, run_tasks
 from dsel.runtime.tasks import Task, Work
-from dsel.search.engine.fits import BatchSize, logger
 from dsel.search.engine.jobs import CountedJob, CountJob
 from dsel.search.engine.pool_table import PoolTable
 from dsel.search.engine.retries import J, Retries
 
 R = TypeVar("R")
+logger = logging.getLogger("dsel.search")
+
+TASK_SECONDS: Final = 0.25  # work of one task: fifty times the overhead of Dask
+
+
+@dataclass
+class BatchSize:
+    """Number of jobs of a task, by the time of recent jobs.
+
+    Examples
+    --------
+    >>> size = BatchSize()
+    >>> size.seconds.append(0.1)
+    >>> size.jobs_per_task(n_left=100, n_slots=2), size.jobs_per_task(3, 2)
+    (2, 1)
+    """
+
+    task_seconds: float = TASK_SECONDS
+    seconds: deque[float] = field(default_factory=lambda: deque(maxlen=64))
+
+    def jobs_per_task(self, n_left: int, n_slots: int) -> int:
+        """Return the number of jobs, of `n_left`, to submit as one task; at least one.
+
+        Tasks get smaller towards the end, so that all slots end at about the same time.
+        """
+        if not self.seconds:
+            return 1
+        # The mean of the last 64 jobs: later fits of a grid often take longer.
+        wanted = int(self.task_seconds / max(1e-5, fmean(self.seconds)))
+        return max(1, min(wanted, n_left // (2 * n_slots)))
 
 
 @dataclass
@@ -78,19 +109,19 @@ class Engine:
     def count_pool(
         self,
         table: PoolTable,
-        members: Sequence[int],
+        model_sets: Sequence[int],
         batch_of: Callable[[tuple[CountJob, ...]], Work[list[CountedJob]]],
         *,
         inputs: tuple[str, ...] = (),
         context: str | None = None,
         on_turn: Callable[[], object],
     ) -> Iterator[int]:
-        """Read the pool once; yield members whose models differ from the fitted ones.
+        """Read the pool once; yield model sets that are not the fitted ones.
 
         Counts are added to the table. `batch_of` makes the work of one task; it gets
         what the tasks `inputs` have kept, and the `context` sent to the executor.
         """
-        pool, numbers = self.pool, np.array(members)
+        pool, numbers = self.pool, np.array(model_sets)
         assert pool is not None  # else there are no slices
         # A resumed run reads only the slices that no earlier run has counted.
         waiting = deque(
@@ -106,7 +137,7 @@ class Engine:
         size = BatchSize()
 
         def batches() -> Iterator[list[CountJob]]:
-            """Yield slices of the same members, few enough to be read at once."""
+            """Yield slices of the same model sets, few enough to be read at once."""
             while waiting:
                 # A task of many slices is limited by the rows that it may hold, not
                 # only by time.
@@ -116,8 +147,8 @@ class Engine:
                 while waiting and len(jobs) < most:
                     job = waiting[0]
                     rows_left -= job.stop - job.start
-                    # The same members in a task: their models are read once for it.
-                    if jobs and (rows_left < 0 or job.members != jobs[0].members):
+                    # The same models in a task, which reads them once.
+                    if jobs and (rows_left < 0 or job.model_sets != jobs[0].model_sets):
                         break
                     jobs.append(waiting.popleft())
                 yield jobs
@@ -140,20 +171,20 @@ class Engine:
                 yield from self._take_slice(table, counted)
 
     def _take_slice(self, table: PoolTable, counted: CountedJob) -> Iterator[int]:
-        """Write counts to the table and the store; yield members with other models."""
+        """Write counts to the table and the store; yield sets of other models."""
         job = counted.job
         logger.info(
-            "slice rows=%d-%d candidates=%s seconds=%.6f",
+            "slice rows=%d-%d model_sets=%s seconds=%.6f",
             job.start,
             job.stop,
-            job.members,
+            job.model_sets,
             sum(each.seconds for each in counted.results),
         )
-        for member, result in zip(job.members, counted.results, strict=True):
+        for number, result in zip(job.model_sets, counted.results, strict=True):
             # The counts are dropped if Dask made a model again, and it differs from the
             # counted one.
-            if not table.add_slice(member, result):
-                yield member
+            if not table.add_slice(number, result):
+                yield number
             if self.store is not None:
-                self.store.append(table.key_of(member, result), result.to_record())
+                self.store.append(table.key_of(number, result), result.to_record())
         self.n_slices_done += 1

@@ -7,8 +7,8 @@ import numpy as np
 from dsel import names
 from dsel.criteria import Settings
 from dsel.criteria.base import CandidateCounts, Criterion
-from dsel.search.engine.counts import CountTable, KnownCounts, SearchCounts
-from dsel.search.engine.jobs import FitStatus
+from dsel.search.engine.counts import KnownCounts, SearchCounts
+from dsel.search.engine.exhaustive_table import ExhaustiveTable
 from dsel.search.engine.pruning import Flags, Standing, first_proofs, margin_above
 
 
@@ -29,19 +29,19 @@ class ExactPruner:
         """Whether any candidate is ever dropped."""
         return self.may_prune and self.criterion.can_prune
 
-    def failed_candidates(self, table: CountTable) -> Flags:
+    def failed_candidates(self, table: ExhaustiveTable) -> Flags:
         """Return whether a fit of each candidate failed, (n_candidates,).
 
         A candidate that can predict on no fold has failed, too: it gets no pool rows.
         """
-        failed = (table.fit_status == FitStatus.FAILED) & table.in_order
+        failed = table.failed & table.in_order
         return np.asarray(failed.any(axis=1) | (table.fitted & table.unpredicting))
 
-    def active_candidates(self, table: CountTable) -> Flags:
+    def active_candidates(self, table: ExhaustiveTable) -> Flags:
         """Return whether each candidate may still win, and is not complete."""
         return ~(table.pruned | self.failed_candidates(table) | table.complete)
 
-    def compare(self, table: CountTable) -> Standing:
+    def compare(self, table: ExhaustiveTable) -> Standing:
         """Return lower bounds of the criterion, and the fits that are still needed.
 
         With more counts lower bounds only grow and the best estimate only falls, so
@@ -63,7 +63,7 @@ class ExactPruner:
 
     def counts(
         self,
-        table: CountTable,
+        table: ExhaustiveTable,
         shown: Flags | None = None,
         counted: Flags | None = None,
     ) -> SearchCounts:
@@ -98,16 +98,16 @@ class ExactPruner:
             loo_errors=None if loo is None else errors[:, loo],
             fit_seconds=seconds[:, :k],
             full_fit_seconds=None if full is None else seconds[:, full],
-            pool=table.pool.by_name(counted),
+            pool=table.pool_counts(counted),
         )
 
-    def final_counts(self, table: CountTable) -> SearchCounts:
+    def final_counts(self, table: ExhaustiveTable) -> SearchCounts:
         """Return the counts of a finished run, for the cube."""
         final, shown = self.counts(table), table.in_order
         status, counted = final.status, table.pool.is_complete
         if self.best_first:
             best = self._best(final.by_name)
-            failed = (table.fit_status == FitStatus.FAILED) & shown
+            failed = table.failed & shown
             none_counted = np.zeros(table.n_candidates, bool)
 
             def is_beaten(fits: Flags) -> Flags:

@@ -1,16 +1,17 @@
 """Code of workers: fits of candidates on splits, and their losses."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, cast
+from types import MappingProxyType
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.cache import LastUse, process_cache
-from dsel.data.splits import Split, SplitKind
+from dsel.data.splits import Split
 from dsel.families.batches import has_function, refuse_batches
 from dsel.families.ensemble_sizes import pickle_model
 from dsel.families.family import (
@@ -19,119 +20,102 @@ from dsel.families.family import (
     FitKey,
     FittedGroup,
 )
-from dsel.families.leave_one_out import leave_one_out_counts
 from dsel.losses import calls
 from dsel.losses.base import Counts, Rows, no_predictions
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.engine.jobs import (
     CandidateGroup,
+    ChosenFit,
     FitJob,
     FitResult,
     FitStatus,
     FittedJob,
     JobContext,
-    Keep,
-    Kept,
-    KeptModels,
 )
 
 
 @dataclass(frozen=True)
 class FitBatch:
-    """Fits that are one task."""
+    """Fits that are one task, whose models are dropped once they are tested."""
 
     jobs: tuple[FitJob, ...]
-    keep: Keep = Keep.NOWHERE
-    last_of: frozenset[int] = frozenset()
+    ending_groups: frozenset[int] = frozenset()
     """Groups without a later task, unless one is retried."""
+    keeps_models: ClassVar[bool] = False
 
     def run(self, context: JobContext, inputs: Inputs) -> Output[list[FittedJob]]:
         """Fit; the result is a `FittedJob` for each job."""
-        cache = process_cache()
-        ending = LastUse(cache)
         fitted: list[FittedJob] = []
-        kept: Kept = {}
-        calls: dict[Any, list[FitJob]] = {}  # splits of one group share work
-        for job in self.jobs:
-            # Leave-one-out makes a model for each row in one call of its own.
-            is_alone = _split_of(context, job).kind is SplitKind.LEAVE_ONE_OUT
-            same = job.candidate_group, job.candidates, job.is_chosen
-            key = job if is_alone else same
-            calls.setdefault(key, []).append(job)
-        for together in calls.values():
-            first = together[0]
-            if _split_of(context, first).kind is SplitKind.LEAVE_ONE_OUT:
-                fitted.append(_leave_one_out(context, first))
-                continue
-            # Data without another reader must not push shared data out of the cache.
-            budget = ending if first.candidate_group in self.last_of else cache
-            models = fit_splits(
-                context,
-                context.candidate_groups[first.candidate_group],
-                first.candidates,
-                [_split_of(context, job) for job in together],
-                budget,
-            )
-            tokens: dict[FitKey, str] = {}
-            if self.keep is not Keep.NOWHERE:
-                keys = [
-                    FitKey(n, job.split) for job in together for n in job.candidates
-                ]
-                tokens = {key: model_token(models, key) for key in keys}
-            # Models of one call are kept together: each of its jobs counts its share.
-            # To measure them may take a pickle.
-            is_kept = self.keep is Keep.ON_WORKER
-            nbytes = models.nbytes // len(together) if is_kept else 0
-            for job in together:
-                results = fit_results(context, job, models, tokens)
-                if self.keep is not Keep.IN_RESULT:
-                    fitted.append(FittedJob(job, results, nbytes))
-                    continue
-                [errors] = models.counts.errors[:, models.splits.index(job.split), 0]
-                split = _split_of(context, job)
-                counts = count_rows(context, split, models, int(errors))
-                fitted.append(FittedJob(job, results, 0, models, counts))
-            # They have been counted, and would be pickled with a kept model.
-            models.forget_test_predictions()
-            kept[first] = KeptModels(models, tokens)
-        cache.forget(ending.own_keys)
-        return Output(fitted, kept if self.keep is Keep.ON_WORKER else None)
+        for jobs, models in fit_jobs(context, self.jobs, self.ending_groups):
+            for job in jobs:
+                split = split_of(context, job)
+                results = fit_results(context, job.candidates, split, models)
+                fitted.append(FittedJob(job, results))
+        return Output(fitted)
 
 
-def _split_of(context: JobContext, job: FitJob) -> Split:
-    splits = context.splits_of_chosen if job.is_chosen else context.splits
-    split = splits[job.split]
-    return split if job.is_tested else split.without_tests()
+@dataclass(frozen=True)
+class FitChosenBatch:
+    """The fit of a chosen candidate, which is a task.
+
+    Its model comes back in one message with its counts, so that the deployed object is
+    the one that was counted.
+    """
+
+    job: FitJob
+    """Its split is a number in `JobContext.splits_of_chosen`."""
+
+    def run(self, context: JobContext, inputs: Inputs) -> Output[list[ChosenFit]]:
+        """Fit and count; the result is one `ChosenFit`."""
+        group = context.candidate_groups[self.job.candidate_group]
+        split = context.splits_of_chosen[self.job.split]
+        models = fit_splits(context, group, self.job.candidates, [split])
+        [number] = self.job.candidates
+        key = FitKey(number, split.number)
+        [result] = fit_results(
+            context, [number], split, models, {key: model_token(models, key)}
+        )
+        counts = count_rows(context, split, models, int(models.counts.errors[0, 0, 0]))
+        # They have been counted, and would be pickled with the model.
+        models.forget_test_predictions()
+        return Output([ChosenFit(self.job, result, models, counts)])
 
 
-def _leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
-    group, split = (
-        context.candidate_groups[job.candidate_group],
-        _split_of(context, job),
-    )
-    counts = leave_one_out_counts(
-        group.family,
-        group.select(job.candidates),
-        context.labeled.X,
-        context.labeled.y,
-        split,
-        pool=context.fitting_pool,
-    )
-    results = (
-        fit_result(counts, (row, 0), FitKey(number, job.split))
-        for row, number in enumerate(job.candidates)
-    )
-    return FittedJob(job, tuple(results))
+def split_of(context: JobContext, job: FitJob) -> Split:
+    """Return the split of a search's job, without the rows that it does not test."""
+    split = context.splits[job.split]
+    return split if job.part is None else split.test_only(job.part)
+
+
+def fit_jobs(
+    context: JobContext, jobs: Collection[FitJob], ending_groups: Collection[int]
+) -> Iterator[tuple[list[FitJob], FittedGroup]]:
+    """Yield jobs whose fits share work, with their models."""
+    cache = process_cache()
+    ending = LastUse(cache)
+    jobs_by_call: dict[Any, list[FitJob]] = {}  # splits of one group share work
+    for job in jobs:
+        same = job.candidate_group, job.candidates, job.part
+        jobs_by_call.setdefault(same, []).append(job)
+    for same_call in jobs_by_call.values():
+        first = same_call[0]
+        group = context.candidate_groups[first.candidate_group]
+        splits = [split_of(context, job) for job in same_call]
+        # Data without another reader must not push shared data out of the cache.
+        budget = ending if group.number in ending_groups else cache
+        yield same_call, fit_splits(context, group, first.candidates, splits, budget)
+    cache.forget(ending.own_keys)
 
 
 def fit_results(
     context: JobContext,
-    job: FitJob,
+    candidates: Sequence[int],
+    split: Split,
     fitted: FittedGroup,
-    tokens: Mapping[FitKey, str],
+    tokens: Mapping[FitKey, str] = MappingProxyType({}),
 ) -> tuple[FitResult, ...]:
-    """Return the counts of a job's fits, with the losses of their models."""
-    split, column = _split_of(context, job), fitted.splits.index(job.split)
+    """Return the results of candidates on a split, with the losses of their models."""
+    column = fitted.splits.index(split.number)
     scores = zip(
         *(
             score_models(context, fitted, split, part)
@@ -139,10 +123,10 @@ def fit_results(
         ),
         strict=True,
     )
-    keys = [FitKey(number, job.split) for number in job.candidates]
+    keys = [FitKey(number, split.number) for number in candidates]
     return tuple(
-        fit_result(fitted.counts, (row, column), key, tokens.get(key, ""), each)
-        for row, (key, each) in enumerate(zip(keys, scores, strict=True))
+        fit_result(fitted.counts, (row, column), key, tokens.get(key, ""), losses)
+        for row, (key, losses) in enumerate(zip(keys, scores, strict=True))
     )
 
 

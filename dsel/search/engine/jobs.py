@@ -8,7 +8,7 @@ one message with their counts, so that the deployed object is the one that was c
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum, IntEnum
+from enum import IntEnum
 from hashlib import blake2b
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.data.sampled_rows import SampledRows
 from dsel.data.splits import Split
-from dsel.families.family import Candidate, Family, FitKey, FittedGroup
+from dsel.families.family import Candidate, Family, FittedGroup
 from dsel.losses.base import Counts
 from dsel.losses.declared import DeclaredLosses
 from dsel.results.fit_messages import FitMessage, FitProblem, message_of_text
@@ -97,16 +97,6 @@ class JobContext:
         return next(group for group in groups if group.select((candidate,)))
 
 
-class Keep(Enum):
-    """Place of the models after a fit."""
-
-    NOWHERE = 0
-    ON_WORKER = 1
-    """Models stay on the worker, for passes over the pool."""
-    IN_RESULT = 2
-    """Models come to the driver, in one message with the counts."""
-
-
 @dataclass(frozen=True)
 class FitJob:
     """Candidates of a group on one split."""
@@ -116,11 +106,9 @@ class FitJob:
     candidates: tuple[int, ...]
     """Candidate numbers, ascending."""
     split: int
-    """Number of the split in `JobContext.splits`, or in `splits_of_chosen`."""
-    is_chosen: bool = False
-    """Whether the split is one of `splits_of_chosen`, not of `splits`."""
-    is_tested: bool = True
-    """Whether the models predict; False to see whether the fit alone succeeds."""
+    """Number of the split."""
+    part: int | None = None
+    """The only one of `Split.test_parts` that is tested; None for all."""
 
     def alone(self) -> list["FitJob"]:
         """Return one job for each candidate."""
@@ -192,6 +180,26 @@ class FitResult:
         return all(n_errors == len(rows) for n_errors, rows in parts if len(rows))
 
 
+def join_tests(tests: tuple[FitResult, FitResult], split: Split) -> FitResult:
+    """Return the result of a fit without two folds, of which each was tested alone.
+
+    If a test failed, the search that reads it never chooses the candidate; the other
+    search is as if nothing had happened. The fit failed if both did.
+    """
+    failed = [test for test in tests if test.status is FitStatus.FAILED]
+    if len(failed) == 2:
+        return failed[0]
+    errors, scores = [], []
+    for part, (test, rows) in enumerate(zip(tests, split.test_parts, strict=True)):
+        is_done = test.status is FitStatus.DONE
+        errors.append(test.errors[part] if is_done else len(rows))
+        # As if the fit had failed, which the other test must not decide.
+        scores.append(test.scores[part] if is_done else np.inf)
+    message = next((t.message for t in (*failed, *tests) if t.message), None)
+    seconds = float(np.nansum([test.seconds for test in tests]))
+    return FitResult(FitStatus.DONE, seconds, tuple(errors), tuple(scores), message)
+
+
 @dataclass(frozen=True)
 class FittedJob:
     """Result of a `FitJob`."""
@@ -201,24 +209,18 @@ class FittedJob:
     """Result of each candidate."""
     nbytes: int = 0
     """Bytes of the models, if they are kept."""
-    models: FittedGroup | None = None
-    """The models themselves, with `Keep.IN_RESULT`."""
-    counts: tuple[Counts, ...] = ()
-    """Counts of the plan's statistics on the held-out rows, with `Keep.IN_RESULT`."""
 
 
 @dataclass(frozen=True)
-class KeptModels:
-    """Fitted models, with a token that identifies each."""
+class ChosenFit:
+    """Result of the fit of a chosen candidate."""
 
+    job: FitJob
+    result: FitResult
     models: FittedGroup
-    tokens: Mapping[FitKey, str]
-    """Tokens of the models; they are made where the model was fitted, since a
-    transferred model may have another pickle."""
-
-
-Kept = dict[FitJob, KeptModels]
-"""Kept models by the first job of the call that fitted them."""
+    """The model alone, as a group."""
+    counts: tuple[Counts, ...]
+    """Counts of the plan's statistics on the held-out rows."""
 
 
 @dataclass(frozen=True)
@@ -229,8 +231,8 @@ class CountJob:
     """First global row number."""
     stop: int
     """One more than the last row number."""
-    members: tuple[int, ...]
-    """Numbers in the `PoolTable` of those whose models are compared."""
+    model_sets: tuple[int, ...]
+    """Numbers of the model sets in the `PoolTable`."""
 
     def alone(self) -> list["CountJob"]:
         """Return the job itself: compared models must predict together."""
@@ -239,7 +241,7 @@ class CountJob:
 
 @dataclass(frozen=True)
 class CountResult:
-    """Counts of one member in one slice of the pool."""
+    """Counts of one model set in one slice of the pool."""
 
     start: int
     stop: int
@@ -269,7 +271,7 @@ class CountedJob:
 
     job: CountJob
     results: tuple[CountResult, ...]
-    """Result of each member."""
+    """Result of each model set."""
 
 
 def join_tokens(tokens: dict[int, str]) -> str:

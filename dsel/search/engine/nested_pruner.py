@@ -84,7 +84,7 @@ class NestedPruner:
 
         A later fit than one that has not ended does not count yet.
         """
-        failed = (table.fit_status == FitStatus.FAILED) & table.in_order
+        failed = table.failed & table.in_order
         return np.asarray(failed.any(axis=1))
 
     def active_candidates(self, table: CountTable) -> Flags:
@@ -179,7 +179,7 @@ class NestedPruner:
         They have every fit; with halving those with the most fits, which most searches
         kept.
         """
-        failed = (table.fit_status == FitStatus.FAILED) & shown
+        failed = table.failed & shown
         done = (table.fit_status == FitStatus.DONE) & shown
         n_fits = np.where(failed.any(axis=1), -1, done.sum(axis=1))
         n_all = n_fits.max() if self.prune_by == Pruning.HALVING else done.shape[1]
@@ -233,7 +233,7 @@ class NestedPruner:
             # The last search, by all folds, drops none.
             done |= self.survivors(table)[:-1].any(axis=0)
         status[done] = names.STATUS_DONE
-        failed = (table.fit_status == FitStatus.FAILED) & shown
+        failed = table.failed & shown
         status[failed.any(axis=1)] = names.STATUS_FAILED
         # A row of a fold has k - 1 predictions: one of each model without this fold and
         # another one.

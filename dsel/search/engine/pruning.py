@@ -11,7 +11,7 @@ the first fits that suffice to prove it worse than the final winner: see `first_
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ PRUNING_MARGIN: Final = 1e-9
 an estimate above 1, such as a mean square."""
 
 Flags = NDArray[np.bool_]
+TableT = TypeVar("TableT", bound=CountTable, contravariant=True)
 
 
 @dataclass(frozen=True)
@@ -37,23 +38,23 @@ class Standing:
     """Whether each fit can still change what is chosen, (n_candidates, n_splits)."""
 
 
-class Pruner(Protocol):
+class Pruner(Protocol[TableT]):
     """Decides which fits of a search are needed. It changes nothing."""
 
     @property
     def best_first(self) -> bool:
         """Whether counts decide what is fitted next."""
 
-    def compare(self, table: CountTable) -> Standing:
+    def compare(self, table: TableT) -> Standing:
         """Return lower bounds of the candidates, and the fits that are still needed."""
 
-    def failed_candidates(self, table: CountTable) -> Flags:
+    def failed_candidates(self, table: TableT) -> Flags:
         """Return whether each candidate is out because of a failure, (n_candidates,).
 
         A fit counts once all earlier fits of its candidate have ended.
         """
 
-    def active_candidates(self, table: CountTable) -> Flags:
+    def active_candidates(self, table: TableT) -> Flags:
         """Return whether the search waits for each candidate, (n_candidates,)."""
 
 

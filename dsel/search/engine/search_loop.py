@@ -1,191 +1,294 @@
-"""The loop of a search: it fits, counts on the pool and prunes, until nothing is left.
+"""The loop of a search: it submits fits, takes their results and prunes.
 
-It fits until a pass over the pool is worth its while, counts, and goes on. How early it
-prunes a candidate depends on timing; the winner and its counts do not.
+If counts decide which fits are needed, candidates with the smallest lower bound are
+fitted first. Otherwise as many groups as there are slots are fitted side by side, then
+the next ones. How early a candidate is pruned depends on timing; the winner and its
+counts do not.
 """
 
+import logging
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, Generic
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dsel.families.family import FitKey, FittedGroup
+from dsel.data.splits import SplitKind
+from dsel.families.family import FitKey
 from dsel.runtime.progress import Progress
 from dsel.runtime.submission import run_tasks
-from dsel.runtime.tasks import Task
-from dsel.search.engine.count_batch import CountBatch
-from dsel.search.engine.counts import CountTable
-from dsel.search.engine.engine import Engine
-from dsel.search.engine.fits import Fitting
-from dsel.search.engine.jobs import CountJob, FittedJob, Keep
-from dsel.search.engine.pruning import Pruner, margin_above
-from dsel.search.engine.retries import ATTEMPTS
+from dsel.runtime.tasks import Finished, Task
+from dsel.search.engine.engine import TASK_SECONDS, BatchSize, Engine
+from dsel.search.engine.fit_batch import FitBatch
+from dsel.search.engine.jobs import (
+    FitJob,
+    FitResult,
+    FitStatus,
+    FittedJob,
+    join_tests,
+)
+from dsel.search.engine.pruning import Pruner, TableT
+from dsel.search.engine.retries import ATTEMPTS, Retries
 
-LEADERS: Final = 4
-"""Candidates of the first pass, whose counts then prune the others."""
-MODELS_NBYTES: Final = 2**30
-"""Most bytes of the models of one pass, on every worker."""
+logger = logging.getLogger("dsel.search")
+
+PRUNED_TASK_SECONDS: Final = 0.05  # less, where what comes back decides what is next
 
 
 @dataclass
-class Search:
-    """A search over candidates: fits, pruning, and passes over the pool."""
+class Search(Generic[TableT]):
+    """Fits of all candidates, until none is needed."""
 
     engine: Engine
-    table: CountTable
-    pruner: Pruner
-    fitting: Fitting
-    on_turn: Callable[["Search"], None]
-    """Called with the search before tasks are submitted, to report; an error in it ends
-    the run."""
+    table: TableT
+    pruner: Pruner[TableT]
+    """It decides which fits are needed, and whether by counts."""
+    on_turn: Callable[[], object]
+    """Called before tasks are submitted, at least every half second; an error in it
+    ends the run."""
+    raise_failures: bool = False
+    """Whether a fit that raises ends the run."""
+    batch_type: ClassVar[type[FitBatch]] = FitBatch
 
     def __post_init__(self) -> None:
         self.started = time.perf_counter()
-        # How often models of a candidate were others than those that were counted.
-        self.changed: Counter[int] = Counter()
-        # Lower bounds of every candidate's criterion, by the counts so far.
+        # Lower bounds of every candidate's criterion by the counts so far, and before
+        # anything was counted. How far a bound has grown since predicts by how much the
+        # next folds will raise it.
         self.lower = np.zeros(self.table.n_candidates)
+        self.floor: NDArray[np.float64] | None = None
+        self.batch_size = BatchSize(
+            PRUNED_TASK_SECONDS if self.pruner.best_first else TASK_SECONDS
+        )
+        self.running: dict[str, list[FitJob]] = {}  # jobs by task
+        # To be submitted before anything else, such as what failed once.
+        self.again: deque[list[FitJob]] = deque()
+        self.retries: Retries[FitJob] = Retries(may_give_up=not self.raise_failures)
+        # Results of fits whose tests are made one by one, by the part that is tested.
+        self.single_tests: dict[FitKey, dict[int, FitResult]] = {}
+        # The slot of each running task, and the slots that have the data of a group.
+        # A slot is a number, which the executor maps to a thread or a worker.
+        self.slots: dict[str, int] = {}
+        self.group_slots: dict[int, list[int]] = {}
+        self.group_candidates = [
+            np.array([candidate.number for candidate in group.candidates])
+            for group in self.table.candidate_groups
+        ]
+        self.group_numbers = np.empty(self.table.n_candidates, np.int64)
+        for group, numbers in enumerate(self.group_candidates):
+            self.group_numbers[numbers] = group
 
     def run(self) -> None:
-        """Run until every candidate is complete, pruned or failed."""
-        while True:
-            # Fits and passes alternate: a pass needs all models of its members, and its
-            # counts decide which fits are still needed.
-            turns = run_tasks(
-                self.engine.executor, self._next_fit, on_turn=self._begin_turn
-            )
-            for finished in turns:
-                self.fitting.finish_task(finished)
-            members = self.next_members()
-            if not members:
-                return
-            # Models may have been lost with a worker; then they are fitted first.
-            if self.fitting.restore_models(members):
-                for number in self.count_members(members):
-                    self.forget(number)
-                self.prune()
-                self.release_models()
+        """Run until no fit is needed."""
+        for finished in run_tasks(
+            self.engine.executor, self.next_task, on_turn=self.begin_turn
+        ):
+            self.add_results(finished)
+
+    def begin_turn(self) -> None:
+        """Prune by the counts so far, before more tasks are submitted."""
+        self.prune()
+        self.on_turn()
 
     def prune(self) -> None:
         """Write to the table which fits are still needed, by the counts so far."""
         standing = self.pruner.compare(self.table)
         self.lower, self.table.needed = standing.lower_bounds, standing.needed_fits
 
-    def _begin_turn(self) -> None:
-        self.prune()
-        # Without a pass no other place drops the models of candidates that have lost.
-        if self.fitting.keep is Keep.ON_WORKER and not self.table.pool.slices:
-            self.release_models()
-        self.on_turn(self)
+    @property
+    def open_fits(self) -> NDArray[np.bool_]:
+        """Whether each fit is needed and not submitted, (n_candidates, n_splits)."""
+        is_open = (self.table.fit_status == FitStatus.OPEN) & self.table.needed
+        is_active = self.pruner.active_candidates(self.table)
+        return np.asarray(is_open & is_active[:, np.newaxis])
 
-    def _next_fit(self) -> Task[list[FittedJob]] | None:
-        # What is running ends before the pool is read, but lost models come first: a
-        # pass cannot begin without them.
-        if not self.fitting.again and self.next_members():
+    def next_task(self) -> Task[list[FittedJob]] | None:
+        """Return the next task, with the best open fits; None if there is none."""
+        if self.again:
+            return self._make_task(self.again.popleft())
+        open_fits, n_slots = self.open_fits, self.engine.executor.n_slots
+        n_groups = len(np.unique(self.group_numbers[open_fits.any(axis=1)]))
+        # An estimate: one job fits all open candidates of a group on a split.
+        left = n_groups * int(open_fits.sum(axis=1).max(initial=0))
+        size = self.batch_size.jobs_per_task(max(1, left), n_slots)
+        order = self._best_first if self.pruner.best_first else self._group_by_group
+        jobs: list[FitJob] = []
+        for group, split in order(open_fits):
+            # They may be in a job of another candidate of the group already.
+            is_open = self.table.fit_status[:, split] == FitStatus.OPEN
+            # A pruned candidate has fits that are open still, and that nothing needs.
+            jobs += self.claim_fits(group, split, is_open & open_fits[:, split])
+            if len(jobs) >= size:
+                break
+        if not jobs:
             return None
-        return self.fitting.next_task(self.lower)
+        return self._make_task(jobs, self._choose_slot(jobs[0].candidate_group))
 
-    def next_members(self) -> tuple[int, ...]:
-        """Return the candidates of the next pass, smallest lower bound first; or none.
+    def claim_fits(
+        self, group: int, split: int, wanted: NDArray[np.bool_]
+    ) -> list[FitJob]:
+        """Return the job of a group's wanted fits in a list, or no job.
 
-        With pruning, a first pass for a few leaders begins as soon as the candidate
-        with the smallest lower bound is fitted: its estimate prunes others. All other
-        passes wait until no fit is left, or their models use the memory of a pass, so
-        that the pool is read as few times as possible. The models of a pass must fit
-        into the memory of every worker.
+        They count as submitted from now on, so that no other job has them.
         """
-        table = self.table
-        if not table.pool.slices:
-            return ()
-        active = np.flatnonzero(self.pruner.active_candidates(table))
-        # Equal bounds are in order of the candidates, so that passes are repeatable.
-        order = active[np.lexsort((active, self.lower[active]))]
-        ready = order[table.fitted[order]]
-        if not len(ready):
-            return ()
-        leaders_first = self.pruner.best_first and not table.complete.any()
-        leads = leaders_first and order[0] == ready[0]
-        # Joining copies the models, and a block needs memory too.
-        budget = min(MODELS_NBYTES, self.engine.executor.slot_memory // 4)
-        sizes = np.cumsum([self.fitting.model_nbytes[int(n)] for n in ready])
-        if not (self.fitting.is_over or leads or sizes[-1] >= budget):
-            return ()
-        # A candidate whose models alone exceed the budget has a pass of its own.
-        n_fitting = max(1, int(np.searchsorted(sizes, budget, side="right")))
-        most = LEADERS if leaders_first else n_fitting
-        return tuple(ready[: min(n_fitting, most)].tolist())
+        numbers = self.group_candidates[group]
+        numbers = numbers[wanted[numbers]]
+        self.table.fit_status[numbers, split] = FitStatus.SUBMITTED
+        return [FitJob(group, tuple(numbers.tolist()), split)] if len(numbers) else []
 
-    def count_members(self, members: tuple[int, ...]) -> Iterator[int]:
-        """Read the pool once for some candidates, all of whose models are available.
-
-        Yields candidates whose models are no longer those that were fitted.
-        """
-        # Dask keeps a task's output on its worker only while its key is needed, so that
-        # models are named by the tasks that have fitted them.
-        splits, keys = self.table.scheme.with_models, self.fitting.model_keys
-        comparisons = self.table.current_comparisons()
-        # Another pass may have other models of the same members.
-        this_pass = f"{self.engine.run_id}-{next(self.engine.serial)}"
-
-        def batch_of(jobs: tuple[CountJob, ...]) -> CountBatch:
-            return CountBatch(jobs, comparisons, f"{this_pass}-{hash(jobs[0].members)}")
-
-        return self.engine.count_pool(
-            self.table.pool,
-            members,
-            batch_of,
-            inputs=tuple(sorted({keys[FitKey(c, s)] for c in members for s in splits})),
-            on_turn=partial(self.on_turn, self),
+    def _group_by_group(
+        self, open_fits: NDArray[np.bool_]
+    ) -> Iterator[tuple[int, int]]:
+        """Yield group and split of the open fits, a few groups side by side."""
+        submitted = (self.table.fit_status == FitStatus.SUBMITTED).sum(axis=1)
+        numbers = np.flatnonzero(open_fits.any(axis=1))
+        groups = list(dict.fromkeys(self.group_numbers[numbers].tolist()))
+        # Slots work at different groups: none waits for what another one makes.
+        n_slots = self.engine.executor.n_slots
+        groups[:n_slots] = sorted(
+            groups[:n_slots],
+            key=lambda group: submitted[self.group_candidates[group]].sum(),
         )
+        for group in groups:
+            is_open = open_fits[self.group_candidates[group]].any(axis=0)
+            yield from ((group, int(split)) for split in np.flatnonzero(is_open))
 
-    def release_models(self) -> None:
-        """Drop models that no pass needs and that cannot be deployed."""
-        complete = self.table.complete
-        least = np.min(self.lower[complete], initial=np.inf)
-        # The best candidate may be deployed, and its model is fetched after the search.
-        leads = complete & (self.lower <= margin_above(least))
-        is_needed = leads | self.pruner.active_candidates(self.table)
-        self.fitting.release(set(np.flatnonzero(is_needed).tolist()))
+    def _best_first(self, open_fits: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+        """Yield group and split of the best candidate's first open fit, and so on."""
+        lower, unknown = self.lower, ~self.table.ended
+        submitted = (self.table.fit_status == FitStatus.SUBMITTED).sum(axis=1)
+        if self.floor is None:
+            self.floor = lower.copy()
+        # Extrapolation: each submitted fold is expected to add the mean of the
+        # known ones. Candidates without a known fold are in order of those submitted.
+        n_known = np.maximum((~unknown).sum(axis=1), 1)
+        # A failed candidate has an infinite limit, and waits for no fold.
+        growth = np.subtract(
+            lower, self.floor, out=np.zeros_like(lower), where=np.isfinite(lower)
+        )
+        likely = lower + submitted * growth / n_known
+        numbers = np.flatnonzero(open_fits.any(axis=1))
+        order = np.lexsort((numbers, submitted[numbers], likely[numbers]))
+        all_rows, k = self.table.scheme.all_rows_number, self.table.scheme.n_folds
+        for number in numbers[order]:
+            split = int(np.argmax(open_fits[number]))
+            # Before all folds have ended they may still prune the fit on all rows.
+            if split != all_rows or not unknown[number, :k].any():
+                yield int(self.group_numbers[number]), split
 
-    def model(self, candidate: int, split: int) -> FittedGroup:
-        """Return the group with the counted model, which is fitted again if lost."""
-        for _ in range(ATTEMPTS):
-            # A worker may die between the fit and the fetch, and takes the model with
-            # it.
-            if self.fitting.restore_models([candidate]):
-                models = self.fitting.fetch(candidate, split)
-                if models is not None:
-                    return models
-                self.forget(candidate)
-            self.run()
-        raise RuntimeError(f"the model of candidate {candidate} was lost several times")
+    def _choose_slot(self, group: int) -> int:
+        """Return the slot of a task: that of its group's tasks, unless it is busy.
 
-    def forget(self, number: int) -> None:
-        """Drop all counts of a candidate whose models have changed."""
-        self.table.forget_fits(number)
-        self.fitting.forget(number)
-        self.changed[number] += 1
-        # A learner that draws without a seed differs each time, so counts never end.
-        if self.changed[number] >= ATTEMPTS:
-            why = "its models were lost and made again several times, never the same"
-            self.table.fail(number, self.table.scheme.with_models[0], why)
+        Data that a group shares, such as its kernel matrix, is there already.
+        """
+        n_slots = self.engine.executor.n_slots
+        load = Counter(dict.fromkeys(range(n_slots), 0))
+        load.update(self.slots[key] for key in self.running if key in self.slots)
+        best = min(range(n_slots), key=load.__getitem__)
+        # A Gram matrix takes longer to make than a small fit, and stays in one process.
+        warm = self.group_slots.setdefault(group, [best])
+        nearest = min(warm, key=load.__getitem__)
+        # Waiting for one more task is faster than making the shared data again.
+        if load[nearest] > load[best] + 1:
+            warm.append(best)
+            nearest = best
+        return nearest
+
+    def _make_task(
+        self, jobs: list[FitJob], slot: int | None = None
+    ) -> Task[list[FittedJob]]:
+        """Return jobs as one task, and count them as running."""
+        first, table = jobs[0], self.table
+        label = table.candidate_groups[first.candidate_group].label
+        split = table.scheme.splits[first.split].label
+        key = f"fit-{label}-{split}-{next(self.engine.serial)}"
+        self.running[key] = jobs
+        if slot is not None:
+            self.slots[key] = slot
+        # A worker may drop the cached data of a group, such as its Gram matrix, when no
+        # fit of this group is left to submit. If one is tried again, its data are
+        # computed again.
+        still_open = set(self.group_numbers[self.open_fits.any(axis=1)].tolist())
+        ending = frozenset({job.candidate_group for job in jobs} - still_open)
+        batch = self.batch_type(tuple(jobs), ending)
+        return Task(key, batch, keeps_output=batch.keeps_models, affinity=slot)
+
+    def add_results(self, finished: Finished[list[FittedJob]]) -> None:
+        """Write the results of a task to table and store, or submit its jobs again."""
+        jobs, table = self.running.pop(finished.key), self.table
+        self.slots.pop(finished.key, None)
+        if finished.error is not None:
+            any_done = bool((table.fit_status == FitStatus.DONE).any())
+            again, given_up = self.retries.sort_out(
+                jobs, finished.error, any_done=any_done
+            )
+            self.again.extend([job] for job in again)
+            for job in given_up:
+                message = f"{type(finished.error).__name__}: {finished.error}"
+                logger.warning("fit given up: %s: %s", job, message)
+                self._give_up(job, message)
+            return
+        for fitted in finished.get():
+            job, results = fitted.job, fitted.results
+            seconds = float(np.nansum([result.seconds for result in results]))
+            failed = [r.message for r in results if r.status is FitStatus.FAILED]
+            self.batch_size.seconds.append(seconds)
+            logger.info(
+                "fit candidates=%s split=%s seconds=%.6f failed=%d",
+                job.candidates,
+                table.scheme.splits[job.split].name,
+                seconds,
+                len(failed),
+            )
+            if self.raise_failures and failed:
+                raise RuntimeError(failed[0].text if failed[0] else "the fit failed")
+            for number, result in zip(job.candidates, results, strict=True):
+                self._add_result(job, number, result)
+
+    def _give_up(self, job: FitJob, message: str) -> None:
+        """Record that a job failed, or have each of its two tests made alone.
+
+        Two searches read a fit without two folds. If a test kills its task, it must not
+        fail the candidate in the search that reads the other test: this search must not
+        depend on the rows of the fold that it leaves out.
+        """
+        kind = self.table.scheme.splits[job.split].kind
+        if job.part is None and kind is SplitKind.PAIR:
+            for part in (0, 1):
+                alone = replace(job, part=part)
+                self.retries.tries[alone] = ATTEMPTS - 1  # the job had the others
+                self.again.append([alone])
+            return
+        for number in job.candidates:
+            self._add_result(job, number, FitResult.of_failure(message))
+
+    def _add_result(self, job: FitJob, number: int, result: FitResult) -> None:
+        key, is_complete = FitKey(number, job.split), result.status is FitStatus.DONE
+        if job.part is not None:
+            tests = self.single_tests.setdefault(key, {})
+            tests[job.part] = result
+            if len(tests) < 2:
+                return
+            both = tests[0], tests[1]
+            is_complete = all(test.status is FitStatus.DONE for test in both)
+            result = join_tests(both, self.table.scheme.splits[job.split])
+        # A failure is not stored: its cause may be gone when the run continues.
+        if self.engine.store is not None and is_complete:
+            record = result.to_record()
+            self.engine.store.append(self.table.key_of(*key), record)
+        self.table.add_fit(*key, result)
 
     def progress(self) -> Progress:
-        """Return the progress of fits and passes."""
+        """Return the progress of the fits."""
         table = self.table
-        rows = [total.sum(axis=1).max(initial=0) for total in table.pool.pool_rows]
         return Progress(
             fits_done=int(table.ended.sum()),
             fits_total=table.fit_status.size,
             fits_dropped=int((~table.ended & ~table.needed).sum()),
             candidates_active=int(self.pruner.active_candidates(table).sum()),
             candidates_pruned=int(table.pruned.sum()),
-            slices_done=self.engine.n_slices_done,
-            slices_total=self.engine.n_slices,
-            pool_rows_done=int(max(rows, default=0)),
             seconds=time.perf_counter() - self.started,
         )

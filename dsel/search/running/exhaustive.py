@@ -1,5 +1,6 @@
 """A search that counts every candidate: bounds of all at once, or estimates."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,11 +17,12 @@ from dsel.results.certificate import CHOICE
 from dsel.results.cube import read_counts
 from dsel.runtime.progress import CHECKING, COUNTING, Phase, Progress
 from dsel.search.engine.counts import KnownCounts
+from dsel.search.engine.engine import Engine
 from dsel.search.engine.exact_pruner import ExactPruner
+from dsel.search.engine.exhaustive_search import ExhaustiveSearch
+from dsel.search.engine.exhaustive_table import ExhaustiveTable
 from dsel.search.engine.fit_batch import count_rows
-from dsel.search.engine.jobs import Keep
 from dsel.search.engine.nested_pruner import ChosenCandidates
-from dsel.search.engine.search_loop import Search
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.bound_chosen import ChosenModels, bound_chosen
 from dsel.search.running.check_pool import check_pool
@@ -31,7 +33,7 @@ from dsel.search.running.cube_of_run import (
     make_cube_of_run,
 )
 from dsel.search.running.progress import fitting_phase, show_progress
-from dsel.search.running.run import Remade, Run, make_search, open_engine
+from dsel.search.running.run import Remade, Run, open_engine, replay_counts
 from dsel.search.running.select import choose
 from dsel.typing import Model
 
@@ -43,7 +45,7 @@ def search_exhaustively(run: Run) -> Outcome:
     """Count every candidate that can win, choose one, and fetch its model."""
     plan = run.plan
 
-    def show(search: Search) -> None:
+    def show() -> None:
         if run.on_progress is not None:
             progress = search.progress()
             n_done, n_slices = progress.slices_done, progress.slices_total
@@ -60,7 +62,7 @@ def search_exhaustively(run: Run) -> Outcome:
     with open_engine(run, pool_check.sampled_rows) as engine:
         may_prune = plan.prune != Pruning.NONE
         pruner = exact_pruner(plan, description.known, may_prune=may_prune)
-        search = make_search(run, engine, pruner, Keep.ON_WORKER, show)
+        search = make_search(run, engine, pruner, show)
         search.run()
         counts = pruner.final_counts(search.table)
         check_failures(plan, counts, search.table.unpredicting)
@@ -77,6 +79,22 @@ def search_exhaustively(run: Run) -> Outcome:
     return Outcome(cube, choice, make_models=partial(dict, models))
 
 
+def make_search(
+    run: Run, engine: Engine, pruner: ExactPruner, on_turn: Callable[[], object]
+) -> ExhaustiveSearch:
+    """Return the search of a plan, which starts with the counts of earlier runs."""
+    plan, comparisons = run.plan, run.plan.comparisons
+    table = ExhaustiveTable(
+        plan.scheme,
+        plan.context.candidate_groups,
+        plan.n_candidates,
+        comparisons,
+        plan.slices if comparisons else (),
+    )
+    replay_counts(run, table)
+    return ExhaustiveSearch(engine, table, pruner, on_turn, run.raise_failures)
+
+
 def bounds_only_choice(plan: "Plan") -> bool:
     """Return whether only the chosen candidate gets a bound, by counts of its own.
 
@@ -86,7 +104,7 @@ def bounds_only_choice(plan: "Plan") -> bool:
 
 
 def count_only_fold(
-    plan: "Plan", search: Search, number: int, score: float
+    plan: "Plan", search: ExhaustiveSearch, number: int, score: float
 ) -> ChosenModels:
     """Count the losses of the model of a candidate on the only fold.
 
@@ -112,7 +130,9 @@ def exact_pruner(plan: "Plan", known: KnownCounts, *, may_prune: bool) -> ExactP
     return ExactPruner(plan.criterion, Settings(plan.delta_shares), known, may_prune)
 
 
-def deployed_model(plan: "Plan", search: Search, choice: Choice) -> dict[str, Model]:
+def deployed_model(
+    plan: "Plan", search: ExhaustiveSearch, choice: Choice
+) -> dict[str, Model]:
     """Return the deployed model, by its name."""
     split, number = choice.fold, choice.candidate
     if split is None:
@@ -126,7 +146,7 @@ def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     pruner = exact_pruner(run.plan, count_known(run.plan), may_prune=False)
     number, counts = choice.candidate, read_counts(cube)
     with open_engine(run) as engine:
-        search = make_search(run, engine, pruner, Keep.ON_WORKER, lambda _: None)
+        search = make_search(run, engine, pruner, lambda: None)
         # Only the chosen candidate is fitted again.
         search.table.needed[np.arange(run.plan.n_candidates) != number] = False
         search.run()

@@ -25,19 +25,18 @@ from dsel.runtime.tasks import Task
 from dsel.search.design.assumptions import PoolCheck
 from dsel.search.design.comparisons import EachFold
 from dsel.search.engine.count_batch import (
-    ONLY_MEMBER,
+    CHOSEN_SET,
     ChosenPass,
     CountChosenBatch,
     JoinedModels,
 )
 from dsel.search.engine.engine import Engine
-from dsel.search.engine.fit_batch import FitBatch
+from dsel.search.engine.fit_batch import FitChosenBatch
 from dsel.search.engine.jobs import (
+    ChosenFit,
     FitJob,
     FitStatus,
-    FittedJob,
     JobContext,
-    Keep,
     join_tokens,
 )
 from dsel.search.engine.nested_pruner import ChosenCandidates, tie_ranks
@@ -69,7 +68,7 @@ def fit_chosen(
     Raises AllFitsFailedError if no model of a fold could be fitted.
     """
     plan, n_splits, started = run.plan, run.plan.n_chosen_fits, time.perf_counter()
-    fitted: dict[int, FittedJob] = {}
+    fitted: dict[int, ChosenFit] = {}
 
     def show(n_slices: int = 0) -> None:
         seconds = time.perf_counter() - started
@@ -78,7 +77,7 @@ def fit_chosen(
         )
 
     jobs = [
-        FitJob(plan.context.candidate_group_of(n).number, (n,), split, is_chosen=True)
+        FitJob(plan.context.candidate_group_of(n).number, (n,), split)
         for split, n in enumerate(candidates.by_split[:n_splits])
     ]
     # One model a task: these fits are few, and no slot should wait for another one.
@@ -101,20 +100,20 @@ def fit_chosen(
 
 def make_task(
     plan: "Plan", engine: Engine, jobs: list[FitJob]
-) -> Task[list[FittedJob]]:
+) -> Task[list[ChosenFit]]:
     """Return the task of one fit, whose model comes back with its counts."""
     [job] = jobs
     label = plan.context.candidate_groups[job.candidate_group].label
     split = plan.scheme.splits_of_chosen[job.split].label
     key = f"fit-chosen-{label}-{split}-{next(engine.serial)}"
     # Spread over the workers, as the first fits are.
-    return Task(key, FitBatch((job,), Keep.IN_RESULT), affinity=job.split)
+    return Task(key, FitChosenBatch(job), affinity=job.split)
 
 
 def collect_models(
     run: Run,
     candidates: ChosenCandidates,
-    fitted: list[FittedJob],
+    fitted: list[ChosenFit],
     ranks: NDArray[np.intp],
 ) -> ChosenModels:
     """Return the models of the chosen candidates, with the counts on their folds.
@@ -130,7 +129,7 @@ def collect_models(
     failed_folds: dict[int, str] = {}
     unpredicting: dict[int, str] = {}
     for split, each in enumerate(fitted):
-        [result], [number] = each.results, each.job.candidates
+        result, [number] = each.result, each.job.candidates
         where = scheme.splits_of_chosen[split]
         if result.status is FitStatus.FAILED:
             why = "the fit failed" if result.message is None else result.message.text
@@ -147,7 +146,6 @@ def collect_models(
             if split < k and result.predicts_none_of(where):
                 unpredicting[split] = text
                 failed_folds[split] = f"`predict`: {result.message.text}"
-        assert each.models is not None  # they were asked for
         models[split] = each.models.model(number, split)
     # A bound needs the model of one fold, whichever it is.
     of_folds = [split for split in models if split < k]
@@ -179,7 +177,7 @@ def collect_models(
         ranks,
     )
     # A failed fit has no score.
-    scores = [each.results[0].scores[:1] or (np.nan,) for each in fitted[:k]]
+    scores = [each.result.scores[:1] or (np.nan,) for each in fitted[:k]]
     return ChosenModels(
         candidates,
         models,
@@ -192,23 +190,21 @@ def collect_models(
     )
 
 
-def join_models(context: JobContext, fitted: Mapping[int, FittedJob]) -> JoinedModels:
+def join_models(context: JobContext, fitted: Mapping[int, ChosenFit]) -> JoinedModels:
     """Return the models of all splits as one group, which predicts together."""
-    done = [
-        each for each in fitted.values() if each.results[0].status is FitStatus.DONE
-    ]
+    done = [fit for fit in fitted.values() if fit.result.status is FitStatus.DONE]
     # Models of one candidate share work when they predict.
-    by_candidate: dict[int, list[FittedJob]] = {}
-    for each in done:
-        by_candidate.setdefault(each.job.candidates[0], []).append(each)
-    parts = []
-    for number, same in by_candidate.items():
-        groups = [each.models for each in same if each.models is not None]
+    by_candidate: dict[int, list[ChosenFit]] = {}
+    for fit in done:
+        by_candidate.setdefault(fit.job.candidates[0], []).append(fit)
+    groups = []
+    for number, fits in by_candidate.items():
+        models = [fit.models for fit in fits]
         family = context.candidate_group_of(number).family
-        whole = family.join(groups, [number]) if len(groups) > 1 else groups[0]
-        parts.append((tuple(each.job.split for each in same), whole))
-    token = join_tokens({n: each.results[0].token for n, each in fitted.items()})
-    return JoinedModels(tuple(parts), tuple(sorted(fitted)), token)
+        joined = family.join(models, [number]) if len(models) > 1 else models[0]
+        groups.append((tuple(fit.job.split for fit in fits), joined))
+    token = join_tokens({n: fit.result.token for n, fit in fitted.items()})
+    return JoinedModels(tuple(groups), tuple(sorted(fitted)), token)
 
 
 def count_on_pool(
@@ -247,7 +243,7 @@ def count_on_pool(
     changed = list(
         engine.count_pool(
             table,
-            (ONLY_MEMBER,),
+            (CHOSEN_SET,),
             CountChosenBatch,
             context=engine.executor.put(context),
             on_turn=lambda: show(int(table.counted.sum())),
@@ -256,6 +252,6 @@ def count_on_pool(
     assert not changed  # these models were sent with their pass
     show(int(table.counted.sum()))
     counts = comparison.unpack(
-        table.differences[0][ONLY_MEMBER], pool.n_rows, n_duplicates
+        table.differences[0][CHOSEN_SET], pool.n_rows, n_duplicates
     )
     return replace(chosen, pool=counts, drawn=table.drawn)

@@ -4,7 +4,6 @@
 bounds; its docstring has a map of the calls.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,17 +14,13 @@ import xarray as xr
 
 from dsel import names
 from dsel.data.query_rows import read_pool_rows
-from dsel.families.family import FitKey
 from dsel.option_values import ALL_ROWS
 from dsel.results import Choice
-from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
-from dsel.results.certificate import short_params_text
 from dsel.results.cube import make_pair_cube, read_counts
 from dsel.runtime.progress import CHECKING, Phase, Progress
 from dsel.search.design.assumptions import PoolCheck, PoolFacts
 from dsel.search.engine.counts import CountTable, SearchCounts
 from dsel.search.engine.engine import Engine
-from dsel.search.engine.jobs import Keep
 from dsel.search.engine.nested_pruner import ChosenCandidates, NestedPruner
 from dsel.search.engine.search_loop import Search
 from dsel.search.outcomes.outcome import Outcome
@@ -39,7 +34,7 @@ from dsel.search.running.cube_of_run import (
 )
 from dsel.search.running.fit_chosen import NOTHING_DONE, fit_chosen
 from dsel.search.running.progress import fitting_phase, show_nested_progress
-from dsel.search.running.run import Remade, Run, make_search, open_engine
+from dsel.search.running.run import Remade, Run, open_engine, replay_counts
 
 if TYPE_CHECKING:
     from dsel.search.planning.plan import Plan
@@ -51,56 +46,34 @@ def search_nested(run: Run) -> Outcome:
     The pool is checked at the same time as the inner searches are made.
     """
     plan = run.plan
+    table = CountTable(plan.scheme, plan.context.candidate_groups, plan.n_candidates)
+    replay_counts(run, table)
     with open_engine(run) as engine, start_pool_check(run) as pending:
 
-        def show(search: Search) -> None:
+        def show() -> None:
             if pending.done():  # raise what is wrong with the pool while fits run
                 pending.result()
             # A single candidate has no fits before it is chosen.
-            if run.on_progress is not None and search.table.fit_status.size:
+            if run.on_progress is not None and table.fit_status.size:
                 phase = fitting_phase(plan, search)
                 show_nested_progress(run, search.progress(), phase)
 
         pruner = NestedPruner(plan.scheme, plan.prune)
-        search = make_search(run, engine, pruner, Keep.NOWHERE, show)
         # Only what is chosen has a model of all rows to be compared with, so this loop
-        # counts nothing on the pool, and no model need stay where it is made.
-        assert not search.table.pool.slices
+        # counts nothing on the pool, and drops models once they are tested.
+        search = Search(engine, table, pruner, show, run.raise_failures)
         search.run()
         # What follows goes on with these totals, so that no bar begins again at 0.
         before = search.progress()
         if not pending.done():
             show_nested_progress(run, before, Phase(CHECKING))
         description = describe_run(plan, pending.result())
-        reasons = failed_test_caveats(plan, search.fitting.failed_tests)
-        description = replace(
-            description, caveats=collect_caveats(description.caveats, reasons)
-        )
-        counts = pruner.final_counts(search.table, description.known)
+        counts = pruner.final_counts(table, description.known)
         # Before fits of the chosen candidates are paid for.
-        check_failures(plan, counts, search.table.unpredicting)
-        candidates = pruner.choose_candidates(search.table)
+        check_failures(plan, counts, table.unpredicting)
+        candidates = pruner.choose_candidates(table)
         outcome = certify_choices(run, engine, candidates, counts, description, before)
-    return replace(outcome, pair_results=pair_results(plan, search.table))
-
-
-def failed_test_caveats(plan: "Plan", failed: Mapping[FitKey, str]) -> list[Caveat]:
-    """Return why no bound is certified if a test of two folds failed with its task.
-
-    Both searches that read the fit have lost the candidate, though each of them must
-    not depend on the rows of one of the folds.
-    """
-    if not failed:
-        return []
-    (number, split), message = next(iter(failed.items()))
-    one, other = plan.scheme.splits[split].key
-    text = (
-        f"{short_params_text(plan.axes.candidates[number])} could be fitted without "
-        f"folds {one} and {other}, but not tested on them ({message}): the search "
-        f"without one of these folds then depends on its rows. Give each worker more "
-        f"memory, or leave out the candidates that fail"
-    )
-    return make_caveats(Effect.VOIDS, [text])
+    return replace(outcome, pair_results=pair_results(plan, table))
 
 
 def certify_choices(

@@ -1,7 +1,7 @@
 """Progress of a run: the work that is done, and the phase that it is in."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -61,7 +61,7 @@ def show_nested_progress(
     show_progress(run, before + of_chosen, phase)
 
 
-def fitting_phase(plan: "Plan", search: Search) -> Phase:
+def fitting_phase(plan: "Plan", search: Search[Any]) -> Phase:
     """Return the current round of fits of a search, with their number."""
     table = search.table
     if not plan.is_halved:

@@ -14,11 +14,7 @@ from dsel.runtime.progress import Progress
 from dsel.runtime.submission import make_executor
 from dsel.search.engine.counts import CountTable
 from dsel.search.engine.engine import Engine
-from dsel.search.engine.fits import Fitting
-from dsel.search.engine.jobs import Keep
 from dsel.search.engine.pool_table import PoolTable
-from dsel.search.engine.pruning import Pruner
-from dsel.search.engine.search_loop import Search
 from dsel.typing import Model
 
 if TYPE_CHECKING:
@@ -61,32 +57,6 @@ def open_engine(run: Run, sampled_rows: SampledRows | None = None) -> Iterator[E
         for group in groups:
             group.family.check_budget(n_rows, limit)
         yield Engine(executor, run.store, run.plan.pool)
-
-
-def make_search(
-    run: Run,
-    engine: Engine,
-    pruner: Pruner,
-    keep: Keep,
-    on_turn: Callable[[Search], None],
-) -> Search:
-    """Return the search of a plan, which starts with the counts of earlier runs.
-
-    `on_turn` is called with it at least every half second; an error in it ends the run.
-    """
-    plan, comparisons = run.plan, run.plan.comparisons
-    table = CountTable(
-        plan.scheme,
-        plan.context.candidate_groups,
-        comparisons,
-        plan.slices if comparisons else (),
-        plan.n_candidates,
-    )
-    replay_counts(run, table)
-    fitting = Fitting(
-        table, engine.executor, run.store, pruner, run.raise_failures, keep
-    )
-    return Search(engine, table, pruner, fitting, on_turn)
 
 
 def replay_counts(run: Run, table: CountTable | PoolTable) -> None:

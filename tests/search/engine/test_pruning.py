@@ -16,7 +16,7 @@ PAIRS = pairs_of_folds(N_FOLDS)
 
 def table_of(losses, done=True):
     """Return a table of these losses on both folds of each pair, (3, 10, 2)."""
-    table = CountTable(SCHEME, (), (), (), N_CANDIDATES)
+    table = CountTable(SCHEME, (), N_CANDIDATES)
     table.scores[:] = losses
     table.errors[:] = 0
     table.fit_status[:, :] = np.where(done, FitStatus.DONE, FitStatus.OPEN)

@@ -23,6 +23,8 @@ import dsel
 from dsel.losses.error_rate import ErrorCount, ErrorRate
 from dsel.results.run_store import Store
 from dsel.search.engine.counts import CountTable
+from dsel.search.engine.exhaustive_table import ExhaustiveTable
+from dsel.search.engine.fit_batch import FitBatch
 from dsel.search.engine.jobs import (
     CountResult,
     FitResult,
@@ -280,12 +282,12 @@ def test_slices__are_stored_by_the_failed_fits_and_the_best_fold(tmp_path):
 
 def test_count_table__drops_what_was_counted_with_other_models():
     made = plan(certificate="cv_bound", prune=False)
-    table = CountTable(
+    table = ExhaustiveTable(
         made.scheme,
         made.context.candidate_groups,
+        made.n_candidates,
         made.comparisons,
         made.slices,
-        made.n_candidates,
     )
     fit = FitResult(FitStatus.DONE, 0.0, (1, 0))
     splits = made.scheme.with_models
@@ -305,7 +307,7 @@ def test_count_table__drops_what_was_counted_with_other_models():
     assert not table.pool.add_slice(0, counted)
     assert not np.any(table.pool.differences[0])
     table.forget_fits(0)
-    empty = CountTable(made.scheme, (), (), (), table.n_candidates)
+    empty = CountTable(made.scheme, (), table.n_candidates)
     for name in ("errors", "scores", "answered", "fit_seconds"):
         np.testing.assert_array_equal(getattr(table, name), getattr(empty, name))
     assert not table.tokens
@@ -602,24 +604,40 @@ def test_search__a_loss_is_not_asked_about_no_rows():
     assert bounds[0] == bounds[1]
 
 
-@pytest.mark.parametrize(
-    ("fit_dies", "certified"), [(False, False), (True, True)], ids=["test", "fit"]
-)
-def test_search__is_not_certified_if_only_the_test_of_a_pair_kills_its_task(
-    fit_dies, certified
-):
+@pytest.mark.parametrize("part", [0, 1])
+def test_search__a_test_that_kills_its_task_fails_the_search_that_reads_it(part):
     """Else rows of a fold would decide what the search without it chooses from."""
 
     def fault(task):
-        for job in getattr(task.work, "jobs", ()):
-            is_pair = not getattr(job, "is_chosen", True)
-            dies = is_pair and 0 in job.candidates and job.split == 3
-            if dies and (fit_dies or job.is_tested):
+        is_search = isinstance(task.work, FitBatch)
+        for job in task.work.jobs if is_search else ():
+            if 0 in job.candidates and job.split == 3 and job.part in (None, part):
+                raise MemoryError("4 workers died")
+
+    made = plan(grid={"max_depth": [4, 1]}, pool=None)
+    undisturbed = made.run()
+    with pytest.warns(dsel.errors.FitFailedWarning, match="4 workers died"):
+        outcome = made.run(faulty_threads(fault))
+    [reader] = [
+        test.search
+        for test in made.scheme.inner_tests
+        if (test.split, test.part) == (3, part)
+    ]
+    assert undisturbed.results["outer_candidate"].values.tolist() == [0] * 5
+    by_fold = outcome.results["outer_candidate"].values.tolist()
+    assert by_fold == [int(fold == reader) for fold in range(5)]
+    assert all(c.certified for c in outcome.certificates.values())
+
+
+def test_search__a_fit_that_kills_its_tasks_fails_its_candidate():
+    def fault(task):
+        is_search = isinstance(task.work, FitBatch)
+        for job in task.work.jobs if is_search else ():
+            if 0 in job.candidates and job.split == 3:
                 raise MemoryError("4 workers died")
 
     made = plan(grid={"max_depth": [1, 4]}, pool=None)
     with pytest.warns(dsel.errors.FitFailedWarning, match="4 workers died"):
         outcome = made.run(faulty_threads(fault))
-    assert [c.certified for c in outcome.certificates.values()] == [certified]
-    assert ("could be fitted without folds" in str(outcome)) != certified
+    assert all(c.certified for c in outcome.certificates.values())
     assert outcome.results["status"].values.tolist()[0] == 2

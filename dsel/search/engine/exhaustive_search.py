@@ -1,0 +1,355 @@
+"""The search that counts every candidate which can win, on the folds and on the pool.
+
+Its fits are those of `search_loop`, but models stay on the workers that fitted them
+until all pool rows are predicted. It fits until a pass over the pool is worth its
+while, counts, and goes on. Models that are lost with a worker, or a run, are fitted
+again.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+import numpy as np
+
+from dsel.data.cache import process_cache
+from dsel.data.splits import SplitKind
+from dsel.families.family import Family, FitKey, FittedGroup
+from dsel.families.leave_one_out import leave_one_out_counts
+from dsel.runtime.progress import Progress
+from dsel.runtime.tasks import Finished, Inputs, Output, Task
+from dsel.search.design.comparisons import Comparison
+from dsel.search.engine.count_batch import ComparedModels, count_slices
+from dsel.search.engine.exhaustive_table import ExhaustiveTable
+from dsel.search.engine.fit_batch import (
+    FitBatch,
+    fit_jobs,
+    fit_result,
+    fit_results,
+    model_token,
+)
+from dsel.search.engine.jobs import (
+    CountedJob,
+    CountJob,
+    FitJob,
+    FitStatus,
+    FittedJob,
+    JobContext,
+    join_tokens,
+)
+from dsel.search.engine.pruning import margin_above
+from dsel.search.engine.retries import ATTEMPTS
+from dsel.search.engine.search_loop import Search
+
+LEADERS: Final = 4
+"""Candidates of the first pass, whose counts then prune the others."""
+MODELS_NBYTES: Final = 2**30
+"""Most bytes of the models of one pass, on every worker."""
+
+
+@dataclass(frozen=True)
+class KeptModels:
+    """Fitted models, with a token that identifies each."""
+
+    models: FittedGroup
+    tokens: Mapping[FitKey, str]
+    """Tokens of the models; they are made where the model was fitted, since a
+    transferred model may have another pickle."""
+
+
+Kept = dict[FitJob, KeptModels]
+"""Kept models by the first job of the call that fitted them."""
+
+
+@dataclass(frozen=True)
+class FitAndKeepBatch(FitBatch):
+    """Fits that are one task, whose models stay on the worker."""
+
+    keeps_models: ClassVar[bool] = True
+
+    def run(self, context: JobContext, inputs: Inputs) -> Output[list[FittedJob]]:
+        """Fit; the result is a `FittedJob` for each job."""
+        kinds = {job: context.splits[job.split].kind for job in self.jobs}
+        one_by_one = [j for j in self.jobs if kinds[j] is SplitKind.LEAVE_ONE_OUT]
+        fitted = [leave_one_out(context, job) for job in one_by_one]
+        kept: Kept = {}
+        others = [job for job in self.jobs if job not in one_by_one]
+        for jobs, models in fit_jobs(context, others, self.ending_groups):
+            keys = [FitKey(n, job.split) for job in jobs for n in job.candidates]
+            tokens = {key: model_token(models, key) for key in keys}
+            # Models of one call are kept together: each of its jobs counts its part.
+            # To measure them may take a pickle.
+            nbytes = models.nbytes // len(jobs)
+            for job in jobs:
+                split = context.splits[job.split]
+                results = fit_results(context, job.candidates, split, models, tokens)
+                fitted.append(FittedJob(job, results, nbytes))
+            # They have been counted, and would be pickled with a kept model.
+            models.forget_test_predictions()
+            kept[jobs[0]] = KeptModels(models, tokens)
+        return Output(fitted, kept)
+
+
+def leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
+    """Return the leave-one-out errors of a job, which has a model for each row."""
+    group = context.candidate_groups[job.candidate_group]
+    counts = leave_one_out_counts(
+        group.family,
+        group.select(job.candidates),
+        context.labeled.X,
+        context.labeled.y,
+        context.splits[job.split],
+        pool=context.fitting_pool,
+    )
+    results = (
+        fit_result(counts, (row, 0), FitKey(number, job.split))
+        for row, number in enumerate(job.candidates)
+    )
+    return FittedJob(job, tuple(results))
+
+
+@dataclass(frozen=True)
+class CountBatch:
+    """Slices of the pool that are one task; all jobs have the same candidates."""
+
+    jobs: tuple[CountJob, ...]
+    comparisons: tuple[Comparison, ...]
+    key: str
+    """Cache key of the joined models, which other tasks of the pass use, too."""
+
+    def run(self, context: JobContext, inputs: Inputs) -> Output[list[CountedJob]]:
+        """Count; the result is a `CountedJob` for each job.
+
+        Models are those that fits have kept. Joining copies them, so a worker joins
+        them once for all tasks of a pass.
+        """
+        candidates = self.jobs[0].model_sets
+        groups, tokens = process_cache().get(
+            f"joined-{self.key}",
+            lambda: join_kept_models(context, inputs.kept, candidates),
+        )
+        models = ComparedModels(groups, tokens, self.comparisons)
+        return count_slices(self.jobs, inputs, models, context.pool_reading)
+
+
+def join_kept_models(
+    context: JobContext, kept: Sequence[Kept], candidates: Sequence[int]
+) -> tuple[list[FittedGroup], tuple[str, ...]]:
+    """Return the models of candidates joined, one group a family, and their tokens."""
+    families: dict[int, tuple[Family, list[FittedGroup]]] = {}
+    tokens: dict[int, dict[int, str]] = {number: {} for number in candidates}
+    for job, fitted in (item for fits in kept for item in fits.items()):
+        family = context.candidate_groups[job.candidate_group].family
+        if any(number in tokens for number in fitted.models.candidates):
+            families.setdefault(id(family), (family, []))[1].append(fitted.models)
+        for (number, split), token in fitted.tokens.items():
+            if number in tokens:
+                tokens[number][split] = token
+    joined = []
+    for family, groups in families.values():
+        numbers = {number for models in groups for number in models.candidates}
+        joined.append(family.join(groups, sorted(numbers & set(candidates))))
+    return joined, tuple(join_tokens(tokens[number]) for number in candidates)
+
+
+@dataclass
+class ExhaustiveSearch(Search[ExhaustiveTable]):
+    """Fits of all candidates, and passes over the pool with their models."""
+
+    batch_type: ClassVar[type[FitBatch]] = FitAndKeepBatch
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # Dask keeps a task's output on its worker only while its key is needed, so that
+        # models are named by the tasks that have fitted them.
+        self.model_keys: dict[FitKey, str] = {}
+        self.keeping: set[str] = set()  # tasks that keep models
+        # Bytes of all models that were ever fitted of a candidate.
+        self.model_nbytes: Counter[int] = Counter()
+        # How often models of a candidate were others than those that were counted.
+        self.changed: Counter[int] = Counter()
+
+    def run(self) -> None:
+        """Run until every candidate is complete, pruned or failed."""
+        while True:
+            # Fits and passes alternate: a pass needs all models of its candidates, and
+            # its counts decide which fits are still needed.
+            super().run()
+            candidates = self.next_candidates()
+            if not candidates:
+                return
+            # Models may have been lost with a worker; then they are fitted first.
+            if self.restore_models(candidates):
+                for number in self.count_candidates(candidates):
+                    self.forget(number)
+                self.prune()
+                self.release_models()
+
+    def begin_turn(self) -> None:
+        """Prune by the counts so far, before more tasks are submitted."""
+        super().begin_turn()
+        # Without a pass no other place drops the models of candidates that have lost.
+        if not self.table.pool.slices:
+            self.release_models()
+
+    def next_task(self) -> Task[list[FittedJob]] | None:
+        """Return the next task; None if there is none, or a pass can begin."""
+        # What is running ends before the pool is read, but lost models come first: a
+        # pass cannot begin without them.
+        if not self.again and self.next_candidates():
+            return None
+        return super().next_task()
+
+    def add_results(self, finished: Finished[list[FittedJob]]) -> None:
+        """Write the results of a task, and where its models are."""
+        super().add_results(finished)
+        if finished.error is not None:
+            return
+        self.keeping.add(finished.key)
+        for fitted in finished.get():
+            for number in fitted.job.candidates:
+                self.model_keys[FitKey(number, fitted.job.split)] = finished.key
+                # Models of a job are measured together; each gets an equal part.
+                nbytes = fitted.nbytes // len(fitted.job.candidates)
+                self.model_nbytes[number] += nbytes
+
+    def next_candidates(self) -> tuple[int, ...]:
+        """Return the candidates of the next pass, smallest lower bound first; or none.
+
+        With pruning, a first pass for a few leaders begins as soon as the candidate
+        with the smallest lower bound is fitted: its estimate prunes others. All other
+        passes wait until no fit is left, or their models use the memory of a pass, so
+        that the pool is read as few times as possible. The models of a pass must fit
+        into the memory of every worker.
+        """
+        table = self.table
+        if not table.pool.slices:
+            return ()
+        active = np.flatnonzero(self.pruner.active_candidates(table))
+        # Equal bounds are in order of the candidates, so that passes are repeatable.
+        order = active[np.lexsort((active, self.lower[active]))]
+        ready = order[table.fitted[order]]
+        if not len(ready):
+            return ()
+        leaders_first = self.pruner.best_first and not table.complete.any()
+        leads = leaders_first and order[0] == ready[0]
+        # Joining copies the models, and a block needs memory too.
+        budget = min(MODELS_NBYTES, self.engine.executor.slot_memory // 4)
+        sizes = np.cumsum([self.model_nbytes[int(n)] for n in ready])
+        all_fitted = not (self.running or self.again or self.open_fits.any())
+        if not (all_fitted or leads or sizes[-1] >= budget):
+            return ()
+        # A candidate whose models alone exceed the budget has a pass of its own.
+        n_fitting = max(1, int(np.searchsorted(sizes, budget, side="right")))
+        most = LEADERS if leaders_first else n_fitting
+        return tuple(ready[: min(n_fitting, most)].tolist())
+
+    def count_candidates(self, candidates: tuple[int, ...]) -> Iterator[int]:
+        """Read the pool once for some candidates, all of whose models are available.
+
+        Yields candidates whose models are no longer those that were fitted.
+        """
+        splits, keys = self.table.scheme.with_models, self.model_keys
+        comparisons = self.table.current_comparisons()
+        # Another pass may have other models of the same candidates.
+        this_pass = f"{self.engine.run_id}-{next(self.engine.serial)}"
+
+        def batch_of(jobs: tuple[CountJob, ...]) -> CountBatch:
+            key = f"{this_pass}-{hash(jobs[0].model_sets)}"
+            return CountBatch(jobs, comparisons, key)
+
+        return self.engine.count_pool(
+            self.table.pool,
+            candidates,
+            batch_of,
+            inputs=tuple(
+                sorted({keys[FitKey(c, s)] for c in candidates for s in splits})
+            ),
+            on_turn=self.on_turn,
+        )
+
+    def restore_models(self, candidates: Iterable[int]) -> bool:
+        """Fit missing models of some candidates again; return whether none is missing.
+
+        Models are lost with their worker, or with the run.
+        """
+        status = self.table.fit_status
+        lost = np.zeros(status.shape, bool)
+        for split in self.table.scheme.with_models:
+            for number in candidates:
+                lost[number, split] = FitKey(number, split) not in self.model_keys
+        # Those that are being fitted again need no other job, but are not there yet.
+        none_missing = not lost.any()
+        for jobs in (*self.running.values(), *self.again):
+            for job in jobs:
+                lost[list(job.candidates), job.split] = False
+        is_done = status == FitStatus.DONE
+        for split in np.flatnonzero(lost.any(axis=0)).tolist():
+            for group in np.unique(self.group_numbers[lost[:, split]]).tolist():
+                self.again.append(self.claim_fits(group, split, lost[:, split]))
+        # Only models are lost: the counts of these fits are in the table, and stay.
+        status[is_done] = FitStatus.DONE
+        return none_missing
+
+    def release_models(self) -> None:
+        """Drop models that no pass needs and that cannot be deployed."""
+        complete = self.table.complete
+        least = np.min(self.lower[complete], initial=np.inf)
+        # The best candidate may be deployed, and its model is fetched after the search.
+        leads = complete & (self.lower <= margin_above(least))
+        is_needed = leads | self.pruner.active_candidates(self.table)
+        wanted = {
+            key for fit, key in self.model_keys.items() if is_needed[fit.candidate]
+        }
+        # Models of one task are dropped together, when the last of them is not needed.
+        for key in self.keeping - wanted:
+            self.engine.executor.forget(key)
+        self.keeping &= wanted
+        kept = self.model_keys.items()
+        self.model_keys = {fit: key for fit, key in kept if key in wanted}
+
+    def model(self, candidate: int, split: int) -> FittedGroup:
+        """Return the group with the counted model, which is fitted again if lost."""
+        for _ in range(ATTEMPTS):
+            # A worker may die between the fit and the fetch, and takes the model with
+            # it.
+            if self.restore_models([candidate]):
+                models = self._fetch(FitKey(candidate, split))
+                if models is not None:
+                    return models
+                self.forget(candidate)
+            self.run()
+        raise RuntimeError(f"the model of candidate {candidate} was lost several times")
+
+    def _fetch(self, fit: FitKey) -> FittedGroup | None:
+        """Return the group with a kept model; None if it is not the counted one.
+
+        Dask repeats a lost task by itself, and a learner may draw without a seed.
+        """
+        # Only deployed models are transferred: passes use them where they were fitted.
+        kept: Kept = self.engine.executor.fetch(self.model_keys[fit])
+        token = self.table.tokens.get(fit, "")
+        counted = (k.models for k in kept.values() if k.tokens.get(fit) == token)
+        return next(counted, None)
+
+    def forget(self, number: int) -> None:
+        """Drop all counts of a candidate whose models have changed."""
+        self.table.forget_fits(number)
+        kept = self.model_keys.items()
+        self.model_keys = {fit: key for fit, key in kept if fit.candidate != number}
+        self.changed[number] += 1
+        # A learner that draws without a seed differs each time, so counts never end.
+        if self.changed[number] >= ATTEMPTS:
+            why = "its models were lost and made again several times, never the same"
+            self.table.fail(number, self.table.scheme.with_models[0], why)
+
+    def progress(self) -> Progress:
+        """Return the progress of fits and passes."""
+        totals = [rows.sum(axis=1).max(initial=0) for rows in self.table.pool.pool_rows]
+        return replace(
+            super().progress(),
+            slices_done=self.engine.n_slices_done,
+            slices_total=self.engine.n_slices,
+            pool_rows_done=int(max(totals, default=0)),
+        )
