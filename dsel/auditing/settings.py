@@ -354,14 +354,8 @@ def _of_comparisons() -> dict[str, Setting]:
 def _undeclared_groups(size: int) -> Setting:
     """Return a search that treats rows of groups as independent: BROKEN."""
     population = group_rows(biased_coin(0.1), size)
-    return Setting(
-        population,
-        Memory(),
-        {"otherwise": [0]},
-        n_labeled=60,
-        declares_groups=False,
-        **_BROKEN,
-    )
+    options = {"n_labeled": 60, "declares_groups": False, **_BROKEN}
+    return Setting(population, Memory(), {"otherwise": [0]}, **options)
 
 
 def _of_least_squares() -> dict[str, Setting]:

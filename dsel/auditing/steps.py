@@ -7,6 +7,7 @@ of the model that the search returned.
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
@@ -134,35 +135,32 @@ def certify_any(draw: Draw, delta: float) -> Claims:
     )  # fmt: skip
 
 
-def label(draw: Draw, delta: float) -> Claims:
-    """Label the queried rows by their true classes."""
-    return _claims_of_labels(draw, delta, list)
-
-
-def label_some(draw: Draw, delta: float) -> Claims:
-    """Label some of the queried rows only; see `omit_some`."""
-    return _claims_of_labels(draw, delta, omit_some)
-
-
 def omit_some(labels: list[int]) -> list[Any]:
     """Return labels without those of class 0, and with an unknown one for class 2."""
     usable = {0: None, 2: 99}
     return [usable.get(label, label) for label in labels]
 
 
-def _claims_of_labels(
-    draw: Draw, delta: float, change: Callable[[list[int]], list[Any]]
+def label(
+    draw: Draw, delta: float, label_rows: Callable[[list[int]], list[Any]] = list
 ) -> Claims:
-    """Return the bounds before and after labels are known; both hold at once."""
+    """Label the queried rows, by default by their true classes.
+
+    The bounds before and after labels are known hold at once.
+    """
     outcome = draw.plan(delta).run(n_jobs=1)
     claims, queries = draw.claims(outcome), outcome.choice.queries
     if queries is None or not queries.rows:
         return claims
-    labels = change(draw.pool_y[outcome.query_rows().index].tolist())
+    labels = label_rows(draw.pool_y[outcome.query_rows().index].tolist())
     if not set(queries.classes).intersection(labels):
         return claims  # nothing usable is refused, and the bounds are those before
     labeled = outcome.certify_with_labels(labels, partial=True, allow_unknown=True)
     return claims + draw.claims(labeled)
+
+
+label_some: Final[Steps] = partial(label, label_rows=omit_some)
+"""Labels some of the queried rows only."""
 
 
 def compare_with_baseline(draw: Draw, delta: float) -> Claims:
@@ -182,20 +180,13 @@ def compare_with_baseline(draw: Draw, delta: float) -> Claims:
     return claims
 
 
-def compare_two(draw: Draw, delta: float) -> Claims:
-    """Compare two models; label the queried rows by their true classes."""
-    return _claims_of_comparison(draw, delta, list)
-
-
-def compare_two_by_some(draw: Draw, delta: float) -> Claims:
-    """Compare two models by labels of some of the queried rows; see `omit_some`."""
-    return _claims_of_comparison(draw, delta, omit_some)
-
-
-def _claims_of_comparison(
-    draw: Draw, delta: float, change: Callable[[list[int]], list[Any]]
+def compare_two(
+    draw: Draw, delta: float, label_rows: Callable[[list[int]], list[Any]] = list
 ) -> Claims:
-    """Return both limits of the difference of errors, and that of the disagreement."""
+    """Compare two models; label the queried rows, by default by their true classes.
+
+    Claims are both limits of the difference of errors, and that of the disagreement.
+    """
     setting, population = draw.setting, draw.setting.population
     old, new = (clone(each).fit(draw.X, draw.y) for each in setting.estimator)
     question = compare_models(
@@ -204,7 +195,7 @@ def _claims_of_comparison(
     )  # fmt: skip
     comparisons = [question]
     if question.rows:
-        labels = change(draw.pool_y[question.query_rows().index].tolist())
+        labels = label_rows(draw.pool_y[question.query_rows().index].tolist())
         if set(question.known_labels).intersection(labels):
             comparisons.append(
                 question.certify_with_labels(labels, partial=True, allow_unknown=True)
@@ -214,6 +205,10 @@ def _claims_of_comparison(
     for comparison in comparisons:
         claims += [(comparison.upper, truth), (-comparison.lower, -truth)]
     return claims
+
+
+compare_two_by_some: Final[Steps] = partial(compare_two, label_rows=omit_some)
+"""Compares two models by labels of some of the queried rows."""
 
 
 def search_numbers(draw: Draw, delta: float) -> Claims:

@@ -1,5 +1,6 @@
 """``dsel compare``: compare two models on a pool, and draw rows to label."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.schema import TableSchema
+from dsel.data.table_request import Table
 from dsel.data.tables import read_table
 from dsel.data.text_tables import is_text, text_source
 from dsel.results.query_files import check_new_place, check_target, write_comparison
@@ -73,34 +75,40 @@ def run(
 
 def open_rows(location: str, deployed: list[Deployed], text: dict[str, Any]) -> Any:
     """Open the pool with all of its columns, converted as the models' training rows."""
-    if "://" in location or not is_text(location):
-        return _in_kinds(open_pool(location), location, deployed)
-    schema = joint_schema(deployed, location)
-    names = text_source(location, **text).names
-    # Columns that no model uses help people to label; the target would reveal labels.
-    others = [n for n in names if n not in (*schema.names, schema.target)]
-    table = read_table(location, like=replace(schema, ids=tuple(others)), **text)
-    notes(table.caveats)
-    return open_pool(join_columns(table.X, table.ids))
-
-
-def _in_kinds(pool: Pool, location: str, deployed: list[Deployed]) -> Pool:
-    """Return a pool converted as the models' training rows, if these had names."""
+    if "://" not in location and is_text(location):
+        table, pool = read_all_columns(location, joint_schema(deployed, location), text)
+        notes(table.caveats)
+        return pool
+    pool = open_pool(location)
     schemas = [each.input_format.table_schema for each in deployed]
     if pool.frames is None or any(schema is None for schema in schemas):
         return pool
-    schema = joint_schema(deployed, location)
-    columns = pool.columns or ()
+    columns, schema = pool.columns or (), joint_schema(deployed, location)
     if lacking := schema.missing_columns(columns):
         raise ValueError(
             f"{location!r} lacks the column {lacking[0]!r}, which a model was trained "
             f"on; it has {', '.join(columns[:20])}."
         )
-    # As above: other columns help people to label; the target would reveal labels.
-    others = tuple(n for n in columns if n not in (*schema.names, schema.target))
-    pool = pool.with_columns((*schema.names, *others))
-    like = replace(schema, ids=others)
+    like = replace(schema, ids=other_columns(columns, schema))
+    pool = pool.with_columns((*schema.names, *like.ids))
     return convert_pool(pool, like, location, where=repr(location))
+
+
+def read_all_columns(
+    location: str, schema: TableSchema, text: Mapping[str, Any]
+) -> tuple[Table, Pool]:
+    """Read a text file by a schema; return it, and a pool with its other columns, too.
+
+    These help people to label rows.
+    """
+    ids = other_columns(text_source(location, **text).names, schema)
+    table = read_table(location, like=replace(schema, ids=ids), **text)
+    return table, open_pool(join_columns(table.X, table.ids))
+
+
+def other_columns(columns: Sequence[str], schema: TableSchema) -> tuple[str, ...]:
+    """Return the columns that no model uses, without the target, which has labels."""
+    return tuple(n for n in columns if n not in (*schema.names, schema.target))
 
 
 def joint_schema(deployed: list[Deployed], location: str) -> TableSchema:

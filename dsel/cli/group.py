@@ -113,7 +113,10 @@ class LazyGroup(click.Group):
                 code = error.exit_code
             except click.ClickException as error:
                 _show_traceback(error, shows)
-                _show_usage(error)
+                context = error.ctx if isinstance(error, click.UsageError) else None
+                if context is not None:  # the words were not understood
+                    hint = f"Try '{context.command_path} --help' for help."
+                    click.echo(f"{context.get_usage()}\n{hint}\n", err=True)
                 say(f"Error: {error.format_message()}", err=True)
                 code = error.exit_code
             except (KeyboardInterrupt, click.Abort):
@@ -153,14 +156,6 @@ def _show_traceback(error: BaseException, is_whole: bool) -> None:
             lines += traceback.format_exception_only(cause)[:-1]
         click.echo("Traceback (most recent call last):", err=True)
         click.echo("".join(lines).rstrip(), err=True)
-
-
-def _show_usage(error: click.ClickException) -> None:
-    """Print the usage of the command whose words were not understood, as click does."""
-    context = error.ctx if isinstance(error, click.UsageError) else None
-    if context is not None:
-        hint = f"Try '{context.command_path} --help' for help."
-        click.echo(f"{context.get_usage()}\n{hint}\n", err=True)
 
 
 def _show_warning(

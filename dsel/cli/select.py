@@ -14,7 +14,7 @@ import pandas as pd
 
 from dsel.arrays import Estimator, narrow_objects
 from dsel.checks import listing
-from dsel.cli.compare import join_columns
+from dsel.cli.compare import join_columns, read_all_columns
 from dsel.cli.models import (
     MODELS,
     REGRESSORS,
@@ -172,7 +172,15 @@ def run(
             plan,
             facts=[("model", model + by_default), *used, *table.notes],
             schema=table.schema,
-            inputs=_inputs(labeled, target, pool, model, text),
+            inputs=RunInputs(
+                os.path.abspath(labeled),
+                target,
+                pool if pool is None or "://" in pool else os.path.abspath(pool),
+                model,
+                date.today().isoformat(),
+                text.sep,
+                text.encoding,
+            ),
             after=partial(write_rows, out, column, queries),
             cluster=cluster,
             output=output,
@@ -295,21 +303,6 @@ def _column(report_by: str | None, columns: Sequence[str] | None) -> str | int |
     return int(report_by)
 
 
-def _inputs(
-    labeled: str,
-    target: str | None,
-    pool: str | None,
-    model: str,
-    text: TextOptions,
-) -> RunInputs:
-    """Return the options to store with results, for `dsel monitor` and the report."""
-    where = pool if pool is None or "://" in pool else os.path.abspath(pool)
-    today = date.today().isoformat()
-    return RunInputs(
-        os.path.abspath(labeled), target, where, model, today, text.sep, text.encoding
-    )
-
-
 def open_pools(
     location: str | None,
     unlabeled: Any,
@@ -336,10 +329,7 @@ def open_pools(
         return open_pool(location), None, ()
     is_file = "://" not in location and is_text(location)
     if n_queries and is_file:
-        names = text_source(location, **text).names
-        others = [n for n in names if n not in (*schema.names, schema.target)]
-        rows = read_table(location, like=replace(schema, ids=tuple(others)), **text)
-        shown = open_pool(join_columns(rows.X, rows.ids))
+        rows, shown = read_all_columns(location, schema, text)
         return open_pool(rows.X), shown, rows.caveats
     pool, caveats = open_pool_like(location, schema, **text)
     if not n_queries:

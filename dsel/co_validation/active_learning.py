@@ -240,7 +240,7 @@ class _Labeling:
         model, known, seed = None, np.sort(self.rows), self.seed
         if len(set(self.y)) > 1:
             # Seeds of the learner depend on the seed and the number of labeled rows.
-            model = with_seeds(clone(self.estimator), seed, behind=(len(self.y),))
+            model = with_seeds(clone(self.estimator), seed, len(self.y))
             model.fit(native(self.X), np.array(self.y))
 
         def pick_uncertain(X: Any, rows: NDArray[np.int64]) -> Picks:

@@ -83,33 +83,28 @@ class RowGroups:
 
     def caveats(self) -> list[str]:
         """Return caveats about groups that make a bound doubtful or large."""
+        caveats, by_letters = [], dict[str, str]()
+        for key in self.keys.tolist():
+            if not isinstance(key, str):
+                break  # keys are of one type
+            known = by_letters.setdefault(letters_of(key), key)
+            if known != key:
+                caveats.append(
+                    f"groups {known!r} and {key!r} differ only by case, blanks or "
+                    f"Unicode forms: if they are one, its rows are in several folds "
+                    f"and the bound is too small; write all keys of a group alike"
+                )
+                break
         sizes = np.bincount(self.codes)
         largest = int(sizes.argmax())
-        caveats = self._near_equal_keys()
-        if self.n_groups < 2 or sizes[largest] < LARGE * self.n_rows:
-            return caveats
-        key = show(as_plain(self.keys[largest]))
-        return [
-            *caveats,
-            f"group {key} has {sizes[largest]:,} of {self.n_rows:,} labeled rows: "
-            f"models that are trained without it have seen few rows, and in the bound "
-            f"it counts as one group of {self.n_groups:,}",
-        ]
-
-    def _near_equal_keys(self) -> list[str]:
-        """Return a caveat if people may mean one group by two keys."""
-        by_letters: dict[str, str] = {}
-        for key in self.keys.tolist():
-            if isinstance(key, str):
-                known = by_letters.setdefault(letters_of(key), key)
-                if known != key:
-                    return [
-                        f"groups {known!r} and {key!r} differ only by case, blanks or "
-                        f"Unicode forms: if they are one, its rows are in several "
-                        f"folds and the bound is too small; write all keys of a group "
-                        f"alike"
-                    ]
-        return []
+        if self.n_groups > 1 and sizes[largest] >= LARGE * self.n_rows:
+            caveats.append(
+                f"group {show(as_plain(self.keys[largest]))} has {sizes[largest]:,} of "
+                f"{self.n_rows:,} labeled rows: models that are trained without it "
+                f"have seen few rows, and in the bound it counts as one group of "
+                f"{self.n_groups:,}"
+            )
+        return caveats
 
 
 def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:
@@ -119,7 +114,12 @@ def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:
     """
     if hasattr(X, "to_dask_array") and hasattr(X, "compute"):
         X = X.compute()
-    columns = _column_names(X)
+    if isinstance(X, pd.DataFrame):
+        columns: list[Any] | None = list(X.columns)
+    else:
+        check_distinct_columns(X)
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        columns = frame.columns if isinstance(frame, nw.DataFrame) else None
     # Names of pandas columns may be numbers; other scalars are not names.
     is_name = isinstance(groups, str) or (
         isinstance(groups, Integral) and groups in (columns or ())
@@ -141,15 +141,6 @@ def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:
         )
     frame = X if isinstance(X, pd.DataFrame) else nw.from_native(X, eager_only=True)
     return without_column(X, groups), frame[groups]
-
-
-def _column_names(X: Any) -> list[Any] | None:
-    """Return the names of a data frame's columns; None for other objects."""
-    if isinstance(X, pd.DataFrame):
-        return list(X.columns)
-    check_distinct_columns(X)
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    return frame.columns if isinstance(frame, nw.DataFrame) else None
 
 
 def _check_no_names(columns: list[Any] | None, groups: Any) -> None:

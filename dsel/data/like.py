@@ -5,7 +5,6 @@ them. All wrong columns are reported at once, before anything is fitted.
 """
 
 import os
-import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -113,7 +112,41 @@ def convert_pool(
     """
     written = _text_columns(location)
     _check_kinds(pool, schema, written, where)
-    return _convert_blocks(pool, schema, written, where)
+    assert pool.frames is not None
+    changes = {c.name: _EMPTY[c.kind] for c in _columns_to_convert(schema, pool)}
+    back = [
+        column.name
+        for column, stored in zip(schema.columns, pool.frames.columns, strict=False)
+        if column.kind is Kind.TEXT
+        and stored.kind in (NUMBER, "date", "time")
+        and column.name in written
+    ]
+    changes |= dict.fromkeys(back, "str")
+    is_text = any(column.kind is Kind.TEXT for column in schema.columns)
+    if not changes and (schema.is_typed or not is_text):
+        return pool
+    empty = pool.frames.empty.astype(changes)
+    known = {column.name: column for column in columns_of(empty)}
+    columns = []
+    for column in pool.frames.columns:
+        if column.name in changes:
+            kind = TEXT if column.name in back else known[column.name].kind
+            column = replace(column, kind=kind)
+        is_number = column.dtype == "float64"
+        columns.append(replace(column, kind=NUMBER) if is_number else column)
+    frames, fingerprint = FrameSchema(empty, tuple(columns)), pool.origin.fingerprint
+    return replace(
+        pool,
+        blocks=pool.blocks.map(partial(_block_like, schema, written, where)),
+        stored_schema=replace(pool.stored_schema, frames=frames, dtype=frames.dtype),
+        # `read_columns` would open columns of the file, without the conversion.
+        origin=replace(
+            pool.origin,
+            fingerprint=fingerprint
+            and f"{fingerprint}-{tokenize(schema.to_json(), written)}",
+            read_columns=None,
+        ),
+    )
 
 
 class _Written(NamedTuple):
@@ -236,59 +269,6 @@ def _check_texts(pool: Pool, schema: TableSchema, client: "Client | None") -> No
     bad = texts.reduce(first_bad, earlier, client=client, allow_nan=True)
     wrong = [(column, bad[column.name]) for column in columns if column.name in bad]
     refuse_wrong_values(wrong, "the pool", 0)
-
-
-def _convert_blocks(
-    pool: Pool, schema: TableSchema, written: Mapping[str, _Written], where: str
-) -> Pool:
-    """Return the pool with a task for each block that converts it."""
-    assert pool.frames is not None
-    changes = {c.name: _EMPTY[c.kind] for c in _columns_to_convert(schema, pool)}
-    back = [
-        column.name
-        for column, stored in zip(schema.columns, pool.frames.columns, strict=False)
-        if column.kind is Kind.TEXT
-        and stored.kind in (NUMBER, "date", "time")
-        and column.name in written
-    ]
-    changes |= dict.fromkeys(back, "str")
-    is_text = any(column.kind is Kind.TEXT for column in schema.columns)
-    if not changes and (schema.is_typed or not is_text):
-        return pool
-    empty = pool.frames.empty.astype(changes)
-    known = {column.name: column for column in columns_of(empty)}
-    columns = tuple(
-        replace(stored, kind=TEXT if stored.name in back else known[stored.name].kind)
-        if stored.name in changes
-        else stored
-        for stored in pool.frames.columns
-    )
-    kinds = [
-        replace(column, kind=NUMBER if column.dtype == "float64" else column.kind)
-        for column in columns
-    ]
-    frames, fingerprint = FrameSchema(empty, tuple(kinds)), pool.origin.fingerprint
-    name = f"like-{uuid.uuid4().hex}"
-    tasks = {
-        (name, n): (partial(_block_like, schema, written, where, int(start)), key)
-        for n, (key, start) in enumerate(
-            zip(pool.blocks.keys, pool.boundaries[:-1], strict=True)
-        )
-    }
-    return replace(
-        pool,
-        blocks=replace(
-            pool.blocks, graph={**pool.blocks.graph, **tasks}, keys=tuple(tasks)
-        ),
-        stored_schema=replace(pool.stored_schema, frames=frames, dtype=frames.dtype),
-        # `read_columns` would open columns of the file, without the conversion.
-        origin=replace(
-            pool.origin,
-            fingerprint=fingerprint
-            and f"{fingerprint}-{tokenize(schema.to_json(), written)}",
-            read_columns=None,
-        ),
-    )
 
 
 def _block_like(

@@ -250,16 +250,12 @@ class Pool:
                 target,
                 self.row_filter,
             )
-        name, positions = _new_name(), [columns.index(column) for column in names]
-        blocks, stored = self.blocks, self.stored_schema
-        tasks = {
-            (name, n): (_columns_at, key, positions)
-            for n, key in enumerate(blocks.keys)
-        }
+        positions = [columns.index(column) for column in names]
+        stored = self.stored_schema
         frames = stored.frames and stored.frames.with_columns(names)
         return replace(
             self,
-            blocks=replace(blocks, graph={**blocks.graph, **tasks}, keys=tuple(tasks)),
+            blocks=self.blocks.map(partial(_columns_at, positions)),
             stored_schema=replace(
                 stored,
                 dtype=stored.dtype if frames is None else frames.dtype,
@@ -568,7 +564,7 @@ def _new_name() -> str:
     return f"pool-{uuid.uuid4().hex}"
 
 
-def _columns_at(rows: Any, positions: list[int]) -> Any:
+def _columns_at(positions: list[int], _: int, rows: Any) -> Any:
     return rows.iloc[:, positions] if hasattr(rows, "iloc") else rows[:, positions]
 
 

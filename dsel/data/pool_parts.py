@@ -1,8 +1,10 @@
 """The parts of a pool: blocks, their origin, their types, and the row filter."""
 
 import math
+import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -39,6 +41,15 @@ class Blocks:
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"sent": {}}  # futures belong to the driver
+
+    def map(self, function: Callable[[int, Any], Any]) -> "Blocks":
+        """Return blocks that a function makes of the first row number and the rows."""
+        name, starts = f"blocks-{uuid.uuid4().hex}", self.boundaries[:-1].tolist()
+        tasks = {
+            (name, number): (partial(function, start), key)
+            for number, (key, start) in enumerate(zip(self.keys, starts, strict=True))
+        }
+        return replace(self, graph={**self.graph, **tasks}, keys=tuple(tasks))
 
 
 @dataclass(frozen=True)

@@ -264,11 +264,7 @@ def _open_source(source: PoolLike, file: str, target: str | None, options: Any) 
     if target is not None:
         where = repr(file) if file else "`source`"
         pool = pool.with_columns(feature_columns(pool.columns or (), target, where))
-    if not pool.n_rows or not pool.n_columns:
-        raise ValueError(
-            f"`source` must have rows and columns, got {pool.n_rows} rows of "
-            f"{pool.n_columns} columns; there is nothing to write."
-        )
+    _check_size(pool.n_rows, pool.n_columns)
     if pool.stored_schema.is_sparse:
         raise ValueError(
             "`source` holds sparse rows, which zarr has no arrays of; pass what holds "
@@ -277,6 +273,14 @@ def _open_source(source: PoolLike, file: str, target: str | None, options: Any) 
         )
     check_numeric(pool.frames, "`source`")
     return pool
+
+
+def _check_size(n_rows: int, n_columns: int) -> None:
+    if not n_rows or not n_columns:
+        raise ValueError(
+            f"`source` must have rows and columns, got {n_rows} rows of {n_columns} "
+            f"columns; there is nothing to write."
+        )
 
 
 def _must_write(place: str, options: dict[str, Any], token: str) -> bool:
@@ -472,20 +476,16 @@ def _fill_from_text(
         return written
 
     for batch in source.batches(columns, is_checked=False):
-        values = [
-            _as_floats(scanned.convert(batch.column(column.name), column), column)
-            for column in scanned.columns
-        ]
+        values = []
+        for column in scanned.columns:
+            typed = scanned.convert(batch.column(column.name), column)
+            if column.kind is Kind.TRUTH:  # Arrow makes no floats of truth values
+                typed = pc.cast(typed, pa.int8())
+            floats = pc.cast(typed, pa.float64()).to_numpy(zero_copy_only=False)
+            values.append(floats)
         waiting.append(np.column_stack(values))
         done += write(size)
     write(1)
-
-
-def _as_floats(typed: pa.Array, column: ColumnSchema) -> NDArray[np.float64]:
-    if column.kind is Kind.TRUTH:  # Arrow makes no floats of truth values
-        typed = pc.cast(typed, pa.int8())
-    floats = pc.cast(typed, pa.float64()).to_numpy(zero_copy_only=False)
-    return np.asarray(floats, dtype=np.float64)
 
 
 def _write_parquet(
@@ -515,21 +515,10 @@ def _write_parquet(
         )
     if of_text:
         _write_texts(source, target, path, report)
-    else:
-        _write_typed_rows(file, target, path, report)
-
-
-def _write_typed_rows(
-    file: str, target: str | None, path: str, report: Progress
-) -> None:
-    """Write a Feather file or JSON lines as a Parquet file, with their types."""
+        return
     rows = read_typed_rows(file)
     rows = rows.select(feature_columns(rows.column_names, target, repr(file)))
-    if not rows.num_rows or not rows.num_columns:
-        raise ValueError(
-            f"`source` must have rows and columns, got {rows.num_rows} rows of "
-            f"{rows.num_columns} columns; there is nothing to write."
-        )
+    _check_size(rows.num_rows, rows.num_columns)
     with whole_file(path, "path") as out:
         parquet.write_table(rows, out, row_group_size=_ROWS_OF_GROUP)
     report(rows.num_rows, rows.num_rows)

@@ -58,16 +58,11 @@ class EnsembleFamily(ScikitLearnFamily):
                 whole if i == largest else fit_or_error(fit_one, candidate)
                 for i, candidate in enumerate(group)
             ]
-        return [
-            whole if i == largest else _smaller(whole, size)
-            for i, size in enumerate(sizes)
-        ]
-
-
-def _smaller(fit: Fit, size: int) -> Fit:
-    """Return the fit of the first members; the steps before them are shared."""
-    last = keep_members(fit.last, size)
-    is_whole = fit.model is fit.last
-    return replace(
-        fit, model=last if is_whole else with_last_step(fit.model, last), last=last
-    )
+        fits: list[Fit | Exception] = []
+        for size in sizes:  # each keeps the first members, and shares the steps before
+            last = model = keep_members(whole.last, size)
+            if whole.model is not whole.last:
+                model = with_last_step(whole.model, last)
+            fits.append(replace(whole, model=model, last=last))
+        fits[largest] = whole
+        return fits

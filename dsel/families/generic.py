@@ -104,13 +104,6 @@ def predicts_by_row(model: Any) -> bool:
     return kind in LINEAR or kind.__module__ in BY_ROW
 
 
-def _are_matrices(parts: Sequence[Any]) -> bool:
-    """Return whether all parts are arrays of one type, with rows."""
-    return all(type(part) is np.ndarray and len(part) for part in parts) and (
-        len({part.dtype for part in parts}) == 1
-    )
-
-
 @dataclass(frozen=True)
 class Fit:
     """A fitted candidate, with what its predictions for the test rows need."""
@@ -250,7 +243,9 @@ class ScikitLearnFamily(Family):
 
         An exception is a result, that of a part from the steps before, too.
         """
-        if len(parts) > 1 and predicts_by_row(model) and _are_matrices(parts):
+        are_matrices = all(type(part) is np.ndarray and len(part) for part in parts)
+        types = {part.dtype for part in parts} if are_matrices else set()
+        if len(parts) > 1 and len(types) == 1 and predicts_by_row(model):
             # In one call, which takes as long as the predictions of a few hundred rows.
             # Code that could look at the other part gets each part by itself.
             with suppress(Exception):  # then the parts show which of them raises
@@ -258,17 +253,19 @@ class ScikitLearnFamily(Family):
                     model, np.concatenate(parts), self.classes
                 )
                 return [*np.split(together, np.cumsum([len(p) for p in parts])[:-1])]
-        return [self._predict_part(model, part) for part in parts]
-
-    def _predict_part(self, model: Any, part: Any) -> NDArray[Any] | Exception | None:
-        if part is None or isinstance(part, Exception):
-            return part
-        if not part.shape[0]:
-            return None
-        try:
-            return predict_codes_or_numbers(model, part, self.classes)
-        except Exception as error:
-            return error
+        predictions: list[NDArray[Any] | Exception | None] = []
+        for part in parts:
+            if part is None or isinstance(part, Exception):
+                predictions.append(part)
+            elif not part.shape[0]:
+                predictions.append(None)
+            else:
+                try:
+                    codes = predict_codes_or_numbers(model, part, self.classes)
+                    predictions.append(codes)
+                except Exception as error:
+                    predictions.append(error)
+        return predictions
 
     def _count_errors(self, predicted: NDArray[Any], y: NDArray[Any]) -> int:
         """Count wrong predictions; for a regressor, those that are not finite."""

@@ -161,16 +161,13 @@ def seeded_clone(
     return model.set_params(**seeds) if seeds else model
 
 
-def with_seeds(
-    estimator: Estimator, seed: int, before: Any = (), behind: Any = ()
-) -> Any:
+def with_seeds(estimator: Estimator, seed: int, *behind: Any) -> Any:
     """Set each `random_state` that is None to a hash of the seed and its name.
 
-    `before` and `behind` are hashed, too, before and after the name of the parameter:
-    the parameters of a candidate, the name of a split.
+    `behind` are hashed, too, such as the name of a split.
     """
     missing = {
-        name: derive_seed(seed, *before, name, *behind)
+        name: derive_seed(seed, name, *behind)
         for name in names_without_seed(estimator.get_params())
     }
     return estimator.set_params(**missing) if missing else estimator

@@ -95,11 +95,8 @@ class GroupFit:
         )
         labeled, tests = self.untransformed, tuple[Any, ...]()
         if labeled is None:
-            front = with_seeds(
-                clone_estimator(Pipeline(self.steps)),
-                self.family.seed,
-                behind=(split.name,),
-            )
+            front = clone_estimator(Pipeline(self.steps))
+            front = with_seeds(front, self.family.seed, split.name)
             origin, steps, rows, tests = fit_prefix(
                 lambda: front,
                 self.X,
