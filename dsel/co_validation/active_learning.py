@@ -6,7 +6,7 @@ models trained on them.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,8 +17,8 @@ from sklearn.base import clone
 from dsel import names
 from dsel.arrays import Estimator, RandomState
 from dsel.candidates import takes_nan
-from dsel.checks import check_integer, show
-from dsel.co_validation.covalidate import check_option_names, covalidate
+from dsel.checks import check_integer, explain_unknown, show
+from dsel.co_validation.covalidate import HALVED, covalidate
 from dsel.data.frames import concatenate_rows, native
 from dsel.data.open import open_pool
 from dsel.data.row_random import ACTIVE_STREAM, row_random_at, seed_from
@@ -26,8 +26,8 @@ from dsel.families.answers import class_scores
 from dsel.families.prefixes import first_step, with_seeds
 from dsel.typing import AnyArray, PoolLike
 
-OPTIONS: Final = ("repeats", "leave_one_out", "client")
-"""Options of `covalidate` that active learning takes, too."""
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class ActiveStep:
         return dict(zip(criteria, values.values.tolist(), strict=True))
 
 
+@explain_unknown(HALVED)
 def learn_actively(
     estimator: Estimator,
     pool: PoolLike,
@@ -64,7 +65,9 @@ def learn_actively(
     n_start: int = 10,
     batch: int = 1,
     random_state: RandomState = 0,
-    **options: Any,
+    repeats: int = 30,
+    leave_one_out: bool = False,
+    client: "Client | None" = None,
 ) -> Iterator[ActiveStep]:
     """Label rows of a pool by uncertainty sampling; estimate the error at intervals.
 
@@ -91,8 +94,8 @@ def learn_actively(
         Rows to label before the model is trained again; it divides `every`.
     random_state
         Seed of the start, of ties, of the halvings and of the learner.
-    **options
-        As `covalidate` takes them: ``repeats``, ``leave_one_out``, ``client``.
+    repeats, leave_one_out, client
+        As `covalidate` takes them.
 
     Returns
     -------
@@ -126,8 +129,7 @@ def learn_actively(
     >>> [(len(step.rows), "disagreement" in step.estimates) for step in steps]
     [(25, True), (40, True)]
     """
-    check_option_names(options, OPTIONS, "learn_actively")
-    check_integer(options.get("repeats", 1), "repeats", at_least=1)
+    check_integer(repeats, "repeats", at_least=1)
     labeling = _Labeling(estimator, pool, label_of, random_state)
     labeling.check(n_rows, n_start, batch, least=2)
     check_integer(every, "every", at_least=1)
@@ -136,7 +138,7 @@ def learn_actively(
     def steps() -> Iterator[ActiveStep]:
         for n_labeled in labeling.grow(due, n_start, batch):
             if len(set(labeling.y)) > 1:
-                yield labeling.step(**options)
+                yield labeling.step(repeats, leave_one_out, client)
             elif n_labeled == n_rows:
                 raise ValueError(
                     f"`label_of` returned the label {labeling.y[0]!r} for all {n_rows} "
@@ -280,7 +282,9 @@ class _Labeling:
         self.rows = np.concatenate([self.rows, picks.rows])
         self.X = picks.X if self.X is None else concatenate_rows([self.X, picks.X])
 
-    def step(self, **options: Any) -> ActiveStep:
+    def step(
+        self, repeats: int, leave_one_out: bool, client: "Client | None"
+    ) -> ActiveStep:
         """Estimate the error from the rows labeled so far and all other rows."""
         X, y = native(self.X), np.array(self.y)
         unlabeled = self.pool.excluding(self.rows)
@@ -290,9 +294,11 @@ class _Labeling:
             X,
             y,
             unlabeled,
-            random_state=self.seed,
+            repeats=repeats,
+            leave_one_out=leave_one_out,
             picked=True,
-            **options,
+            random_state=self.seed,
+            client=client,
         )
         return ActiveStep(self.rows, X, y, results)
 

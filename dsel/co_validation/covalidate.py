@@ -1,7 +1,7 @@
 """Co-validation: rank candidates by the disagreement of half-data models."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from dsel.arrays import Estimator, RandomState
 from dsel.candidates import Grid
-from dsel.checks import check_integer, check_truth, listing
+from dsel.checks import check_integer, check_truth, explain_unknown
 from dsel.criteria import get_criterion
 from dsel.results.certificate import VIOLATED, Assumption
 from dsel.search.planning.plan import Plan
@@ -24,12 +24,11 @@ PICKED: Final = (
     "the labeled rows were picked by active learning and are no random sample of the "
     "population, so neither cross-validation nor any bound holds for it"
 )
-OPTIONS: Final = ("max_pool_rows", "fit_params")
-"""Options that are passed on to `plan_search` as they are."""
-SWITCHES: Final = ("leave_one_out", "picked", "prune")
-"""Options of `plan_covalidation` that `covalidate` passes on."""
+HALVED: Final = {"cv": "labeled rows are halved at random, `repeats` times"}
+"""Why co-validation lacks an option that searches have."""
 
 
+@explain_unknown(HALVED)
 def covalidate(
     estimator: Estimator,
     param_grid: Grid | None,
@@ -39,11 +38,15 @@ def covalidate(
     *,
     repeats: int = 30,
     criterion: str = "max_dt_e",
+    leave_one_out: bool = False,
+    picked: bool = False,
+    prune: bool = False,
+    max_pool_rows: int | None = None,
+    fit_params: Mapping[str, Any] | None = None,
     random_state: RandomState = 0,
     client: "Client | None" = None,
     out: str | os.PathLike[str] | None = None,
     storage_options: Mapping[str, object] | None = None,
-    **options: Any,
 ) -> xr.Dataset:
     """Estimate errors by the disagreement on the pool, and rank candidates by it.
 
@@ -68,6 +71,8 @@ def covalidate(
         Random halvings, R >= 1. The first half of an odd number of rows is smaller.
     criterion
         Criterion that ranks the candidates and, with ``prune=True``, prunes them.
+    leave_one_out, picked, prune, max_pool_rows, fit_params
+        As `plan_covalidation` takes them.
     random_state
         Seed of the halvings and of the learners.
     client
@@ -77,9 +82,6 @@ def covalidate(
         None stores nothing.
     storage_options
         For fsspec, where `out` is a URL.
-    **options
-        As `plan_covalidation` takes them: ``leave_one_out``, ``picked``, ``prune``,
-        ``max_pool_rows``, ``fit_params``.
 
     Returns
     -------
@@ -121,12 +123,17 @@ def covalidate(
         pool,
         repeats=repeats,
         criterion=criterion,
+        leave_one_out=leave_one_out,
+        picked=picked,
+        prune=prune,
+        max_pool_rows=max_pool_rows,
+        fit_params=fit_params,
         random_state=random_state,
-        **options,
     )
     return plan.run(client, out=out, storage_options=storage_options).results
 
 
+@explain_unknown(HALVED)
 def plan_covalidation(
     estimator: Any,
     param_grid: Grid | None,
@@ -139,8 +146,9 @@ def plan_covalidation(
     leave_one_out: bool = False,
     picked: bool = False,
     prune: bool = False,
+    max_pool_rows: int | None = None,
+    fit_params: Mapping[str, Any] | None = None,
     random_state: RandomState = 0,
-    **options: Any,
 ) -> Plan:
     """Plan a co-validation: check all arguments and fit nothing.
 
@@ -156,15 +164,14 @@ def plan_covalidation(
         estimates are the same, and the results state that nothing can be certified.
     prune
         Whether to drop candidates as soon as they cannot win by `criterion`.
-    **options
-        As `plan_search` takes them: ``max_pool_rows``, ``fit_params``.
+    max_pool_rows, fit_params
+        As for `plan_search`.
 
     Returns
     -------
     Plan
         Print it, or call its `run`.
     """
-    check_option_names(options, OPTIONS, "covalidate", also=SWITCHES)
     if not get_criterion(criterion).by_halves:
         raise ValueError(
             f"`criterion` must be one of co-validation, such as 'max_dt_e', got "
@@ -192,8 +199,9 @@ def plan_covalidation(
         criterion=criterion,
         cv=check_integer(repeats, "repeats", at_least=1),
         prune="exact" if prune else False,
+        max_pool_rows=max_pool_rows,
         random_state=random_state,
-        **options,
+        fit_params=fit_params,
     )
     if leave_one_out:
         plan = plan.with_leave_one_out()
@@ -204,22 +212,3 @@ def plan_covalidation(
         for assumption in plan.assumptions
     )
     return replace(plan, assumptions=assumptions)
-
-
-def check_option_names(
-    options: Iterable[str],
-    known: tuple[str, ...],
-    function: str,
-    *,
-    also: tuple[str, ...] = (),
-) -> None:
-    """Raise TypeError for an unknown option of a function.
-
-    The message also lists the options `also`, which are known but not in `options`.
-    """
-    if unknown := sorted(set(options) - set(known)):
-        raise TypeError(
-            f"{function} has no option `{unknown[0]}`: labeled rows are halved at "
-            f"random, `repeats` times. In addition to its named arguments it takes "
-            f"{listing((*known, *also), 8)}."
-        )

@@ -367,7 +367,7 @@ OTHERS = [
     (lambda _: dsel.covalidate(SVC(), GRID, X, Y, POOL, repeats=0), ValueError,
      "`repeats` 1"),
     (lambda _: dsel.covalidate(SVC(), GRID, X, Y, POOL, cv=3), TypeError,
-     "`cv` max_pool_rows leave_one_out picked prune"),
+     "`cv` halved `repeats`"),
     (lambda _: dsel.plan_search(SVC(), GRID, X, Y, criterion="max_dt_e"), ValueError,
      "`pool` criterion='cv_error'"),
     (lambda _: dsel.plan_search(SVC(), GRID, X, Y, certificate="cv_bound"), ValueError,
