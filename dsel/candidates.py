@@ -139,7 +139,7 @@ def make_candidates(
             )
         for number, each in enumerate(grid):
             _check_learner(each, f"param_grid[{number}]", allows_regression)
-        _check_one_kind(grid, "param_grid")
+        _check_one_kind(grid)
         return tuple(
             Candidate(number, {}, _copy_value(each, f"param_grid[{number}]"))
             for number, each in enumerate(grid)
@@ -162,7 +162,7 @@ def make_candidates(
         model = _with_params(estimator, params, known)
         _check_candidate(model, params, allows_regression)
         candidates.append(Candidate(number, copied, model))
-    _check_one_kind([candidate.estimator for candidate in candidates], "param_grid")
+    _check_one_kind([candidate.estimator for candidate in candidates])
     return tuple(candidates)
 
 
@@ -379,7 +379,7 @@ def _check_learner(estimator: Estimator, name: str, allows_regression: bool) -> 
     )
 
 
-def _check_one_kind(estimators: Sequence[Estimator], name: str) -> None:
+def _check_one_kind(estimators: Sequence[Estimator]) -> None:
     """Raise TypeError if some are classifiers and others are regressors."""
     kinds = [is_classifier(estimator) for estimator in estimators]
     if any(kinds) and not all(kinds):
@@ -387,7 +387,7 @@ def _check_one_kind(estimators: Sequence[Estimator], name: str) -> None:
             type(estimators[kinds.index(kind)]).__name__ for kind in (True, False)
         )
         raise TypeError(
-            f"`{name}` must list classifiers or regressors, got both: {labels} "
+            f"`param_grid` must list classifiers or regressors, got both: {labels} "
             f"predicts labels, {numbers} predicts numbers; search each kind by itself."
         )
 

@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -129,37 +129,44 @@ def write_file(path: Path, content: bytes) -> None:
 
     Its folder is not synced to the disk: `sync_folders` does that for many files.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for last in range(1 - TRIES, 1):
-        with _partial(path, content) as partial:
-            try:
-                os.replace(partial, path)
-                return
-            except FileNotFoundError:  # another run removed it as a leftover
-                if not last:
-                    raise
+    _write_and_name(path, content, os.replace)
 
 
 def create_file(path: Path, content: bytes) -> bool:
     """Write a whole file unless it exists; return whether it was written."""
+    try:
+        # Unlike `rename`, `link` fails if the file exists.
+        _write_and_name(path, content, os.link)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in NO_HARD_LINKS:
+            raise
+        return _create_here(path, content)
+    sync_folders([path.parent])
+    return True
+
+
+def _write_and_name(
+    path: Path, content: bytes, give_name: Callable[[Path, Path], None]
+) -> None:
+    """Write a temporary file, sync it to the disk, and let `give_name` rename it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for last in range(1 - TRIES, 1):
-        with _partial(path, content) as partial:
-            try:
-                os.link(partial, path)  # unlike `rename` it fails if the file exists
-            except FileExistsError:
-                return False
-            except FileNotFoundError:
-                if not last:
-                    raise
-                continue
-            except OSError as error:
-                if error.errno not in NO_HARD_LINKS:
-                    raise
-                return _create_here(path, content)
-        sync_folders([path.parent])
-        return True
-    raise AssertionError("the last try returns or raises")
+        partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
+        try:
+            with partial.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            give_name(partial, path)
+            return
+        except FileNotFoundError:  # another run removed it as a leftover
+            if not last:
+                raise
+        finally:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
 
 
 def _create_here(path: Path, content: bytes) -> bool:
@@ -176,21 +183,6 @@ def _create_here(path: Path, content: bytes) -> bool:
     except FileExistsError:
         return False
     return True
-
-
-@contextmanager
-def _partial(path: Path, content: bytes) -> Iterator[Path]:
-    """Yield a temporary file with the content, synced to the disk."""
-    partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
-    try:
-        with partial.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        yield partial
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
 
 
 def sync_folders(folders: list[Path]) -> None:

@@ -207,8 +207,14 @@ def block_residuals(
                 inner = _lower_gram(vectors, root, outer, rows)
             else:
                 inner = _cut_lower(whole, slices)
+            _, solution_of_rows, info = lapack.dposv(inner, values[rows], lower=1)
+            if info != 0:
+                # The matrix is not positive definite up to rounding, so that Cholesky
+                # fails: take the solution of least norm.
+                square = np.tril(inner) + np.tril(inner, -1).T
+                solution_of_rows = np.linalg.lstsq(square, values[rows], rcond=None)[0]
             solved = np.empty_like(values)
-            solved[rows] = _solve_lower(inner, values[rows])
+            solved[rows] = solution_of_rows
             residuals.append(solved[block])
         yield residuals
 
@@ -256,16 +262,6 @@ def _cut_lower(whole: Floats, slices: Sequence[slice]) -> Floats:
         ):
             inner[to_below, to_left] = whole[below, left]
     return inner
-
-
-def _solve_lower(inner: Floats, values: Floats) -> Floats:
-    _, solved, info = lapack.dposv(inner, values, lower=1)
-    if info != 0:
-        # The matrix is not positive definite up to rounding, so that Cholesky fails:
-        # take the solution of least norm.
-        whole = np.tril(inner) + np.tril(inner, -1).T
-        solved = np.linalg.lstsq(whole, values, rcond=None)[0]
-    return np.asarray(solved)
 
 
 def gcv_losses(solution: DualSolution) -> Floats:

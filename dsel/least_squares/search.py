@@ -183,10 +183,12 @@ class BaseSearch(RegressorMixin, BaseEstimator):
             Rows, dense or sparse, shape (n_rows, n_columns).
         """
         check_is_fitted(self, "best_estimator_")
-        rows = validate_data(
+        return np.asarray(self.best_estimator_.predict(self._check_rows(X)))
+
+    def _check_rows(self, X: Any) -> Any:
+        return validate_data(
             self, X, reset=False, accept_sparse="csr", dtype=np.float64
         )
-        return np.asarray(self.best_estimator_.predict(rows))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -576,9 +578,7 @@ class LeastSquaresSearch(BaseSearch):
         if (X_extra is None) != (y_extra is None):
             raise ValueError("`X_extra` and `y_extra` belong together; pass both.")
         if X_extra is not None:
-            rows = validate_data(
-                self, X_extra, reset=False, accept_sparse="csr", dtype=np.float64
-            )
+            rows = self._check_rows(X_extra)
             check_no_masks(y_extra)
             fresh = check_array(y_extra, ensure_2d=False, dtype=np.float64)
             shape = (rows.shape[0], *y.shape[1:])
@@ -726,9 +726,7 @@ class LeastSquaresSearch(BaseSearch):
         choice = self._certified_choice()
         model = check_choice(deploy or choice.deploy, "deploy", (ONE_FOLD, ALL_ROWS))
         check_tolerance(choice, ONE_FOLD)
-        rows = validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=np.float64
-        )
+        rows = self._check_rows(X)
         tolerance = Tolerance(
             choice.certificates[ONE_FOLD].bound,
             self.models_[ONE_FOLD] if model == ALL_ROWS else None,

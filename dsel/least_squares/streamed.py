@@ -27,7 +27,6 @@ from dsel.least_squares.search import NUMERIC, BaseSearch
 from dsel.least_squares.two_passes import (
     Sums,
     ThinSolution,
-    add_losses,
     count_losses,
     count_moments,
     merge_moments,
@@ -224,7 +223,11 @@ class StreamedLeastSquaresSearch(BaseSearch):
             moments, n_targets, lams, fit_intercept=self.fit_intercept
         )
         key, count = content_hash(lams), partial(count_losses, solution)
-        losses = add_up(f"losses/{key}/{width!r}", count, add_losses)
+        losses = add_up(
+            f"losses/{key}/{width!r}",
+            count,
+            lambda these, later: {name: these[name] + later[name] for name in these},
+        )
         record = {
             names.LOO_LOSS_SUM: losses["loo"],
             names.GCV_LOSS_SUM: solution.gcv_factor * losses["train"],

@@ -48,11 +48,6 @@ def merge_moments(these: Sums, later: Sums) -> Sums:
     }
 
 
-def add_losses(these: Sums, later: Sums) -> Sums:
-    """Add the losses of two parts of the rows."""
-    return {name: these[name] + later[name] for name in these}
-
-
 @dataclass(frozen=True)
 class ThinSolution:
     """The models of all lam, and the factors that pass 2 needs."""

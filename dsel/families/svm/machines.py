@@ -132,9 +132,8 @@ def make_svc(
         svc._gamma = 0.0
     support = np.searchsorted(rows, numbers)
     svc.n_features_in_, svc.shape_fit_ = n_columns, (len(rows), n_columns)
-    if (
-        labeled.n_values
-    ):  # a fold's model, too, predicts from values of all labeled rows
+    if labeled.n_values:
+        # A fold's model, too, predicts from kernel values of all labeled rows.
         support, svc.shape_fit_ = numbers, (n_columns, n_columns)
     if callable(svc.kernel):  # SVC keeps the rows on which it calls the function
         support, svc.shape_fit_ = np.arange(len(numbers)), vectors.shape
