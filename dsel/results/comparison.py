@@ -5,7 +5,7 @@ known, their labels. Its limits are computed from these alone.
 """
 
 import json
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isclose
 from typing import Any, Final, Self
@@ -22,6 +22,7 @@ from dsel.bounds import (
 from dsel.bounds.queries import POOL_SHARE
 from dsel.cards import Fact
 from dsel.checks import check_truth
+from dsel.results import records
 from dsel.results.certificate import Assumption
 from dsel.results.queried_labels import (
     FINAL,
@@ -30,6 +31,7 @@ from dsel.results.queried_labels import (
     check_usable,
     labels_by_row,
 )
+from dsel.results.records import NOT_KEPT
 from dsel.results.renderings import Renderable
 from dsel.rounded_texts import (
     confidence,
@@ -41,6 +43,8 @@ from dsel.rounded_texts import (
 
 KIND: Final = "dsel model comparison"
 VERSION: Final = 1
+DERIVED: Final = ("lower", "upper", "disagreement", "certified", "assumptions")
+"""Properties that its JSON has in addition to the fields."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -83,10 +87,12 @@ class ModelComparison(Renderable):
     """Their true labels, None for a row without one; None before they are known."""
     seed: int = 0
     """Seed with which the rows were drawn."""
-    pool_rows: pd.DataFrame | None = field(default=None, compare=False)
+    pool_rows: pd.DataFrame | None = field(
+        default=None, compare=False, metadata=NOT_KEPT
+    )
     """The queried rows with all columns of the pool; not part of the JSON."""
     first_labels: dict[tuple[int, ...], tuple[Any, ...]] = field(
-        default_factory=dict, repr=False, compare=False
+        default_factory=dict, repr=False, compare=False, metadata=NOT_KEPT
     )
     """By rows, the labels that were given first in this process: others are refused."""
 
@@ -347,45 +353,29 @@ class ModelComparison(Renderable):
 
     def to_json(self) -> str:
         """Return all fields and both limits, with all digits."""
-        values = {
-            each.name: getattr(self, each.name) for each in fields(self) if each.compare
-        }
-        limits = {
-            "lower": self.lower,
-            "upper": self.upper,
-            "disagreement": self.disagreement,
-            "certified": self.certified,
-            "assumptions": [vars(each) for each in self.assumptions],
-        }
-        return json.dumps({"kind": KIND, "version": VERSION, **values, **limits})
+        derived = {name: records.to_record(getattr(self, name)) for name in DERIVED}
+        head = {"kind": KIND, "version": VERSION}
+        return json.dumps(records.to_record(self) | head | derived)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read what `to_json` wrote; ValueError if it is something else."""
         try:
-            record = json.loads(text)
-            if record["kind"] != KIND:
-                raise ValueError(f"its kind is {record['kind']!r}")
-            if record["version"] > VERSION:
-                raise ValueError(
-                    f"its version {record['version']} is newer than {VERSION}; "
-                    f"install a newer dsel"
-                )
-            values: dict[str, Any] = {}
-            for each in fields(cls):
-                if each.compare:
-                    value = record[each.name]
-                    is_list = isinstance(value, list)
-                    values[each.name] = tuple(value) if is_list else value
-            comparison = cls(**values)
+            record = dict(json.loads(text))
+            if (kind := record.pop("kind")) != KIND:
+                raise ValueError(f"its kind is {kind!r}")
+            records.check_version(record.pop("version"), VERSION, "it")
+            derived = {name: record.pop(name) for name in DERIVED}
+            record.pop("target", None)  # a file of `dsel compare` has it, too
+            comparison = records.from_record(cls, record)
             upper = comparison.upper
         except (KeyError, TypeError, ValueError) as error:
             text = f"this is no model comparison that dsel wrote: {error}."
             raise ValueError(text) from error
-        if not isclose(upper, record["upper"], abs_tol=1e-9):
+        if not isclose(upper, derived["upper"], abs_tol=1e-9):
             raise ValueError(
                 f"this model comparison was changed: its counts give an upper limit of "
-                f"{upper}, not {record['upper']}; compare the models again."
+                f"{upper}, not {derived['upper']}; compare the models again."
             )
         return comparison
 
