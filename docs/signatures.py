@@ -121,7 +121,9 @@ def alias_source(body: list[ast.stmt], name: str) -> tuple[str, str]:
         target = getattr(target, "target", target)
         if isinstance(target, ast.Name) and target.id == name:
             text = inspect.cleandoc(below.value.value)
-            return annotation_text(node.value), text
+            is_named = isinstance(node.value, ast.Call)  # TypeAliasType(name, value)
+            value = node.value.args[1] if is_named else node.value
+            return annotation_text(value), text
     raise ExtensionError(f"there is no alias {name!r} to describe")
 
 

@@ -8,16 +8,24 @@ from typing import Any, Final, Protocol, TypeVar, cast
 
 import numpy as np
 import pandas as pd
+from numpy import typing as npt
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import validation
+from typing_extensions import TypeAliasType
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Integers = NDArray[np.int64]
 Shorts = NDArray[np.int16]
 Bools = NDArray[np.bool_]
-RandomState = int | np.random.RandomState | np.random.Generator | None
+ArrayLike = TypeAliasType("ArrayLike", npt.ArrayLike)
+"""What `numpy.asarray` takes; signatures print this name in place of a long union."""
+DTypeLike = TypeAliasType("DTypeLike", npt.DTypeLike)
+"""What `numpy.dtype` takes."""
+RandomState = TypeAliasType(
+    "RandomState", int | np.random.RandomState | np.random.Generator | None
+)
 """Seed or generator of random draws; None takes a seed from the system."""
 ONE_TYPE: Final = ("boolean", "floating", "integer", "mixed-integer-float", "string")
 """Names of pandas for objects whose common type does not change them."""

@@ -18,6 +18,7 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, ParameterSampler, PredefinedSplit
 from sklearn.pipeline import Pipeline
 from sklearn.utils import ClassifierTags, RegressorTags, Tags, get_tags
+from typing_extensions import TypeAliasType
 
 from dsel.arrays import Estimator
 from dsel.checks import did_you_mean, show
@@ -30,7 +31,7 @@ from dsel.families.prefixes import first_step
 from dsel.results.cube import is_list, product_grids
 from dsel.typing import RowsLike
 
-Grid = Mapping[str, Sequence[Any] | NDArray[Any]] | Iterable[Any]
+Grid = TypeAliasType("Grid", Mapping[str, Sequence[Any] | NDArray[Any]] | Iterable[Any])
 """A dict of lists, a list of such dicts, or (with no estimator) of estimators; a
 `ParameterSampler`, or another iterable of dicts of parameters."""
 

@@ -1,7 +1,8 @@
 """Types of what users pass and of what dsel passes on: rows, labels, models, options.
 
 They are for annotations: a value is checked where it enters, and the message names the
-argument. `dsel.arrays` has arrays by the type of their items.
+argument. `dsel.arrays` has arrays by the type of their items. Aliases of public
+functions are of `TypeAliasType`, so that `help` prints their names.
 """
 
 import os
@@ -9,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
+from typing_extensions import TypeAliasType
 
-from dsel.arrays import Estimator, Features, Integers
+from dsel.arrays import ArrayLike, Estimator, Features, Integers
 
 if TYPE_CHECKING:
     from dsel.data.pool import Pool
@@ -30,21 +32,21 @@ ClassCodes: TypeAlias = Integers
 that is no class."""
 BinCounts: TypeAlias = Integers
 """Numbers of pool rows that were counted in each bin of a comparison."""
-RowsLike: TypeAlias = ArrayLike | Features
+RowsLike = TypeAliasType("RowsLike", ArrayLike | Features)
 """Rows of features: an array, a list of rows, a sparse matrix, a data frame of any
 library, an xarray or Dask collection, shape (n_rows, n_columns)."""
-PoolLike: TypeAlias = "RowsLike | Pool | str | os.PathLike[str] | None"
+PoolLike = TypeAliasType("PoolLike", "RowsLike | Pool | str | os.PathLike[str] | None")
 """What `dsel.open_pool` takes: rows, a pool, or the place of one; None for no pool."""
-LabelsLike: TypeAlias = ArrayLike
+LabelsLike = TypeAliasType("LabelsLike", ArrayLike)
 """A label for each row, shape (n_rows,): an array, a list, a column of a data frame."""
-GroupsLike: TypeAlias = ArrayLike | None
+GroupsLike = TypeAliasType("GroupsLike", ArrayLike | None)
 """The key of each row's group, shape (n_rows,), or the name of the column of `X` that
 has them; None where rows are independent draws."""
-PathLike: TypeAlias = str | os.PathLike[str]
+PathLike = TypeAliasType("PathLike", str | os.PathLike[str])
 """A path, or the URL of an object store."""
-Options: TypeAlias = Mapping[str, object]
+Options = TypeAliasType("Options", Mapping[str, object])
 """Options by name that are passed on as they are: of fsspec, of `fit`, of a grid."""
-Procedure: TypeAlias = Callable[..., object]
+Procedure = TypeAliasType("Procedure", Callable[..., object])
 """A function of `X` and `y` that returns a fitted model."""
 
 
@@ -66,11 +68,15 @@ class Splitter(Protocol):
         ...
 
 
-SplitsLike: TypeAlias = int | Splitter | Iterable[tuple[ArrayLike, ArrayLike]] | None
+SplitsLike = TypeAliasType(
+    "SplitsLike", int | Splitter | Iterable[tuple[ArrayLike, ArrayLike]] | None
+)
 """A number of folds, a splitter, or pairs of training and test rows; None for five."""
-ReportLike: TypeAlias = bool | Sequence[object] | None
+ReportLike = TypeAliasType("ReportLike", bool | Sequence[object] | None)
 """Whether classes or shares are reported, or which."""
-BaselineLike: TypeAlias = Model | ArrayLike | Callable[..., ArrayLike] | None
+BaselineLike = TypeAliasType(
+    "BaselineLike", Model | ArrayLike | Callable[..., ArrayLike] | None
+)
 """A model to compare with, or its predictions for the labeled rows; None for none."""
 
 __all__ = [

@@ -1,6 +1,7 @@
 """API pages name the types of arguments as the source does, and explain them."""
 
 import importlib.util
+import inspect
 import re
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 import dsel
 import dsel.typing
+from dsel.search import Outcome
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -37,6 +39,23 @@ def test_signature__has_the_names_of_the_source(signatures, subject, words, retu
     text, result = signatures.source_signature(subject)
     assert words in text
     assert returns is None or returns in result
+
+
+PUBLIC = {
+    f"{owner.__name__}.{name}": getattr(owner, name)
+    for owner in (dsel, dsel.bounds, dsel.losses, dsel.least_squares, Outcome)
+    for name in (getattr(owner, "__all__", None) or vars(owner))
+    if getattr(getattr(owner, name), "__module__", "").startswith("dsel")
+    if callable(getattr(owner, name)) and not name.startswith("_")
+}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_help__shows_names_of_types_and_no_unions_of_numpy(name):
+    shown = inspect.signature(PUBLIC[name])
+    texts = [inspect.formatannotation(p.annotation) for p in shown.parameters.values()]
+    assert "numpy._typing" not in "".join(texts)
+    assert max(map(len, texts), default=0) <= 80
 
 
 def test_signature__of_what_has_no_source_is_left_to_autodoc(signatures):

@@ -1,9 +1,7 @@
 """Limits of how much more the models of all folds err than a baseline."""
 
-from numpy.typing import ArrayLike
-
 from dsel import checks
-from dsel.arrays import Floats
+from dsel.arrays import ArrayLike, Floats
 from dsel.bounds.queries import sign_test_limit
 from dsel.bounds.shares import fold_shares
 

@@ -4,11 +4,11 @@ from functools import lru_cache, partial
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import special
 
 from dsel import checks
-from dsel.arrays import Floats
+from dsel.arrays import ArrayLike, Floats
 
 SMALLEST_SHARE: Final = 1e-290
 """Below it tails underflow; shares that small come from dividing delta too often."""

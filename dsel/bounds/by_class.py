@@ -9,10 +9,10 @@ rows is bounded through a fold's model and the pool rows on which the two differ
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dsel import checks
-from dsel.arrays import Floats
+from dsel.arrays import ArrayLike, Floats
 from dsel.bounds.binomial import lower_limits, upper_limits
 
 # They span two orders of magnitude: the best size depends on the unknown mean, and the

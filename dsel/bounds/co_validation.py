@@ -1,8 +1,9 @@
 """Bounds on errors from the disagreement of independently trained models."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from dsel.arrays import ArrayLike
 from dsel.bounds.binomial import lower_limits
 from dsel.checks import (
     as_array,

@@ -9,10 +9,10 @@ on the pool.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dsel import checks
-from dsel.arrays import Floats
+from dsel.arrays import ArrayLike, Floats
 from dsel.bounds.binomial import upper_limits
 from dsel.bounds.shares import LABEL_SHARE, fold_shares
 

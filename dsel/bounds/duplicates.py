@@ -1,9 +1,8 @@
 """Lower limits of rates where some rows may be copies of training rows."""
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dsel.arrays import Floats
+from dsel.arrays import ArrayLike, Floats
 from dsel.bounds.binomial import lower_limits
 
 

@@ -1,11 +1,11 @@
 """Bounds from labeled rows that took no part in training."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import stats
 
 from dsel import checks
-from dsel.arrays import Floats
+from dsel.arrays import ArrayLike, Floats
 from dsel.bounds.binomial import upper_limits
 
 

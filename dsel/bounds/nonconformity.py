@@ -9,8 +9,9 @@ test row.
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from dsel.arrays import ArrayLike
 from dsel.bounds.binomial import upper_limits
 from dsel.checks import check_count, check_counts_of, check_probability
 

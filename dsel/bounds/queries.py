@@ -11,10 +11,9 @@ pool gives the first factor almost exactly, a few labels of rows in D the second
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dsel import checks
-from dsel.arrays import Floats
+from dsel.arrays import ArrayLike, Floats
 from dsel.bounds.binomial import lower_limits, upper_limits
 
 POOL_SHARE: Final = 0.05

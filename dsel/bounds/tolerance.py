@@ -10,11 +10,11 @@ a limit of how far the two models are apart on the pool.
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import stats
 
 from dsel import checks
-from dsel.arrays import Floats, Integers
+from dsel.arrays import ArrayLike, Floats, Integers
 from dsel.bounds.binomial import upper_limits
 
 RESIDUAL_PART: Final = 0.85

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import click
 import cloudpickle
-from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
@@ -27,7 +26,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
-from dsel.arrays import Estimator
+from dsel.arrays import ArrayLike, Estimator
 from dsel.checks import did_you_mean
 from dsel.cli.encoders import encoders, leave_out
 from dsel.cli.users_code import users_code

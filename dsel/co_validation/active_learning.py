@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from dsel import names
-from dsel.arrays import Estimator, RandomState
+from dsel.arrays import ArrayLike, Estimator, RandomState
 from dsel.candidates import takes_nan
 from dsel.checks import check_integer, explain_unknown, show
 from dsel.co_validation.covalidate import HALVED, covalidate

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import xarray as xr
-from numpy.typing import ArrayLike
 
-from dsel.arrays import Estimator, RandomState
+from dsel.arrays import ArrayLike, Estimator, RandomState
 from dsel.candidates import Grid
 from dsel.checks import check_integer, check_truth, explain_unknown
 from dsel.criteria import get_criterion

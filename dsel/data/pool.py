@@ -16,10 +16,10 @@ import pandas as pd
 from dask.base import tokenize
 from dask.local import get_sync
 from dask.optimization import cull
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-from dsel.arrays import fill_masked_values
+from dsel.arrays import ArrayLike, fill_masked_values
 from dsel.cards import render_card
 from dsel.checks import listing
 from dsel.data.cache import process_cache

@@ -8,8 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from dsel.arrays import ArrayLike
 from dsel.data.frames import FrameSchema
 from dsel.data.row_random import row_random
 from dsel.errors import PoolChangedError

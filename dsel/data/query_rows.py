@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 
+from dsel.arrays import ArrayLike
 from dsel.data.frames import Frame
 from dsel.data.pool import Pool
 from dsel.data.row_random import QUERY_STREAM, row_random_at

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import ArrayLike
 
+from dsel.arrays import ArrayLike
 from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, columns_of
 from dsel.data.kinds import (
     GAP_WORDS,

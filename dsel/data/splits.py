@@ -6,9 +6,9 @@ from itertools import islice
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from dsel.arrays import Features
+from dsel.arrays import ArrayLike, Features
 from dsel.checks import check_integer, show
 from dsel.data.row_random import (
     BLOCK_STREAM,

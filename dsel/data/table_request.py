@@ -9,8 +9,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from dsel.arrays import ArrayLike
 from dsel.checks import did_you_mean, listing, show
 from dsel.data.kinds import LARGEST_EXACT
 from dsel.data.schema import TableSchema

@@ -16,12 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import zarr
 from dask.base import tokenize
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 from pyarrow import parquet
 from zarr.codecs import BloscCodec, Crc32cCodec
 from zarr.storage import FsspecStore, LocalStore
 
 from dsel import names
+from dsel.arrays import DTypeLike
 from dsel.checks import (
     check_integer,
     check_path,

@@ -9,9 +9,9 @@ from traceback import extract_tb
 from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from dsel.arrays import Bools, Estimator, Features, Floats, Integers
+from dsel.arrays import ArrayLike, Bools, Estimator, Features, Floats, Integers
 from dsel.data.cache import ByteCache, LastUse
 from dsel.data.identity import exact_text
 from dsel.data.splits import Split

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from dsel.arrays import Floats
+from dsel.arrays import ArrayLike, Floats
 from dsel.kernels.reference_rows import (
     DISTANCES,
     PRODUCTS,

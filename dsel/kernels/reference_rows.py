@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from dsel.arrays import Floats
+from dsel.arrays import ArrayLike, Floats
 
 DISTANCES: Final = "distances"
 PRODUCTS: Final = "products"

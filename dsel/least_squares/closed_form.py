@@ -33,10 +33,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg import blas, lapack
 
-from dsel.arrays import Floats, Integers
+from dsel.arrays import ArrayLike, Floats, Integers
 from dsel.kernels.functions import Rbf
 from dsel.kernels.reference_rows import squared_distances
 from dsel.runtime.workers import MACHINE_MEMORY

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import xarray as xr
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dsel import names
-from dsel.arrays import Floats, Integers
+from dsel.arrays import ArrayLike, Floats, Integers
 from dsel.checks import check_choice
 from dsel.data.splits import Split
 from dsel.families.family import FitKey

@@ -13,12 +13,18 @@ import numpy as np
 import xarray as xr
 from dask.base import tokenize
 from dask.utils import format_bytes
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from dsel import names
-from dsel.arrays import Floats, RandomState, replaces_earlier_fit, validate_data
+from dsel.arrays import (
+    ArrayLike,
+    Floats,
+    RandomState,
+    replaces_earlier_fit,
+    validate_data,
+)
 from dsel.checks import (
     as_array,
     check_choice,

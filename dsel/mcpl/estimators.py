@@ -4,13 +4,13 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import softmax
 from scipy.stats import Covariance, multivariate_normal
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dsel.arrays import Floats, Integers, replaces_earlier_fit, validate_data
+from dsel.arrays import ArrayLike, Floats, Integers, replaces_earlier_fit, validate_data
 from dsel.checks import as_array, check_integer, check_nonnegative, check_positive
 from dsel.data import open_pool
 from dsel.data.labeled import check_labels, code_labels, codes_of, with_columns

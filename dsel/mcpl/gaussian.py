@@ -12,11 +12,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.linalg import solve_triangular
 
-from dsel.arrays import Floats, Integers
+from dsel.arrays import ArrayLike, Floats, Integers
 from dsel.data.cache import process_cache
 
 _BLOCK_BYTES = 2**20

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 import xarray as xr
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import Tags, gen_batches, get_tags
@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from dsel import names
 from dsel.arrays import (
+    ArrayLike,
     Floats,
     Integers,
     RandomState,

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import isnan, nan
 from typing import Any, ClassVar, Final, Self, TypeVar
 
-from numpy.typing import ArrayLike
-
+from dsel.arrays import ArrayLike
 from dsel.cards import Fact
 from dsel.checks import check_choice, check_truth
 from dsel.errors import warn_of_old_name

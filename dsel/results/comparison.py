@@ -11,8 +11,8 @@ from math import isclose
 from typing import Any, Final, Self
 
 import pandas as pd
-from numpy.typing import ArrayLike
 
+from dsel.arrays import ArrayLike
 from dsel.bounds import (
     binomial_tail_inversion,
     mean_difference_limit,

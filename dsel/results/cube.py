@@ -14,11 +14,11 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import xarray as xr
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.model_selection import ParameterGrid
 
 from dsel import names
-from dsel.arrays import as_plain
+from dsel.arrays import ArrayLike, as_plain
 from dsel.checks import show
 from dsel.results.certificate import Assumption, full_list
 from dsel.results.records import check_version

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from math import nan
 from typing import Any, Final
 
-from numpy.typing import ArrayLike
-
+from dsel.arrays import ArrayLike
 from dsel.bounds import mean_difference_limit, queried_all_rows, sign_test_limit
 from dsel.bounds.queries import QUERY_SHARES
 from dsel.results.queried_labels import (

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from dsel.arrays import Floats, Integers
+from dsel.arrays import ArrayLike, Floats, Integers
 from dsel.families.svm.machines import Machines
 from dsel.families.svm.rows import RowsByClass
 from dsel.kernels.functions import Kernel, errors_of

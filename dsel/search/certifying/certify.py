@@ -13,10 +13,9 @@ from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
-from numpy.typing import ArrayLike
 from sklearn.model_selection import KFold
 
-from dsel.arrays import Estimator, RandomState
+from dsel.arrays import ArrayLike, Estimator, RandomState
 from dsel.checks import explain_unknown, show
 from dsel.errors import naming, warn
 from dsel.families.kinds import is_fitted
@@ -58,13 +57,13 @@ def certify(
     pool: None = None,
     *,
     cv: Literal["prefit"],
+    random_state: RandomState = None,
     delta: float = 0.05,
     loss: Loss | str = "error",
     report: ReportLike = False,
     report_by: str | int | None = None,
     groups: GroupsLike = None,
     baseline: BaselineLike = None,
-    random_state: RandomState = None,
 ) -> PrefitCertificate: ...
 @overload
 def certify(
@@ -73,25 +72,25 @@ def certify(
     y: LabelsLike,
     pool: PoolLike = None,
     *,
-    cv: int = 5,
-    deploy: str | None = None,
+    random_state: RandomState = None,
     delta: float = 0.05,
     loss: Loss | str = "error",
+    deploy: str | None = None,
+    cv: int = 5,
     report: ReportLike = False,
     report_by: str | int | None = None,
     groups: GroupsLike = None,
     baseline: BaselineLike = None,
     n_queries: int = 0,
-    max_pool_rows: int | None = None,
-    random_state: RandomState = None,
-    fit_params: Options | None = None,
-    client: "Client | None" = None,
     out: PathLike | None = None,
+    verbose: bool | int | None = None,
+    n_jobs: int | None = None,
+    client: "Client | None" = None,
+    fit_params: Options | None = None,
+    max_pool_rows: int | None = None,
     storage_options: Options | None = None,
     on_failure: str = "record",
     on_progress: Callable[[Progress], None] | None = None,
-    verbose: bool | int | None = None,
-    n_jobs: int | None = None,
 ) -> Outcome: ...
 @explain_unknown()
 def certify(
@@ -100,25 +99,25 @@ def certify(
     y: LabelsLike,
     pool: PoolLike = None,
     *,
-    cv: int | str = 5,
-    deploy: str | None = None,
+    random_state: RandomState = None,
     delta: float = 0.05,
     loss: Loss | str = "error",
+    deploy: str | None = None,
+    cv: int | str = 5,
     report: ReportLike = False,
     report_by: str | int | None = None,
     groups: GroupsLike = None,
     baseline: BaselineLike = None,
     n_queries: int = 0,
-    max_pool_rows: int | None = None,
-    random_state: RandomState = None,
-    fit_params: Options | None = None,
-    client: "Client | None" = None,
     out: PathLike | None = None,
+    verbose: bool | int | None = None,
+    n_jobs: int | None = None,
+    client: "Client | None" = None,
+    fit_params: Options | None = None,
+    max_pool_rows: int | None = None,
     storage_options: Options | None = None,
     on_failure: str = "record",
     on_progress: Callable[[Progress], None] | None = None,
-    verbose: bool | int | None = None,
-    n_jobs: int | None = None,
 ) -> Outcome | PrefitCertificate:
     """Bound the error of the model of any search, pipeline or function.
 
@@ -139,34 +138,46 @@ def certify(
     X, y, pool
         Labeled rows, their labels and unlabeled rows, as for `plan_search`. With
         ``cv="prefit"`` labeled rows that the model has not seen, and no pool.
-    cv
-        Folds, at least 2: the model is fitted once without each. Few large folds give
-        a smaller bound for models that have seen fewer rows. ``"prefit"`` fits nothing.
+    random_state
+        None, an integer, a RandomState or a Generator: the seed of the folds. With
+        ``cv="prefit"`` it draws the row of each group, and None is 0; without groups
+        nothing is drawn.
+    delta
+        Probability that the bounds fail, as `plan_search` takes it: 0.05 is 95%
+        confidence.
+    loss
+        What is certified, as `plan_search` takes it. It does not change what a
+        `GridSearchCV` ranks by: set ``scoring=`` of the search for that.
     deploy
         Which model is deployed: ``"one_fold"``, the default, that of the best fold, or
         ``"all_rows"``, which needs a pool. Both are certified at once.
-    delta, loss, report, report_by
-        As `plan_search` takes them. `loss` says what is certified. It does not change
-        what a `GridSearchCV` ranks by: set ``scoring=`` of the search for that.
+    cv
+        Folds, at least 2: the model is fitted once without each. Few large folds give
+        a smaller bound for models that have seen fewer rows. ``"prefit"`` fits nothing.
+    report, report_by
+        More that is certified at once: numbers of each class, or of each value of a
+        column; as `plan_search` takes them.
     groups
         The group of each row, as `plan_search` takes it. The inner splitter of a
         model, or a function with a parameter ``groups``, gets those of its rows. With
         ``cv="prefit"`` one row of each group is drawn by `random_state`.
     baseline
         A fitted model to compare with, as `plan_search` takes it.
-    n_queries, max_pool_rows
-        As `plan_search` takes them; not with ``cv="prefit"``.
-    random_state
-        None, an integer, a RandomState or a Generator: the seed of the folds. With
-        ``cv="prefit"`` it draws the row of each group, and None is 0; without groups
-        nothing is drawn.
-    fit_params
-        Keyword arguments of the `fit` of an estimator, as `plan_search` takes them.
+    n_queries
+        Pool rows to label after the run, as `plan_search` takes it; this and all that
+        follow not with ``cv="prefit"``.
+    out, verbose, n_jobs
+        Where results are kept, what is shown, and how many processes fit, as `Plan.run`
+        takes them.
     client
         A `distributed.Client`; None means the current one, else local threads. Each fit
         is one task.
-    out, storage_options, on_failure, on_progress, verbose, n_jobs
-        As `Plan.run` takes them; not with ``cv="prefit"``.
+    fit_params
+        Keyword arguments of the `fit` of an estimator, as `plan_search` takes them.
+    max_pool_rows
+        As `plan_search` takes it.
+    storage_options, on_failure, on_progress
+        As `Plan.run` takes them.
 
     Returns
     -------

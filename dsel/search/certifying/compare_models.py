@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from dsel.arrays import Integers, RandomState
+from dsel.arrays import ArrayLike, Integers, RandomState
 from dsel.candidates import takes_nan
 from dsel.checks import as_array, check_delta, check_integer, explain_unknown, show
 from dsel.data.equal_rows import duplicate_finder

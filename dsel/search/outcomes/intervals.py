@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from dsel.arrays import Estimator, Floats
+from dsel.arrays import ArrayLike, Estimator, Floats
 from dsel.bounds.tolerance import add_tolerances
 from dsel.families.answers import predict_numbers
 from dsel.option_values import ALL_ROWS, ONE_FOLD

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, Never, NoReturn
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from dsel.arrays import check_rows, validate_data
+from dsel.arrays import ArrayLike, check_rows, validate_data
 from dsel.checks import as_array, check_choice, did_you_mean
 from dsel.data.frames import FrameSchema, frame_like, frame_of, has_named_columns
 from dsel.data.labeled import LabeledRows

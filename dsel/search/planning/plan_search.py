@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from numpy.typing import ArrayLike
-
-from dsel.arrays import RandomState
+from dsel.arrays import ArrayLike, RandomState
 from dsel.candidates import Grid
 from dsel.checks import explain_unknown
 from dsel.data.row_random import seed_from

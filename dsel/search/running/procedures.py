@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from dsel.arrays import Estimator
+from dsel.arrays import ArrayLike, Estimator
 from dsel.checks import show
 from dsel.losses.texts import OF_NUMBERS
 from dsel.results import Choice
