@@ -41,8 +41,6 @@ class JoinedModels(FittedGroup):
     groups: tuple[tuple[tuple[int, ...], FittedGroup], ...]
     """Splits, and the group that has their models; each has one candidate."""
     splits: tuple[int, ...]
-    token: str
-    """Identifies these models among those of other fits."""
     counts: FitCounts = field(default_factory=lambda: FitCounts.empty(0, 0))
     candidates: tuple[int, ...] = (CHOSEN_SET,)
 
@@ -69,12 +67,14 @@ class JoinedModels(FittedGroup):
         return np.stack([predicted.get(n, nothing) for n in range(len(wanted))])
 
 
-@dataclass(frozen=True)
-class ChosenPass:
-    """The context of a pass with chosen models: predictions need no labeled rows."""
+class ComparedModels(NamedTuple):
+    """Sets of models, and how those of a set are compared."""
 
-    models: JoinedModels
-    comparisons: tuple[Comparison, ...]
+    groups: Sequence[FittedGroup]
+    """Groups that predict together, with all models of all sets."""
+    tokens: Sequence[str]
+    """Token of each set."""
+    comparisons: Sequence[Comparison]
     reading: PoolReading
 
 
@@ -84,38 +84,17 @@ class CountChosenBatch:
 
     jobs: tuple[CountJob, ...]
 
-    def run(self, context: ChosenPass, inputs: Inputs) -> Output[list[CountedJob]]:
+    def run(self, context: ComparedModels, inputs: Inputs) -> Output[list[CountedJob]]:
         """Count; the result is a `CountedJob` for each job."""
-        chosen = context.models
-        models = ComparedModels([chosen], (chosen.token,), context.comparisons)
-        return count_slices(self.jobs, inputs, models, context.reading)
+        slices = zip(self.jobs, inputs.sources, strict=True)
+        return Output([count_slice(job, rows, context) for job, rows in slices])
 
 
-class ComparedModels(NamedTuple):
-    """Sets of models, and how those of a set are compared."""
-
-    groups: Sequence[FittedGroup]
-    """Groups that predict together, with all models of all sets."""
-    tokens: Sequence[str]
-    """Token of each set."""
-    comparisons: Sequence[Comparison]
-
-
-def count_slices(
-    jobs: Sequence[CountJob],
-    inputs: Inputs,
-    models: ComparedModels,
-    reading: PoolReading,
-) -> Output[list[CountedJob]]:
-    """Count the rows of each slice on which models differ."""
-    slices = zip(jobs, inputs.sources, strict=True)
-    return Output([_count_slice(*each, models, reading) for each in slices])
-
-
-def _count_slice(
-    job: CountJob, sources: list[Any], models: ComparedModels, reading: PoolReading
+def count_slice(
+    job: CountJob, sources: list[Any], models: ComparedModels
 ) -> CountedJob:
-    groups, tokens, comparisons = models
+    """Count the rows of a slice on which the models of a set differ."""
+    groups, tokens, comparisons, reading = models
     started, numbers = time.perf_counter(), job.model_sets
     # Number of predictions for each pool row; which splits are compared does not depend
     # on the rows, so none are passed.

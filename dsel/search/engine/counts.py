@@ -138,10 +138,16 @@ class CountTable:
         self.fit_status[key] = result.status
         self.fit_seconds[key] = result.seconds
         self.messages.pop(key, None)
+        self.failed_tests[key] = False
         if result.message is not None:
             self.messages[key] = result.message
             self.failed_tests[key] = result.message.problem is FitProblem.FAILED
-        self.answered[key] = not result.predicts_none_of(self.scheme.splits[split])
+        # Where `predict` raised on all rows, a message explains it, as a bound of 100%
+        # would not.
+        is_done = result.status is FitStatus.DONE
+        self.answered[key] = is_done and not result.predicts_none_of(
+            self.scheme.splits[split]
+        )
 
     def fail(self, number: int, split: int, why: str) -> None:
         """Record that a fit failed."""

@@ -20,7 +20,7 @@ from dsel.families.leave_one_out import leave_one_out_counts
 from dsel.runtime.progress import Progress
 from dsel.runtime.tasks import Finished, Inputs, Output, Task
 from dsel.search.design.comparisons import Comparison
-from dsel.search.engine.count_batch import ComparedModels, count_slices
+from dsel.search.engine.count_batch import ComparedModels, count_slice
 from dsel.search.engine.exhaustive_table import ExhaustiveTable
 from dsel.search.engine.fit_batch import (
     FitBatch,
@@ -129,8 +129,10 @@ class CountBatch:
             f"joined-{self.key}",
             lambda: join_kept_models(context, inputs.kept, candidates),
         )
-        models = ComparedModels(groups, tokens, self.comparisons)
-        return count_slices(self.jobs, inputs, models, context.pool_reading)
+        reading = context.pool_reading
+        models = ComparedModels(groups, tokens, self.comparisons, reading)
+        slices = zip(self.jobs, inputs.sources, strict=True)
+        return Output([count_slice(job, rows, models) for job, rows in slices])
 
 
 def join_kept_models(
@@ -183,15 +185,11 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
             if self.restore_models(candidates):
                 for number in self.count_candidates(candidates):
                     self.forget(number)
-                self.prune()
-                self.release_models()
 
     def begin_turn(self) -> None:
-        """Prune by the counts so far, before more tasks are submitted."""
+        """Prune by the counts so far, and drop models, before tasks are submitted."""
         super().begin_turn()
-        # Without a pass no other place drops the models of candidates that have lost.
-        if not self.table.pool.slices:
-            self.release_models()
+        self.release_models()
 
     def next_task(self) -> Task[list[FittedJob]] | None:
         """Return the next task; None if there is none, or a pass can begin."""

@@ -51,13 +51,9 @@ class ExhaustiveTable(CountTable):
 
     def forget_fits(self, number: int) -> None:
         """Drop all counts of a candidate, whose models differ from the counted ones."""
-        self.fit_status[number] = FitStatus.OPEN
-        self.errors[number] = names.UNCOUNTED
-        self.scores[number] = self.fit_seconds[number] = np.nan
-        self.answered[number] = False
         for split in range(len(self.scheme.splits)):
+            super().add_fit(number, split, FitResult(FitStatus.OPEN, np.nan))
             self.tokens.pop(FitKey(number, split), None)
-            self.messages.pop(FitKey(number, split), None)
         self.pool.forget(number)
 
     def joined_token(self, number: int) -> str:

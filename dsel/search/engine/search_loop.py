@@ -90,13 +90,9 @@ class Search(Generic[TableT]):
 
     def begin_turn(self) -> None:
         """Prune by the counts so far, before more tasks are submitted."""
-        self.prune()
-        self.on_turn()
-
-    def prune(self) -> None:
-        """Write to the table which fits are still needed, by the counts so far."""
         standing = self.pruner.compare(self.table)
         self.lower, self.table.needed = standing.lower_bounds, standing.needed_fits
+        self.on_turn()
 
     @property
     def open_fits(self) -> NDArray[np.bool_]:

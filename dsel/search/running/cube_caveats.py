@@ -5,7 +5,10 @@ A choice at the end of a search gets them from its counts; one that is made late
 """
 
 import json
+import re
+from ast import literal_eval
 from collections.abc import Iterable
+from contextlib import suppress
 from math import floor
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +19,8 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.arrays import Integers
 from dsel.bounds import pair_error_bound
+from dsel.data.frames import Frame
+from dsel.data.labeled import LabeledRows
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.losses.error_rate import ERROR
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
@@ -24,7 +29,6 @@ from dsel.results.cube import read_counts
 from dsel.results.fit_messages import FitProblem, problems_of_cube
 from dsel.results.records import from_record
 from dsel.search.engine.counts import SearchCounts
-from dsel.search.running.failures import name_column
 from dsel.typing import AnyArray
 
 if TYPE_CHECKING:
@@ -164,3 +168,24 @@ def check_failures(
         f"chosen; the first was {first}. `results.message` has all.",
         FitFailedWarning,
     )
+
+
+def name_column(text: str, labeled: LabeledRows) -> str:
+    """Return the message of a fit with the column that it is about, if one is found.
+
+    Learners see arrays, so what they raise has the value alone.
+    """
+    X = labeled.X
+    if not isinstance(X, Frame):
+        return text
+    frame, name = X.given, None
+    word = re.search(r"could not convert string to float: ('[^']*'|\"[^\"]*\")", text)
+    if word:
+        with suppress(SyntaxError, ValueError):
+            value = literal_eval(word[1])
+            has_value = ((n, (frame[n] == value).any()) for n in frame.columns)
+            name = next((n for n, is_there in has_value if is_there), None)
+    elif re.search(r"\b(NaN|infinity|missing values)\b", text):
+        gaps = frame.columns[np.asarray(frame.isna().any())]
+        name = next(iter(gaps), None)
+    return text if name is None else f"{text.rstrip('.')} (column {name!r})"

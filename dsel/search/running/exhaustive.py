@@ -32,8 +32,14 @@ from dsel.search.running.cube_of_run import (
     describe_run,
     make_cube_of_run,
 )
-from dsel.search.running.progress import fitting_phase, show_progress
-from dsel.search.running.run import Remade, Run, open_engine, replay_counts
+from dsel.search.running.run import (
+    Remade,
+    Run,
+    fitting_phase,
+    open_engine,
+    replay_counts,
+    show_progress,
+)
 from dsel.search.running.select import choose
 from dsel.typing import Model
 

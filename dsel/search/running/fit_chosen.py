@@ -9,7 +9,6 @@ model is the counted one, even if the learner draws at random.
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -26,7 +25,7 @@ from dsel.search.design.assumptions import PoolCheck
 from dsel.search.design.comparisons import EachFold
 from dsel.search.engine.count_batch import (
     CHOSEN_SET,
-    ChosenPass,
+    ComparedModels,
     CountChosenBatch,
     JoinedModels,
 )
@@ -42,12 +41,11 @@ from dsel.search.engine.jobs import (
 from dsel.search.engine.nested_pruner import ChosenCandidates, tie_ranks
 from dsel.search.engine.pool_table import PoolTable
 from dsel.search.running.bound_chosen import ChosenModels, mean_inner_loss
-from dsel.search.running.failures import name_column
-from dsel.search.running.progress import show_nested_progress
-from dsel.search.running.run import Run, replay_counts
+from dsel.search.running.cube_caveats import name_column
+from dsel.search.running.run import Run, replay_counts, show_nested_progress
 
 if TYPE_CHECKING:
-    from dsel.search.planning.plan import Plan
+    pass
 
 NOTHING_DONE: Final = Progress()
 
@@ -76,15 +74,21 @@ def fit_chosen(
             run, before, fits=len(fitted), slices=n_slices, seconds=seconds
         )
 
-    jobs = [
-        FitJob(plan.context.candidate_group_of(n).number, (n,), split)
-        for split, n in enumerate(candidates.by_split[:n_splits])
-    ]
-    # One model a task: these fits are few, and no slot should wait for another one.
-    for result in engine.run_jobs(
-        ([job] for job in jobs), partial(make_task, plan, engine), on_turn=show
-    ):
-        fitted[result.job.split] = result
+    def make_task(jobs: list[FitJob]) -> Task[list[ChosenFit]]:
+        # One model a task: these fits are few, and no slot should wait for another one.
+        [job] = jobs
+        label = plan.context.candidate_groups[job.candidate_group].label
+        split = plan.scheme.splits_of_chosen[job.split].label
+        key = f"fit-chosen-{label}-{split}-{next(engine.serial)}"
+        # Spread over the workers, as the first fits are.
+        return Task(key, FitChosenBatch(job), affinity=job.split)
+
+    jobs = (
+        [FitJob(plan.context.candidate_group_of(number).number, (number,), split)]
+        for split, number in enumerate(candidates.by_split[:n_splits])
+    )
+    for fit in engine.run_jobs(jobs, make_task, on_turn=show):
+        fitted[fit.job.split] = fit
     losses = [mean_inner_loss(inner_counts, n) for n in candidates.by_fold]
     in_order = [fitted[n] for n in range(n_splits)]
     chosen = collect_models(run, candidates, in_order, tie_ranks(np.array(losses)))
@@ -94,20 +98,7 @@ def fit_chosen(
         return chosen
     # The counts on the folds are complete here. From now on only the pool is random,
     # which is the order in which the proof conditions (docs/theory/nested.md).
-    joined = join_models(plan.context, fitted)
-    return count_on_pool(run, engine, chosen, joined, pool_check, show)
-
-
-def make_task(
-    plan: "Plan", engine: Engine, jobs: list[FitJob]
-) -> Task[list[ChosenFit]]:
-    """Return the task of one fit, whose model comes back with its counts."""
-    [job] = jobs
-    label = plan.context.candidate_groups[job.candidate_group].label
-    split = plan.scheme.splits_of_chosen[job.split].label
-    key = f"fit-chosen-{label}-{split}-{next(engine.serial)}"
-    # Spread over the workers, as the first fits are.
-    return Task(key, FitChosenBatch(job), affinity=job.split)
+    return count_on_pool(run, engine, chosen, fitted, pool_check, show)
 
 
 def collect_models(
@@ -203,15 +194,14 @@ def join_models(context: JobContext, fitted: Mapping[int, ChosenFit]) -> JoinedM
         family = context.candidate_group_of(number).family
         joined = family.join(models, [number]) if len(models) > 1 else models[0]
         groups.append((tuple(fit.job.split for fit in fits), joined))
-    token = join_tokens({n: fit.result.token for n, fit in fitted.items()})
-    return JoinedModels(tuple(groups), tuple(sorted(fitted)), token)
+    return JoinedModels(tuple(groups), tuple(sorted(fitted)))
 
 
 def count_on_pool(
     run: Run,
     engine: Engine,
     chosen: ChosenModels,
-    joined: JoinedModels,
+    fitted: Mapping[int, ChosenFit],
     pool_check: PoolCheck,
     show: Callable[[int], None],
 ) -> ChosenModels:
@@ -236,10 +226,12 @@ def count_on_pool(
     lacking = sorted({*range(plan.n_chosen_fits)} - chosen.models.keys())
     key += "".join(f"-without-{split}" for split in lacking)
     key += f"-best-{comparison.best_fold}" * (plan.n_queries > 0)
-    table = PoolTable(plan.slices, (comparison,), [key], lambda _: joined.token)
+    token = join_tokens({split: fit.result.token for split, fit in fitted.items()})
+    table = PoolTable(plan.slices, (comparison,), [key], lambda _: token)
     replay_counts(run, table)
     reading = replace(plan.context.pool_reading, sampled_rows=pool_check.sampled_rows)
-    context = ChosenPass(joined, table.comparisons, reading)
+    joined = join_models(plan.context, fitted)
+    context = ComparedModels([joined], (token,), table.comparisons, reading)
     changed = list(
         engine.count_pool(
             table,

@@ -33,8 +33,14 @@ from dsel.search.running.cube_of_run import (
     make_cube_of_run,
 )
 from dsel.search.running.fit_chosen import NOTHING_DONE, fit_chosen
-from dsel.search.running.progress import fitting_phase, show_nested_progress
-from dsel.search.running.run import Remade, Run, open_engine, replay_counts
+from dsel.search.running.run import (
+    Remade,
+    Run,
+    fitting_phase,
+    open_engine,
+    replay_counts,
+    show_nested_progress,
+)
 
 if TYPE_CHECKING:
     from dsel.search.planning.plan import Plan

@@ -1,4 +1,4 @@
-"""One run of a plan: where it computes and writes, and the search that it makes."""
+"""One run of a plan: where it computes and writes, and the progress that it shows."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -6,15 +6,18 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.sampled_rows import SampledRows
+from dsel.option_values import Pruning
 from dsel.results.run_store import Store
-from dsel.runtime.progress import Progress
+from dsel.runtime.progress import CHOSEN, COUNTING, FITTING, Phase, Progress
 from dsel.runtime.submission import make_executor
 from dsel.search.engine.counts import CountTable
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.pool_table import PoolTable
+from dsel.search.engine.search_loop import Search
 from dsel.typing import Model
 
 if TYPE_CHECKING:
@@ -78,3 +81,71 @@ class Remade(NamedTuple):
     models: Mapping[str, Model]
     counts: dict[str, tuple[NDArray[Any], NDArray[Any]]]
     """Counts by variable: those of the run, and the repeated ones."""
+
+
+def show_progress(run: Run, progress: Progress, phase: Phase) -> None:
+    """Show the progress of a phase, and the most work that is left."""
+    if run.on_progress is not None:
+        run.on_progress(
+            replace(
+                progress,
+                phase=phase.name,
+                phase_done=phase.done,
+                phase_total=phase.total,
+                total_is_exact=phase.is_exact,
+                unit=run.plan.fit_unit,
+                fits_most=run.plan.fits_range()[1],
+            )
+        )
+
+
+def show_nested_progress(
+    run: Run,
+    before: Progress,
+    phase: Phase | None = None,
+    *,
+    fits: int = 0,
+    slices: int = 0,
+    seconds: float = 0.0,
+) -> None:
+    """Show the progress of a nested search.
+
+    `before` is that of its inner searches; `fits`, `slices` and `seconds` are those of
+    the chosen candidates since then. Their totals are known before.
+    """
+    pool, n_slices = run.plan.pool, len(run.plan.slices)
+    n_fits = run.plan.n_chosen_fits
+    of_chosen = Progress(
+        fits_done=fits,
+        fits_total=n_fits,
+        slices_done=slices,
+        slices_total=n_slices,
+        pool_rows_done=0 if pool is None else pool.n_rows * slices // n_slices,
+        seconds=seconds,
+    )
+    if phase is None and fits >= n_fits and pool is not None:
+        phase = Phase(COUNTING, slices, n_slices)
+    elif phase is None:  # of a single candidate nothing is chosen before
+        phase = Phase(CHOSEN if run.plan.n_candidates > 1 else FITTING, fits, n_fits)
+    show_progress(run, before + of_chosen, phase)
+
+
+def fitting_phase(plan: "Plan", search: Search[Any]) -> Phase:
+    """Return the current round of fits of a search, with their number."""
+    table = search.table
+    if not plan.is_halved:
+        n_done, n_fits = int(table.ended.sum()), table.fit_status.size
+        # A failed candidate, like a pruned one, does not get all fits.
+        has_failed = search.pruner.failed_candidates(table).any()
+        is_exact = plan.prune == Pruning.NONE and not has_failed
+        return Phase(FITTING, n_done, n_fits, is_exact)
+    first = list(plan.scheme.first)
+    is_second = bool(table.ended[:, first].all())
+    in_round = np.ones(table.fit_status.shape, bool)
+    in_round[:, first] = False
+    if not is_second:
+        in_round = ~in_round
+    else:  # which fits it makes was decided when it began
+        in_round &= table.needed
+    n_done, n_fits = int((table.ended & in_round).sum()), int(in_round.sum())
+    return Phase(f"{FITTING}, round {1 + int(is_second)} of 2", n_done, n_fits)
