@@ -3,11 +3,13 @@
 Each function draws one panel on an `Axes` from a Dataset, and returns it. Nothing here
 computes a bound: numbers come from the cube and `dsel.select`.
 
-Conventions: a darker cell is a larger error; the chosen candidate is orange; a title
-calls only a guarantee a bound. `INK` is the color of all text; pages replace it with
-their own color. To add a figure, write a function in the file of its kind, and a method
-of `dsel.accessor.ResultsPlots` if it draws the cube of a search. Needs the extra
-``plots``.
+One code in all figures: a bar, or a line, is a bound; a dot is what was measured on
+labeled rows, a small one on a fold. What was chosen is orange, the part of a bound from
+the pool pale, a hold-out set dashed and gray. Only a guarantee is called a bound.
+Artists that have a label are in the legend, which `tidy` draws above the data. `INK` is
+the color of all text; pages replace it with their own color. To add a figure, write a
+function in the file of its kind, and a method of `dsel.accessor.ResultsPlots` if it
+draws the cube of a search. Needs the extra ``plots``.
 """
 
 from dsel.plots.bars import (

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 from dask.utils import format_time
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dsel import names
 from dsel.checks import check_integer, check_kind
 from dsel.criteria.base import Criterion, Terms
 from dsel.option_values import ONE_FOLD
+from dsel.plots.fitting import SMALL
 from dsel.plots.style import (
-    ACCENT,
     BLUE,
+    GREEN,
     INK,
     MIDDLE,
+    NOT_RUN,
     PALE,
     candidate_labels,
     in_hundreds,
@@ -51,6 +53,8 @@ PHASES = {
 
 def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     """Draw the bound of each model, and the one expected of a 20% hold-out set.
+
+    A dot is the error that was measured on rows that the models had not seen.
 
     Parameters
     ----------
@@ -91,21 +95,26 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
         text = f"20% hold-out set: about {choice.holdout_text} on average"
         rows.append((text, fifth, fifth, np.nan, MIDDLE))
     texts, *bars, colors = zip(*rows, strict=True)
-    ax = new_axes(ax, height=1.2 + 0.6 * len(texts))
-    patches = _draw_bars(ax, texts, np.array(bars), colors)
+    firsts, ends, marks = np.array(bars)
+    ax = new_axes(ax, height=1.5 + 0.6 * len(texts))
+    label = "bound" if choice.certificate.certified else "no guarantee"
+    has_parts = bool((ends > firsts).any())
+    patches = _draw_bars(
+        ax,
+        texts,
+        (firsts, ends, marks),
+        colors,
+        label=f"{label}{', from labeled rows' * has_parts}",
+    )
     if colors[-1] == MIDDLE:  # no bound, but the average of those of other rows
-        patches[-1].set(fill=False, edgecolor=MIDDLE, linestyle="--", linewidth=1.2)
+        patches[-1].set(**NOT_RUN)
     unit = ", %" * models[0].is_rate
     if models[0].is_tolerance:
         unit = " at most, in units of the target"
-    firsts, ends, _ = np.array(bars)
-    parts = "; dark: from labeled rows, pale: from the pool"
-    ax.set_xlabel(f"{models[0].what}{unit}{parts * bool((ends > firsts).any())}")
+    ax.set_xlabel(f"{models[0].what}{unit}")
     if not models[0].is_rate:
         ax.xaxis.set_major_formatter("{x:g}")
-    has_marks = np.isfinite(bars[2]).any()
-    mark = f" (mark: {estimate_name(models[0])})" if has_marks else ""
-    tidy(ax, title=f"Bound of each model{mark}")
+    tidy(ax, title=choice.certificate.headline().partition(", model")[0])
     return ax
 
 
@@ -143,18 +152,18 @@ def plot_comparison(comparison: ModelComparison, *, ax: "Axes | None" = None) ->
     """
     check_kind(comparison, ModelComparison, "comparison", "`dsel.compare_models`")
     rate = comparison.disagreement
-    rows = [("pool alone", -rate, rate, BLUE)]
+    rows = [("from the pool alone", -rate, rate)]
     if comparison.labels is not None:
         text = f"with {len(comparison.rows)} labels"
-        rows.insert(0, (text, comparison.lower, comparison.upper, ACCENT))
+        rows.insert(0, (text, comparison.lower, comparison.upper))
     # Where the title says how much less the new model errs, the axis shows this, too.
     sign, first, second = 1, "new", "old"
     if comparison.upper < 0:
         sign, first, second = -1, second, first
     ax = new_axes(ax, height=1.4 + 0.4 * len(rows))
-    for place, (_, lower, upper, color) in enumerate(rows):
+    for place, (_, lower, upper) in enumerate(rows):
         ends = sorted([sign * lower, sign * upper])
-        ax.plot(ends, [place, place], color=color, lw=5, solid_capstyle="butt")
+        ax.plot(ends, [place, place], color=BLUE, lw=9, solid_capstyle="butt")
     ax.axvline(0, color=INK, lw=0.8)
     ax.set_yticks(range(len(rows)), [text for text, *_ in rows])
     ax.set_ylim(len(rows) - 0.5, -0.5)
@@ -171,8 +180,8 @@ def plot_certified_report(
 ) -> "Axes":
     """Draw recall and precision of every class and the error, with their limits.
 
-    A bar is the value of this model on rows that it had not seen, a mark its limit. No
-    row tests the model trained on all labels: its bars are those of the models of all
+    A bar is a limit of this model, a dot its value on rows that it had not seen. No row
+    tests the model trained on all labels: its dots are those of the models of all
     folds, pooled.
 
     Parameters
@@ -191,7 +200,7 @@ def plot_certified_report(
     ...     BoundedValues((0.749, 0.96), pooled=(0.9, 0.98)),
     ...     BoundedValues((0.031,), pooled=(0.012,))))
     >>> ax.get_xlabel()
-    '%; dark: recall, pale: precision (models of all folds, pooled); mark: limit'
+    'recall, precision and error, %'
     """
     check_kind(report, CertifiedReport, "report", "`Outcome.certified_report`")
     texts = [
@@ -209,19 +218,21 @@ def plot_certified_report(
     n = len(report.classes)
     ax = new_axes(ax, height=1.4 + 0.5 * len(texts))
     places = np.arange(n, -1, -1)
-    for above, color, numbers in (
-        (0.12, BLUE, report.recall),
-        (-0.12, PALE, report.precision),
+    for above, color, label, numbers in (
+        (0.12, BLUE, "recall at least", report.recall),
+        (-0.12, GREEN, "precision at least", report.precision),
     ):
-        ax.barh(places[:n] + above, numbers.estimates, height=0.2, color=color)
-        ax.plot(numbers.limits, places[:n] + above, "|", color=ACCENT, ms=10, mew=2.5)
-    ax.barh(0.12, report.error.estimates, height=0.2, color=MIDDLE)
-    ax.plot(report.error_at_most, 0.12, "|", color=ACCENT, ms=10, mew=2.5)
+        heights = places[:n] + above
+        ax.barh(heights, numbers.limits, height=0.2, color=color, label=label)
+    label = "error at most"
+    ax.barh(0.12, report.error_at_most, height=0.2, color=MIDDLE, label=label)
+    measured = [report.recall, report.precision, report.error]
+    dots = np.concatenate([numbers.estimates for numbers in measured])
+    heights = np.array([*(places[:n] + 0.12), *(places[:n] - 0.12), 0.12])
+    _draw_measured(ax, dots, heights, report.error.whose)
     _above_bars(ax, texts)
     ax.set_xlim(0, 1.02)
-    ax.set_xlabel(
-        f"%; dark: recall, pale: precision ({report.error.whose}); mark: limit"
-    )
+    ax.set_xlabel("recall, precision and error, %")
     tidy(ax, title=report.headline())
     return ax
 
@@ -229,8 +240,8 @@ def plot_certified_report(
 def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> "Axes":
     """Draw the error for each value of a column, with its limit.
 
-    A bar is the value of this model on rows that it had not seen, a mark its limit. No
-    row tests the model trained on all labels: its bars are those of the models of all
+    A bar is a limit of this model, a dot its value on rows that it had not seen. No row
+    tests the model trained on all labels: its dots are those of the models of all
     folds, pooled.
 
     Parameters
@@ -247,7 +258,7 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     ...     0.05, "model trained on all labels", "site", ("A", "B"), (812, 31),
     ...     BoundedValues((0.0631, 1.0), pooled=(0.041, 0.1))))
     >>> ax.get_xlabel()
-    'Error, %; bar: models of all folds, pooled, mark: limit of this model'
+    'Error, %'
     """
     check_kind(report, ReportByValue, "report", "`Outcome.report_by_value`")
     numbers, n_rows = report.numbers, report.test_rows or report.rows
@@ -262,8 +273,9 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     ]
     ax = new_axes(ax, height=1.2 + 0.45 * len(texts))
     places = np.arange(len(texts))[::-1]
-    ax.barh(places, values, height=0.4, color=BLUE)
-    ax.plot(report.limits, places, "|", color=ACCENT, ms=14, mew=2.5)
+    limits = np.where(np.isfinite(report.limits), report.limits, np.nan)
+    ax.barh(places, limits, height=0.4, color=BLUE, label="at most")
+    _draw_measured(ax, values, places, numbers.whose)
     _above_bars(ax, texts)
     ends = [x for x in (*values, *report.limits) if np.isfinite(x)]
     ax.set_xlim(0, 1.05 * max(ends, default=1.0) or 1.0)
@@ -271,7 +283,7 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     if report.is_tolerance:
         unit = "Off by, in units of the target"
         ax.xaxis.set_major_formatter("{x:g}")
-    ax.set_xlabel(f"{unit}; bar: {numbers.whose}, mark: limit of this model")
+    ax.set_xlabel(unit)
     tidy(ax, title=report.headline())
     return ax
 
@@ -327,7 +339,7 @@ def plot_terms(
     ...     certificate="cv_bound", random_state=0)
     >>> ax = plot_terms(plan.run().results)
     >>> ax.get_xlabel()
-    '%; dark: from labeled rows, pale: from the pool, mark: error on folds'
+    'cv_bound, %'
     """
     check_cube(results)
     check_integer(n_best, "n_best", at_least=1)
@@ -355,11 +367,10 @@ def plot_terms(
         f"{about_percent(error)} on held-out folds"
         for n, number, error in zip(best, sums, errors, strict=True)
     ]
-    _draw_bars(ax, texts, np.array([first[best], sums, errors]), BLUE)
-    ax.set_xlabel(
-        "%; dark: from labeled rows, pale: from the pool, mark: error on folds"
-    )
-    tidy(ax, title=f"Parts of the smallest values of {ranking.name}")
+    bars = first[best], sums, errors
+    _draw_bars(ax, texts, bars, BLUE, label="from labeled rows")
+    ax.set_xlabel(f"{ranking.name}, %")
+    tidy(ax, title=f"Smallest values of {ranking.name}, and their parts")
     return ax
 
 
@@ -388,7 +399,7 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     places = np.arange(len(there))[::-1]
     bars = ax.barh(places, seconds, color=BLUE, height=0.6)
     shown = [f"{format_time(each)} ({each / (total or 1):.0%})" for each in seconds]
-    ax.bar_label(bars, shown, padding=3, fontsize=8, color=INK)
+    ax.bar_label(bars, shown, padding=3, fontsize=SMALL, color=INK)
     ax.set_yticks(places, [PHASES[name] for name in there])
     ax.set_xlim(right=1.25 * seconds.max(initial=1e-9))
     ax.set_ylim(-0.8, max(0.8, len(places) - 0.2))
@@ -398,20 +409,36 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
 
 
 def _draw_bars(
-    ax: "Axes", texts: Sequence[str], bars: NDArray[np.float64], color: Any
+    ax: "Axes",
+    texts: Sequence[str],
+    bars: Sequence[NDArray[np.float64]],
+    color: Any,
+    *,
+    label: str,
 ) -> Sequence[Any]:
-    """Draw bars of two parts with marks, and the text of each above it.
+    """Draw bars of two parts with dots, and the text of each above it.
 
     Texts above, and not next to the axis, fit on narrow pages. Return the first parts.
     """
-    firsts, ends, marks = bars
+    firsts, ends, dots = bars
     places = np.arange(len(texts))[::-1]
-    patches: Any = ax.barh(places, firsts, height=0.4, color=color)
-    ax.barh(places, ends - firsts, height=0.4, left=firsts, color=PALE)
-    ax.plot(marks, places, "|", color=ACCENT, markersize=14, markeredgewidth=2.5)
+    patches: Any = ax.barh(places, firsts, height=0.4, color=color, label=label)
+    if (ends > firsts).any():
+        rest, label = ends - firsts, "from the pool"
+        ax.barh(places, rest, height=0.4, left=firsts, color=PALE, label=label)
+    _draw_measured(ax, dots, places)
     _above_bars(ax, texts)
     ax.set_xlim(0, 1.05 * np.nanmax(ends, initial=0.01))
     return list(patches)
+
+
+def _draw_measured(
+    ax: "Axes", values: ArrayLike, heights: ArrayLike, whose: str = ""
+) -> None:
+    """Draw a dot for each value that was measured on labeled rows."""
+    if np.isfinite(values).any():
+        label = f"measured ({whose})" if whose else "measured"
+        ax.plot(values, heights, "o", color=INK, ms=6, label=label, clip_on=False)
 
 
 def _above_bars(ax: "Axes", texts: Sequence[str]) -> None:

@@ -10,12 +10,14 @@ from dsel import names
 from dsel.bounds import binomial_tail_inversion
 from dsel.bounds.binomial import binomial_tail_inversion_lower
 from dsel.least_squares import select_least_squares
+from dsel.plots.fitting import SMALL
 from dsel.plots.style import (
     ACCENT,
     BLUE,
     GREEN,
     INK,
     MIDDLE,
+    NOT_RUN,
     PINK,
     in_hundreds,
     label_rows,
@@ -29,7 +31,7 @@ from dsel.search.planning.plan_bound import PLAIN_HOLDOUT, name_row
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLORS = (ACCENT, BLUE, INK, GREEN, PINK)
+COLORS = (BLUE, GREEN, PINK, MIDDLE, INK)
 
 
 def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
@@ -73,13 +75,14 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     ):
         is_plain = certificate == PLAIN_HOLDOUT
         color = MIDDLE if is_plain else ACCENT if not number else BLUE
-        ax.plot(places, bounds.values[number], color=color, marker="o", markersize=3)
+        line = "--" if is_plain else "-"
+        ax.plot(places, bounds.values[number], line, color=color, marker="s", ms=3)
         ax.plot(places[-1] + np.array([0, 0.2]), [end, height], color=color, lw=0.6)
         ax.annotate(
             name_row(certificate),
             (places[-1] + 0.23, height),
             color=INK,
-            fontsize=8,
+            fontsize=SMALL,
             va="center",
         )
     ax.set_xticks(places, [str(k) for k in bounds[names.N_FOLDS].values])
@@ -88,7 +91,8 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     ax.grid(axis="y", color=MIDDLE, alpha=0.4, linewidth=0.5)
     ax.set_xlabel("number of folds")
     ax.set_ylabel("bound on the error, on average, %")
-    tidy(ax, title="What each certificate would give (orange: the smallest)")
+    smallest = name_row(bounds[names.CERTIFICATE].values[0])
+    tidy(ax, title=f"Smallest bound to expect (orange): {smallest}")
     return ax
 
 
@@ -97,10 +101,11 @@ def _draw_one_plan(bounds: xr.DataArray, ax: "Axes | None") -> "Axes":
     [n_folds], values = bounds[names.N_FOLDS].values, bounds.values[:, 0]
     certificates = bounds[names.CERTIFICATE].values.tolist()
     ax = new_axes(ax, height=1.2 + 0.45 * len(values))
-    colors = [MIDDLE if name == PLAIN_HOLDOUT else BLUE for name in certificates]
-    colors[0] = ACCENT
+    colors = [ACCENT, *[BLUE] * (len(values) - 1)]
     places = np.arange(len(values))[::-1]
-    ax.barh(places, values, height=0.4, color=colors)
+    bars = ax.barh(places, values, height=0.4, color=colors)
+    if PLAIN_HOLDOUT in certificates:
+        bars[certificates.index(PLAIN_HOLDOUT)].set(**NOT_RUN)
     label_rows(
         ax,
         [
@@ -111,7 +116,8 @@ def _draw_one_plan(bounds: xr.DataArray, ax: "Axes | None") -> "Axes":
     ax.set_xlim(0, 1.05 * np.nanmax(values, initial=0.01))
     ax.xaxis.set_major_formatter(in_hundreds)
     ax.set_xlabel(f"bound on the error, on average, %, with {n_folds} folds")
-    tidy(ax, title="What each certificate would give (orange: the smallest)")
+    smallest = name_row(certificates[0])
+    tidy(ax, title=f"Smallest bound to expect (orange): {smallest}")
     return ax
 
 
@@ -168,10 +174,9 @@ def plot_loss_curves(
         )
     chosen = choice.params["regularization"]
     if chosen > 0:
-        ax.axvline(chosen, color=ACCENT, lw=0.8, ls=":")
+        ax.axvline(chosen, color=ACCENT, lw=0.8, ls=":", label="chosen")
     ax.set(xscale="log", yscale="log")
     ax.set(xlabel="regularization", ylabel="estimated squared error")
-    ax.legend(frameon=False, fontsize=8)
     where = f"width={choice.params['width']:.3g}, regularization={chosen:.3g}"
     tidy(ax, title=f"Chosen by {choice.criterion}: {where}")
     return ax
@@ -234,10 +239,6 @@ def plot_audit_failures(report: xr.Dataset, *, ax: "Axes | None" = None) -> "Axe
     ax.set_ylim(-0.7, len(places) - 0.3)
     ax.set_xlabel(f"share of {n_draws:,} draws that failed")
     ax.set_ylabel("setting, delta")
-    inches = ax.get_window_extent().width / ax.figure.dpi
-    ax.legend(
-        frameon=False, fontsize=8, ncols=3 if inches > 5 else 1, loc="lower left",
-        bbox_to_anchor=(-0.02, 1),
-    )  # fmt: skip
-    tidy(ax, title="")
+    failed = f"{int(above.sum()) or 'None'} of {above.size} bounds failed"
+    tidy(ax, title=f"{failed} more often than chance allows")
     return ax

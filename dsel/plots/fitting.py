@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 FONT_SIZE: Final = 10.0
 """Size of titles and labels in points."""
-ROW_SIZES: Final = (8.0, 7.5, 7.0, 6.5, 6.0)
+SMALL: Final = 9.0
+"""Size of ticks and legends."""
+ROW_SIZES: Final = (9.0, 8.5, 8.0)
 """Sizes of the texts above rows; the first that fits is taken."""
 LINE_HEIGHT: Final = 1.25
 """Height of a line of text, relative to its font size."""
 ROW: Final = "text above a row"
 """Group id of the texts above rows."""
-MARK: Final = 0.026
-"""Largest height of a mark in rows, relative to its size in points."""
 ABOVE: Final = 0.25
 """Where the text above a row begins: rows are 1 apart, and bars end at 0.22."""
 MOST_TEXT: Final = 0.5
@@ -63,7 +63,7 @@ def wrap(text: str, width: float, fontsize: float) -> str:
     for paragraph in text.split("\n"):
         line = ""
         for word in paragraph.split():
-            if _width(f"{line} {word}", fontsize) <= width:
+            if text_width(f"{line} {word}", fontsize) <= width:
                 line = f"{line} {word}".strip()
                 continue
             *whole, last = _break_word(word, width, fontsize)
@@ -77,16 +77,16 @@ def _break_word(word: str, width: float, fontsize: float) -> list[str]:
     """Return parts of a word, broken after signs such as ``=``, else anywhere."""
     parts = [""]
     for piece in re.findall(r"[^=_,/-]+[=_,/-]*|[=_,/-]+", word):
-        fits = _width(piece, fontsize) <= width
+        fits = text_width(piece, fontsize) <= width
         for letters in [piece] if fits else piece:
-            if parts[-1] and _width(parts[-1] + letters, fontsize) > width:
+            if parts[-1] and text_width(parts[-1] + letters, fontsize) > width:
                 parts.append("")
             parts[-1] += letters
     return parts
 
 
 @lru_cache(10_000)
-def _width(text: str, fontsize: float) -> float:
+def text_width(text: str, fontsize: float) -> float:
     """Return the width of one line of text in points."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
@@ -97,21 +97,23 @@ def _width(text: str, fontsize: float) -> float:
 
 
 def fit_texts(ax: "Axes", *, title: str, color: str) -> None:
-    """Set the title of complete axes, and fit all texts into them."""
+    """Set title and legend of complete axes, and fit all texts into them."""
     x_label, y_label = ax.get_xlabel(), ax.get_ylabel()
     rows = [text for text in ax.texts if text.get_gid() == ROW]
     row_texts = [text.get_text() for text in rows]
-    marks = {
-        line: line.get_markersize() for line in ax.lines if line.get_marker() == "|"
-    }
     figure = _figure(ax)
     # The layout makes axes smaller by their labels, whose lines follow from the size
     # of the axes: the second time both are settled.
     for _ in range(2):
-        width, height = _size(ax)
+        width, height = axes_size(ax)
         room = max([width, *(_right_end(ax, child) for child in ax.child_axes)])
+        pad = 9.0 + _draw_legend(ax, room, color)
         ax.set_title(
-            wrap(title, room, FONT_SIZE), loc="left", fontsize=FONT_SIZE, color=color
+            wrap(title, room, FONT_SIZE),
+            loc="left",
+            fontsize=FONT_SIZE,
+            color=color,
+            pad=pad,
         )
         ax.set_xlabel(wrap(x_label, width, FONT_SIZE), fontsize=FONT_SIZE)
         ax.set_ylabel(wrap(y_label, height, FONT_SIZE), fontsize=FONT_SIZE)
@@ -119,33 +121,43 @@ def fit_texts(ax: "Axes", *, title: str, color: str) -> None:
             label = " ".join(child.get_ylabel().split())
             child.set_ylabel(wrap(label, height, FONT_SIZE), fontsize=FONT_SIZE)
         if rows:
-            row_height = _fit_rows(ax, rows, row_texts)
-            for line, size in marks.items():  # about as tall as their bars
-                line.set_markersize(min(size, MARK * size * row_height))
+            _fit_rows(ax, rows, row_texts)
         figure.draw_without_rendering()
         _thin_ticks(ax)
-    _clear_legend(ax)
 
 
-def _clear_legend(ax: "Axes") -> None:
-    """Make room above the data for a legend at the top of axes; letters may shrink."""
-    legend, (low, high) = ax.get_legend(), ax.get_ylim()
-    most = float(ax.dataLim.y1)
-    if legend is None or ax.get_yscale() != "linear" or not low < most <= high:
-        return
-    height = 1.0
-    for fontsize in ROW_SIZES:
-        for text in legend.get_texts():
-            text.set_fontsize(fontsize)
-        _figure(ax).draw_without_rendering()
-        height = legend.get_window_extent().height / ax.get_window_extent().height
-        if height <= MOST_TEXT:
+def _draw_legend(ax: "Axes", room: float, color: str) -> float:
+    """Draw a legend of all labels between title and data; return its height in points.
+
+    There it covers nothing, however small the axes are.
+    """
+    from matplotlib.container import BarContainer
+
+    pairs = zip(*ax.get_legend_handles_labels(), strict=True)
+    ordered = sorted(pairs, key=lambda pair: not isinstance(pair[0], BarContainer))
+    handles, labels = [pair[0] for pair in ordered], [pair[1] for pair in ordered]
+    labels = [wrap(label, room - 3 * SMALL, SMALL) for label in labels]
+    to_points = 72 / _figure(ax).dpi
+    for n_columns in range(len(labels), 0, -1):
+        legend = ax.legend(
+            handles,
+            labels,
+            ncols=n_columns,
+            fontsize=SMALL,
+            labelcolor=color,
+            frameon=False,
+            loc="lower left",
+            bbox_to_anchor=(0, 1),
+            borderaxespad=0.5,
+            borderpad=0,
+            handlelength=1.3,
+            handletextpad=0.4,
+            columnspacing=1.2,
+        )
+        box = legend.get_window_extent()
+        if to_points * box.width <= room:
             break
-    # In a grid these axes get smaller when their neighbors are drawn, legends do not.
-    used = max(0.25, 0.96 - 1.7 * height)
-    box = legend.get_window_extent().transformed(ax.transAxes.inverted())
-    if box.y1 > 0.5:  # one below or outside of the data needs no room there
-        ax.set_ylim(low, max(high, low + (most - low) / used))
+    return to_points * box.height if labels else 0.0
 
 
 def _figure(ax: "Axes") -> "Figure":
@@ -161,18 +173,15 @@ def _right_end(ax: "Axes", child: "_AxesBase") -> float:
     return 0.0 if box is None else 72 * (box.x1 - ax.bbox.x0) / _figure(ax).dpi
 
 
-def _size(ax: "Axes") -> tuple[float, float]:
+def axes_size(ax: "Axes") -> tuple[float, float]:
     """Return width and height of axes in points."""
     box, dpi = ax.get_window_extent(), _figure(ax).dpi
     return 72 * box.width / dpi, 72 * box.height / dpi
 
 
-def _fit_rows(ax: "Axes", rows: Sequence["Text"], texts: Sequence[str]) -> float:
-    """Wrap the texts above rows; return the height of a row in points.
-
-    Above the first row there is room for its text.
-    """
-    width, height = _size(ax)
+def _fit_rows(ax: "Axes", rows: Sequence["Text"], texts: Sequence[str]) -> None:
+    """Wrap the texts above rows, and make room for that of the first."""
+    width, height = axes_size(ax)
     n = len(rows)
     # A single row does not fill the figure.
     below = 0.3 + 0.7 * (n == 1)
@@ -188,7 +197,6 @@ def _fit_rows(ax: "Axes", rows: Sequence["Text"], texts: Sequence[str]) -> float
         text.set_text(wrapped)
         text.set_fontsize(fontsize)
     ax.set_ylim(-below, units - below)
-    return height / units
 
 
 def _thin_ticks(ax: "Axes") -> None:

@@ -10,6 +10,7 @@ from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.plots.style import (
     ACCENT,
     BLUE,
+    GREEN,
     INK,
     MIDDLE,
     candidate_labels,
@@ -32,14 +33,14 @@ MOST_SHOWN: Final = 8
 """Most candidates in a figure of folds."""
 FEWEST_SHOWN: Final = 3
 """Fewest candidates in it, however small the axes are."""
-ROW_HEIGHT: Final = 24.0
+ROW_HEIGHT: Final = 28.0
 """Points that the label and the dots of a candidate need, one above the other."""
 WITH_LABELS: Final = "this run, with labels of queried rows"
 FAR: Final = 3.0
 """Means of losses, relative to the smallest, above which a figure of folds ends."""
 FACTORS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 """Numbers of labels, relative to the run, for which bounds are predicted."""
-COLORS: Final = {ONE_FOLD: BLUE, ALL_ROWS: ACCENT, PLAIN_HOLDOUT: MIDDLE}
+COLORS: Final = {ONE_FOLD: BLUE, ALL_ROWS: GREEN, PLAIN_HOLDOUT: MIDDLE}
 """Colors of both models, and of a hold-out set."""
 
 
@@ -128,17 +129,20 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         order[-1] = chosen
     if is_squared(results):  # in units of the target
         losses, means, name = np.sqrt(losses), np.sqrt(means), f"root {name}"
-    ax = new_axes(ax, height=1.2 + 0.4 * len(order))
+    ax = new_axes(ax, height=1.3 + 0.42 * len(order))
+    what_mean = "root of their mean square" if is_squared(results) else "mean of folds"
     numbers = order.tolist()  # the best one on top
     for place, number in zip(range(len(numbers))[::-1], numbers, strict=True):
-        color = ACCENT if number == chosen else BLUE
-        # Each fold has its own height, so that dots of equal values do not overlap,
-        # below the label, which begins at 0.25.
-        spread = np.linspace(-0.2, 0.08, losses.shape[1])
-        ax.scatter(
-            losses[number], place + spread, s=16, color=color, alpha=0.9, linewidths=0
-        )
-        ax.vlines(means[number], place - 0.26, place + 0.14, color=INK, lw=1.4)
+        # Dots of equal values do not overlap, below the label, which begins at 0.25.
+        heights = place + np.linspace(-0.12, 0.12, losses.shape[1])
+        folds, mean = losses[number], means[number]
+        ax.plot([folds.min(), folds.max()], [place, place], color=MIDDLE, lw=0.8)
+        label = "" if place else "a fold"
+        ax.plot(folds, heights, ".", color=MIDDLE, ms=6, label=label)
+        color = ACCENT if number == chosen else INK
+        ax.plot(mean, place, "o", color=color, ms=7)
+    for color, label in ((INK, what_mean), (ACCENT, "chosen")):
+        ax.plot([], [], "o", color=color, ms=7, label=label)
     labels = candidate_labels([params[n] for n in numbers])
     if choice.procedure:  # the only candidate, whose text has all of its parameters
         chose = choice.choices_of_folds
@@ -149,8 +153,7 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     ax.grid(axis="x", color=MIDDLE, alpha=0.4, linewidth=0.5)
     ax.set_xlabel(name + ", %" * in_percent)
     what = name[:1].upper() + name.removesuffix(" on the fold")[1:]
-    line = "root of the mean square" if is_squared(results) else "mean"
-    tidy(ax, title=f"{what} on each fold (line: {line}, orange: chosen)")
+    tidy(ax, title=f"{what} on each fold")
     return ax
 
 
@@ -224,9 +227,11 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
             style = "--" if name == PLAIN_HOLDOUT else "-"
             ax.plot(numbers, values, style, color=COLORS[name], lw=1.4, label=text)
     for name, each in choice.certificates.items():
-        mark, label = ("D", WITH_LABELS) if each.n_queried else ("o", None)
-        dot = ax.scatter([n_labeled], [each.bound], s=36, marker=mark, label=label)
-        dot.set(color=COLORS[name], zorder=3)
+        label = "" if name == ALL_ROWS else "bound in this run"
+        label = WITH_LABELS if each.n_queried else label
+        ax.plot(n_labeled, each.bound, "s", color=COLORS[name], ms=7, label=label)
+    estimate = certificate.estimate
+    ax.plot(n_labeled, estimate, "o", color=INK, ms=6, label="measured")
     ax.axvline(n_labeled, color=MIDDLE, alpha=0.5, linewidth=0.6)
     ax.set_xscale("log")
     ax.set_xticks(numbers, [f"{n:,}" for n in numbers])
@@ -235,12 +240,9 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     ax.set_ylim(0.0, top)
     ax.yaxis.set_major_formatter(in_hundreds)
     ax.grid(axis="y", color=MIDDLE, alpha=0.4, linewidth=0.5)
-    # At the top a legend needs room above the lines. High lines leave it room below.
-    is_high = np.nanmin(drawn, initial=1.0) > 0.5 * top
-    ax.legend(frameon=False, fontsize=8, loc="lower left" if is_high else "upper right")
     ax.set_xlabel(unit)
     ax.set_ylabel("bound on the error, %")
-    tidy(ax, title="What more labels would give on average (dots: this run)")
+    tidy(ax, title="Bounds to expect with more labels, on average")
     return ax
 
 

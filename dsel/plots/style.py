@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import xarray as xr
 
 from dsel.checks import show
-from dsel.plots.fitting import ABOVE, ROW, fit_texts, keep_inside
+from dsel.plots.fitting import ABOVE, ROW, SMALL, fit_texts, keep_inside
 from dsel.results.certificate import params_text, short_names
 from dsel.results.values import read_coordinate, value_text
 from dsel.typing import Options
@@ -22,12 +22,23 @@ PAPER: Final = "#e6ebf0"
 ON_PALE: Final = "#1d2a36"
 """Color of texts on pale cells, on light and dark pages."""
 ACCENT: Final = "#d95f02"
+"""Color of what was chosen."""
 BLUE: Final = "#4a7fb5"
+"""Color of bounds."""
 PALE: Final = "#a9c4de"
+"""Color of the part of a bound that comes from the pool."""
 GREY: Final = "#c9ccd1"
 MIDDLE: Final = "#808890"
 """Color of lines and areas behind the data, half transparent for dark pages, too."""
+NOT_RUN: Final[Options] = {
+    "fill": False,
+    "edgecolor": MIDDLE,
+    "linestyle": "--",
+    "linewidth": 1.2,
+}
+"""Style of the bar of a hold-out set, which is expected and was not run."""
 GREEN: Final = "#009e73"
+"""Color of a second bound: of precision, and of the model trained on all labels."""
 PINK: Final = "#cc79a7"
 LONGEST_TICK: Final = 6
 """Letters of a number up to which a tick label has all of its digits."""
@@ -78,16 +89,14 @@ def show_as_written(ax: "Axes") -> None:
 def tidy(ax: "Axes", *, title: str) -> None:
     """Style axes in the same way for all figures; call it after all texts are set."""
     for axes in (ax, *ax.child_axes):
-        axes.tick_params(length=0, which="both", labelsize=8, colors=INK)
+        axes.tick_params(length=0, which="both", labelsize=SMALL, colors=INK)
         axes.xaxis.label.set_color(INK)
         axes.yaxis.label.set_color(INK)
     ax.spines[:].set_color(INK)
     ax.spines[["top", "right"]].set_visible(False)
-    legend = ax.get_legend()
-    for text in legend.get_texts() if legend else ():
-        text.set_color(INK)
     show_as_written(ax)
     fit_texts(ax, title=title, color=INK)
+    show_as_written(ax)  # the legend, too
     if _is_on_dark(ax):
         _lighten_ink(ax)
 

@@ -1,6 +1,6 @@
 """Figure of a criterion over the grid, with the chosen and the pruned candidates."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.checks import check_choice
+from dsel.criteria.base import Criterion
+from dsel.plots.fitting import LINE_HEIGHT, axes_size, text_width
 from dsel.plots.spread import fold_losses
 from dsel.plots.style import (
     ACCENT,
-    BLUE,
     COLORMAP,
     GREY,
+    INK,
     MIDDLE,
     ON_PALE,
     in_hundreds,
@@ -25,25 +27,33 @@ from dsel.plots.style import (
 )
 from dsel.results.certificate import short_names, short_params_text
 from dsel.results.cube import candidate_dims, check_cube
+from dsel.results.tolerances import amount_about
 from dsel.rounded_texts import about_percent, in_percent
 from dsel.search.running.evaluate import evaluate
 from dsel.search.running.select import declared_loss, select
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
 
 _ROOTS: Final = {"mean_squared_error": "root mean squared error"}
 """Labels of criteria whose root is drawn."""
 _WORDS: Final = {**_ROOTS, "cv_error": "cross-validated error"}
 """Labels of criteria that have a name in words."""
-MOST_NUMBERS: Final = 15
-"""Largest number of columns at which every cell shows its number."""
+MOST_SLANTED: Final = 15
+"""Most labels of ticks that are slanted, not thinned."""
 
 
 DROPPED: Final = "dropped early, from fewer fits"
 """Label of candidates whose number is the mean of the fits of a first round alone."""
 MOST_LETTERS: Final = 7
 """Letters of a tick label up to which labels stand upright."""
+NUMBER_SIZES: Final = (9.0, 8.0, 7.0)
+"""Sizes of the numbers in cells; the first that fits is taken."""
+DARK: Final = 0.55
+"""Shade of cells above which texts in them are white."""
+PALE_HATCH: Final = (ON_PALE, 0.35)
+"""Color and opacity of the hatch of pale cells."""
 
 
 def plot_surface(
@@ -126,12 +136,7 @@ def plot_surface(
         plane, dropped = plane.isel(smallest), dropped.isel(smallest)
     short = short_names(dims)
     others = ", ".join(short[dim] for dim in rest if results.sizes[dim] > 1)
-    loss = declared_loss(results) if ranking.of_declared_loss else None
-    label = f"{loss.what if loss else _WORDS.get(ranking.name, ranking.name)} "
-    label += "(bound)" if ranking.is_guarantee else "(estimate)"
-    label += f", smallest over {others}" if others else ""
-    is_rate = ranking.name != "mean_squared_error" and not (loss and loss.is_cost)
-    axis = ValueAxis(f"{label}{', %' * is_rate}", is_rate, ranking.is_guarantee)
+    axis = _value_axis(results, ranking, others)
     place, title = _choice(results, criterion)
     ax = new_axes(ax)
     if rows is None:
@@ -139,20 +144,22 @@ def plot_surface(
         _draw_line(plane.values, dropped.values, folds, place.get(columns), axis, ax)
     else:
         values, hatched = (
-            each.transpose(rows, columns).values for each in (plane, dropped)
+            plane.transpose(rows, columns).values for plane in (plane, dropped)
         )
-        _draw_map(values, hatched, (place.get(rows), place.get(columns)), axis, ax)
+        chosen = place.get(rows), place.get(columns)
+        image = _draw_map(values, hatched, chosen, axis, ax)
         y_labels = value_labels(results[rows])
         ax.set_yticks(range(len(y_labels)), y_labels)
         ax.set_ylabel(short[rows])
-    note = f"\nhatched: {DROPPED}" if rows and dropped.values.any() else ""
-    ax.set_xlabel(short[columns] + note)
+    ax.set_xlabel(short[columns])
     labels = value_labels(results[columns])
     style: dict[str, Any] = {}
-    if 2 < len(labels) <= MOST_NUMBERS and max(map(len, labels)) > MOST_LETTERS:
+    if 2 < len(labels) <= MOST_SLANTED and max(map(len, labels)) > MOST_LETTERS:
         style = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
     ax.set_xticks(range(len(labels)), labels, **style)
     tidy(ax, title=title)
+    if rows is not None:  # now the size of cells is known
+        _write_numbers(values, image, axis, ax)
     return ax
 
 
@@ -198,8 +205,21 @@ class ValueAxis(NamedTuple):
 
     label: str
     in_percent: bool
-    is_bound: bool
-    """Whether they are bounds, which are rounded up."""
+    amount: Callable[[float], str]
+    """Function that returns the text of a number."""
+
+
+def _value_axis(results: xr.Dataset, ranking: Criterion, others: str) -> ValueAxis:
+    """Return how the numbers of a criterion are shown, smallest over other axes."""
+    loss = declared_loss(results) if ranking.of_declared_loss else None
+    label = f"{loss.what if loss else _WORDS.get(ranking.name, ranking.name)} "
+    label += "(bound)" if ranking.is_guarantee else "(estimate)"
+    label += f", smallest over {others}" if others else ""
+    is_rate = ranking.name != "mean_squared_error" and not (loss and loss.is_cost)
+    amount: Callable[[float], str] = amount_about
+    if is_rate:
+        amount = in_percent if ranking.is_guarantee else about_percent
+    return ValueAxis(f"{label}{', %' * is_rate}", is_rate, amount)
 
 
 def _draw_map(
@@ -208,7 +228,8 @@ def _draw_map(
     chosen: tuple[int | None, int | None],
     axis: "ValueAxis",
     ax: "Axes",
-) -> None:
+) -> "AxesImage":
+    """Draw a heat map, and a color bar in axes of its own."""
     from matplotlib import colormaps
     from matplotlib.colors import LogNorm, Normalize
     from matplotlib.patches import Rectangle
@@ -228,35 +249,15 @@ def _draw_map(
         corner = (column - 0.5, row - 0.5)
         ax.add_patch(Rectangle(corner, 1, 1, fill=False, **style))
 
-    points = 72 * ax.get_window_extent().height / ax.figure.dpi
-    has_numbers = values.shape[1] <= MOST_NUMBERS and points / len(values) > 10
-    for (row, column), value in np.ndenumerate(values):
-        is_known = np.isfinite(value)
-        shade = float(norm(value)) if is_known else 0.0
-        ground = image.cmap(shade) if is_known else GREY
-        is_dark = shade > 0.55
-        if hatched[row, column]:
-            lines = ("white", 0.6) if is_dark else (ON_PALE, 0.35)
-            frame(row, column, hatch="///", linewidth=0, edgecolor=lines)
-        if has_numbers:
-            text = "failed" if value > 0 else "?"
-            if is_known and axis.in_percent:
-                # A bound that says nothing may be larger than 1.
-                text = (in_percent if axis.is_bound else about_percent)(min(value, 1.0))
-            elif is_known:
-                text = f"{value:.3f}"
-            ax.text(
-                column,
-                row,
-                text.removesuffix("%"),  # the unit is at the color bar
-                ha="center",
-                va="center",
-                fontsize=7,
-                color="white" if is_dark else ON_PALE,
-                bbox={"facecolor": ground, "edgecolor": "none", "pad": 1.0},
-            )
+    for row, column in np.argwhere(hatched):
+        lines = (
+            ("white", 0.6) if _shade(image, values[row, column]) > DARK else PALE_HATCH
+        )
+        frame(row, column, hatch="///", linewidth=0, edgecolor=lines)
+    if hatched.any():  # for the legend
+        ax.bar(0, 0, hatch="////", fill=False, edgecolor=MIDDLE, lw=0, label=DROPPED)
     if chosen[0] is not None:
-        frame(*chosen, linewidth=2.5, edgecolor=ACCENT, zorder=5)
+        frame(*chosen, linewidth=2.5, edgecolor=ACCENT, zorder=5, label="chosen")
     # In axes of their own inside these, so that any layout of the figure keeps them.
     width = min(0.045, 0.12 * ax.figure.dpi / ax.get_window_extent().width)
     place = ax.inset_axes((1.0 + width / 2, 0.0, width, 1.0))
@@ -268,6 +269,51 @@ def _draw_map(
         bar.ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     bar.ax.yaxis.set_major_formatter(in_hundreds if axis.in_percent else "{x:g}")
     bar.ax.yaxis.set_minor_locator(NullLocator())
+    return image
+
+
+def _shade(image: "AxesImage", value: float) -> float:
+    """Return how dark the cell of a value is, from 0 to 1."""
+    norm: Any = image.norm
+    return float(norm(value)) if np.isfinite(value) else 0.0
+
+
+def _write_numbers(
+    values: NDArray[np.float64], image: "AxesImage", axis: "ValueAxis", ax: "Axes"
+) -> None:
+    """Write the number of each cell into it, at the largest size at which all fit."""
+    texts = np.full(values.shape, "", object)
+    for place, value in np.ndenumerate(values):
+        texts[place] = "failed" if value > 0 else "?"
+        if np.isfinite(value):
+            # A bound that says nothing may be larger than 1. The color bar has a unit.
+            number = min(value, 1.0) if axis.in_percent else value
+            texts[place] = axis.amount(number).removesuffix("%")
+    widest, height, width = max(texts.flat, key=len), *axes_size(ax)[::-1]
+    n_rows, n_columns = values.shape
+    sizes = [
+        size
+        for size in NUMBER_SIZES
+        if size * LINE_HEIGHT < height / n_rows
+        and text_width(widest, size) < 0.95 * width / n_columns
+    ]
+    for (row, column), text in np.ndenumerate(texts if sizes else texts[:0]):
+        number = float(values[row, column])
+        shade, is_known = _shade(image, number), np.isfinite(number)
+        ax.text(
+            column,
+            row,
+            text,
+            ha="center",
+            va="center",
+            fontsize=sizes[0],
+            color="white" if shade > DARK else ON_PALE,
+            bbox={
+                "facecolor": image.cmap(shade) if is_known else GREY,
+                "edgecolor": "none",
+                "pad": 1.0,
+            },
+        )
 
 
 def _fold_values(
@@ -295,15 +341,15 @@ def _draw_line(
 ) -> None:
     columns, known = np.arange(len(values)), np.isfinite(values)
     top = values[known].max(initial=0.01)
-    ax.plot(columns[known], values[known], color=BLUE, lw=1.0, alpha=0.6)
+    ax.plot(columns[known], values[known], color=MIDDLE, lw=1.0)
     if folds is not None and np.isfinite(folds).any():
         # Folds of equal errors are drawn next to each other.
         apart = np.linspace(-0.06, 0.06, folds.shape[1])
         x = np.broadcast_to(columns[:, np.newaxis] + apart, folds.shape)
-        ax.plot(x.ravel(), folds.ravel(), ".", color=MIDDLE, ms=5, label="a fold")
+        ax.plot(x.ravel(), folds.ravel(), ".", color=MIDDLE, ms=6, label="a fold")
         top = max(top, np.nanmax(folds))
     for shown, mark, style, legend in (
-        (known & ~dropped, "o", "full", "all folds" if folds is not None else ""),
+        (known & ~dropped, "o", "full", "mean of folds" if folds is not None else ""),
         (known & dropped, "^", "none", DROPPED),
     ):
         if shown.any():
@@ -311,7 +357,7 @@ def _draw_line(
                 columns[shown],
                 values[shown],
                 mark,
-                color=BLUE,
+                color=INK,
                 fillstyle=style,
                 label=legend or "a candidate",
             )
@@ -321,5 +367,3 @@ def _draw_line(
     ax.set_xlim(-0.5, len(values) - 0.5)
     ax.set_ylabel(axis.label)
     ax.yaxis.set_major_formatter(in_hundreds if axis.in_percent else "{x:g}")
-    ax.legend(frameon=False, fontsize=8, loc="upper left", ncols=2, columnspacing=1.0,
-              handletextpad=0.2)  # fmt: skip
