@@ -76,6 +76,7 @@ def run(
         target = None if schema is None else schema.target
         unused = [f"{n} (the target)" if n == target else n for n in made.unused]
         say(f"Not used of NEW: {listing(unused, 10)}")
-    columns, form = listing(made.columns, 10), made.dialect.words
+    columns = listing([name or "names of rows" for name in made.columns], 10)
+    form = made.dialect.words
     where = f"{out} ({form})" if form else out
     say(f"Wrote {made.n_rows:,} rows to {where}: {columns}")

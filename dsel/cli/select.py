@@ -165,7 +165,7 @@ def run(
     # Notes come after all checks, so that a refusal is a single line, and before a run
     # that may take hours. What the plan found, too, is printed with the choice.
     known = {caveat.text for caveat in plan.caveats}
-    lines = (*table.caveats, *words, *caveats)
+    lines = dict.fromkeys((*table.caveats, *words, *caveats))
     notes([*(line for line in lines if line not in known), *plan.few_rows])
     try:
         run_plan(

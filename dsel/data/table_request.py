@@ -112,7 +112,9 @@ class TableRequest(NamedTuple):
         [name] = missing
         return f" If {name!r} holds the labels, write --target {shlex.quote(name)}."
 
-    def _check_options(self, columns: Sequence[str], where: str) -> None:
+    def _check_options(
+        self, columns: Sequence[str], where: str, row_names: Sequence[str]
+    ) -> None:
         of_groups = () if self.groups is None else (self.groups,)
         for option, values in (
             ("--drop", self.drop),
@@ -120,11 +122,14 @@ class TableRequest(NamedTuple):
             ("--groups", of_groups),
             ("--number", self.number),
         ):
-            if missing := [name for name in values if name not in columns]:
+            known = {*columns, *row_names}
+            if missing := [name for name in values if name not in known]:
+                way = did_you_mean(missing[0], columns, (self.target, *values))
+                if "" in row_names and ROW_NUMBERS.fullmatch(missing[0]):
+                    way = "; its first column has no name, and no model uses it."
                 raise ValueError(
                     f"{option} names {', '.join(map(repr, missing))}, which is no "
-                    f"column of {where}; it has {listing(list(columns), 20)}"
-                    f"{did_you_mean(missing[0], columns, (self.target, *values))}"
+                    f"column of {where}; it has {listing(list(columns), 20)}{way}"
                 )
             if self.target in values and values is not self.number:
                 raise ValueError(f"{option} names {self.target!r}, the target.")
@@ -139,11 +144,16 @@ class TableRequest(NamedTuple):
                     f"write --task regression for a target of numbers."
                 )
 
-    def features(self, columns: Sequence[str], where: str) -> list[str]:
-        """Return the columns that become features; raise where one is missing."""
+    def features(
+        self, columns: Sequence[str], where: str, row_names: Sequence[str] = ()
+    ) -> list[str]:
+        """Return the columns that become features; raise where one is missing.
+
+        `row_names` are columns without a name, in addition to the `columns`.
+        """
         if self.like is not None:
-            self._check_options(columns, where)
-            if missing := self.like.missing_columns(columns):
+            self._check_options(columns, where, row_names)
+            if missing := self.like.missing_columns([*columns, *row_names]):
                 raise ValueError(
                     f"{where} lacks the column{'s' * (len(missing) > 1)} "
                     f"{', '.join(map(repr, missing[:10]))} of the labeled table; it "
@@ -153,7 +163,7 @@ class TableRequest(NamedTuple):
                 )
             return list(self.like.names)
         names = feature_columns(columns, self.target, where)
-        self._check_options(columns, where)
+        self._check_options(columns, where, row_names)
         left_out = {*self.dropped, *self.ids}
         features = [name for name in names if name not in left_out]
         if not features:
@@ -199,6 +209,36 @@ def separator_hint(columns: Sequence[str]) -> str:
         f"; if this is a title, remove the lines above the header; if {sign!r} "
         f"separates its values, write --sep {sign!r}"
     )
+
+
+ROW_NUMBERS: Final = re.compile(r"(?:Unnamed: .*)?")
+"""Names of columns in which pandas and R write the numbers or names of rows."""
+
+
+def count_row_names(columns: Sequence[str]) -> int:
+    """Return how many of the first columns have the numbers or names of rows."""
+    are_others = (ROW_NUMBERS.fullmatch(name) is None for name in columns)
+    return next((n for n, is_other in enumerate(are_others) if is_other), len(columns))
+
+
+def notes_on_row_names(names: Sequence[str]) -> list[str]:
+    """Return a note about the first columns of a table, which have no name.
+
+    Examples
+    --------
+    >>> notes_on_row_names(["", "Unnamed: 0"])
+    ["columns 1 and 'Unnamed: 0' have the numbers or names of rows: no model uses them"]
+    """
+    if not names:
+        return []
+    shown = " and ".join(
+        repr(name) if name else str(n) for n, name in enumerate(names, 1)
+    )
+    are = "s" * (len(names) > 1)
+    return [
+        f"column{are} {shown} ha{'ve' if are else 's'} the numbers or names of rows: "
+        f"no model uses {'them' if are else 'it'}"
+    ]
 
 
 def left_out(dropped: Iterable[str], ids: Iterable[str]) -> list[str]:

@@ -28,6 +28,7 @@ from pyarrow import csv as arrow_csv
 
 from dsel.checks import listing, show
 from dsel.data.kinds import NUMBER, trim
+from dsel.data.table_request import count_row_names
 
 SEPARATORS: Final = (",", ";", "\t", "|")
 SHOWN: Final = {"\t": "tab", ",": "','", ";": "';'", "|": "'|'"}
@@ -43,8 +44,6 @@ _BOMS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_ROW_NUMBERS: Final = re.compile(r"(?:Unnamed: .*)?")
-"""Names of columns in which pandas and R write the numbers or names of rows."""
 _QUOTE: Final = ord('"')
 _OTHER_KINDS: Final = {
     b"PK\x03\x04": "a zip archive, as .xlsx files are: save the sheet as CSV UTF-8",
@@ -200,7 +199,9 @@ class TextFile:
             raise ValueError(NO_ROWS)
 
     def _form(self, names: Sequence[str]) -> "_Form":
-        positions = {name: position for position, name in enumerate(self.header)}
+        # Of several columns without a name the first has the names of the rows.
+        backwards = reversed([*enumerate(self.header)])
+        positions = {name: position for position, name in backwards}
         columns = tuple(f"c{positions[name]}" for name in names)
         return _Form(self.separator, len(self.header), columns, tuple(names))
 
@@ -465,10 +466,7 @@ def open_text(
     separator = _separator(path, first, separator)
     header, n_lines = _header(first, separator)
     n_lines += n_before
-    # Row names without a head of their own come first; R and pandas write ''.
-    n_row_numbers = 0
-    while n_row_numbers < len(header) and _ROW_NUMBERS.fullmatch(header[n_row_numbers]):
-        n_row_numbers += 1
+    n_row_numbers = count_row_names(header)
     if n_row_numbers == len(header):
         raise ValueError("its columns have no names; name them in the first line")
     n_quiet_end = next(n for n, name in enumerate(reversed(header)) if name)

@@ -41,6 +41,7 @@ from dsel.data.table_request import (
     TableRequest,
     check_same_names,
     left_out,
+    notes_on_row_names,
     whole_number_notes,
 )
 from dsel.data.targets import notes_on_similar_labels, numbers_of_texts
@@ -144,7 +145,9 @@ class TextSource(NamedTuple):
     def requested_features(self, request: TableRequest) -> list[str]:
         """Return the columns that become features; raise where one is missing."""
         try:
-            return request.features(self.names, repr(self.location))
+            return request.features(
+                self.names, repr(self.location), self.row_number_names
+            )
         except ValueError as error:
             names = [] if request.target is None else [request.target]
             if request.like is not None:
@@ -171,13 +174,7 @@ class TextSource(NamedTuple):
                     f"{'s' * (n == 1)} with # {'is' if n == 1 else 'are'} left out: "
                     f"{file.comments[0][:60]!r}"
                 )
-        if names := self.row_number_names:
-            shown = " and ".join(
-                repr(name) if name else str(number)
-                for number, name in enumerate(names, 1)
-            )
-            notes.append(f"column {shown} is left out: it has no name, as row numbers")
-        return notes
+        return [*notes, *notes_on_row_names(self.row_number_names)]
 
 
 @dataclass(frozen=True)
@@ -377,7 +374,8 @@ def read_text(location: str, request: TableRequest) -> Table:
             else number_column(name, scan, decimal)
             for name, scan in scans.items()
         )
-        left_out = (*source.row_number_names, *request.dropped)
+        row_names = [n for n in source.row_number_names if n not in request.ids]
+        left_out = (*row_names, *request.dropped)
         schema = TableSchema(
             columns,
             target,
@@ -722,6 +720,8 @@ def _text_facts(
         n = file.n_quiet_end
         what = "the last column" if n == 1 else f"the last {n} columns"
         left += [f"{what} (no name, no values)"] * (n > 0)
+        if not schema.ids and source.row_number_names:
+            left[0] += " (kept for predictions)"
         left += left_out((), schema.ids)
         facts.append(("left out", listing(left, 8)))
     return facts

@@ -42,7 +42,9 @@ from dsel.data.table_request import (
     TableRequest,
     check_distinct_names,
     check_same_names,
+    count_row_names,
     left_out,
+    notes_on_row_names,
     whole_number_notes,
 )
 from dsel.data.targets import notes_on_similar_labels
@@ -203,7 +205,9 @@ def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
     """Return a data frame from a format that has types as a table."""
     frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
     check_distinct_names(frame.columns, path)
-    names = request.features(list(frame.columns), repr(path))
+    n = count_row_names(frame.columns)
+    row_names, columns = list(frame.columns[:n]), list(frame.columns[n:])
+    names = request.features(columns, repr(path), row_names)
     ids = frame[list(request.id_columns)].astype(str) if request.id_columns else None
     if request.like is not None:
         X = convert_frame(frame, replace(request.like, ids=()), where=repr(path))
@@ -215,9 +219,9 @@ def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
     X = X.assign(**{name: None for name in names if len(X) and X[name].isna().all()})
     X = in_utc(X)
     schema = schema_of(X, target=request.target)
-    columns = (replace(c, amounts=amounts.get(c.name)) for c in schema.columns)
+    with_amounts = (replace(c, amounts=amounts.get(c.name)) for c in schema.columns)
     of_target = amounts.get(request.target or "")
-    schema = replace(schema, columns=tuple(columns), target_amounts=of_target)
+    schema = replace(schema, columns=tuple(with_amounts), target_amounts=of_target)
     caveats = [
         note
         for column in schema.columns
@@ -230,11 +234,13 @@ def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
         schema = with_classes(schema, y)
         texts = [label for label in schema.classes or () if isinstance(label, str)]
         caveats = notes_on_similar_labels(texts) + caveats
-    schema = replace(schema, ids=request.ids, dropped=request.dropped)
-    facts = [("left out", listing(left_out(request.dropped, request.ids), 8))]
+    caveats += notes_on_row_names(row_names)
+    dropped = (*(n for n in row_names if n not in request.ids), *request.dropped)
+    schema = replace(schema, ids=request.ids, dropped=dropped)
+    facts = [("left out", listing(left_out(dropped, request.ids), 8))]
     if not len(X) or all(getattr(t, "kind", "O") in NUMERIC for t in X.dtypes):
         X = X.to_numpy(dtype=np.float64, na_value=np.nan)
-    facts = facts if request.dropped or request.ids else []
+    facts = facts if dropped or request.ids else []
     keys = None if request.groups is None else frame[request.groups].to_numpy(object)
     return Table(
         X,

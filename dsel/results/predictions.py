@@ -177,7 +177,11 @@ def _zarr_folder(path: Path, head: pd.DataFrame) -> Iterator[Append]:
     def append(rows: pd.DataFrame) -> None:
         nonlocal start
         block = xr.Dataset(
-            {str(name): (ROW, _zarr_values(values)) for name, values in rows.items()}
+            # A variable has a name; names of rows may have been without one.
+            {
+                str(name) or ROW: (ROW, _zarr_values(values))
+                for name, values in rows.items()
+            }
         )
         mode: dict[str, Any] = {"append_dim": ROW}
         if not start:

@@ -19,6 +19,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.svm import SVC
 
 import dsel
+from dsel.data.tables import read_table
 from dsel.results import open_model, save_model, save_results
 from dsel.results.cube import grid_axes, make_cube
 from tests.clusters import wait_until
@@ -606,3 +607,66 @@ def test_predict__names_codes_that_lost_their_zeros(tmp_path):
         assert ("This bound is not about rows such as 49 of these 49" in said) == (
             rows == 49
         )
+
+
+@pytest.mark.parametrize("header", ['""', "Unnamed: 0"])
+def test_predict__keeps_names_of_rows_that_no_model_uses(header, tmp_path):
+    """R's `write.csv` and pandas' `to_csv` write them into a column without a name."""
+    frame, labels = customers(N_LABELED)
+    frame = frame.drop(columns="customer_id")
+    lines = frame.assign(label=labels).to_csv(index=False).split("\n", 1)
+    lines[1] = "".join(
+        f'"Car {n}",{line}\n' for n, line in enumerate(lines[1].splitlines())
+    )
+    (tmp_path / "l.csv").write_text(f"{header},{lines[0]}\n{lines[1]}")
+    done = succeed(
+        "select", tmp_path / "l.csv", "--target", "label", "--model", "logistic",
+        "--grid", "C=1", "--out", tmp_path / "r",
+    )  # fmt: skip
+    said = " ".join(done.output.split())
+    assert "has the numbers or names of rows: no model uses it" in said
+    assert "(kept for predictions)" in said
+    names = [f"Car {n}" for n in range(N_LABELED)]
+    for ending in ("csv", "parquet", "zarr"):
+        out = tmp_path / f"p.{ending}"
+        succeed("predict", tmp_path / "r", tmp_path / "l.csv", "--out", out)
+        if ending == "zarr":
+            name = "row" if header == '""' else header
+            found = xr.open_zarr(out)[name].values.tolist()
+        else:
+            read = getattr(pd, f"read_{ending}")(out)
+            assert read.columns[1] == "label"
+            found = read.iloc[:, 0].tolist()
+        assert found == names
+    # Another table need not have them, and --id names other columns.
+    frame.to_csv(tmp_path / "u.csv", index=False)
+    succeed("predict", tmp_path / "r", tmp_path / "u.csv", "--out", tmp_path / "u2.csv")
+    assert pd.read_csv(tmp_path / "u2.csv").columns[0] == "row"
+    succeed("predict", tmp_path / "r", tmp_path / "l.csv", "--out",
+            tmp_path / "a.csv", "--id", "age")  # fmt: skip
+    assert list(pd.read_csv(tmp_path / "a.csv").columns[:2]) == ["age", "label"]
+    frame.assign(x=names).set_axis([*frame.columns, "Unnamed: 0"], axis=1)[
+        ["Unnamed: 0", *frame.columns]
+    ].to_parquet(tmp_path / "u.parquet")
+    succeed("predict", tmp_path / "r", tmp_path / "u.parquet", "--out",
+            tmp_path / "b.csv")  # fmt: skip
+    assert pd.read_csv(tmp_path / "b.csv")["Unnamed: 0"].tolist() == names
+
+
+def test_read_table__takes_names_of_rows_in_options(tmp_path):
+    (tmp_path / "l.csv").write_text("Unnamed: 0,x,label\n0,1,a\n1,2,b\n")
+    for options in ({"drop": ["Unnamed: 0"]}, {"ids": ["Unnamed: 0"]}):
+        table = read_table(tmp_path / "l.csv", target="label", **options)
+        assert table.columns == ("x",)
+    assert table.ids["Unnamed: 0"].tolist() == ["0", "1"]
+    (tmp_path / "l.csv").write_text(",x,label\n0,1,a\n1,2,b\n")
+    with pytest.raises(ValueError, match="its first column has no name, and no model"):
+        read_table(tmp_path / "l.csv", target="label", drop=["Unnamed: 0"])
+    table = read_table(tmp_path / "l.csv", target="label", ids=[""])
+    assert table.ids[""].tolist() == ["0", "1"]
+    pd.DataFrame(
+        {"Unnamed: 0": [5, 6], "x": [1.0, 2.0], "label": ["a", "b"]}
+    ).to_parquet(tmp_path / "l.parquet")
+    table = read_table(tmp_path / "l.parquet", target="label")
+    assert (table.columns, table.schema.dropped) == (("x",), ("Unnamed: 0",))
+    assert "names of rows" in table.caveats[0]

@@ -43,6 +43,7 @@ from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
 from dsel.data.pool import Block, Pool, PoolSlice, read_blocks, send_values
 from dsel.data.schema import ColumnSchema, TableSchema, schema_of, with_categories
+from dsel.data.table_request import count_row_names
 from dsel.data.text import PLAIN_DIALECT, Dialect
 from dsel.data.text_tables import (
     TextRows,
@@ -546,10 +547,11 @@ class TextTable:
             )
         self.where = repr(path)
         text = text_source(path, separator=separator, encoding=encoding)
-        names = text.names
-        self.ids = ids = _ids_of(schema, ids, names)
+        names, row_names = text.names, text.row_number_names
+        self.ids = ids = _ids_of(schema, ids, names, row_names)
         try:
-            _check_names(names, (*schema.names, *ids), self.where, schema)
+            wanted = [n for n in (*schema.names, *ids) if n not in row_names]
+            _check_names(names, wanted, self.where, schema)
         except ValueError as error:
             raise ValueError(f"{error}{text.header_hint(schema.names)}") from error
         self.file_notes = tuple(text.notes)
@@ -598,7 +600,9 @@ class PoolRows:
         pool, names = open_pool(source), input_format.columns
         self.where = pool.where.replace("`pool`", "`source`")
         columns, schema = pool.columns or (), input_format.table_schema
-        self.ids = ids = _ids_of(schema, ids, columns)
+        # Without names of features no column is found by its name.
+        n = 0 if names is None else count_row_names(columns)
+        self.ids = ids = _ids_of(schema, ids, columns, columns[:n])
         if names is not None and columns:
             wanted = dict.fromkeys((*names, *ids))
             _check_names(columns, wanted, self.where, schema)
@@ -674,13 +678,20 @@ def _text_sources(rows: TextRows, client: Any) -> list[Any]:
 
 
 def _ids_of(
-    schema: TableSchema | None, ids: tuple[str, ...] | None, names: Sequence[str]
+    schema: TableSchema | None,
+    ids: tuple[str, ...] | None,
+    names: Sequence[str],
+    row_names: Sequence[str],
 ) -> tuple[str, ...]:
-    """Return the columns to copy: by default those of `dsel select --id`."""
+    """Return the columns to copy: by default those of `dsel select --id`.
+
+    Without any, the names of the rows identify them, where the table has some.
+    """
     if ids is not None:
         return tuple(dict.fromkeys(ids))
-    known = () if schema is None else schema.ids
-    return tuple(name for name in known if name in names)
+    known, features = ((), ()) if schema is None else (schema.ids, schema.names)
+    known = tuple(name for name in known if name in (*row_names, *names))
+    return known or tuple(name for name in row_names[:1] if name not in features)
 
 
 def _block_rows(n_columns: int) -> int:
