@@ -8,6 +8,7 @@ from sklearn.svm import SVC
 
 import dsel
 from dsel.results.fit_messages import FitMessage, FitProblem
+from dsel.results.records import from_record, to_record
 from dsel.search.engine.jobs import FitResult, FitStatus
 
 RNG = np.random.default_rng(0)
@@ -88,12 +89,12 @@ STOPPED = "The solver stopped at max_iter=2"
 def test_record_of_an_older_version__is_read(status, text, message):
     record = {"kind": "FitResult", "status": status, "seconds": 0.5, "errors": [3, -1],
               "scores": [0.1], "message": text, "token": ""}  # fmt: skip
-    made = FitResult.from_record(record)
+    made = from_record(FitResult, record)
     assert made == FitResult(FitStatus[status], 0.5, (3, -1), (0.1,), message)
-    assert FitResult.from_record(made.to_record()) == made
+    assert from_record(FitResult, to_record(made)) == made
 
 
 @pytest.mark.parametrize("forged", [7, ["a"], {"problem": "ALL", "text": "a"}])
 def test_forged_message__is_refused(forged):
     with pytest.raises(TypeError):
-        FitResult.from_record({"status": "DONE", "seconds": 0.5, "message": forged})
+        from_record(FitResult, {"status": "DONE", "seconds": 0.5, "message": forged})

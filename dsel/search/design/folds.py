@@ -73,7 +73,7 @@ class CVScheme:
     inner_tests: tuple[InnerTest, ...] = ()
     """Nested searches: the errors that each inner search uses; empty for a single
     candidate."""
-    first: tuple[int, ...] = ()
+    first_round: tuple[int, ...] = ()
     """Nested searches: the splits that every candidate is trained on before any is
     dropped by halving."""
 
@@ -245,7 +245,7 @@ def scheme_of_pairs(
         True,
         scheme_of_chosen=CVScheme(folds, n_folds, True),
         inner_tests=tuple(tests),
-        first=tuple(range(min(n_first, len(splits)))),
+        first_round=tuple(range(min(n_first, len(splits)))),
     )
 
 

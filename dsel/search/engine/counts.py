@@ -17,6 +17,7 @@ from dsel.arrays import Floats, Integers
 from dsel.families.family import FitKey
 from dsel.losses.joint import Evidence
 from dsel.results.fit_messages import FitMessage, FitProblem
+from dsel.results.records import from_record
 from dsel.search.design.folds import CVScheme
 from dsel.search.engine.jobs import CandidateGroup, FitResult, FitStatus
 from dsel.search.engine.pool_table import Records, records_of
@@ -218,5 +219,5 @@ class CountTable:
         splits = {split.name: split.number for split in self.scheme.splits}
         for (name, key, *_), record in records_of("fit", records):
             if key in numbers and name in splits:
-                result = FitResult.from_record(record)
+                result = from_record(FitResult, record)
                 self.add_fit(numbers[key], splits[name], result)

@@ -17,6 +17,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from dsel.data.pool import SLICE_NBYTES, Pool
+from dsel.results.records import to_record
 from dsel.results.run_store import Store
 from dsel.runtime.submission import Executor, run_tasks
 from dsel.runtime.tasks import Task, Work
@@ -186,5 +187,5 @@ class Engine:
             if not table.add_slice(number, result):
                 yield number
             if self.store is not None:
-                self.store.append(table.key_of(number, result), result.to_record())
+                self.store.append(table.key_of(number, result), to_record(result))
         self.n_slices_done += 1

@@ -195,7 +195,7 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
         """Return the next task; None if there is none, or a pass can begin."""
         # What is running ends before the pool is read, but lost models come first: a
         # pass cannot begin without them.
-        if not self.again and self.next_candidates():
+        if not self.urgent_jobs and self.next_candidates():
             return None
         return super().next_task()
 
@@ -226,7 +226,7 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
             return ()
         active = np.flatnonzero(self.pruner.active_candidates(table))
         # Equal bounds are in order of the candidates, so that passes are repeatable.
-        order = active[np.lexsort((active, self.lower[active]))]
+        order = active[np.lexsort((active, self.lower_bounds[active]))]
         ready = order[table.fitted[order]]
         if not len(ready):
             return ()
@@ -235,7 +235,7 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
         # Joining copies the models, and a block needs memory too.
         budget = min(MODELS_NBYTES, self.engine.executor.slot_memory // 4)
         sizes = np.cumsum([self.model_nbytes[int(n)] for n in ready])
-        all_fitted = not (self.running or self.again or self.open_fits.any())
+        all_fitted = not (self.running or self.urgent_jobs or self.open_fits.any())
         if not (all_fitted or leads or sizes[-1] >= budget):
             return ()
         # A candidate whose models alone exceed the budget has a pass of its own.
@@ -279,13 +279,13 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
                 lost[number, split] = FitKey(number, split) not in self.model_keys
         # Those that are being fitted again need no other job, but are not there yet.
         none_missing = not lost.any()
-        for jobs in (*self.running.values(), *self.again):
+        for jobs in (*self.running.values(), *self.urgent_jobs):
             for job in jobs:
                 lost[list(job.candidates), job.split] = False
         is_done = status == FitStatus.DONE
         for split in np.flatnonzero(lost.any(axis=0)).tolist():
             for group in np.unique(self.group_numbers[lost[:, split]]).tolist():
-                self.again.append(self.claim_fits(group, split, lost[:, split]))
+                self.urgent_jobs.append(self.claim_fits(group, split, lost[:, split]))
         # Only models are lost: the counts of these fits are in the table, and stay.
         status[is_done] = FitStatus.DONE
         return none_missing
@@ -293,9 +293,9 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
     def release_models(self) -> None:
         """Drop models that no pass needs and that cannot be deployed."""
         complete = self.table.complete
-        least = np.min(self.lower[complete], initial=np.inf)
+        least = np.min(self.lower_bounds[complete], initial=np.inf)
         # The best candidate may be deployed, and its model is fetched after the search.
-        leads = complete & (self.lower <= margin_above(least))
+        leads = complete & (self.lower_bounds <= margin_above(least))
         is_needed = leads | self.pruner.active_candidates(self.table)
         wanted = {
             key for fit, key in self.model_keys.items() if is_needed[fit.candidate]

@@ -72,6 +72,8 @@ class FitChosenBatch:
         models = fit_splits(context, group, self.job.candidates, [split])
         [number] = self.job.candidates
         key = FitKey(number, split.number)
+        # A run that goes on fits again: only by this token are the slices that it has
+        # counted those of the same model.
         [result] = fit_results(
             context, [number], split, models, {key: model_token(models, key)}
         )
@@ -95,6 +97,8 @@ def fit_jobs(
     ending = LastUse(cache)
     jobs_by_call: dict[Any, list[FitJob]] = {}  # splits of one group share work
     for job in jobs:
+        # A split has one number, whichever of its parts are tested, so that two parts
+        # of it cannot be in one call.
         same = job.candidate_group, job.candidates, job.part
         jobs_by_call.setdefault(same, []).append(job)
     for same_call in jobs_by_call.values():

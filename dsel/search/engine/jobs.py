@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from hashlib import blake2b
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from dsel.families.family import Candidate, Family, FittedGroup
 from dsel.losses.base import Counts
 from dsel.losses.declared import DeclaredLosses
 from dsel.results.fit_messages import FitMessage, FitProblem, message_of_text
-from dsel.results.records import from_record, to_record
+from dsel.results.records import to_record
 from dsel.search.design.drawn_rows import DrawnRows
 
 
@@ -118,6 +118,8 @@ class FitJob:
 class FitStatus(IntEnum):
     """State of a fit; the table has one for each candidate and split."""
 
+    # A pruned fit stays open: what is needed is decided anew at each turn, in
+    # `CountTable.needed`.
     OPEN = 0
     SUBMITTED = 1
     DONE = 2
@@ -131,6 +133,7 @@ class FitResult:
     status: FitStatus
     """`DONE` or `FAILED`."""
     seconds: float
+    # Whole numbers, so that a run that goes on ends with the very same bound.
     errors: tuple[int, ...] = ()
     """Errors on each of two parts of the split's test rows, as in `FitCounts`; -1 for a
     part that it does not have. Empty for a failed fit."""
@@ -141,15 +144,6 @@ class FitResult:
     token: str = ""
     """Identifies the model among those of other fits; "" if fits repeat exactly, or the
     model is not needed later."""
-
-    def to_record(self) -> dict[str, Any]:
-        """Return the record for the store."""
-        return cast(dict[str, Any], to_record(self))
-
-    @classmethod
-    def from_record(cls, record: object) -> "FitResult":
-        """Invert `to_record`; TypeError or ValueError for anything else."""
-        return from_record(cls, record)
 
     @classmethod
     def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
@@ -254,15 +248,6 @@ class CountResult:
     """Count of each bin, by variable."""
     drawn: DrawnRows = field(default_factory=DrawnRows)
     """Rows of the slice that may be queried, in a pass of chosen models."""
-
-    def to_record(self) -> dict[str, Any]:
-        """Return the record for the store."""
-        return cast(dict[str, Any], to_record(self))
-
-    @classmethod
-    def from_record(cls, record: object) -> "CountResult":
-        """Invert `to_record`; TypeError or ValueError for anything else."""
-        return from_record(cls, record)
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ class NestedPruner:
         A fit of the second round is made if a search that uses it has kept its
         candidate.
         """
-        first = list(self.scheme.first)
+        first = list(self.scheme.first_round)
         needed = np.zeros(table.fit_status.shape, bool)
         needed[:, first] = True
         # All first fits must be there: else what ends early would decide who survives.
@@ -160,7 +160,7 @@ class NestedPruner:
         The search by all folds, the last one, drops none, and needs no other fits.
         """
         shown = np.zeros(table.fit_status.shape, bool)
-        shown[:, list(self.scheme.first)] = True
+        shown[:, list(self.scheme.first_round)] = True
         scores, _ = self.scores(table, shown)
         if self.prune_by != Pruning.HALVING or not self.scheme.inner_tests:
             return np.ones(scores.shape, bool)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from dsel.checks import show
 from dsel.data.pool import PoolSlice
+from dsel.results.records import from_record
 from dsel.search.design.comparisons import Comparison
 from dsel.search.design.drawn_rows import DrawnRows
 from dsel.search.engine.jobs import CountResult
@@ -106,7 +107,7 @@ class PoolTable:
             # A store may hold slices of a search and of chosen models.
             if key not in numbers:
                 continue
-            result = CountResult.from_record(record)
+            result = from_record(CountResult, record)
             # Another version may have made other slices; then these are counted again.
             is_there = (result.start, result.stop) in self.slice_number
             if is_there and variables <= result.rows.keys():

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dsel.data.splits import SplitKind
 from dsel.families.family import FitKey
+from dsel.results.records import to_record
 from dsel.runtime.progress import Progress
 from dsel.runtime.submission import run_tasks
 from dsel.runtime.tasks import Finished, Task
@@ -58,14 +59,14 @@ class Search(Generic[TableT]):
         # Lower bounds of every candidate's criterion by the counts so far, and before
         # anything was counted. How far a bound has grown since predicts by how much the
         # next folds will raise it.
-        self.lower = np.zeros(self.table.n_candidates)
-        self.floor: NDArray[np.float64] | None = None
+        self.lower_bounds = np.zeros(self.table.n_candidates)
+        self.first_bounds: NDArray[np.float64] | None = None
         self.batch_size = BatchSize(
             PRUNED_TASK_SECONDS if self.pruner.best_first else TASK_SECONDS
         )
         self.running: dict[str, list[FitJob]] = {}  # jobs by task
         # To be submitted before anything else, such as what failed once.
-        self.again: deque[list[FitJob]] = deque()
+        self.urgent_jobs: deque[list[FitJob]] = deque()
         self.retries: Retries[FitJob] = Retries(may_give_up=not self.raise_failures)
         # Results of fits whose tests are made one by one, by the part that is tested.
         self.single_tests: dict[FitKey, dict[int, FitResult]] = {}
@@ -91,7 +92,10 @@ class Search(Generic[TableT]):
     def begin_turn(self) -> None:
         """Prune by the counts so far, before more tasks are submitted."""
         standing = self.pruner.compare(self.table)
-        self.lower, self.table.needed = standing.lower_bounds, standing.needed_fits
+        self.lower_bounds, self.table.needed = (
+            standing.lower_bounds,
+            standing.needed_fits,
+        )
         self.on_turn()
 
     @property
@@ -103,14 +107,16 @@ class Search(Generic[TableT]):
 
     def next_task(self) -> Task[list[FittedJob]] | None:
         """Return the next task, with the best open fits; None if there is none."""
-        if self.again:
-            return self._make_task(self.again.popleft())
+        if self.urgent_jobs:
+            return self._make_task(self.urgent_jobs.popleft())
         open_fits, n_slots = self.open_fits, self.engine.executor.n_slots
         n_groups = len(np.unique(self.group_numbers[open_fits.any(axis=1)]))
         # An estimate: one job fits all open candidates of a group on a split.
         left = n_groups * int(open_fits.sum(axis=1).max(initial=0))
         size = self.batch_size.jobs_per_task(max(1, left), n_slots)
-        order = self._best_first if self.pruner.best_first else self._group_by_group
+        order = (
+            self._order_best_first if self.pruner.best_first else self._order_by_group
+        )
         jobs: list[FitJob] = []
         for group, split in order(open_fits):
             # They may be in a job of another candidate of the group already.
@@ -135,7 +141,7 @@ class Search(Generic[TableT]):
         self.table.fit_status[numbers, split] = FitStatus.SUBMITTED
         return [FitJob(group, tuple(numbers.tolist()), split)] if len(numbers) else []
 
-    def _group_by_group(
+    def _order_by_group(
         self, open_fits: NDArray[np.bool_]
     ) -> Iterator[tuple[int, int]]:
         """Yield group and split of the open fits, a few groups side by side."""
@@ -152,18 +158,20 @@ class Search(Generic[TableT]):
             is_open = open_fits[self.group_candidates[group]].any(axis=0)
             yield from ((group, int(split)) for split in np.flatnonzero(is_open))
 
-    def _best_first(self, open_fits: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    def _order_best_first(
+        self, open_fits: NDArray[np.bool_]
+    ) -> Iterator[tuple[int, int]]:
         """Yield group and split of the best candidate's first open fit, and so on."""
-        lower, unknown = self.lower, ~self.table.ended
+        lower, unknown = self.lower_bounds, ~self.table.ended
         submitted = (self.table.fit_status == FitStatus.SUBMITTED).sum(axis=1)
-        if self.floor is None:
-            self.floor = lower.copy()
+        if self.first_bounds is None:
+            self.first_bounds = lower.copy()
         # Extrapolation: each submitted fold is expected to add the mean of the
         # known ones. Candidates without a known fold are in order of those submitted.
         n_known = np.maximum((~unknown).sum(axis=1), 1)
         # A failed candidate has an infinite limit, and waits for no fold.
         growth = np.subtract(
-            lower, self.floor, out=np.zeros_like(lower), where=np.isfinite(lower)
+            lower, self.first_bounds, out=np.zeros_like(lower), where=np.isfinite(lower)
         )
         likely = lower + submitted * growth / n_known
         numbers = np.flatnonzero(open_fits.any(axis=1))
@@ -221,7 +229,7 @@ class Search(Generic[TableT]):
             again, given_up = self.retries.sort_out(
                 jobs, finished.error, any_done=any_done
             )
-            self.again.extend([job] for job in again)
+            self.urgent_jobs.extend([job] for job in again)
             for job in given_up:
                 message = f"{type(finished.error).__name__}: {finished.error}"
                 logger.warning("fit given up: %s: %s", job, message)
@@ -256,7 +264,7 @@ class Search(Generic[TableT]):
             for part in (0, 1):
                 alone = replace(job, part=part)
                 self.retries.tries[alone] = ATTEMPTS - 1  # the job had the others
-                self.again.append([alone])
+                self.urgent_jobs.append([alone])
             return
         for number in job.candidates:
             self._add_result(job, number, FitResult.of_failure(message))
@@ -273,8 +281,7 @@ class Search(Generic[TableT]):
             result = join_tests(both, self.table.scheme.splits[job.split])
         # A failure is not stored: its cause may be gone when the run continues.
         if self.engine.store is not None and is_complete:
-            record = result.to_record()
-            self.engine.store.append(self.table.key_of(*key), record)
+            self.engine.store.append(self.table.key_of(*key), to_record(result))
         self.table.add_fit(*key, result)
 
     def progress(self) -> Progress:

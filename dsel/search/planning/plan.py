@@ -406,7 +406,9 @@ class Plan:
     def is_halved(self) -> bool:
         """Whether fits come in two rounds, the second one of the best candidates."""
         scheme = self.scheme
-        return self.prune == Pruning.HALVING and len(scheme.first) < len(scheme.splits)
+        return self.prune == Pruning.HALVING and len(scheme.first_round) < len(
+            scheme.splits
+        )
 
     def fits_range(self) -> tuple[int, int]:
         """Return the least and the largest number of fits of the run, without failures.
@@ -415,7 +417,7 @@ class Plan:
         criterion can drop candidates, the least are the fits of one candidate.
         """
         scheme, n, chosen = self.scheme, self.n_candidates, self.n_chosen_fits
-        splits, first = len(scheme.splits), len(scheme.first)
+        splits, first = len(scheme.splits), len(scheme.first_round)
         if not self.is_halved:
             may_prune = self.prune == Pruning.EXACT and self.criterion.can_prune
             return (1 if may_prune else n) * splits + chosen, n * splits + chosen

@@ -125,8 +125,7 @@ def count_only_fold(
         statistic: FoldCounts(each[np.newaxis], scheme.fold_rows)
         for statistic, each in zip(context.losses.statistics, counts, strict=True)
     }
-    # One fold has read one model, so that this candidate is the choice of both
-    # searches.
+    # One fold has read one model: this candidate is chosen without it, and by all rows.
     candidates, models = ChosenCandidates(number, (number,)), fitted.model(number, 0)
     return ChosenModels(candidates, {0: models}, folds, np.array([score]), fold=0)
 

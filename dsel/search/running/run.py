@@ -139,7 +139,7 @@ def fitting_phase(plan: "Plan", search: Search[Any]) -> Phase:
         has_failed = search.pruner.failed_candidates(table).any()
         is_exact = plan.prune == Pruning.NONE and not has_failed
         return Phase(FITTING, n_done, n_fits, is_exact)
-    first = list(plan.scheme.first)
+    first = list(plan.scheme.first_round)
     is_second = bool(table.ended[:, first].all())
     in_round = np.ones(table.fit_status.shape, bool)
     in_round[:, first] = False

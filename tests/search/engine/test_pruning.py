@@ -47,7 +47,7 @@ def test_survivors__each_search_keeps_its_best_and_that_by_all_folds_all(halving
 
 def test_survivors__are_read_from_the_first_round_alone(halving):
     losses = flat(0.2, 0.3, 0.4)
-    losses[:, list(range(len(SCHEME.first), 10))] = flat(0.9, 0.0, 0.0)[:, 5:]
+    losses[:, list(range(len(SCHEME.first_round), 10))] = flat(0.9, 0.0, 0.0)[:, 5:]
     kept = halving.survivors(table_of(losses))
     np.testing.assert_array_equal(kept[:-1], [[True, False, False]] * N_FOLDS)
 
@@ -78,7 +78,7 @@ def test_finalists__have_every_fit_or_of_halving_the_most(halving):
 
 
 def test_compare__needs_a_second_round_once_the_first_has_ended(halving):
-    n_first = len(SCHEME.first)
+    n_first = len(SCHEME.first_round)
     table = table_of(flat(0.2, 0.3, 0.4), done=False)
     needed = halving.compare(table).needed_fits
     assert needed[:, :n_first].all()

@@ -21,6 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel.losses.error_rate import ErrorCount, ErrorRate
+from dsel.results.records import from_record, to_record
 from dsel.results.run_store import Store
 from dsel.search.engine.counts import CountTable
 from dsel.search.engine.exhaustive_table import ExhaustiveTable
@@ -297,9 +298,8 @@ def test_count_table__drops_what_was_counted_with_other_models():
     counts = {c.variable: (1,) * c.n_bins for c in made.comparisons}
     token = join_tokens(dict.fromkeys(splits, "a"))
     counted = CountResult(pool_slice.start, pool_slice.stop, 0.0, token, counts, counts)
-    assert (
-        CountResult.from_record(json.loads(json.dumps(counted.to_record()))) == counted
-    )
+    record = json.loads(json.dumps(to_record(counted)))
+    assert from_record(CountResult, record) == counted
     assert table.pool.add_slice(0, counted)
     assert table.pool.is_complete[0]
     table.add_fit(0, 1, replace(fit, token="b"))
