@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 import pandas as pd
 import xarray as xr
 
-from dsel.checks import did_you_mean
+from dsel.checks import did_you_mean, explain_unknown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 @xr.register_dataset_accessor("dsel")  # type: ignore[no-untyped-call]
+@explain_unknown()
 class ResultsAccessor:
     """Choices, certificates and figures of a results cube; nothing is fitted.
 
@@ -123,6 +124,7 @@ class ResultsAccessor:
         return ResultsPlots(self._results)
 
 
+@explain_unknown()
 class ResultsPlots:
     """The figures of a cube: methods that draw on ``ax=`` or on new axes.
 

@@ -8,10 +8,12 @@ import inspect
 import math
 import os
 import re
+import sys
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from enum import Enum
 from numbers import Integral, Number, Real
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
@@ -327,46 +329,105 @@ def letters_of(label: object) -> str:
 def explain_unknown(
     reasons: Mapping[str, str] | None = None,
 ) -> Callable[[Function], Function]:
-    """Return a decorator that explains unknown keyword arguments.
+    """Return a decorator that explains calls with other arguments than there are.
 
-    It is for functions, and for classes whose `__init__` has them. `reasons` say what
-    takes the place of names that other libraries have; else the nearest name is
-    suggested. The signature stays as it was: completion and scikit-learn, which takes
-    no ``**``, read it.
+    It is for functions, and for classes with their methods. `reasons` say what takes
+    the place of names that other libraries have; else the nearest name is suggested.
+    The signature stays as it was: completion and scikit-learn, which takes no ``**``,
+    read it.
     """
 
     def decorate(function: Function) -> Function:
         if isinstance(function, type):
-            function.__init__ = decorate(function.__init__)  # type: ignore[misc]
+            for name, method in [*vars(function).items()]:
+                is_public = name == "__init__" or not name.startswith("_")
+                if is_public and inspect.isfunction(method):
+                    setattr(function, name, decorate(method))
             return function
-        signature = inspect.signature(function).parameters
-        # Options that a function passes on are checked by the function that takes them.
-        kinds = {parameter.kind for parameter in signature.values()}
-        assert inspect.Parameter.VAR_KEYWORD not in kinds, function.__name__
-        known = [name for name in signature if name != "self"]
-        is_init = function.__name__ == "__init__"
+        signature = inspect.signature(function)
 
         @functools.wraps(function)
         def call(*args: Any, **params: Any) -> Any:
-            for name in params:
-                if name in signature:
-                    continue
-                owner = f"`{function.__name__}` has no argument `{name}`"
-                if is_init:
-                    owner = f"{type(args[0]).__name__} has no parameter {name!r}"
-                end = suggest_argument(name, known)
-                # Who made a slip needs its correction, not the list.
-                why = end.removeprefix("; ")
-                if end == ".":
-                    why = f"it has {', '.join(sorted(known))}."
-                if reasons is not None and name in reasons:
-                    why = f"{reasons[name]}."
-                raise TypeError(f"{owner}: {why}")
-            return function(*args, **params)
+            try:
+                return function(*args, **params)
+            except TypeError:
+                why = ""
+                try:
+                    signature.bind(*args, **params)
+                except TypeError as error:  # nothing has run
+                    why = _explain_call(function, signature, args, params, reasons)
+                    why = why or f"{error}."
+                if why:
+                    raise TypeError(why) from None
+                raise
 
+        call.__is_explained__ = True  # type: ignore[attr-defined]
         return cast(Function, call)
 
     return decorate
+
+
+def explain_public(package: dict[str, Any]) -> None:
+    """Explain wrong calls of all that a package lists in `__all__`.
+
+    `package` are its `globals()`. A function is replaced in its own module, too, where
+    pickles look it up.
+    """
+    for name in package["__all__"]:
+        subject = package[name]
+        home = sys.modules.get(getattr(subject, "__module__", ""))
+        is_ours = home is not None and home.__name__.startswith("dsel.")
+        if not is_ours or hasattr(subject, "__is_explained__"):
+            continue
+        if inspect.isfunction(subject):
+            package[name] = explain_unknown()(subject)
+            setattr(home, name, package[name])
+        elif inspect.isclass(subject) and not issubclass(subject, Enum):
+            explain_unknown()(subject)
+
+
+def _explain_call(
+    function: Callable[..., Any],
+    signature: inspect.Signature,
+    args: tuple[Any, ...],
+    params: Mapping[str, Any],
+    reasons: Mapping[str, str] | None,
+) -> str:
+    """Return why a call does not fit a signature, and what does; "" if unknown."""
+    kinds, owner = inspect.Parameter, f"`{function.__name__}`"
+    known = [p for p in signature.parameters.values() if p.name != "self"]
+    called, what = function.__name__, "argument `{}`"
+    if called == "__init__":
+        owner = called = type(args[0]).__name__
+        what = "parameter {!r}"
+    args = args[len(signature.parameters) - len(known) :]
+    passed_on = (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)
+    names = [p.name for p in known if p.kind not in passed_on]
+    if len(names) == len(known):  # others are checked where they are passed on to
+        for name in params:
+            if name in names:
+                continue
+            end = suggest_argument(name, names)
+            # Who made a slip needs its correction, not the list.
+            why = end.removeprefix("; ")
+            if end == ".":
+                why = f"it has {', '.join(sorted(names))}."
+            if reasons is not None and name in reasons:
+                why = f"{reasons[name]}."
+            return f"{owner} has no {what.format(name)}: {why}"
+    ordered = [p for p in known if p.kind is kinds.POSITIONAL_OR_KEYWORD]
+    shown = ", ".join(p.name for p in ordered)
+    if len(args) > len(ordered):
+        return (
+            f"{owner} takes {shown or 'nothing'} by position, got {len(args)} values; "
+            f"pass the others by name."
+        )
+    needed = [p for p in known if p.default is p.empty and p.name in names]
+    given = {*params, *(p.name for p in ordered[: len(args)])}
+    if missing := [f"`{p.name}`" for p in needed if p.name not in given]:
+        call = ", ".join(p.name + "=..." * (p not in ordered) for p in needed)
+        return f"{owner} needs {', '.join(missing)}: {called}({call})."
+    return ""
 
 
 def check_truth(value: object, name: str) -> bool:

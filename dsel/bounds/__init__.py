@@ -40,6 +40,7 @@ from dsel.bounds.queries import (
 )
 from dsel.bounds.shares import fold_shares
 from dsel.bounds.tolerance import deviation_limit, tolerance_limit
+from dsel.checks import explain_public
 
 __all__ = [
     "baseline_limits",
@@ -64,3 +65,5 @@ __all__ = [
     "tolerance_limit",
     "upper_pool_rows",
 ]
+
+explain_public(globals())

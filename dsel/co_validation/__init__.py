@@ -9,6 +9,7 @@ rate over pool rows. No number of co-validation is an error bound. To add an est
 add a criterion of the counts.
 """
 
+from dsel.checks import explain_public
 from dsel.co_validation.active_learning import learn_actively, sample_uncertain
 from dsel.co_validation.covalidate import covalidate, plan_covalidation
 from dsel.co_validation.row_disagreement import most_disputed, write_row_disagreement
@@ -21,3 +22,5 @@ __all__ = [
     "sample_uncertain",
     "write_row_disagreement",
 ]
+
+explain_public(globals())

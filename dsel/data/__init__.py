@@ -14,7 +14,10 @@ To add a kind of pool, write a function that returns a `Pool` (see `zarr_rows.py
 and let `open_pool` call it.
 """
 
+from dsel.checks import explain_public
 from dsel.data.open import open_pool
 from dsel.data.write import write_pool
 
 __all__ = ["open_pool", "write_pool"]
+
+explain_public(globals())

@@ -24,7 +24,6 @@ from dsel.arrays import check_distinct_columns, fill_masked_values
 from dsel.checks import (
     as_array,
     check_storage_options,
-    explain_unknown,
     is_single,
     show,
 )
@@ -50,7 +49,6 @@ from dsel.typing import Options, PoolLike
 _LOOK = 1000  # rows by which the kind of a column of Python objects is decided
 
 
-@explain_unknown()
 def open_pool(
     source: PoolLike,
     *,
@@ -284,8 +282,9 @@ def _check_array(array: Any) -> Any:
     """Return a two-dimensional array of numbers, or raise."""
     if len(array.shape) != 2:
         raise ValueError(
-            "`pool` must be two-dimensional, rows by columns, "
-            f"got shape {tuple(array.shape)}."
+            f"`pool` must be two-dimensional, unlabeled rows with the columns of `X`, "
+            f"got shape {tuple(array.shape)}; it takes no labels, and weights of `fit` "
+            f"have a name: sample_weight=weights."
         )
     check_number_type(np.dtype(array.dtype), "pool")
     return array

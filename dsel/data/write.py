@@ -29,7 +29,6 @@ from dsel.checks import (
     check_storage_options,
     check_string,
     check_url,
-    explain_unknown,
     show,
 )
 from dsel.data.frames import NUMERIC, check_numeric
@@ -97,7 +96,6 @@ _ROWS_OF_GROUP: Final = 2**20
 Progress = Callable[[int, int | None], None]
 
 
-@explain_unknown()
 def write_pool(
     source: Any,
     path: str | Path,

@@ -17,6 +17,7 @@ of one task, from which an interrupted search continues.
 the error, put its value into the records of `search` and list it in `losses`.
 """
 
+from dsel.checks import explain_public
 from dsel.least_squares.estimators import (
     KernelLeastSquares,
     KernelLeastSquaresClassifier,
@@ -32,3 +33,5 @@ __all__ = [
     "StreamedLeastSquaresSearch",
     "select_least_squares",
 ]
+
+explain_public(globals())

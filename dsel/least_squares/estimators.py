@@ -19,6 +19,7 @@ from dsel.checks import (
     check_nonnegative,
     check_positive,
     check_truth,
+    explain_unknown,
 )
 from dsel.data.labeled import check_labels, check_no_masks
 from dsel.data.lazy import takes_dask_arrays
@@ -45,6 +46,7 @@ SINGULAR: Final = (
 )
 
 
+@explain_unknown()
 @dataclass(eq=False, repr=False)
 class KernelModel(BaseEstimator):
     """Base of the regressor and the classifier: parameters, fit and scores."""

@@ -29,6 +29,7 @@ from dsel.checks import (
     check_positive,
     check_probability,
     did_you_mean,
+    explain_public,
     show,
 )
 from dsel.losses.base import Loss
@@ -257,3 +258,6 @@ def loss_of_text(text: str) -> Loss | None:
     except (KeyError, SyntaxError, TypeError, ValueError):
         return None
     return loss if repr(loss) == text else None
+
+
+explain_public(globals())

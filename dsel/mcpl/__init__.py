@@ -14,6 +14,9 @@ sums of the classes, so the problem is convex in K (d + 1) numbers:
 docs/theory/other_methods.md has the proof.
 """
 
+from dsel.checks import explain_public
 from dsel.mcpl.estimators import MaximumLikelihoodLDA, OracleLDA, SemiSupervisedLDA
 
 __all__ = ["MaximumLikelihoodLDA", "OracleLDA", "SemiSupervisedLDA"]
+
+explain_public(globals())

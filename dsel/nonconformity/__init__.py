@@ -15,6 +15,9 @@ formula there and another critical count in `NonconformityClassifier`.
 Source: Hardoon, Hussain and Shawe-Taylor (2009), Algorithm 1.
 """
 
+from dsel.checks import explain_public
 from dsel.nonconformity.classifier import NonconformityClassifier
 
 __all__ = ["NonconformityClassifier"]
+
+explain_public(globals())

@@ -12,6 +12,7 @@ function in the file of its kind, and a method of `dsel.accessor.ResultsPlots` i
 draws the cube of a search. Needs the extra ``plots``.
 """
 
+from dsel.checks import explain_public
 from dsel.plots.bars import (
     plot_certificates,
     plot_certified_report,
@@ -36,3 +37,5 @@ __all__ = [
     "plot_surface",
     "plot_terms",
 ]
+
+explain_public(globals())

@@ -8,6 +8,9 @@ To add a section, pass its values in `page.report_html` and show them in
 `report.html.j2`. Needs the extra ``report``.
 """
 
+from dsel.checks import explain_public
 from dsel.report.page import write_report
 
 __all__ = ["write_report"]
+
+explain_public(globals())

@@ -18,6 +18,7 @@ the counts, `place`, `models` and `run_store` the files, `rows` results for ever
 a pool.
 """
 
+from dsel.checks import explain_public
 from dsel.results.baseline import BaselineComparison
 from dsel.results.bounded_values import BoundedValues
 from dsel.results.by_class import CertifiedReport
@@ -51,3 +52,5 @@ __all__ = [
     "save_model",
     "save_results",
 ]
+
+explain_public(globals())

@@ -17,7 +17,7 @@ from zarr.errors import ContainsArrayError
 from zarr.storage import FsspecStore, LocalStore
 
 from dsel import names, zarr_stores
-from dsel.checks import check_choice, explain_unknown
+from dsel.checks import check_choice
 from dsel.data.pool import Pool, read_blocks
 from dsel.errors import reaching, writing
 from dsel.files import check_folder, remove
@@ -138,7 +138,6 @@ def _remove_unless_done(store: Store) -> Iterator[None]:
         raise
 
 
-@explain_unknown()
 def read_rows(
     path: str | os.PathLike[str], name: str
 ) -> Iterator[tuple[int, NDArray[Any]]]:

@@ -27,7 +27,7 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import MemoryStore
 
 from dsel import names
-from dsel.checks import explain_unknown, show
+from dsel.checks import show
 from dsel.data.query_rows import POOL_ROW
 from dsel.errors import NewerRecordError
 from dsel.results.cube import check_schema, read_counts
@@ -67,7 +67,6 @@ LONGEST_NAME: Final = 255
 """Most bytes of a file's name, on all common file systems."""
 
 
-@explain_unknown()
 def save_results(
     results: xr.Dataset,
     place: str | os.PathLike[str],
@@ -114,7 +113,6 @@ def save_results(
         write_dataset(where, CUBE, results)
 
 
-@explain_unknown()
 def open_results(
     place: str | os.PathLike[str],
     *,

@@ -54,6 +54,7 @@ Vocabulary::
     caveat         what voids a number, weakens it, or is only information
 """
 
+from dsel.checks import explain_public
 from dsel.results.rows import read_rows
 from dsel.search.certifying.certify import certify, certify_selection
 from dsel.search.facade import SemiSupervisedSearchCV
@@ -78,3 +79,5 @@ __all__ = [
     "read_rows",
     "select",
 ]
+
+explain_public(globals())

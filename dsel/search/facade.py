@@ -82,8 +82,8 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         Dict of parameter to values, list of such dicts, or list of estimators; or
         candidates one by one, such as a ``ParameterSampler``, see `plan_search`.
     certificate
-        ``"nested"`` (the default), ``"cv_bound"``, ``"best_fold"`` or ``"holdout"``,
-        see `plan_search`.
+        Kind of bound: ``"nested"`` (the default), ``"cv_bound"``, ``"best_fold"`` or
+        ``"holdout"``, see `plan_search`. The bound itself is `certificate_`.
     deploy
         The model of a nested search that is `best_estimator_`: ``"one_fold"``, the
         default, or ``"all_rows"``, which needs a pool. Both are in `models_`.
@@ -259,13 +259,6 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
                 f"`fit` has no argument `{name}`: {OF_OTHER_SEARCHES[name]}."
             )
         check_fit_names(fit_params, self.fit, self.estimator)
-        # The third argument of many a `fit` of scikit-learn is `sample_weight`.
-        if getattr(pool, "ndim", 0) == 1 and np.shape(pool) == np.shape(y):
-            raise ValueError(
-                f"`pool` must be a table of unlabeled rows, got {len(y):,} values, "
-                f"one for each label; weights have a name: "
-                f"fit(X, y, sample_weight=weights)."
-            )
         X, keys = take_groups(X, groups)
         self._groups_column = None if keys is groups else groups
         # It only sets the number and names of features; the plan checks the rows.

@@ -115,7 +115,7 @@ def test_models__that_write_into_rows_are_refused_with_the_way_out(tmp_path):
 def test_weights__that_are_passed_in_the_place_of_a_pool_are_told():
     weights = np.linspace(0.5, 1.5, len(X))
     search = dsel.SemiSupervisedSearchCV(SVC(), {"C": [1.0]}, random_state=0)
-    with pytest.raises(ValueError, match="weights have a name: fit"):
+    with pytest.raises(ValueError, match="have a name: sample_weight=weights"):
         search.fit(X, NAMES, weights)
 
 

@@ -1,5 +1,8 @@
 """What a message says first is what its reader can do."""
 
+import pickle
+
+import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
@@ -49,3 +52,47 @@ def test_wrong_argument__gets_the_answer_first(options, text):
     with pytest.raises((TypeError, ValueError)) as caught:
         dsel.certify(LogisticRegression(), X, Y, **options)
     assert text in str(caught.value)
+
+
+MODEL = LogisticRegression()
+
+
+@pytest.mark.parametrize(("call", "text"), [
+    (lambda: dsel.certify(MODEL, X), "`certify` needs `y`: certify(model, X, y)."),
+    (lambda: dsel.certify(X, Y), "`certify` needs `y`: certify(model, X, y)."),
+    (lambda: dsel.certify(MODEL, X, Y, X, Y),
+     "`certify` takes model, X, y, pool by position, got 5 values; pass "),
+    (lambda: dsel.SemiSupervisedSearchCV(MODEL), "SemiSupervisedSearchCV needs `p"),
+    (lambda: dsel.SemiSupervisedSearchCV(MODEL, {}).fit(X), "`fit` needs `y`: fit(X"),
+    (lambda: dsel.plan_bound(), "plan_bound(n_labeled, n_unlabeled, n_cand"),
+    (lambda: dsel.bounds.holdout_bound(1, 9, dlta=0.1), "did you mean 'delta'?"),
+    (lambda: dsel.losses.recall(lable=1), "`lable`: did you mean 'label'?"),
+    (lambda: dsel.audit(setings=[]), "did you mean 'settings'?"),
+    (lambda: certify(MODEL).predict(X, deply=1), "did you mean 'deploy'?"),
+    (lambda: certify(MODEL).plot.certificates(axx=1), "did you mean 'ax'?"),
+    (lambda: dsel.least_squares.KernelLeastSquares(wdth=1), "did you mean 'width'?"),
+])  # fmt: skip
+def test_wrong_call__names_what_is_missing_or_meant(call, text):
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert text in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_public_function__is_the_one_that_pickles_find():
+    for subject in (dsel.certify, dsel.bounds.cv_bound, dsel.losses.recall):
+        assert pickle.loads(pickle.dumps(subject)) is subject
+
+
+def test_public_function__leaves_a_type_error_of_users_code_alone():
+    def fit(X, y):
+        return len(X) + "x"
+
+    with pytest.raises(dsel.errors.AllFitsFailedError, match="unsupported operand"):
+        dsel.certify(fit, X, Y)
+
+
+@pytest.mark.parametrize("values", [Y, np.ones(len(Y))])
+def test_pool__that_is_a_column_is_named(values):
+    with pytest.raises(ValueError, match="`pool` must be two-dimensional, unlabeled r"):
+        dsel.certify(MODEL, X, Y, pool=values)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, overload
 from sklearn.model_selection import KFold
 
 from dsel.arrays import ArrayLike, Estimator, RandomState
-from dsel.checks import explain_unknown, show
+from dsel.checks import show
 from dsel.errors import naming, warn
 from dsel.families.kinds import is_fitted
 from dsel.losses.base import Loss
@@ -92,7 +92,6 @@ def certify(
     on_failure: str = "record",
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Outcome: ...
-@explain_unknown()
 def certify(
     model: Any,
     X: RowsLike,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from dsel.checks import check_strings, explain_unknown
+from dsel.checks import check_strings
 from dsel.results.choice import Choice
 from dsel.results.models import open_model
 from dsel.results.place import PAIRS, Place, check_has_results, read_outcome
@@ -16,7 +16,6 @@ from dsel.search.outcomes.predict_table import InputFormat, read_input_format
 from dsel.typing import Options
 
 
-@explain_unknown()
 def open_outcome(
     place: str | os.PathLike[str],
     *,

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dsel.candidates import takes_nan
-from dsel.checks import explain_unknown
 from dsel.data.labeled import by_position, codes_of, with_columns
 from dsel.data.open import open_pool
 from dsel.errors import GuaranteeWarning, warn
@@ -28,7 +27,6 @@ TEXT: Final = ("str", "")
 """Type and fill value of labels as texts."""
 
 
-@explain_unknown()
 def predict_pool(
     model: Any,
     pool: Any,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dsel.arrays import Floats
 from dsel.bounds.shares import uniform_shares
 from dsel.cards import Fact, render_card
-from dsel.checks import check_integer, explain_unknown
+from dsel.checks import check_integer
 from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
@@ -211,7 +211,6 @@ class Plan:
         warn_of_old_name("spans", "slices")
         return self.slices
 
-    @explain_unknown()
     def run(
         self,
         client: "Client | None" = None,

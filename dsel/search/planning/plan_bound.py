@@ -17,7 +17,6 @@ from dsel.checks import (
     check_delta,
     check_integer,
     check_probability,
-    explain_unknown,
     show,
 )
 from dsel.option_values import ALL_ROWS, ONE_FOLD
@@ -76,7 +75,6 @@ def name_row(certificate: str) -> str:
     return words.get(certificate, certificate)
 
 
-@explain_unknown()
 def plan_bound(
     n_labeled: int,
     n_unlabeled: int,

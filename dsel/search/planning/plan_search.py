@@ -5,7 +5,6 @@ from typing import Any
 
 from dsel.arrays import ArrayLike, RandomState
 from dsel.candidates import Grid
-from dsel.checks import explain_unknown
 from dsel.data.row_random import seed_from
 from dsel.search.design.baseline import add_baseline
 from dsel.search.engine.jobs import JobContext
@@ -25,7 +24,6 @@ from dsel.search.planning.plan_options import (
 )
 
 
-@explain_unknown()
 def plan_search(
     estimator: Any,
     param_grid: Grid,

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dsel import names
-from dsel.checks import check_string, explain_unknown
+from dsel.checks import check_string
 from dsel.criteria.base import Criterion
 from dsel.losses.base import Loss
 from dsel.losses.error_rate import ERROR
@@ -44,7 +44,6 @@ from dsel.search.running.evaluate import (
 CHANGED: Final = "the cube was cut, sorted or changed after the run"
 
 
-@explain_unknown()
 def select(
     results: Any, criterion: str | None = None, *, delta: float | None = None
 ) -> Choice:
