@@ -22,17 +22,36 @@ Command = Callable[..., Any]
 def run_from(module: str, function: str = "run") -> Callable[[Command], Command]:
     """Return a decorator: the command calls this function, which is imported then.
 
-    What is decorated has the help in its docstring, and no code of its own.
+    What is decorated has the help in its docstring, and no code of its own. Every
+    command is called here, so this is where empty values are refused.
     """
 
     def decorate(declared: Command) -> Command:
         @wraps(declared)
         def call(**values: Any) -> Any:
+            refuse_empty_values(click.get_current_context())
             return getattr(import_module(module), function)(**values)
 
         return call
 
     return decorate
+
+
+def refuse_empty_values(context: click.Context) -> None:
+    """Raise the error of click where an option or an argument has an empty text.
+
+    An empty list of names, such as " ,", is one, too; only a separator may be a blank
+    or a comma.
+    """
+    for parameter in context.command.params:
+        value = context.params.get(str(parameter.name))
+        empty = "" if parameter.name == "sep" else " ,"
+        for text in value if isinstance(value, tuple) else (value,):
+            if isinstance(text, str) and not text.strip(empty):
+                way = "" if parameter.required else ", or leave the option out"
+                raise click.BadParameter(
+                    f"{text!r} is empty; name a value{way}.", context, parameter
+                )
 
 
 class NameOf(click.Choice[str]):

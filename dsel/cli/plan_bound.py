@@ -8,14 +8,20 @@ import click
 from dsel import names
 from dsel.cli.commands.plan_bound import ASSUMED_ERROR
 from dsel.cli.models import count_default_candidates
+from dsel.cli.options import OutputOptions
 from dsel.cli.printing import say
-from dsel.cli.running import numbers
+from dsel.cli.running import numbers, print_json
 from dsel.rounded_texts import confidence, wrap_line
 from dsel.search.planning.plan_bound import name_row, plan_bound, table_rows
 
 
 def run(
-    n_labeled: int, n_unlabeled: int, candidates: int | None, folds: str, **assumed: Any
+    n_labeled: int,
+    n_unlabeled: int,
+    candidates: int | None,
+    folds: str,
+    output: OutputOptions,
+    **assumed: Any,
 ) -> None:
     """Print the expected bound of each certificate for these numbers of rows."""
     is_regression = assumed["error_quantile"] is not None
@@ -30,23 +36,37 @@ def run(
         cv=numbers(folds, int, "--folds"),
         **assumed,
     )
-    if is_regression:
-        _show_tolerances(plan, assumed["error_quantile"], n_unlabeled)
+    if not is_regression:
+        plan = plan.dropna(names.CERTIFICATE, how="all", subset=[names.BOUND])
+    if output.as_json:
+        sizes = plan.data_vars.items()
+        numbers_of_all = {str(n): v.item() for n, v in sizes if not v.dims}
+        rows = plan.drop_vars(numbers_of_all).to_dataframe().reset_index()
+        # No number of rows is enough where the Dataset has -1.
+        table = [
+            {name: None if value == -1 else value for name, value in row.items()}
+            for row in rows.to_dict("records")
+        ]
+        remarks = plan.attrs["remarks"]
+        print_json("plan-bound", **numbers_of_all, table=table, remarks=remarks)
         return
-    plan = plan.dropna(names.CERTIFICATE, how="all", subset=[names.BOUND])
+    if is_regression:
+        _show_tolerances(plan, assumed["error_quantile"], n_unlabeled, output.quiet)
+        return
     what = "error" if assumed["class_share"] is None else "misses of the class"
     head = (
         f"Bound on the {what} ({confidence(float(plan[names.DELTA]))}% confidence), on "
         f"average, for {n_labeled:,} labeled rows, {n_unlabeled:,} pool rows and "
         f"{candidates:,} candidates, if it is {100 * assumed['error']:g}%:"
     )
-    click.echo(wrap_line(head))
     bounds = _table(
         plan[names.BOUND], lambda n: "-" if n != n else f"{100 * min(1.0, n):.1f}%"
     )
-    click.echo(f"\n{bounds}\n")
-    for remark in plan.attrs["remarks"]:
-        click.echo(wrap_line(remark))
+    if output.quiet:
+        click.echo(bounds)
+    else:
+        remarks = map(wrap_line, plan.attrs["remarks"])
+        click.echo("\n".join([wrap_line(head), "", bounds, "", *remarks]))
     wanted, titles = assumed["wanted"], {"labels": "labeled", "pool_rows": "pool"}
     for kind, title in titles.items():
         needed = plan.get(f"{kind}_needed")
@@ -57,10 +77,11 @@ def run(
             click.echo(
                 f"\nNo number of {title} rows gives a bound of {100 * wanted:g}%."
             )
-    _explain_rows(plan)
+    if not output.quiet:
+        _explain_rows(plan)
 
 
-def _show_tolerances(plan: Any, share: float, n_unlabeled: int) -> None:
+def _show_tolerances(plan: Any, share: float, n_unlabeled: int, is_quiet: bool) -> None:
     """Print the rows that a finite tolerance needs, and its quantile of residuals."""
     level, n = confidence(float(plan[names.DELTA])), int(plan[names.N_LABELED])
     head = (
@@ -68,8 +89,11 @@ def _show_tolerances(plan: Any, share: float, n_unlabeled: int) -> None:
         f"{100 * share:.6g}% of predictions are off ({level}% confidence), with "
         f"{int(plan[names.N_CANDIDATES]):,} candidates and {n_unlabeled:,} pool rows:"
     )
-    click.echo(wrap_line(head))
-    click.echo(f"\n{_table(plan['labels_needed'], lambda n: f'{n:,}')}\n")
+    needed = _table(plan["labels_needed"], lambda n: f"{n:,}")
+    if is_quiet:
+        click.echo(needed)
+        return
+    click.echo(f"{wrap_line(head)}\n\n{needed}\n")
     for remark in plan.attrs["remarks"]:
         click.echo(wrap_line(f"{remark} With {n:,} labeled rows:"))
     quantiles = _table(

@@ -1,5 +1,6 @@
 """``dsel predict``: apply the stored model of a search to a table."""
 
+import shlex
 from dataclasses import asdict
 
 import click
@@ -10,6 +11,8 @@ from dsel.cli.models import import_from_here
 from dsel.cli.options import ClusterOptions, OutputOptions, TextOptions
 from dsel.cli.printing import say
 from dsel.cli.running import names_in, notes, open_client, print_json
+from dsel.data.table_request import is_name_of_identifier
+from dsel.results.predictions import ROW
 from dsel.runtime.progress import row_progress
 from dsel.search.outcomes.predict_table import open_deployed, predict_table
 
@@ -80,3 +83,9 @@ def run(
     form = made.dialect.words
     where = f"{out} ({form})" if form else out
     say(f"Wrote {made.n_rows:,} rows to {where}: {columns}")
+    if made.columns[0] == ROW:
+        key = next(filter(is_name_of_identifier, made.unused), "COLUMN")
+        say(
+            f"Its column {ROW} is the number of the row in NEW, from 0; to join by a "
+            f"key of NEW instead, write --id {shlex.quote(key)}"
+        )

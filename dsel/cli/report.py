@@ -4,6 +4,7 @@ import os
 
 import click
 
+from dsel.cli.options import OutputOptions
 from dsel.cli.printing import say
 from dsel.cli.running import choice_content, print_json
 from dsel.errors import naming
@@ -16,7 +17,7 @@ from dsel.results.query_files import read_labeled_choice
 from dsel.search.running.select import select
 
 
-def run(place: str, out: str | None, quiet: bool, as_json: bool) -> None:
+def run(place: str, out: str | None, output: OutputOptions) -> None:
     """Write a page about the run at PLACE, the folder or URL of its --out."""
     results = open_results(place)
     labeled = read_labeled_choice(Place(place, name="place"))
@@ -28,10 +29,10 @@ def run(place: str, out: str | None, quiet: bool, as_json: bool) -> None:
         out = os.path.join(here, "report.html")
     with naming({"`path`": "`--out`"}):
         page = write_report(results, out, inputs=load_inputs(place))
-    if as_json:
+    if output.as_json:
         print_json("report", page=page, **choice_content(select(results)))
         return
-    if quiet:
+    if output.quiet:
         click.echo(page)  # in one line, however long
         return
     say(f"Wrote {page}")

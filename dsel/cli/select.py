@@ -134,7 +134,9 @@ def run(
     check_kind_of_model(
         values[0] if estimator is None else estimator, model, target, table
     )
-    rows, shown, caveats = open_pools(pool, unlabeled, table, text.arguments, queries)
+    rows, shown, facts, caveats = open_pools(
+        pool, unlabeled, table, text.arguments, queries
+    )
     with _name_lines(labeled, table.y, text):
         plan = plan_search(
             estimator,
@@ -170,7 +172,7 @@ def run(
     try:
         run_plan(
             plan,
-            facts=[("model", model + by_default), *used, *table.notes],
+            facts=[("model", model + by_default), *used, *table.notes, *facts],
             schema=table.schema,
             inputs=RunInputs(
                 os.path.abspath(labeled),
@@ -309,8 +311,8 @@ def open_pools(
     table: Table,
     text: Mapping[str, Any],
     n_queries: int,
-) -> tuple[Pool | None, Pool | None, tuple[str, ...]]:
-    """Return the pool for models, the pool for people who label, and caveats.
+) -> tuple[Pool | None, Pool | None, list[tuple[str, str]], tuple[str, ...]]:
+    """Return the pool for models, that for people who label, facts, and caveats.
 
     The one for people also has the columns that no model uses; it is None where the
     models' is as good. Without a `location` the `unlabeled` rows of the table are the
@@ -318,23 +320,31 @@ def open_pools(
     """
     schema, ids = table.schema, table.ids
     if location is None and unlabeled is None:
-        return None, None, ()
+        return None, None, [], ()
     if location is None:
         shown = None
         if ids is not None:
             ids = ids.iloc[np.flatnonzero(pd.isna(table.y))]
             shown = open_pool(join_columns(unlabeled, ids))
-        return open_pool(unlabeled), shown, ()
+        return open_pool(unlabeled), shown, [], ()
     if schema is None:
-        return open_pool(location), None, ()
-    is_file = "://" not in location and is_text(location)
-    if n_queries and is_file:
-        rows, shown = read_all_columns(location, schema, text)
-        return open_pool(rows.X), shown, rows.caveats
-    pool, caveats = open_pool_like(location, schema, **text)
-    if not n_queries:
-        return pool, None, caveats
-    return pool, open_pool(location), caveats
+        return open_pool(location), None, [], ()
+    if "://" in location or not is_text(location):
+        pool, stored, caveats = open_pool_like(location, schema)
+        shown, names = (stored if n_queries else None), stored.columns or ()
+    else:
+        names, shown = text_source(location, **text).names, None
+        if n_queries:
+            rows, shown = read_all_columns(location, schema, text)
+        else:  # other columns would take memory
+            rows = read_table(location, like=schema, **text)
+        pool, caveats = open_pool(rows.X), rows.caveats
+    known = {*schema.used_names, *schema.dropped}
+    new = [repr(name) for name in names if name not in known]
+    what = f"column{'s' * (len(new) > 1)} {listing(new, 8)} of the pool"
+    are = "are" if len(new) > 1 else "is"
+    facts = [("not used", f"{what}, which {are} not in the labeled table")]
+    return pool, shown, facts[: len(new)], caveats
 
 
 def write_rows(out: str | None, target: str, n_queries: int, outcome: Outcome) -> str:

@@ -30,8 +30,6 @@ from dsel.data.schema import (
     refuse_wrong_values,
 )
 from dsel.data.table_files import PARQUET
-from dsel.data.tables import read_table
-from dsel.data.text_tables import is_text
 from dsel.data.write import PLAIN_WHOLE, TEXT_POOL
 
 if TYPE_CHECKING:
@@ -50,17 +48,12 @@ _EMPTY: Mapping[Kind, str] = {
 
 
 def open_pool_like(
-    location: str,
-    schema: TableSchema,
-    *,
-    separator: str | None = None,
-    encoding: str | None = None,
-    client: "Client | None" = None,
-) -> tuple[Pool, tuple[str, ...]]:
-    """Open a pool with the column kinds of a labeled table; return it and caveats.
+    location: str, schema: TableSchema, *, client: "Client | None" = None
+) -> tuple[Pool, Pool, tuple[str, ...]]:
+    """Open a pool with the column kinds of a labeled table.
 
-    A text file is read into memory. In any other pool the text columns that are to be
-    converted are read once, to check every value.
+    Returns it, the pool as it is stored, with all columns, and caveats. Text columns
+    that are to be converted are read once, to check every value.
 
     Raises
     ------
@@ -70,12 +63,7 @@ def open_pool_like(
         Where columns are missing, or values are not of their kind; the message has
         column, row and value, for all columns at once.
     """
-    if "://" not in location and is_text(location):
-        table = read_table(
-            location, like=schema, separator=separator, encoding=encoding
-        )
-        return open_pool(table.X), table.caveats
-    pool = open_pool(location)
+    stored = pool = open_pool(location)
     columns = pool.columns or ()
     caveats: tuple[str, ...] = ()
     if schema.target in columns:
@@ -84,7 +72,7 @@ def open_pool_like(
             f"is left out",
         )
     if not columns or not schema.columns:
-        return pool, caveats
+        return pool, stored, caveats
     if missing := [name for name in schema.names if name not in columns]:
         raise ValueError(
             f"{pool.where} lacks the column{'s' * (len(missing) > 1)} "
@@ -96,10 +84,10 @@ def open_pool_like(
     pool = pool.with_columns(schema.names)
     if pool.frames is None:
         schema.refuse_plain_numbers(schema.names, pool.where)
-        return pool, caveats
+        return pool, stored, caveats
     converted = convert_pool(pool, schema, location)
     _check_texts(pool, schema, client)
-    return converted, caveats
+    return converted, stored, caveats
 
 
 def convert_pool(

@@ -52,6 +52,9 @@ class Progress:
     """Whether the total is exact; pruning may make some fits unnecessary."""
     unit: str = "fits"
     """Plural name of the fits, such as ``searches by GridSearchCV``."""
+    fits_kept: int = 0
+    """Fits that an earlier run has left in the results, from which this one continues.
+    """
 
     @property
     def spans_done(self) -> int:
@@ -91,6 +94,7 @@ _SUMS: Final = (
     "slices_total",
     "pool_rows_done",
     "seconds",
+    "fits_kept",
 )
 """Counts that add up; the other fields describe the current phase."""
 CHECKING: Final = "Checking the pool"
@@ -130,10 +134,18 @@ def check_verbose(verbose: Any) -> bool | None:
 @contextmanager
 def run_progress(verbose: bool | None) -> Iterator[Callable[[Progress], None] | None]:
     """Yield a function that shows the progress of a run; None if nothing is shown."""
+    is_told = False
     with _display(verbose) as show:
 
         def update(progress: Progress) -> None:
+            nonlocal is_told
             assert show is not None  # this function is yielded only with a display
+            if progress.fits_kept and not is_told:
+                is_told = True
+                sys.stderr.write(
+                    f"Continues: {progress.fits_kept:,} of up to "
+                    f"{progress.fits_most:,} {progress.unit} were kept in the results\n"
+                )
             phase, is_counting = progress.phase or FITTING, progress.phase == COUNTING
             state = _State(
                 phase,

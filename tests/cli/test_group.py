@@ -2,6 +2,7 @@ import re
 import subprocess
 import sys
 import warnings
+from importlib import import_module
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -46,6 +47,44 @@ WRONG_WORDS = [
     ("predict results new.csv --out p.xlsx", "write p.csv."),
     ("predict results new.csv --out p.cvs", "did you mean '.csv'?"),
 ]
+
+
+OF_TEXTS = [
+    (name, option)
+    for name in COMMANDS
+    for option in import_module(
+        f"dsel.cli.commands.{name.replace('-', '_')}"
+    ).command.params
+    if option.param_type_name == "option" and option.type.name in ("text", "path")
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "option"), OF_TEXTS, ids=[f"{name} {o.opts[0]}" for name, o in OF_TEXTS]
+)
+def test_main__refuses_an_empty_value_of_every_option_by_its_name(
+    name, option, tmp_path
+):
+    arguments = {"plan-bound": (9, 9), "audit": (), "demo": ()}
+    required = {
+        "predict": ("--out", "p.csv"),
+        "compare": ("--pool", tmp_path, "--out", "c"),
+    }
+    paths = (tmp_path,) * {"select": 1, "report": 1}.get(name, 2)
+    words = (*arguments.get(name, paths), *required.get(name, ()))
+    found = run(name, *words, option.opts[0], "")
+    assert found.exit_code == ExitStatus.NOT_UNDERSTOOD
+    last = " ".join(found.output.split()).partition("Error: ")[2]
+    assert last.startswith(f"Invalid value for '{option.opts[0]}': ")
+    assert "''" in last
+
+
+def test_main__refuses_a_list_of_no_names_but_takes_a_comma_as_separator(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n1,a\n")
+    found = run("select", tmp_path / "t.csv", "--target", "y", "--drop", " ,")
+    assert "Invalid value for '--drop': ' ,' is empty" in found.output
+    found = run("select", tmp_path / "t.csv", "--target", "y", "--sep", ",")
+    assert "is empty" not in found.output
 
 
 @pytest.mark.parametrize(("words", "message"), WRONG_WORDS)

@@ -1,3 +1,4 @@
+import json
 import re
 from functools import partial
 
@@ -17,6 +18,21 @@ def test_plan_bound__shows_every_certificate_and_a_hold_out_set():
     assert rows["trained without a fold"] == ["14.4%"]
     assert rows["trained on all labels"] == ["17.9%"]
     assert rows["20% hold-out set"] == ["15.6%"]
+
+
+def test_plan_bound__prints_the_table_alone_or_one_json_object():
+    words = (600, 100_000, "--candidates", 25, "--folds", "2,5", "--wanted", 0.13)
+    whole, short = (run(*words, *more).output for more in ((), ("--quiet",)))
+    assert short.startswith("folds ")
+    assert {*short.splitlines()} < {*whole.splitlines()}
+    assert len(short.splitlines()) < len(whole.splitlines()) - 8
+    record = json.loads(run(*words, "--json").output)
+    assert (record["kind"], record["n_unlabeled"]) == ("dsel plan-bound", 100_000)
+    plan = plan_bound(600, 100_000, n_candidates=25, cv=[2, 5], error=0.1, wanted=0.13)
+    for row in record["table"]:
+        exact = plan.sel(certificate=row["certificate"], n_folds=row["n_folds"])
+        assert row["bound"] == exact.bound
+        assert (row["labels_needed"] or -1) == exact.labels_needed
 
 
 def test_plan_bound__fits_80_columns():

@@ -94,10 +94,10 @@ def test_predict__writes_what_the_model_predicts_in_the_order_of_the_table(
     found = succeed(
         "predict", results, tmp_path / "new.csv", "--out", out, "--id", "customer_id"
     )
-    bound, unused, *wrote = found.stdout.splitlines()
+    bound, unused, wrote = found.stdout.splitlines()
     assert bound.startswith("Error at most ")
     assert unused == "Not used of NEW: label (the target), note"
-    assert " ".join(wrote).startswith(f"Wrote 90 rows to {out}: customer_id, label")
+    assert wrote.startswith(f"Wrote 90 rows to {out}: customer_id, label")
     model, X = open_model(results), rows_of(results, new)
     got = opened(out)
     assert [*got.columns] == [
@@ -115,6 +115,11 @@ def test_predict__gives_row_numbers_where_no_column_is_carried(results, new, tmp
     )
     assert found.stdout.count("\n") == 1
     assert opened(tmp_path / "p.csv")["row"].tolist() == [*range(90)]
+    found = run("predict", results, tmp_path / "new.csv", "--out", tmp_path / "q.csv")
+    assert found.stdout.splitlines()[-1] == (
+        "Its column row is the number of the row in NEW, from 0; to join by a key of "
+        "NEW instead, write --id customer_id"
+    )
 
 
 @pytest.mark.parametrize("chunks", ["one row group", "many", "a folder"])

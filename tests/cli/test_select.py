@@ -420,6 +420,27 @@ def test_select__takes_classes_whose_names_look_missing(tmp_path, name):
     assert "Chosen: " in found.output
 
 
+@pytest.mark.parametrize("queries", [(), ("--queries", 5, "--out", "run")])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_select__says_which_columns_of_the_pool_are_not_used(
+    tmp_path, rng, monkeypatch, ending, queries
+):
+    monkeypatch.chdir(tmp_path)
+    rows = pd.DataFrame({"x": rng.normal(size=200), "key": range(200)})
+    rows["y"] = np.where(rows["x"] + rng.normal(size=200) > 0, "a", "b")
+    rows.to_csv("t.csv", index=False)
+    words = ("select", "t.csv", "--target", "y", "--id", "key", "--model", "logistic")
+    for more, shown in (
+        ({"site": "Ulm"}, "column 'site' of the pool, which is not in the labeled"),
+        ({}, None),
+    ):
+        pool = rows.drop(columns="y").assign(**more)
+        getattr(pool, f"to_{ending}")(f"p.{ending}", index=False)
+        found = succeed(*words, "--pool", f"p.{ending}", *(queries if more else ()))
+        assert found.stdout.count("not used  ") == (shown is not None)
+        assert shown is None or shown in found.stdout
+
+
 @pytest.mark.parametrize("command", ["select", "report"])
 def test_commands__print_one_json_object_and_nothing_else(numbers, tmp_path, command):
     found = run(*numbers, "--out", tmp_path / "run", "--json")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -133,7 +134,7 @@ def test_run__refuses_a_record_that_no_run_has_written(record, tmp_path):
         run_search(*rows, cv=2, out=tmp_path)
 
 
-def test_interrupt__says_what_is_kept_and_how_the_run_goes_on(tmp_path):
+def test_interrupt__says_what_is_kept_and_how_the_run_goes_on(tmp_path, capsys):
     def stop(progress):
         if progress.fits_done >= 2:
             raise KeyboardInterrupt
@@ -148,4 +149,13 @@ def test_interrupt__says_what_is_kept_and_how_the_run_goes_on(tmp_path):
             plan.run(out=out, on_progress=stop, n_jobs=1)
         [note] = caught.value.__notes__
         assert words in note
+    assert "Continues" not in capsys.readouterr().err
+    most = plan.fits_range()[1]
     assert plan.run(out=tmp_path / "out").choice == plan.run().choice
+    lines = re.findall("Continues: .*", capsys.readouterr().err)
+    assert len(lines) == 1
+    kept = re.fullmatch(
+        rf"Continues: ([0-9]+) of up to {most} fits were kept in the results", lines[0]
+    )
+    assert kept is not None
+    assert 2 <= int(kept[1]) < most

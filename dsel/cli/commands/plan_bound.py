@@ -5,7 +5,7 @@ from typing import Final
 import click
 
 from dsel.cli.option_types import FRACTION
-from dsel.cli.options import delta_option, run_from
+from dsel.cli.options import delta_option, output_options, run_from
 
 ASSUMED_ERROR: Final = 0.1
 """Default of the option --error."""
@@ -54,6 +54,7 @@ ASSUMED_ERROR: Final = 0.1
     type=FRACTION,
     help="Also print how many rows a bound of this size needs.",
 )
+@output_options
 @run_from("dsel.cli.plan_bound")
 def command() -> None:
     """Print the expected bound of each certificate for these numbers of rows."""

@@ -2,7 +2,7 @@
 
 import click
 
-from dsel.cli.options import ExistingPath, json_option, run_from
+from dsel.cli.options import ExistingPath, output_options, run_from
 
 
 @click.command
@@ -12,8 +12,7 @@ from dsel.cli.options import ExistingPath, json_option, run_from
     help="File of the page; by default report.html in PLACE, or here if PLACE is a "
     "URL. A page of an earlier `dsel report` is replaced, any other file is kept.",
 )
-@click.option("--quiet", is_flag=True, help="Print the path of the page only.")
-@json_option
+@output_options
 @run_from("dsel.cli.report")
 def command() -> None:
     """Write a page about the run at PLACE, the folder or URL of its --out.

@@ -56,6 +56,7 @@ class Search(Generic[TableT]):
 
     def __post_init__(self) -> None:
         self.started = time.perf_counter()
+        self.n_kept = int(self.table.ended.sum())  # by an earlier run
         # Lower bounds of every candidate's criterion by the counts so far, and before
         # anything was counted. How far a bound has grown since predicts by how much the
         # next folds will raise it.
@@ -294,4 +295,5 @@ class Search(Generic[TableT]):
             candidates_active=int(self.pruner.active_candidates(table).sum()),
             candidates_pruned=int(table.pruned.sum()),
             seconds=time.perf_counter() - self.started,
+            fits_kept=self.n_kept,
         )
