@@ -35,26 +35,34 @@ def _variable(
     return name
 
 
-# Dimensions.
-FOLD: Final = "fold"
-CRITERION: Final = "criterion"
-CANDIDATE: Final = "candidate"
-REPEAT: Final = "repeat"
-HALF: Final = "half"
-WIDTH: Final = "width"
-REGULARIZATION: Final = "regularization"
-PAIR: Final = "pair"
-SIDE: Final = "side"
-TRUE_CLASS: Final = "true_class"
-PREDICTED_CLASS: Final = "predicted_class"
-OTHER_CLASS: Final = "other_class"
-COLUMN_VALUE: Final = "column_value"
-COLUMN_COUNT: Final = "column_count"
-COLUMN_DIFFERENCE: Final = "column_difference"
-COLUMN_RANK: Final = "column_rank"
-RANK: Final = "rank"
-DEVIATION_BIN: Final = "deviation_bin"
-EXCEEDED: Final = "exceeded"
+_DIMENSIONS: Final[set[str]] = set()
+
+
+def _dimension(name: str) -> str:
+    _DIMENSIONS.add(name)
+    return name
+
+
+# Dimensions. No parameter of a grid may have the name of one that is registered.
+FOLD: Final = _dimension("fold")
+CRITERION: Final = _dimension("criterion")
+CANDIDATE: Final = _dimension("candidate")
+REPEAT: Final = _dimension("repeat")
+HALF: Final = _dimension("half")
+WIDTH: Final = _dimension("width")
+REGULARIZATION: Final = _dimension("regularization")
+PAIR: Final = _dimension("pair")
+SIDE: Final = _dimension("side")
+TRUE_CLASS: Final = _dimension("true_class")
+PREDICTED_CLASS: Final = _dimension("predicted_class")
+OTHER_CLASS: Final = _dimension("other_class")
+COLUMN_VALUE: Final = _dimension("column_value")
+COLUMN_COUNT: Final = _dimension("column_count")
+COLUMN_DIFFERENCE: Final = _dimension("column_difference")
+COLUMN_RANK: Final = _dimension("column_rank")
+RANK: Final = _dimension("rank")
+DEVIATION_BIN: Final = _dimension("deviation_bin")
+EXCEEDED: Final = _dimension("exceeded")
 POOL_ROW: Final = "pool_row"
 COLUMN: Final = "column"
 OUTPUT: Final = "output"
@@ -181,28 +189,5 @@ STATUS_DONE: Final = 0
 STATUS_PRUNED: Final = 1
 STATUS_FAILED: Final = 2
 STATUS_MISSING: Final = 3
-RESERVED: Final = frozenset(
-    {
-        FOLD,
-        CRITERION,
-        CANDIDATE,
-        REPEAT,
-        HALF,
-        WIDTH,
-        REGULARIZATION,
-        PAIR,
-        SIDE,
-        TRUE_CLASS,
-        PREDICTED_CLASS,
-        OTHER_CLASS,
-        COLUMN_VALUE,
-        COLUMN_COUNT,
-        COLUMN_DIFFERENCE,
-        COLUMN_RANK,
-        RANK,
-        DEVIATION_BIN,
-        EXCEEDED,
-        *BY_NAME,
-    }
-)
+RESERVED: Final = frozenset({*_DIMENSIONS, *BY_NAME})
 """Names of the cube: a grid parameter with one has the dimension ``param_<name>``."""

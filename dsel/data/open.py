@@ -190,6 +190,8 @@ def _at_location(location: str, options: dict[str, Any]) -> Pool:
             return _change_stored_schema(_of_object(table.X), columns=table.columns)
         if is_file:
             reader_of(location)  # raises, and lists what is read
+    # A folder without an ending may be either; its zarr header costs few requests, and
+    # the search for Parquet files lists the folder.
     try:
         array = open_zarr(place, location, options)
     except ValueError:
@@ -249,7 +251,9 @@ def _of_object(source: Any) -> Pool:
         return from_zarr(source, *place_of(source))
     if hasattr(source, "dask"):
         if any(math.isnan(length) for length in source.chunks[0]):
+            # It sets the lengths in place, and the array is the caller's.
             source = source.copy().compute_chunk_sizes()
+        # A task reads whole rows, so columns must not be divided among chunks.
         source = source.rechunk({1: -1})
         keys, lengths = [row[0] for row in source.__dask_keys__()], source.chunks[0]
         pool = _of_collection(source, keys, lengths, source)
@@ -334,6 +338,7 @@ def _of_dask_frame(source: Any) -> Pool:
     )
     lengths = tuple(map(int, source.map_partitions(len).compute()))
     head = source._meta
+    # The type of Python objects is known only from some of them.
     if any(dtype.kind == "O" for dtype in source.dtypes) and any(lengths):
         head = source.get_partition(int(np.argmax(np.array(lengths) > 0))).head(_LOOK)
     schema = FrameSchema(head.iloc[:0], frame_of(head).schema.columns)

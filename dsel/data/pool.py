@@ -350,12 +350,16 @@ class Pool:
         the number depends on the pool alone, so that all machines group sums alike.
         """
         if rows is None:
+            # At least four slices where they are not too small, so that a few workers
+            # share a small pool. The number of workers must not decide it: sums of
+            # floats depend on where slices end.
             nbytes = min(SLICE_NBYTES, max(SMALL_SLICE_NBYTES, self.nbytes // 4))
             rows = max(nbytes // self.row_nbytes, 1)
         edges, kept, slices = self.boundaries, self.kept_before, []
         for first, last in _together(edges, rows):
             n_rows = int(kept[last] - kept[first])
             if n_rows:
+                # A filter may keep the middle of a slice only; its ends are not read.
                 needed = first + np.flatnonzero(np.diff(kept[first : last + 1]))
                 start, stop = edges[needed[0]], edges[needed[-1] + 1]
                 slices.append(PoolSlice(int(start), int(stop), n_rows))
@@ -502,6 +506,7 @@ def in_blocks(
     names = frames.names if frames else columns
     n_columns = len(frames.columns) if frames else like.shape[1]
     stored = frames.row_nbytes if frames else n_columns * like.dtype.itemsize
+    # Empty blocks would have one boundary twice, and no slice could begin there.
     nonempty = [
         (task, length) for task, length in zip(tasks, lengths, strict=True) if length
     ]
@@ -555,7 +560,7 @@ def _together(edges: NDArray[np.int64], rows: int) -> Iterator[tuple[int, int]]:
     first = 0
     while first < len(edges) - 1:
         fitting = int(np.searchsorted(edges, edges[first] + rows, side="right"))
-        last = max(fitting - 1, first + 1)
+        last = max(fitting - 1, first + 1)  # a block of more rows is a run by itself
         yield first, last
         first = last
 

@@ -191,6 +191,7 @@ class ScikitLearnFamily(Family):
                 models[key] = fit.model
                 if fit.stopped:
                     counts.messages[key] = FitMessage(FitProblem.STOPPED, fit.stopped)
+                # All rows are errors until they are predicted: `predict` may raise.
                 errors = [len(rows) for rows in split.test_parts]
                 predictions = self._predict_parts(fit.last, fit.tests)
                 parts = zip(split.test_parts, predictions, strict=True)
@@ -298,6 +299,7 @@ class ScikitLearnFamily(Family):
         estimator, seeds = candidate.estimator, self._missing_seeds(candidate, split)
         arguments = dict(self.fit_params)
         if self.row_groups is not None:
+            # Groups that the user passed by `fit_params` win over those of the search.
             groups = dict.fromkeys(groups_arguments(estimator), self.row_groups)
             arguments = {**groups, **arguments}
         arguments = cut_to_rows(arguments, rows, len(y))

@@ -91,16 +91,15 @@ class ClusterExecutor:
                 task.keeps_output,
                 key=f"{task.key}-{self._run_id}-{next(self._serial)}",
                 priority=task.priority,
-                pure=False,
                 **where,
             )
         if task.keeps_output:
+            # It goes first, because the search waits for it and it takes no time.
             result = self._client.submit(
                 attrgetter("result"),
                 whole,
                 key=f"result-{whole.key}",
                 priority=task.priority + 1,
-                pure=False,
             )
         self._futures[task.key] = (whole, result)
         result.add_done_callback(lambda _: self._ended.put(task.key))

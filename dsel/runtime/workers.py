@@ -109,6 +109,8 @@ class Workers:
         self._updated = time.monotonic()
         self.task_memory = min(map(_free, workers.values()), default=MACHINE_MEMORY)
         running = [w for w in workers.values() if w["status"] == "running"]
+        # At least 1, so that a task is submitted at all: Dask starts adaptive workers
+        # for tasks that wait.
         self.n_threads = max(1, sum(int(w["nthreads"]) for w in running))
         before = self._seconds_without
         self._seconds_without = 0.0 if running else before + seconds
