@@ -26,7 +26,7 @@ def rows_of(block, numbers):
     return block
 
 
-def stacked(earlier, later):
+def stack_rows(earlier, later):
     return np.concatenate([earlier, later])
 
 
@@ -38,7 +38,7 @@ class WithPool(ClassifierMixin, BaseEstimator):
         self.gamma = gamma
 
     def fit(self, X, y, pool=None):
-        unlabeled = X[:0] if pool is None else pool.reduce(rows_of, stacked)
+        unlabeled = X[:0] if pool is None else pool.reduce(rows_of, stack_rows)
         rows = np.concatenate([X, unlabeled])
         self.classes_, codes = np.unique(y, return_inverse=True)
         codes = np.concatenate([codes, np.full(len(unlabeled), -1)])

@@ -110,7 +110,7 @@ def run(
         raise click.UsageError(
             f"LABELED {labeled!r} holds no labels; name their array by --target."
         )
-    X, y, unlabeled, words = take_labeled(
+    X, y, unlabeled, words = take_labeled_rows(
         table, labeled, target, has_pool=pool is not None
     )
     unused = report_by if report_by in dropped else None
@@ -363,7 +363,7 @@ def write_rows(out: str | None, target: str, n_queries: int, outcome: Outcome) -
     )
 
 
-def take_labeled(
+def take_labeled_rows(
     table: Table, labeled: str, target: str | None, *, has_pool: bool
 ) -> tuple[Any, Any, Any, list[str]]:
     """Return rows with a label, their labels, the other rows, and notes about these.

@@ -211,14 +211,10 @@ class Frame:
         return array
 
     @property
-    def number_names(self) -> list[str]:
-        """Names of the columns of numbers."""
-        return [each.name for each in self.schema.columns if each.kind == NUMBER]
-
-    @property
     def float_columns(self) -> NDArray[np.float64]:
         """The columns of numbers, as float64."""
-        return numbers_of(self.given[self.number_names], np.dtype(np.float64))
+        names = [each.name for each in self.schema.columns if each.kind == NUMBER]
+        return numbers_of(self.given[names], np.dtype(np.float64))
 
     @cached_property
     def encoded(self) -> NDArray[np.float64]:

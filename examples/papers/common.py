@@ -2,7 +2,7 @@
 
 A *piece* is one repetition on one data set; it is kept as one JSON file as soon as it
 was measured, and a run goes on from the files that are there. A *row* is a number or
-finding of a paper next to ours; the scripts yield them, and `judged` is the one rule by
+finding of a paper next to ours; the scripts yield them, and `judge` is the one rule by
 which all are compared.
 
 No duration is written by hand: `run` measures the processor seconds of every piece, and
@@ -409,7 +409,7 @@ OPEN = "not compared"
 """Verdicts; what is not compared says why."""
 
 
-def judged(row: Row, n_repetitions: int, n_lines: int = 1) -> Row:
+def judge(row: Row, n_repetitions: int, n_lines: int = 1) -> Row:
     """Return the row with its verdict, and `why` with all that is said of it.
 
     Two numbers agree within Student's quantile, a finding is one beyond it. Where the
@@ -525,12 +525,12 @@ svg { width: 100%; height: auto; } figcaption { color: #5b6b79; font-size: .9rem
 """
 
 
-def compared(experiment: Experiment, results: xr.Dataset) -> list[Row]:
+def compare_rows(experiment: Experiment, results: xr.Dataset) -> list[Row]:
     """Return all rows of an experiment with their verdicts."""
     n, rows = results.sizes[REPETITION], list(experiment.compare(results))
     # Whole numbers are equal or not, and what says why is not compared.
     n_lines = sum(not row.why and not _is_whole(row) for row in rows)
-    return [judged(row, n, max(n_lines, 1)) for row in rows]
+    return [judge(row, n, max(n_lines, 1)) for row in rows]
 
 
 def tables_of(rows: Iterable[Row]) -> dict[str, list[tuple[str, ...]]]:
@@ -742,7 +742,7 @@ def command_of(*experiments: Experiment) -> click.Command:
             raise click.ClickException(str(error)) from error
         if record:
             record_seconds(results)
-        rows = compared(experiment, results)
+        rows = compare_rows(experiment, results)
         if json_wanted:
             click.echo(json.dumps(as_json(experiment, results, rows)))
         else:

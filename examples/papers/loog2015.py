@@ -19,7 +19,7 @@ import common
 import numpy as np
 import xarray as xr
 from common import REPETITION, Row, mean_of, share_of
-from loog2015_rivals import Lda, moment_constrained
+from loog2015_rivals import Lda, fit_moment_constrained
 from sklearn.decomposition import PCA
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.pipeline import make_pipeline
@@ -232,7 +232,7 @@ def measure(table: Table, repeat: int, settings: Any, place: Any) -> xr.Dataset:
         OracleLDA(ridge=ridge).fit(*rows, pool=pool, pool_labels=truth),
     ]
     models = [Lda(each.priors_, each.means_, each.covariance_) for each in fits]
-    models.append(moment_constrained(*rows, pool, ridge))
+    models.append(fit_moment_constrained(*rows, pool, ridge))
     parts = test, np.concatenate([labeled, unlabeled])
     numbers = np.array([[_measure(m, X[at], y[at]) for at in parts] for m in models])
     grown = [np.nan for _ in GROWTH]

@@ -44,7 +44,7 @@ def fit_lda(X: Floats, y: Floats, ridge: float) -> Lda:
     return Lda(counts / len(y), means, scatter / len(y))
 
 
-def moment_constrained(X: Floats, y: Floats, pool: Floats, ridge: float) -> Lda:
+def fit_moment_constrained(X: Floats, y: Floats, pool: Floats, ridge: float) -> Lda:
     """Return the fit after an affine map of labeled rows to the moments of all rows.
 
     With the mean and covariance (m, T) of labeled rows and pool, and (m_l, T_l) of the

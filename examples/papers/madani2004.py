@@ -248,7 +248,7 @@ def measure_estimates(
         others = np.setdiff1d(np.arange(len(problem.y)), rows)
         others = np.random.default_rng([seed, len(rows)]).permutation(others)
         test, pool = np.split(others, [len(others) // 5])
-        return halved(
+        return estimate_by_halves(
             problem, SVC(kernel="linear"), {"C": [10.0]}, rows, np.sort(pool),
             np.sort(test), repeats=settings.halvings, seed=seed, leave_one_out=True,
             out=place and f"{place}/{sampling}-{len(rows)}",
@@ -310,13 +310,13 @@ def of_degrees(
     """Return the estimates of all polynomial kernels; all other rows are the pool."""
     svc = SVC(kernel="poly", C=10.0, gamma=problem.gamma, coef0=0.0)
     others = np.setdiff1d(np.arange(len(problem.y)), rows)
-    return halved(
+    return estimate_by_halves(
         problem, svc, {"degree": list(settings.degrees)}, rows, others, others,
         repeats=repeats, seed=seed, leave_one_out=leave_one_out, out=out,
     )  # fmt: skip
 
 
-def halved(
+def estimate_by_halves(
     problem: Problem, estimator: Any, grid: Any, rows: Any, pool: Any, test: Any,
     *, repeats: int, seed: int, leave_one_out: bool, out: Any = None,
 ) -> xr.Dataset:  # fmt: skip

@@ -105,11 +105,11 @@ def run(name, n, draw):
     train, test = train_test_split(own, test_size=0.2, random_state=seed)
     rows = []
 
-    def counted(model, rows):
+    def count_answers(model, rows):
         return confusion_matrix(y[rows], model.predict(X[rows]), labels=CLASSES)
 
     def tell(kind, side, limits, model):
-        observed = numbers(counted(model, rest))
+        observed = numbers(count_answers(model, rest))
         names = NUMBERS[: len(limits)]
         for number, told, found in zip(names, limits, observed, strict=False):
             rows.append([name, n, draw, kind, side, number, float(told), found])
@@ -117,24 +117,24 @@ def run(name, n, draw):
     def fifth(kind, delta, n_numbers, scoring=None):
         search = GridSearchCV(estimator, grid, cv=5, scoring=scoring)
         model = search.fit(X[train], y[train])
-        limits = numbers(counted(model, test), delta)[:n_numbers]
+        limits = numbers(count_answers(model, test), delta)[:n_numbers]
         tell(kind, "fifth", limits, model)
 
-    def searched(**options):
+    def run_search(**options):
         search = dsel.SemiSupervisedSearchCV(
             estimator, grid, delta=DELTA, random_state=seed, n_jobs=1, **options
         )
         return search.fit(X[own], y[own], pool=X[rest])
 
     fifth("report", DELTA / 5, 5)
-    search = searched(report=CLASSES)
+    search = run_search(report=CLASSES)
     for deploy, model in search.models_.items():
         report = search.certified_report(deploy)
         limits = [report.recall_at_least, report.precision_at_least]
         limits = [*np.ravel(limits, order="F"), report.error_at_most]
         tell("report", deploy, limits, model)
     fifth("recall", DELTA, 1, make_scorer(recall_score, pos_label="yes"))
-    search = searched(loss=dsel.losses.recall("yes"))
+    search = run_search(loss=dsel.losses.recall("yes"))
     for deploy, model in search.models_.items():
         tell("recall", deploy, [1.0 - search.certificates_[deploy].bound], model)
     return pd.DataFrame(rows, columns=COLUMNS)

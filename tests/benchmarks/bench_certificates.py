@@ -165,7 +165,7 @@ def limit(n_errors, n_rows, delta=DELTA):
     return float(beta.ppf(1 - delta, n_errors + 1, n_rows - n_errors))
 
 
-def timed(call):
+def measure_seconds(call):
     """Return what a call returns, and its wall and processor seconds."""
     wall, cpu = time.perf_counter(), time.process_time()
     value = call()
@@ -187,7 +187,7 @@ def run(name, n, learner, draw, queries=0):
     def wrong(model):
         return int(np.sum(model.predict(rest_X) != rest_y))
 
-    def nested(**options):
+    def run_nested(**options):
         search = dsel.SemiSupervisedSearchCV(
             estimator, grid, delta=DELTA, random_state=seed, n_jobs=1, **options
         )
@@ -195,8 +195,8 @@ def run(name, n, learner, draw, queries=0):
 
     # Both sides on one core, one after the other.
     fifth = GridSearchCV(estimator, grid, cv=5)
-    _, *grid_seconds = timed(lambda: fifth.fit(train_X, train_y))
-    search, *dsel_seconds = timed(nested)
+    _, *grid_seconds = measure_seconds(lambda: fifth.fit(train_X, train_y))
+    search, *dsel_seconds = measure_seconds(run_nested)
 
     tested = {"fifth": int(np.sum(fifth.predict(test_X) != test_y))}
     bounds = {"fifth": limit(tested["fifth"], len(test_y))}
@@ -214,7 +214,7 @@ def run(name, n, learner, draw, queries=0):
     counts = {each: search.results_[each].values.astype(int).tolist() for each in names}
     tested["one_fold"] = counts["outer_errors"][search.certificates_["one_fold"].fold]
     if queries:
-        asked = nested(n_queries=queries)
+        asked = run_nested(n_queries=queries)
         counts["queried_rows"] = rows = asked.query_rows().index.tolist()
         labeled = asked.certify_with_labels(rest_y[rows])
         certificate = labeled.certificates["all_rows"]
@@ -223,7 +223,7 @@ def run(name, n, learner, draw, queries=0):
         errors["queried"] = wrong(labeled.models["all_rows"])
         reasons += certificate.reasons
     elif draw < CV_BOUND_DRAWS:
-        all_at_once = nested(certificate="cv_bound", max_pool_rows=CV_BOUND_POOL)
+        all_at_once = run_nested(certificate="cv_bound", max_pool_rows=CV_BOUND_POOL)
         bounds["cv_bound"] = all_at_once.certificate_.unclipped
         errors["cv_bound"] = wrong(all_at_once)
         reasons += all_at_once.certificate_.reasons
@@ -272,7 +272,7 @@ def mapie_limit(answers, y):
         higher_is_better=False,
     )
 
-    def certified(level):
+    def is_certified(level):
         control = MultiClassificationLTTController(
             predict_function=lambda _, number: answers[int(number)],
             risks=[wrong],
@@ -286,11 +286,11 @@ def mapie_limit(answers, y):
     low, high = 0.0, 1.0
     while high - low > 1e-4:
         middle = (low + high) / 2
-        low, high = (low, middle) if certified(middle) else (middle, high)
+        low, high = (low, middle) if is_certified(middle) else (middle, high)
     return high
 
 
-def stored(folder):
+def read_records(folder):
     """Return the records of all pieces in a folder."""
     files = sorted(Path(folder).glob("*.jsonl"))
     return [json.loads(line) for file in files for line in file.open()]
@@ -300,7 +300,7 @@ def measure(arguments):
     folder = Path(arguments.out)
     folder.mkdir(parents=True, exist_ok=True)
     keys = ("set", "n", "learner", "draw")
-    done = {tuple(record[key] for key in keys) for record in stored(folder)}
+    done = {tuple(record[key] for key in keys) for record in read_records(folder)}
     started = time.monotonic()
     warm = set()
     for piece in pieces(arguments):
@@ -338,7 +338,7 @@ def ratios(draws, part, name, keys):
     return ratio, spread / np.sqrt(rows.size()) / theirs
 
 
-def measured(draws, part, names):
+def select_measured(draws, part, names):
     """Return those of the names that the pieces have, with or without queries."""
     return [name for name in names if f"{part}.{name}" in draws]
 
@@ -350,7 +350,7 @@ def failures(draws, name, part):
 
 
 def summary(folder):
-    records = pd.json_normalize(stored(folder))
+    records = pd.json_normalize(read_records(folder))
     raised = records.get("failed", pd.Series(index=records.index, dtype=object))
     draws = records[raised.isna()]
     means = draws.groupby(ROW).mean(numeric_only=True)
@@ -358,14 +358,14 @@ def summary(folder):
     usual = draws.groupby(ROW).median(numeric_only=True)
     sides = {part: usual[f"{part}.dsel"] / usual[f"{part}.grid"] for part in SIDES}
     sides["fits"] = means["fits.dsel"] / means["fits.grid"]
-    bounds = measured(draws, "bounds", BOUNDS)
+    bounds = select_measured(draws, "bounds", BOUNDS)
     failed = pd.DataFrame({name: failures(draws, name, "errors") for name in bounds})
     counts = failed.groupby([draws[key] for key in ROW]).sum().astype(int).astype(str)
     shown = {"draws": draws.groupby(ROW).size()}
     shown |= {f"bound {name}": means[f"bounds.{name}"].round(4) for name in bounds}
     shown |= {
         f"error {name}": means[f"errors.{name}"].round(4)
-        for name in measured(draws, "errors", ERRORS)
+        for name in select_measured(draws, "errors", ERRORS)
     }
     shown["failed"] = counts.agg("/".join, axis=1)
     columns = [f"{part}.{side}" for part in SIDES for side in ("grid", "dsel")]
@@ -394,7 +394,7 @@ def print_ratios(draws, sides):
     table = pd.DataFrame({f"{part} dsel/grid": ratio for part, ratio in sides.items()})
     spreads = {}
     for part, names in (("bounds", BOUNDS[1:]), ("errors", ERRORS[1:])):
-        for name in measured(draws, part, names):
+        for name in select_measured(draws, part, names):
             ratio, error = ratios(draws, part, name, ROW)
             table[f"{part} {name}"], spreads[part, name] = ratio, (error / ratio) ** 2
     n, learner = (table.index.get_level_values(key) for key in ("n", "learner"))

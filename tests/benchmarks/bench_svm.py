@@ -51,7 +51,7 @@ def splits_of(n_rows, k):
     return fold_splits(random_folds(n_rows, k, seed=SEED))
 
 
-def fitted(X, y, grid, k, *, tol=1e-3):
+def fit_groups(X, y, grid, k, *, tol=1e-3):
     """Fit a whole grid by the family; return it and its groups, C order by number."""
     candidates = [
         Candidate(i, {}, SVC(C=C, gamma=gamma, tol=tol))
@@ -80,7 +80,7 @@ def report(title, found, scale, floor):
           f"(wanted {floor})", flush=True)  # fmt: skip
 
 
-def planned(prune):
+def make_plan(prune):
     return dsel.plan_search(
         SVC(), GRID, *digits(), criterion="cv_error", cv=FOLDS, prune=prune,
         random_state=SEED,
@@ -90,7 +90,7 @@ def planned(prune):
 def against(title, floor, prune, repeat, n_points=15):
     """Time a search of the whole grid, and the peer's of some of its points."""
     X, y = digits()
-    plan, chosen = planned(prune), set()
+    plan, chosen = make_plan(prune), set()
     folds = PredefinedSplit(random_folds(len(y), FOLDS, seed=SEED))
     points = np.random.default_rng(SEED).permutation(N_POINTS)
 
@@ -110,14 +110,14 @@ def against(title, floor, prune, repeat, n_points=15):
     report(title, found, N_POINTS / n_points, floor)
 
 
-def scored():
+def make_scoring():
     """Return a function that predicts a pool on so many threads, and what it uses.
 
     Each row by the full model and by its own fold's, as a search does; each thread
     takes blocks of ten thousand rows in turn.
     """
     X, y = digits()
-    family, groups = fitted(X, y, GRID, FOLDS)
+    family, groups = fit_groups(X, y, GRID, FOLDS)
     joined, rng = family.join(groups), np.random.default_rng(3)
     noise = rng.normal(0, 0.1, (40_000, X.shape[1]))
     pool = np.clip(X[rng.integers(0, len(X), len(noise))] + noise, 0, 1)
@@ -139,7 +139,7 @@ def scored():
 
 def scoring(repeat, n_models=12):
     """Time a grid's predictions, and the peer's of a thousand rows by some models."""
-    predict_all, joined, pool = scored()
+    predict_all, joined, pool = make_scoring()
     rng = np.random.default_rng(1)
     numbers = rng.integers(0, N_POINTS, n_models * repeat)
     models = [joined.model(int(c), i % 2 * FOLDS) for i, c in enumerate(numbers)]
@@ -156,7 +156,7 @@ def scoring(repeat, n_models=12):
 
 def threads(repeat):
     """Two threads of this process against one: fits, then scoring."""
-    plan, (predict_all, *_) = planned(False), scored()
+    plan, (predict_all, *_) = make_plan(False), make_scoring()
 
     def fit(n_threads):
         process_cache.cache_clear()
@@ -182,7 +182,7 @@ def compare(name, X, y, k, n_cells, tol=1e-6):
     gaps, splits = Counter(), splits_of(len(y), k)
     for number in np.unique(g):
         grid = {"C": C_VALUES, "gamma": GAMMAS[[number]]}
-        _, (piece,) = fitted(X, y, grid, k, tol=tol)
+        _, (piece,) = fit_groups(X, y, grid, k, tol=tol)
         for i, j in zip(c[g == number], fold[g == number], strict=True):
             rows, test = splits[j].train_rows, splits[j].test_rows
             svc = SVC(C=C_VALUES[i], gamma=GAMMAS[number], tol=tol, cache_size=999)
@@ -213,7 +213,7 @@ PARTS = {
 def warm_up():
     """Compile, or load what was compiled, and start joblib's processes."""
     X, y = digits()
-    family, pieces = fitted(X[:200], y[:200], {"C": [1.0, 2.0], "gamma": [0.1]}, 2)
+    family, pieces = fit_groups(X[:200], y[:200], {"C": [1.0, 2.0], "gamma": [0.1]}, 2)
     family.join(pieces).predict(X[:70], [np.array(2)])
     Parallel(n_jobs=CORES)(delayed(repr)(SVC()) for _ in range(8))
 

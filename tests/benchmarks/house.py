@@ -101,7 +101,7 @@ def style(root):
     }
 
 
-def told_of(root, names):
+def documented_names(root, names):
     """Return the names that README, a page or an example shows."""
     texts = [root / "README.md", *(root / "docs").rglob("*.md")]
     texts += (root / "examples").rglob("*.py")
@@ -109,15 +109,19 @@ def told_of(root, names):
     return names & words
 
 
-def entered(call):
-    """Return the code of all functions that a call enters, in order, tasks' too."""
+def trace_functions(call, *, on_all_threads=True):
+    """Return the code of all functions that a call enters, in order, tasks' too.
+
+    Without `on_all_threads` only those on this thread.
+    """
     found, before = {}, (sys.getprofile(), threading.getprofile())
 
     def enter(frame, event, _):
         if event == "call":
             found.setdefault(frame.f_code)
 
-    threading.setprofile(enter)
+    if on_all_threads:
+        threading.setprofile(enter)
     sys.setprofile(enter)
     try:
         call()
@@ -132,19 +136,12 @@ def count_switches(call, package):
 
     Of functions in the order in which each is entered first, as a reader meets them.
     """
-    found, before = {}, sys.getprofile()
-
-    def enter(frame, event, _):
-        code = frame.f_code
-        if event == "call" and code.co_filename.startswith(package):
-            found.setdefault(code)
-
-    sys.setprofile(enter)
-    try:
-        call()
-    finally:
-        sys.setprofile(before)
-    files = [code.co_filename for code in found if code.co_name[0] != "<"]
+    codes = trace_functions(call, on_all_threads=False)
+    files = [
+        code.co_filename
+        for code in codes
+        if code.co_filename.startswith(package) and code.co_name[0] != "<"
+    ]
     path = [file for at, file in enumerate(files) if not at or file != files[at - 1]]
     n_returns = sum(file in path[:at] for at, file in enumerate(path))
     return len(path), n_returns
@@ -164,7 +161,7 @@ def one_fit():
         SVC(), {"C": [1.0, 10.0, 100.0], "gamma": [1e-3, 1e-2]}, random_state=0
     )
     search.fit(X[:300], y[:300], pool=X[300:])
-    found = entered(lambda: search.fit(X[:300], y[:300], pool=X[300:]))
+    found = trace_functions(lambda: search.fit(X[:300], y[:300], pool=X[300:]))
     named = {
         (code.co_filename, code.co_firstlineno, code.co_name)
         for code in found
@@ -216,7 +213,7 @@ def main(folder=ROOT):
         "of them through public names only": rooms["tests/contract"]["tests"],
         "public names of dsel": len(first),
         "public names of dsel and its rooms": len(first | others),
-        "of them told of": len(told_of(root, first | others)),
+        "of them told of": len(documented_names(root, first | others)),
         **json.loads(fit.stdout.splitlines()[-1]),
         "runtime dependencies": len(project["dependencies"]),
     }

@@ -21,7 +21,7 @@ def watch(client=None):
     pids = list(client.run(os.getpid).values()) if client else []
     found, over = SimpleNamespace(nbytes=0, driver_nbytes=0), threading.Event()
 
-    def used():
+    def seconds_by_process():
         me = psutil.Process()
         watched = map(psutil.Process, pids) if pids else [
             me, *me.children(recursive=True)
@@ -38,10 +38,10 @@ def watch(client=None):
 
     if pids:
         threading.Thread(target=look, daemon=True).start()
-    before, began = used(), time.perf_counter()
+    before, began = seconds_by_process(), time.perf_counter()
     yield found
     found.wall = time.perf_counter() - began
-    found.cpu = sum(t - before.get(pid, 0.0) for pid, t in used().items())
+    found.cpu = sum(t - before.get(pid, 0.0) for pid, t in seconds_by_process().items())
     over.set()
     found.memory = f"largest worker {found.nbytes / 2**20:.0f} MiB"
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from click.testing import CliRunner
-from common import AGREES, DIFFERS, OPEN, SECONDS, Row, judged, mean_of
+from common import AGREES, DIFFERS, OPEN, SECONDS, Row, judge, mean_of
 
 from dsel.data.row_random import derive_seed
 
@@ -63,7 +63,7 @@ def test_run__keeps_no_pieces_of_another_seed_or_of_other_data(tmp_path):
 def test_write_tables__says_everything_and_escapes(tmp_path):
     experiment = make_experiment([])
     results = common.run(experiment)
-    rows = common.compared(experiment, results)
+    rows = common.compare_rows(experiment, results)
     files = common.write_tables(experiment, results, rows, tmp_path / "new")
     assert [file.name for file in files] == [
         "comparison.csv", "comparison.json", "comparison.html",
@@ -131,22 +131,22 @@ ALIKE = "no standard error"
         (7, math.nan, {"printed": 8}, 1, DIFFERS, ""),
     ],
 )
-def test_judged__gives_a_verdict_and_says_why(ours, error, given, n, verdict, why):
-    found = judged(Row("Table 3", "votes", "error", ours, error, **given), n)
+def test_judge__gives_a_verdict_and_says_why(ours, error, given, n, verdict, why):
+    found = judge(Row("Table 3", "votes", "error", ours, error, **given), n)
     assert found.verdict == verdict
     assert why in found.why
 
 
-def test_judged__rarely_differs_where_the_law_is_the_same():
+def test_judge__rarely_differs_where_the_law_is_the_same():
     rng, found = np.random.default_rng(0), []
     for mean, error in (mean_of(rng.normal(size=10)) for _ in range(4000)):
         row = Row("", "", "", mean, error, printed=0.0, spread=error)
-        found.append(judged(row, 10).verdict)
+        found.append(judge(row, 10).verdict)
     # 0.27 % of 4000 are 11; three standard errors alone would call 60 different.
     assert found.count(DIFFERS) < 25
 
 
-def test_judged__of_many_lines_rarely_any_differs():
+def test_judge__of_many_lines_rarely_any_differs():
     rng, n_pages, n_lines = np.random.default_rng(0), 100, 200
     n_wrong, n_lone = 0, 0
     for _ in range(n_pages):
@@ -155,13 +155,13 @@ def test_judged__of_many_lines_rarely_any_differs():
             Row("", "", "", mean, error, printed=0.0, spread=error)
             for mean, error in map(mean_of, numbers)
         ]
-        n_lone += any(judged(row, 10).verdict == DIFFERS for row in rows)
-        n_wrong += any(judged(row, 10, n_lines).verdict == DIFFERS for row in rows)
+        n_lone += any(judge(row, 10).verdict == DIFFERS for row in rows)
+        n_wrong += any(judge(row, 10, n_lines).verdict == DIFFERS for row in rows)
     assert n_wrong <= 2  # of 100 pages .27 are expected
     assert n_lone > 20
 
 
-def test_compared__counts_lines_that_are_compared():
+def test_compare_rows__counts_lines_that_are_compared():
     def compare(results):
         for n in range(400):
             why = "" if n < 200 else "another table"
@@ -169,9 +169,9 @@ def test_compared__counts_lines_that_are_compared():
 
     experiment = replace(make_experiment([]), compare=compare)
     results = xr.Dataset(coords={"repetition": range(1000)})
-    rows = common.compared(experiment, results)
+    rows = common.compare_rows(experiment, results)
     assert rows[0].verdict == AGREES  # 4 standard errors, of 200 lines
-    alone = judged(rows[0]._replace(why=""), 1000)
+    alone = judge(rows[0]._replace(why=""), 1000)
     assert alone.verdict == DIFFERS
 
 
@@ -285,7 +285,7 @@ def test_run__says_that_the_seconds_of_a_killed_piece_are_not_known(tmp_path):
     assert np.isnan(results[SECONDS]).all()
     assert "0 of 1 pieces" in texts[-1]
     assert "those of the others are not known" in texts[-1]
-    rows = common.compared(make_experiment([]), results)
+    rows = common.compare_rows(make_experiment([]), results)
     written = common.as_json(make_experiment([]), results, rows)
     assert written[SECONDS] == {"one": [None]}
 

@@ -93,7 +93,7 @@ def test_consistency__bound_and_error_fall_to_the_bayes_error():
     assert (mean.true_error.diff("n_labeled") < 0).all()
     assert (results.true_error >= 0.1).all()
     assert (results.bound >= results.true_error).all()
-    rows = common.compared(experiment, results)
+    rows = common.compare_rows(experiment, results)
     assert {row.verdict for row in rows} == {"not compared"}  # two say nothing
 
 

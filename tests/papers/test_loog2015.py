@@ -88,7 +88,7 @@ def test_compare__marks_what_does_not_differ_and_what_is_not_there(data_dir):
     results = common.run(
         loog2015.EXPERIMENT, sets=("spectf",), repetitions=12, folder=data_dir, jobs=1
     )
-    rows = common.compared(loog2015.EXPERIMENT, results)
+    rows = common.compare_rows(loog2015.EXPERIMENT, results)
     of = {(row.source, row.where, row.what): row for row in rows}
     p_values = loog2015.permutation_tests(results)
     told = p_values["spectf", "error", "test", "supervised-semi"] > 0.05
@@ -135,7 +135,7 @@ def rows(rng):
 
 def test_moment_constrained__has_the_moments_of_all_rows(rows):
     X, y, pool = rows
-    fit = rivals.moment_constrained(X, y, pool, 0.0)
+    fit = rivals.fit_moment_constrained(X, y, pool, 0.0)
     mean, everything = fit.priors @ fit.means, np.vstack([X, pool])
     np.testing.assert_allclose(mean, everything.mean(axis=0))
     steps = fit.means - mean

@@ -74,7 +74,7 @@ def test_estimation__holds_variances_to_section_2(data_dir):
     )  # fmt: skip
     rows = [
         row
-        for row in common.compared(madani2004.ESTIMATION, results)
+        for row in common.compare_rows(madani2004.ESTIMATION, results)
         if row.source in ("equation 3", "Theorem 1", "section 2.1", "equation 4")
     ]
     whats = {row.what for row in rows if row.where == "votes, 50 rows"}

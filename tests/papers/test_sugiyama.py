@@ -65,7 +65,7 @@ def test_figures__show_curves_choices_and_spreads(results, draw):
 
 
 def test_compare__holds_every_estimate_to_the_truth(results):
-    lines = common.compared(sugiyama.EXPERIMENT, results)
+    lines = common.compare_rows(sugiyama.EXPERIMENT, results)
     assert {line.source for line in lines} == {
         "certified", "closed form of LOOCV", "slide 83", "slide 84", "slide 85",
     }  # fmt: skip

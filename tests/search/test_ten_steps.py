@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 import dsel.search
-from tests.benchmarks.house import entered
+from tests.benchmarks.house import trace_functions
 
 PAGE = Path(__file__).parents[2] / "docs/project/inside.md"
 STEPS = re.findall(r"^\d+\. `([\w.]+)`", dsel.search.__doc__, re.MULTILINE)
@@ -18,7 +18,7 @@ def test_docstring_and_page__have_the_ten_steps_of_a_default_fit():
     codes = {pkgutil.resolve_name(f"dsel.search.{s}").__code__: s for s in STEPS}
     X, y = load_digits(return_X_y=True)
     search = dsel.SemiSupervisedSearchCV(SVC(), {"gamma": [1e-3, 1e-2]})
-    found = entered(lambda: search.fit(X[:200], y[:200], pool=X[200:]))
+    found = trace_functions(lambda: search.fit(X[:200], y[:200], pool=X[200:]))
     on_page = re.findall(r"^\d+\. \*\*[^*]+\*\* `([\w.]+)`", PAGE.read_text(), re.M)
     assert len(STEPS) == 10
     assert [codes[each] for each in found if each in codes] == STEPS == on_page
