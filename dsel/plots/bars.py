@@ -428,7 +428,8 @@ def _draw_bars(
         ax.barh(places, rest, height=0.4, left=firsts, color=PALE, label=label)
     _draw_measured(ax, dots, places)
     _above_bars(ax, texts)
-    ax.set_xlim(0, 1.05 * np.nanmax(ends, initial=0.01))
+    # A dot outside of the axes would leave no room for them.
+    ax.set_xlim(0, 1.05 * np.nanmax([*ends, *dots], initial=0.01))
     return list(patches)
 
 

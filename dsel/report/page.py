@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from math import ceil
 from pathlib import Path
 from typing import Any, Final
 
@@ -137,26 +138,26 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
 
     deploy = choice.deploy
     figures = {
-        "certificates": _svg(plot_certificates, results, height=2.4),
+        "certificates": _svg(plot_certificates, results, height=3.0),
     }
     with suppress(ValueError):  # a procedure without a grid
-        figures["surface"] = _svg(plot_surface, results, height=3.4)
+        figures["surface"] = _svg(plot_surface, results, height=3.7)
     with suppress(ValueError):  # a criterion without two terms
-        height = 1.4 + 0.5 * n_drawn
+        height = 1.6 + 0.55 * n_drawn
         figures["terms"] = _svg(plot_terms, results, height=height)
     for name, plot, height in (
-        ("folds", plot_folds, 1.2 + 0.36 * n_drawn),
-        ("labels", plot_bound_by_labels, 3.2),
+        ("folds", plot_folds, 1.5 + 0.42 * n_drawn),
+        ("labels", plot_bound_by_labels, 3.6),
     ):
         with suppress(ValueError):  # a search without these numbers
             figures[name] = _svg(plot, results, height=height)
     report = choice.reports.get(choice.deploy)
     if report is not None and len(report.classes) <= MOST_DRAWN:
-        height = 1.2 + 0.45 * (1 + len(report.classes))
+        height = 1.6 + 0.5 * (1 + len(report.classes))
         figures["report"] = _svg(plot_certified_report, report, height=height)
     by_value = choice.reports_by_value.get(choice.deploy)
     if by_value is not None and len(by_value.values) <= MOST_DRAWN:
-        height = 1.2 + 0.45 * len(by_value.values)
+        height = 1.6 + 0.5 * len(by_value.values)
         figures["by_value"] = _svg(plot_report_by_value, by_value, height=height)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(FOLDER),
@@ -180,6 +181,8 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
             "pruned": int(np.sum(status == names.STATUS_PRUNED)),
             "failed": len(failed),
         },
+        title=_title(inputs),
+        plain=plain_sentences(choice, inputs),
         source=_source(results, inputs),
         classes=class_table(results, confusion),
         mark=estimate_name(choice.certificate),
@@ -208,6 +211,40 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
 def _mark_code(text: str) -> Markup:
     """Return escaped text, with words between backticks as code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+def _title(inputs: RunInputs | None) -> str:
+    """Return the title of the page, with target and table if they are known."""
+    if inputs is None:
+        return "How wrong the chosen model can be"
+    of = f" of {inputs.target}" if inputs.target else ""
+    return f"How wrong predictions{of} can be ({Path(inputs.labeled).name})"
+
+
+def plain_sentences(choice: Choice, inputs: RunInputs | None) -> list[str]:
+    """Return what the bound means and assumes, for readers who know no statistics.
+
+    Empty where nothing is guaranteed, and where the bound excludes nothing.
+    """
+    bound = choice.certificate
+    if not bound.certified or bound.says_nothing:
+        return []
+    sentences = []
+    if bound.loss == "error" and not bound.n_groups:
+        n_wrong = ceil(1000 * bound.bound)
+        model = f" ({inputs.model})" if inputs and inputs.model else ""
+        sentences = [
+            f"Of 1,000 new rows the chosen model{model} gets at most {n_wrong} wrong "
+            f"on average."
+        ]
+    table = f"those of {Path(inputs.labeled).name}" if inputs else "the labeled rows"
+    return [
+        *sentences,
+        f"This is about new rows that come from the same source as {table}. It says "
+        f"nothing about rows of another kind, such as a later year or another site. "
+        f"{confidence(choice.delta)}% confidence: at most {100 * choice.delta:g}% of "
+        f"such statements are false. All assumptions are listed below.",
+    ]
 
 
 def _source(results: xr.Dataset, inputs: RunInputs | None) -> list[list[str]]:
@@ -371,7 +408,7 @@ def _svg(plot: Callable[..., Any], what: object, *, height: float) -> str:
             "a report needs matplotlib, which is not installed; "
             "pip install 'dsel[report]'."
         ) from error
-    width = 4.0  # inches: letters of 8 points are legible on a phone
+    width = 3.8  # inches: letters of 9 points are legible on a phone
     figure = Figure(figsize=(width, height), layout="constrained")
     plot(what, ax=figure.add_subplot())
     file = io.StringIO()
@@ -381,5 +418,5 @@ def _svg(plot: Callable[..., Any], what: object, *, height: float) -> str:
     element = "<svg" + file.getvalue().partition("<svg")[2]
     for ink in (INK, "#000000"):
         element = element.replace(ink, "currentColor")
-    size = f'fill="currentColor" style="max-width:{150 * width:.0f}px"'
+    size = f'fill="currentColor" style="max-width:{140 * width:.0f}px"'
     return re.sub(r'(<svg[^>]*?) width="[^"]*"', rf"\1 {size}", element, count=1)

@@ -81,6 +81,7 @@ def test_report_html__puts_the_reason_first_where_nothing_is_guaranteed():
     text = words(report_html(estimated.results))
     assert text.index("cv_error is an estimate") < text.index("labeled rows")
     assert "Error at most" not in text
+    assert "wrong on average" not in text
     assert "About A1" not in text
 
 
@@ -138,6 +139,10 @@ def test_report_html__stands_alone_and_escapes_what_comes_from_outside(outcome):
     assert "<plain>" not in page
     told = re.findall(r'<figure role="img" aria-label="([^"]+)"', page)
     assert len(told) == page.count("<svg") > 0  # for those who do not see them
+    above, _, folded = page.partition("<details")
+    assert above.count("<svg") == 1
+    assert "About A1" in folded
+    assert not re.search("</details>[^<]*<(?!details|/main)", folded)
 
 
 def test_command__writes_a_page_about_a_saved_run(outcome, tmp_path):
@@ -196,6 +201,11 @@ def test_report_html__names_tables_baseline_classes_and_folds():
     outcome = plan.run(n_jobs=1)
     inputs = RunInputs("/data/<rows>.csv", "bought", "s3://bucket/pool/", "svm")
     text = words(report_html(outcome.results, inputs))
+    assert text.startswith(" How wrong predictions of bought can be (<rows>.csv) ")
+    n_wrong = int(np.ceil(1000 * outcome.certificate.bound))
+    plain = f"the chosen model (svm) gets at most {n_wrong} wrong on average"
+    assert text.index(plain) < text.index("A bar is the bound of a model")
+    assert "from the same source as those of <rows>.csv" in text
     assert "labeled table <rows>.csv target bought pool pool model svm" in text
     share = f"{100 * np.mean(y == 'yes'):.1f}%"
     assert text.count(f"the largest class, no, errs on {share}") == 1
