@@ -25,109 +25,35 @@ counts the regressor that was chosen by squared errors. The calls, in their orde
 """
 
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dsel import names
-from dsel.arrays import Floats
-from dsel.checks import listing
-from dsel.criteria.base import CandidateCounts
-from dsel.data.frames import native, take_rows
-from dsel.families.answers import predict_codes
-from dsel.families.generic import collect_warnings
-from dsel.losses.base import FoldCounts, PoolCounts, Statistic
 from dsel.losses.calls import naming_loss
 from dsel.losses.declared import JointBounds
-from dsel.losses.error_rate import ERROR
-from dsel.losses.joint import Evidence, ModelBounds
+from dsel.losses.joint import ModelBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
-from dsel.results.caveats import Caveat, Effect, make_caveats, texts_of
-from dsel.results.fit_messages import FitMessage
+from dsel.results.caveats import Effect, make_caveats, texts_of
 from dsel.results.loss_reports import ModelReports
 from dsel.results.queries import Queries
 from dsel.results.tables import constant_fields, largest_class
-from dsel.rounded_texts import confidence, count_of
-from dsel.search.design.drawn_rows import DrawnRows
+from dsel.rounded_texts import confidence
 from dsel.search.engine.counts import SearchCounts
-from dsel.search.engine.nested_pruner import ChosenCandidates
+from dsel.search.running.chosen_models import (
+    ChosenModels,
+    mean_inner_loss,
+    warn_of_failed_folds,
+)
 from dsel.search.running.cube_caveats import caveats_of_search, join_caveats
 from dsel.search.running.cube_of_run import RunDescription
-from dsel.search.running.evaluate import cv_error
-from dsel.search.running.missed_classes import (
-    MOST_NAMED,
-    note_rarely_found_classes,
-    sample_each_class,
-    warn_of_missed_classes,
-)
+from dsel.search.running.missed_classes import caveats_of_missed_classes
 from dsel.search.running.procedures import name_procedure
 from dsel.typing import Model
 
 if TYPE_CHECKING:
     from dsel.search.planning.plan import Plan
-
-
-@dataclass(frozen=True)
-class ChosenModels:
-    """The fitted models of the chosen candidates, with all counts of them."""
-
-    candidates: ChosenCandidates
-    """The chosen candidates: one for each fold, and one by all rows."""
-    models: Mapping[int, Model]
-    """Fitted estimators by fold; that of all rows, if there is one, has the key k."""
-    folds: Mapping[Statistic, FoldCounts]
-    """Counts of the models without a fold on this fold."""
-    scores: Floats
-    """The ranking loss of each model on its fold, (n_folds,)."""
-    fold: int
-    """The fold whose model is deployed: labeled rows decide it, before the pool."""
-    failures: tuple[str, ...] = ()
-    """Text about the fit on all rows, if it failed."""
-    failed_folds: Mapping[int, str] = field(default_factory=dict)
-    """Cause by fold, where the fit without it failed, or its model cannot predict it:
-    then all of its rows count as errors."""
-    messages: Mapping[int, FitMessage] = field(default_factory=dict)
-    """The first message of completed fits by candidate, such as an early stop."""
-    pool: Mapping[Statistic, PoolCounts] = field(default_factory=dict)
-    """Counts on the pool; empty without a pool, or without a model of all rows."""
-    drawn: DrawnRows = field(default_factory=DrawnRows)
-    """Pool rows to label."""
-
-    @property
-    def evidence(self) -> Evidence:
-        """The counts from which losses bound the models."""
-        return Evidence(self.folds, self.pool)
-
-    def without_failed_folds(self, statistic: Statistic) -> FoldCounts:
-        """Return the counts of the folds that a model has predicted."""
-        folds = self.folds[statistic]
-        kept = sorted({*range(len(folds.n_rows))} - self.failed_folds.keys())
-        return FoldCounts(folds.counts[kept], folds.n_rows[kept])
-
-
-def add_chosen(
-    plan: "Plan", counts: SearchCounts, chosen: ChosenModels
-) -> SearchCounts:
-    """Return the counts of inner searches, completed by those of the chosen models."""
-    if plan.n_candidates == 1:  # inner searches have counted nothing
-        errors, n_rows = chosen.folds.get(ERROR.statistic), counts.fold_rows
-        counts = replace(
-            counts,
-            fold_errors=None if errors is None else errors.integers[np.newaxis],
-            fold_answers=n_rows[np.newaxis],
-            fold_loss_mean=chosen.scores[np.newaxis],
-        )
-    if names.FOLD_LOSS_MEAN not in plan.criterion.needs:  # errors say the same
-        counts = replace(counts, fold_loss_mean=None)
-    return replace(
-        counts,
-        messages={**chosen.messages, **counts.messages},
-        outer_candidate=np.array(chosen.candidates.by_fold),
-        evidence=chosen.evidence,
-    )
 
 
 def bound_chosen(
@@ -159,8 +85,8 @@ def bound_chosen(
     deploy = plan.deploy if plan.deploy in bounded else ONE_FOLD
     models = {name: chosen.models[split] for name, split in splits.items()}
     certificates = {name: model.certificate for name, model in bounded.items()}
-    failed = warn_of_failed_folds(plan, chosen, description, main)
-    notes, missed = [], find_missed_classes(plan, certificates, models)
+    failed = warn_of_failed_folds(plan, chosen.failed_folds, main.expected_holdout)
+    notes, missed = [], caveats_of_missed_classes(plan, certificates, models)
     for name in bounded:
         bounded[name] = bounded[name].with_caveats(*failed, *missed.get(name, ()))
     never = {n for n, some in missed.items() if texts_of(some, Effect.WARNS)}
@@ -202,14 +128,6 @@ def bound_chosen(
     return choice, models
 
 
-def mean_inner_loss(counts: CandidateCounts, candidate: int) -> float:
-    """Return the mean over folds of the loss by which inner searches ranked it."""
-    means = counts.get(names.FOLD_LOSS_MEAN)
-    if means is None:
-        return cv_error(counts, candidate)
-    return float(means[candidate].mean())
-
-
 def make_bounded_models(
     plan: "Plan",
     chosen: ChosenModels,
@@ -232,71 +150,6 @@ def make_bounded_models(
             baseline=reports.comparison(),
         ).with_report(reports.report())
     return bounded
-
-
-def warn_of_failed_folds(
-    plan: "Plan",
-    chosen: ChosenModels,
-    description: RunDescription,
-    bounds: ModelBounds,
-) -> list[Caveat]:
-    """Return a warning if fits without a fold, or predictions of it, have failed."""
-    failed = chosen.failed_folds
-    if not failed:
-        return []
-    n_rows = int(plan.scheme.fold_rows[list(failed)].sum())
-    rows = count_of(n_rows, "group" if description.known.n_groups else "row")
-    causes = [f"fold {fold}: {why}" for fold, why in failed.items()]
-    is_too_large = "is"
-    if np.isfinite(bounds.expected_holdout) and not plan.scheme.is_holdout:
-        is_too_large = "and the comparison with a hold-out set are"
-    is_error = repr(plan.context.losses.main) == "error"
-    text = (
-        f"{len(failed)} of {plan.scheme.n_folds} fits failed "
-        f"({listing(causes, MOST_NAMED)}); {'its' if len(failed) == 1 else 'their'} "
-        f"{rows} count as {'errors' if is_error else 'the largest loss'}, so the "
-        f"estimate {is_too_large} too large"
-    )
-    return [Caveat(Effect.WARNS, text)]
-
-
-def find_missed_classes(
-    plan: "Plan", certificates: Mapping[str, Certificate], models: Mapping[str, Model]
-) -> dict[str, list[Caveat]]:
-    """Return caveats about classes that each model misses, by its name.
-
-    The deployed model's fold may be one with few rows of a rare class, and its search
-    may have chosen a model that never predicts this class.
-    """
-    labeled = plan.labeled
-    if len(labeled.classes) < 2:
-        return {}
-    rows, warnings = sample_each_class(labeled.y), {}
-    # Of a class with its full part of the rows, the error itself shows misses.
-    n_rows = np.bincount(labeled.y, minlength=len(labeled.classes))
-    rare = np.flatnonzero(2 * len(labeled.classes) * n_rows < len(labeled.y))
-    # A search inside of a model ranks by its own `scoring`, whatever `loss` is.
-    way_out = "loss='balanced' or 'recall:{label}' chooses for it"
-    if plan.n_candidates == 1:
-        way_out = (
-            "scoring='balanced_accuracy' of a search inside of the model chooses for it"
-        )
-    X, y = native(take_rows(labeled.X, rows)), labeled.y[rows]
-    for name, model in models.items():
-        bound, unseen = certificates[name], np.zeros(len(rows), bool)
-        if bound.fold is not None:
-            unseen = np.isin(rows, plan.scheme.held_out[bound.fold].test_rows)
-        with collect_warnings(), suppress(Exception):  # what raises is noted elsewhere
-            codes = predict_codes(model, X, labeled.classes)
-            warnings[name] = warn_of_missed_classes(
-                bound.model, y, codes, labeled.classes, unseen
-            )
-            if not warnings[name] and plan.context.losses.main == ERROR:
-                is_rare = unseen & np.isin(y, rare)
-                warnings[name] = note_rarely_found_classes(
-                    bound.model, y, codes, labeled.classes, is_rare, way_out
-                )
-    return {name: texts for name, texts in warnings.items() if texts}
 
 
 def make_certificate(

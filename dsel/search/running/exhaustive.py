@@ -24,8 +24,9 @@ from dsel.search.engine.exhaustive_table import ExhaustiveTable
 from dsel.search.engine.fit_batch import count_rows
 from dsel.search.engine.nested_pruner import ChosenCandidates
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.running.bound_chosen import ChosenModels, bound_chosen
+from dsel.search.running.bound_chosen import bound_chosen
 from dsel.search.running.check_pool import check_pool
+from dsel.search.running.chosen_models import ChosenModels
 from dsel.search.running.cube_caveats import check_failures
 from dsel.search.running.cube_of_run import (
     count_known,

@@ -40,7 +40,7 @@ from dsel.search.engine.jobs import (
 )
 from dsel.search.engine.nested_pruner import ChosenCandidates, tie_ranks
 from dsel.search.engine.pool_table import PoolTable
-from dsel.search.running.bound_chosen import ChosenModels, mean_inner_loss
+from dsel.search.running.chosen_models import ChosenModels, mean_inner_loss
 from dsel.search.running.cube_caveats import name_column
 from dsel.search.running.run import Run, replay_counts, show_nested_progress
 

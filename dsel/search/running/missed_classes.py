@@ -3,16 +3,26 @@
 The error of such a model is small where the class is rare, and so is its bound.
 """
 
-from typing import Final
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsel.arrays import Integers
 from dsel.checks import listing
+from dsel.data.frames import native, take_rows
+from dsel.families.answers import predict_codes
+from dsel.families.generic import collect_warnings
+from dsel.losses.error_rate import ERROR
+from dsel.results import Certificate
 from dsel.results.caveats import Caveat, Effect, make_caveats
 from dsel.rounded_texts import count_of
-from dsel.typing import AnyArray
+from dsel.typing import AnyArray, Model
+
+if TYPE_CHECKING:
+    from dsel.search.planning.plan import Plan
 
 MOST_PREDICTED: Final = 1_000
 """Labeled rows that are predicted to find out which classes a model misses."""
@@ -107,3 +117,42 @@ def note_rarely_found_classes(
                 f"{label!r} that it had not seen: {way_out.format(label=label)}"
             )
     return make_caveats(Effect.INFO, notes[:MOST_NAMED])
+
+
+def caveats_of_missed_classes(
+    plan: "Plan", certificates: Mapping[str, Certificate], models: Mapping[str, Model]
+) -> dict[str, list[Caveat]]:
+    """Return caveats about classes that each model misses, by its name.
+
+    The deployed model's fold may be one with few rows of a rare class, and its search
+    may have chosen a model that never predicts this class.
+    """
+    labeled = plan.labeled
+    if len(labeled.classes) < 2:
+        return {}
+    rows, warnings = sample_each_class(labeled.y), {}
+    # Of a class with its full part of the rows, the error itself shows misses.
+    n_rows = np.bincount(labeled.y, minlength=len(labeled.classes))
+    rare = np.flatnonzero(2 * len(labeled.classes) * n_rows < len(labeled.y))
+    # A search inside of a model ranks by its own `scoring`, whatever `loss` is.
+    way_out = "loss='balanced' or 'recall:{label}' chooses for it"
+    if plan.n_candidates == 1:
+        way_out = (
+            "scoring='balanced_accuracy' of a search inside of the model chooses for it"
+        )
+    X, y = native(take_rows(labeled.X, rows)), labeled.y[rows]
+    for name, model in models.items():
+        bound, unseen = certificates[name], np.zeros(len(rows), bool)
+        if bound.fold is not None:
+            unseen = np.isin(rows, plan.scheme.held_out[bound.fold].test_rows)
+        with collect_warnings(), suppress(Exception):  # what raises is noted elsewhere
+            codes = predict_codes(model, X, labeled.classes)
+            warnings[name] = warn_of_missed_classes(
+                bound.model, y, codes, labeled.classes, unseen
+            )
+            if not warnings[name] and plan.context.losses.main == ERROR:
+                is_rare = unseen & np.isin(y, rare)
+                warnings[name] = note_rarely_found_classes(
+                    bound.model, y, codes, labeled.classes, is_rare, way_out
+                )
+    return {name: texts for name, texts in warnings.items() if texts}

@@ -24,8 +24,9 @@ from dsel.search.engine.engine import Engine
 from dsel.search.engine.nested_pruner import ChosenCandidates, NestedPruner
 from dsel.search.engine.search_loop import Search
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.running.bound_chosen import add_chosen, bound_chosen
+from dsel.search.running.bound_chosen import bound_chosen
 from dsel.search.running.check_pool import start_pool_check
+from dsel.search.running.chosen_models import add_chosen
 from dsel.search.running.cube_caveats import check_failures
 from dsel.search.running.cube_of_run import (
     RunDescription,
