@@ -165,24 +165,24 @@ def counted_mean_limit(
     shape = np.asarray(counts).shape[:-1]
     shares = np.broadcast_to(checks.check_probabilities(delta, "delta"), shape)
     log_target = np.log(len(BET_SIZES) / shares.reshape(-1))
-    stale = np.broadcast_to(checks.check_counts(duplicates, "duplicates"), n_rows.shape)
-    stale = stale[..., order]
+    n_copies = checks.check_counts(duplicates, "duplicates")
+    n_copies = np.broadcast_to(n_copies, n_rows.shape)[..., order]
 
-    def is_wealth_reached(q: Floats) -> NDArray[np.bool_]:
+    def reaches_wealth(q: Floats) -> NDArray[np.bool_]:
         odds = (q[:, np.newaxis] - levels) / (1.0 - q[:, np.newaxis])
         factors = np.log1p(BET_SIZES[:, np.newaxis, np.newaxis] * odds)
-        # The least wealth, whichever of the duplicates are stale: it also rises with q.
-        fresh = n_rows - np.where(levels < q[:, np.newaxis], stale, 0)
+        # The least wealth, whichever duplicates are copies: it also rises with q.
+        fresh = n_rows - np.where(levels < q[:, np.newaxis], n_copies, 0)
         return np.asarray(
             np.logaddexp.reduce((fresh * factors).sum(axis=-1), axis=0) >= log_target
         )
 
     low, high = np.zeros(len(n_rows)), np.full(len(n_rows), 1.0 - 1e-12)
-    has_limit = (n_rows.sum(axis=-1) > 0) & is_wealth_reached(high)
+    has_limit = (n_rows.sum(axis=-1) > 0) & reaches_wealth(high)
     # Bisection: the wealth rises with q, so the upper end is always a valid limit.
     for _ in range(60):
         middle = (low + high) / 2
-        is_above = is_wealth_reached(middle)
+        is_above = reaches_wealth(middle)
         low, high = np.where(is_above, low, middle), np.where(is_above, middle, high)
     limits = np.where(has_limit, high, 1.0)
     return np.asarray(limits.reshape(shape))[()]

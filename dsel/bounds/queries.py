@@ -237,14 +237,14 @@ def queried_difference(
     fresh = rows
     if n_duplicates is not None:
         # The same shares whatever was counted: a branch on counts would spend delta.
-        stale, _ = checks.check_counts_of(
+        same, _ = checks.check_counts_of(
             n_duplicates, rows, "n_duplicates", "n_unlabeled"
         )
-        stale_differ, _ = checks.check_counts_of(
-            n_duplicates_differ, stale, "n_duplicates_differ", "n_duplicates"
+        same_differ, _ = checks.check_counts_of(
+            n_duplicates_differ, same, "n_duplicates_differ", "n_duplicates"
         )
-        rest = upper_limits(stale_differ, rows - stale + stale_differ, share)
-        share, fresh = share / 2, rows - stale
+        rest = upper_limits(same_differ, rows - same + same_differ, share)
+        share, fresh = share / 2, rows - same
     most, least = upper_limits(differ, fresh, share), lower_limits(differ, rows, share)
     mean = checks.as_array(mean_limit, "mean_limit", np.float64)
     # One step outward for each rounded operation.

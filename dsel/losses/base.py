@@ -11,7 +11,6 @@ residuals.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -79,12 +78,12 @@ class Rows:
 
 
 class CubeVariable(NamedTuple):
-    """Description of a variable for counts of chosen models: text and dimensions."""
+    """Description of a variable for counts of the chosen models."""
 
-    dims: tuple[str, ...]
+    dims: Mapping[str, Sequence[str]]
+    """Dimensions after the fold, each with its coordinate, the names of its entries;
+    empty for a dimension without one."""
     meaning: str
-    coords: Mapping[str, tuple[str, ...]] = MappingProxyType({})
-    """Coordinates of dimensions whose coordinate is not the statistic's `labels`."""
 
 
 @runtime_checkable
@@ -102,10 +101,6 @@ class Statistic(Protocol):
     @property
     def on_duplicates(self) -> str:
         """Name of the variable for counts on pool rows that equal labeled rows."""
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """Coordinate of the dimensions of `variables` without another coordinate."""
 
     @property
     def variables(self) -> Mapping[str, CubeVariable]:
@@ -208,12 +203,12 @@ class Shares:
     """Share of labels of queried rows, and of their counts on the pool."""
 
     @property
-    def labels(self) -> float:
+    def label_delta(self) -> float:
         """Part of delta for limits on labeled rows."""
         return self.label_share * self.delta
 
     @property
-    def pool(self) -> float:
+    def pool_delta(self) -> float:
         """Part of delta for limits on the pool."""
         # Fixed by the plan: a division that was chosen after the counts would void
         # both.
@@ -249,10 +244,10 @@ class Loss(Protocol):
         """The statistic with its counts."""
 
     @property
-    def parts(self) -> Sequence["Loss"]:
+    def components(self) -> Sequence["Loss"]:
         """The losses whose limits it uses: itself, unless it is the mean of others.
 
-        A report bounds each part once, for all losses that use it.
+        A report bounds each component once, for all losses that use it.
         """
 
     @property
@@ -293,8 +288,8 @@ class Loss(Protocol):
     ) -> BoundTerms:
         """Return the bound of the model of all rows, through the best of the folds.
 
-        It holds together with `limits` at ``shares.labels``, with probability at least
-        ``1 - shares.delta``.
+        It holds together with `limits` at ``shares.label_delta``, with probability at
+        least ``1 - shares.delta``.
         """
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
@@ -320,7 +315,7 @@ class SingleLoss:
     """
 
     @property
-    def parts(self) -> Sequence[Loss]:
+    def components(self) -> Sequence[Loss]:
         """The loss itself."""
         return (cast(Loss, self),)
 

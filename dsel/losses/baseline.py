@@ -40,13 +40,14 @@ class RightAloneCount(ErrorCount):
     """
 
     on_folds: str = names.OUTER_RIGHT_ALONE
-    labels: tuple[str, ...] = ("model", "baseline")
 
     @property
     def variables(self) -> Mapping[str, CubeVariable]:
         """Description of the two counts of each fold."""
         meaning = "rows of the fold that only its model or the baseline predicts right"
-        return {self.on_folds: CubeVariable((RIGHT_ALONE,), meaning)}
+        return {
+            self.on_folds: CubeVariable({RIGHT_ALONE: ("model", "baseline")}, meaning)
+        }
 
     @property
     def fold_shape(self) -> tuple[int, ...]:
@@ -94,10 +95,12 @@ class BaselineDifference:
         """Return limits of the model of all rows through each fold's, all at once."""
         rows = pool.upper_rows(pool.duplicates)
         differ = binomial_tail_inversion(
-            np.minimum(pool.counts, rows), rows, delta=shares.pool / len(folds.n_rows)
+            np.minimum(pool.counts, rows),
+            rows,
+            delta=shares.pool_delta / len(folds.n_rows),
         )
         # One step outward: the sum may round down.
-        return np.nextafter(self.limits(folds, shares.labels) + differ, np.inf)
+        return np.nextafter(self.limits(folds, shares.label_delta) + differ, np.inf)
 
     def bounds(
         self, evidence: Evidence, delta: float, fold: int, *, has_pool: bool
@@ -109,7 +112,7 @@ class BaselineDifference:
         folds = evidence.folds[self.statistic]
         pool = evidence.pool.get(self.statistic)
         shares = Shares(delta, LABEL_SHARE if has_pool else 1.0)
-        limits = self.limits(folds, shares.labels)
+        limits = self.limits(folds, shares.label_delta)
         one_fold = BaselineBound(fold, float(limits[fold]))
         if pool is None:
             return (one_fold,)

@@ -54,17 +54,13 @@ class ClassTable:
     counts_differences: bool = False
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """Names of the rows and columns of a table."""
-        return (*map(str, self.classes), OTHERS)
-
-    @property
     def variables(self) -> Mapping[str, CubeVariable]:
         """The three tables of each fold."""
-        pair = (names.PREDICTED_CLASS, names.OTHER_CLASS)
+        classes = (*map(str, self.classes), OTHERS)
+        pair = {names.PREDICTED_CLASS: classes, names.OTHER_CLASS: classes}
         return {
             self.on_folds: CubeVariable(
-                (names.TRUE_CLASS, names.PREDICTED_CLASS),
+                {names.TRUE_CLASS: classes, names.PREDICTED_CLASS: classes},
                 "rows of the fold by true class and answer of its model",
             ),
             self.on_pool: CubeVariable(
@@ -288,8 +284,10 @@ class Recall(TableLoss):
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
         """Add the pool rows that only the fold's model predicts as the class."""
-        limits = self.limits(folds, shares.labels)
-        return smallest_sum(limits, limits + self.pool_terms(folds, pool, shares.pool))
+        limits = self.limits(folds, shares.label_delta)
+        return smallest_sum(
+            limits, limits + self.pool_terms(folds, pool, shares.pool_delta)
+        )
 
     def best_constant(self, rows: Rows, classes: Sequence[object]) -> None:
         """Return None: always predicting the class misses no row of it."""
@@ -332,7 +330,7 @@ class Precision(TableLoss):
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
         """Bound it by the rates at which both models predict the class."""
-        limits = self.limits(folds, shares.labels)
+        limits = self.limits(folds, shares.label_delta)
         pairs = [self.tables(tables) for tables in (pool.counts, pool.duplicates)]
         first, first_duplicates = (pair[:, 0].sum(axis=-1) for pair in pairs)
         # The model of all rows is the same for all folds.
@@ -348,7 +346,7 @@ class Precision(TableLoss):
             pool.n_rows - int(duplicates),
             joined,
             fresh + joined_duplicates,
-            delta=shares.pool,
+            delta=shares.pool_delta,
         )
         return smallest_sum(limits, sums)
 
@@ -368,7 +366,7 @@ class Balanced(TableLoss):
         return f"balanced({list(self.classes)!r})" if self.classes else "balanced()"
 
     @property
-    def parts(self) -> Sequence[Recall]:
+    def components(self) -> Sequence[Recall]:
         """The miss rates whose mean it is."""
         return [Recall((label,), self.statistic) for label in self.classes]
 
@@ -400,15 +398,17 @@ class Balanced(TableLoss):
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
         """Add the mean of the pool terms of all classes, at equal shares."""
-        share = shares.pool / len(self.classes)
-        added = [part.pool_terms(folds, pool, share) for part in self.parts]
-        limits = self.limits(folds, shares.labels)
+        share = shares.pool_delta / len(self.classes)
+        added = [one.pool_terms(folds, pool, share) for one in self.components]
+        limits = self.limits(folds, shares.label_delta)
         return smallest_sum(limits, limits + np.mean(added, axis=0))
 
     def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
         """Return the caveats of its classes."""
         share = delta / len(self.classes)
-        return [text for part in self.parts for text in part.caveats(y, n_folds, share)]
+        return [
+            text for part in self.components for text in part.caveats(y, n_folds, share)
+        ]
 
 
 @dataclass(frozen=True, repr=False)
@@ -477,11 +477,11 @@ class Cost(TableLoss):
         # Pool rows have no true class, so it is taken to be the most expensive one.
         more = np.maximum(costs[:, np.newaxis] - costs[:, :, np.newaxis], 0).max(axis=0)
         assert (pool.duplicates.sum(axis=(1, 2)) == pool.n_duplicates).all()
-        limits = self.limits(folds, shares.labels)
+        limits = self.limits(folds, shares.label_delta)
         added = self._mean_limits(
             self.tables(pool.counts),
             more,
-            np.full(k, shares.pool / k),
+            np.full(k, shares.pool_delta / k),
             self.tables(pool.duplicates),
         )
         return smallest_sum(limits, limits + added)
@@ -493,16 +493,16 @@ class Cost(TableLoss):
         # Equal costs are one value, of which the limit needs the count only.
         values, value_of = np.unique(costs, return_inverse=True)
         by_value = value_of.ravel() == np.arange(len(values))[:, np.newaxis]
-        counts, stale = (
+        counts, n_duplicates = (
             counts.reshape(len(tables), -1) @ by_value.T
             for counts in (tables, duplicates)
         )
         if len(values) == 2 and values[0] == 0.0:  # the binomial limit is the smaller
-            rows = counts.sum(axis=1) - stale[:, 0]
+            rows = counts.sum(axis=1) - n_duplicates[:, 0]
             return np.asarray(values[1] * upper_limits(counts[:, 1], rows, shares))
         return np.asarray(
             self.largest
             * counted_mean_limit(
-                counts, values / self.largest, duplicates=stale, delta=shares
+                counts, values / self.largest, duplicates=n_duplicates, delta=shares
             )
         )

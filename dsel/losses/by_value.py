@@ -50,7 +50,7 @@ values. It is near the optimum, which is flat: both bounds get about 5% larger.
 MOST_VALUES: Final = 100
 USEFUL_LIMIT: Final = 0.5
 """A value is named before the run if its limit will be above this at best."""
-MOST_NAMED: Final = 8
+MOST_VALUES_NAMED: Final = 8
 """Most values that one caveat names."""
 OTHERS: Final = "others"
 GAP: Final = "(missing)"
@@ -75,7 +75,7 @@ class ValueColumn:
     """Whether a pool value that is no category of `X` becomes a missing one."""
 
     @property
-    def labels(self) -> tuple[Any, ...]:
+    def plain_values(self) -> tuple[Any, ...]:
         """The values as in JSON and tables; None stands for a missing one."""
         kept = (str, bool, int, float, type(None))
         plain = map(as_plain, self.values)
@@ -143,9 +143,9 @@ class CountByValue:
     counts_differences: bool = False
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """The values."""
-        return (*map(str, self.column.labels), OTHERS)
+    def n_values(self) -> int:
+        """Number of values, with one for all others."""
+        return len(self.column.values) + 1
 
     @property
     def variables(self) -> Mapping[str, CubeVariable]:
@@ -154,15 +154,15 @@ class CountByValue:
         def table(dim: str, shape: tuple[int, ...], meaning: str) -> CubeVariable:
             n_counted = shape[-1] - 1  # the first one is the number of rows
             counted = ("counted",) if n_counted == 1 else map(str, range(n_counted))
-            coords = {dim: ("rows", *counted)}
-            return CubeVariable((names.COLUMN_VALUE, dim), meaning, coords)
+            values = (*map(str, self.column.plain_values), OTHERS)
+            dims = {names.COLUMN_VALUE: values, dim: ("rows", *counted)}
+            return CubeVariable(dims, meaning)
 
         if self.fold_shape is None:
             of_folds = CubeVariable(
-                (names.COLUMN_RANK,),
+                {names.COLUMN_RANK: ()},
                 "rows of the fold by value, and then, value by value, a number for "
                 "each of them",
-                {names.COLUMN_RANK: ()},
             )
         else:
             of_folds = table(
@@ -186,12 +186,12 @@ class CountByValue:
         """Shape with the number of rows, and their counts, for each value."""
         if (of_value := self.counted.fold_shape) is None:
             return None
-        return len(self.labels), 1 + prod(of_value)
+        return self.n_values, 1 + prod(of_value)
 
     @property
     def pair_shape(self) -> tuple[int, ...]:
         """Shape with the number of rows, and their counts, for each value."""
-        return len(self.labels), 1 + prod(self.counted.pair_shape)
+        return self.n_values, 1 + prod(self.counted.pair_shape)
 
     def count(self, rows: Rows, predictions: Predictions) -> Counts:
         """Count labeled rows by value."""
@@ -216,7 +216,7 @@ class CountByValue:
     ) -> Integers:
         """Count pool rows by value."""
         parts = self._split(rows, fold_model, all_rows)
-        of_fold = [self.at(fold_counts, index)[1] for index in range(len(self.labels))]
+        of_fold = [self.at(fold_counts, index)[1] for index in range(self.n_values)]
         return self._stack(
             [
                 (len(z), self.counted.count_pair(Rows(None), z, w, counts))
@@ -229,7 +229,7 @@ class CountByValue:
         of_value = self.counted.fold_shape
         if of_value is not None:
             return int(counts[index, 0]), counts[index, 1:].reshape(of_value)
-        n, start = int(counts[index]), len(self.labels) + int(counts[:index].sum())
+        n, start = int(counts[index]), self.n_values + int(counts[:index].sum())
         return n, counts[start : start + n]
 
     def pairs_at(self, counts: Integers, index: int) -> tuple[int, Integers]:
@@ -242,7 +242,7 @@ class CountByValue:
         """Yield the entries of arrays for each value, and for all others."""
         if self.column not in rows.memo:  # as long as one prediction of linear models
             codes = self.column.codes(rows.X)
-            counts = np.bincount(codes, minlength=len(self.labels))
+            counts = np.bincount(codes, minlength=self.n_values)
             # Integers of 16 bits are sorted by their digits, in a tenth of the time.
             order = np.argsort(codes.astype(np.int16), kind="stable")
             rows.memo[self.column] = order, [0, *np.cumsum(counts).tolist()]
@@ -267,13 +267,16 @@ class LossAtValue(SingleLoss):
 
     def __repr__(self) -> str:
         column = self.statistic.column
-        return f"{self.loss!r} where {column.name} is {column.labels[self.index]!r}"
+        return (
+            f"{self.loss!r} where {column.name} is {column.plain_values[self.index]!r}"
+        )
 
     @property
     def label(self) -> str:
         """Name of the bounded value."""
         column = self.statistic.column
-        return f"{self.loss.label} where {column.name} is {column.labels[self.index]}"
+        value = column.plain_values[self.index]
+        return f"{self.loss.label} where {column.name} is {value}"
 
     @property
     def largest(self) -> float:
@@ -404,15 +407,15 @@ error the limit would be above 50%; a value needs about 40 rows"]
         needed = n_folds * minimum_rows(level=level, delta=share)
         few = [
             f"{GAP if label is None else repr(label)} ({n:,})"
-            for label, n in zip(self.column.labels, self.column.rows, strict=True)
+            for label, n in zip(self.column.plain_values, self.column.rows, strict=True)
             if n < needed
         ]
         if not few:
             return []
         return [
-            f"too few labeled rows to say anything about {listing(few, MOST_NAMED)} of "
-            f"{self.column.name!r}: {why}; a value needs about {needed:,} rows"
-            f"{way_out}"
+            f"too few labeled rows to say anything about "
+            f"{listing(few, MOST_VALUES_NAMED)} of {self.column.name!r}: {why}; a "
+            f"value needs about {needed:,} rows{way_out}"
         ]
 
 

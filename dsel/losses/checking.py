@@ -176,7 +176,7 @@ def _count_pool(
 def _check_bounds(loss: Loss, folds: FoldCounts, pool: PoolCounts) -> None:
     """Raise if limits or bounds are below the counts, or do not fall as delta grows."""
     name, k = type(loss).__name__, len(folds.n_rows)
-    limits = np.asarray(loss.limits(folds, SHARES.labels))
+    limits = np.asarray(loss.limits(folds, SHARES.label_delta))
     if limits.shape != (k,) or np.isnan(limits).any():
         raise ValueError(f"{name}.limits must be a number for each of {k} folds.")
     if (np.asarray(loss.limits(folds, 1e-6)) < limits).any():

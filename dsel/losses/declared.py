@@ -102,8 +102,8 @@ class DeclaredLosses:
         if not self.listed:
             return delta, delta
         # A union bound over different losses: one that is listed twice is bounded once.
-        each = delta / len({*self.listed, *self.main.parts})
-        return each * len(self.main.parts), each
+        each = delta / len({*self.listed, *self.main.components})
+        return each * len(self.main.components), each
 
     def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
         """Return caveats about too few labeled rows, before anything is counted.
@@ -162,7 +162,7 @@ class DeclaredLosses:
         `shares` are those of the main loss. See `dsel.losses.joint.fold_to_deploy`.
         """
         with naming_loss(self.main, "limits"):
-            limits = self.main.limits(folds[self.main.statistic], shares.labels)
+            limits = self.main.limits(folds[self.main.statistic], shares.label_delta)
         return fold_to_deploy(limits, has_model, ranks)
 
     def bound(

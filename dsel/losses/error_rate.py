@@ -30,7 +30,6 @@ class ErrorCount:
     on_folds: str = names.OUTER_ERRORS
     on_pool: str = names.OUTER_DISAGREEMENTS
     on_duplicates: str = names.OUTER_DUPLICATE_DISAGREEMENTS
-    labels: tuple[str, ...] = ()
     counts_differences: bool = True
 
     @property

@@ -133,7 +133,7 @@ def bound_models(
     """
     folds = evidence.folds[loss.statistic]
     with naming_loss(loss, "limits"):
-        limits = loss.limits(folds, shares.labels)
+        limits = loss.limits(folds, shares.label_delta)
     one_fold = float(limits[fold])
     with naming_loss(loss, "estimate"):
         estimate = loss.estimate(folds)

@@ -85,16 +85,15 @@ class Residuals:
     on_folds: str = names.OUTER_RESIDUALS
     on_pool: str = names.OUTER_DEVIATIONS
     on_duplicates: str = names.OUTER_DUPLICATE_DEVIATIONS
-    labels: tuple[str, ...] = ()
     counts_differences: bool = True
 
     @property
     def variables(self) -> Mapping[str, CubeVariable]:
         """Descriptions of the residuals, and of the counts on the pool."""
-        bins = (names.DEVIATION_BIN,)
+        bins: dict[str, tuple[str, ...]] = {names.DEVIATION_BIN: ()}
         return {
             self.on_folds: CubeVariable(
-                (names.RANK,),
+                {names.RANK: ()},
                 "absolute residuals on the fold of its model, sorted",
             ),
             self.on_pool: CubeVariable(
@@ -261,8 +260,8 @@ class ErrorQuantile(RegressionLoss):
             shared = share_level(
                 n_rows,
                 level=self.level,
-                delta=shares.labels * float(of_folds[fold]),
-                extra_delta=LABELS_OF_POOL * shares.pool * float(of_folds[fold]),
+                delta=shares.label_delta * float(of_folds[fold]),
+                extra_delta=LABELS_OF_POOL * shares.pool_delta * float(of_folds[fold]),
             )
             # Too few rows for any finite tolerance at this level.
             if shared.n_exceeding < 0:
@@ -275,7 +274,7 @@ class ErrorQuantile(RegressionLoss):
                 self.statistic.edges(folds.counts[fold]),
                 pool.upper_rows(duplicates),
                 level=shared.of_deviations,
-                delta=(1.0 - LABELS_OF_POOL) * shares.pool / k,
+                delta=(1.0 - LABELS_OF_POOL) * shares.pool_delta / k,
             )
         return smallest_sum(tolerances, add_tolerances(tolerances, deviations))
 
@@ -311,7 +310,6 @@ class ExceedanceCount:
     on_folds: str = names.OUTER_EXCEEDANCES
     on_pool: str = names.OUTER_APART
     on_duplicates: str = names.OUTER_DUPLICATE_APART
-    labels: tuple[str, ...] = ("tolerance", "4/5 of it")
     counts_differences: bool = True
 
     @property
@@ -319,13 +317,14 @@ class ExceedanceCount:
         """Descriptions of two numbers of a fold, and of one of the pool."""
         return {
             self.on_folds: CubeVariable(
-                (names.EXCEEDED,), "rows of the fold that are off by more, of its model"
+                {names.EXCEEDED: ("tolerance", "4/5 of it")},
+                "rows of the fold that are off by more, of its model",
             ),
             self.on_pool: CubeVariable(
-                (), "pool rows on which its model and the full one are 1/5 of it apart"
+                {}, "pool rows on which its model and the full one are 1/5 of it apart"
             ),
             self.on_duplicates: CubeVariable(
-                (), "of these, the pool rows that equal labeled rows"
+                {}, "of these, the pool rows that equal labeled rows"
             ),
         }
 
@@ -422,12 +421,12 @@ class Beyond(RegressionLoss):
         """Return the smallest sum of a limit of a fold and one of the distance."""
         # `limits` spends the labels' part of delta on the whole tolerance. Limits of
         # 4/5 of it are others, and get a share of the pool's part.
-        of_labels, k = LABELS_OF_POOL * shares.pool, len(folds.n_rows)
+        of_labels, k = LABELS_OF_POOL * shares.pool_delta, len(folds.n_rows)
         limits = fold_limits(folds.integers[:, 1], folds.n_rows, np.array(of_labels))
         differ = binomial_tail_inversion(
             pool.counts,
             pool.upper_rows(pool.duplicates),
-            delta=(shares.pool - of_labels) / k,
+            delta=(shares.pool_delta - of_labels) / k,
         )
         return smallest_sum(limits, limits + differ)
 

@@ -119,11 +119,11 @@ class ModelComparison(Renderable):
         if self.n_queries:
             # The limits of the interval use the same events: no part of delta is spent.
             return min(1.0, float(self._difference_limit(1.0)))
-        stale, stale_differ = self.n_duplicates or 0, self.n_duplicates_differ
+        n_same, n_same_differ = self.n_duplicates or 0, self.n_duplicates_differ
         return float(
             binomial_tail_inversion(
-                self.n_differ + stale_differ,
-                self.n_unlabeled - stale + stale_differ,
+                self.n_differ + n_same_differ,
+                self.n_unlabeled - n_same + n_same_differ,
                 delta=self.delta,
             )
         )

@@ -137,7 +137,7 @@ class ModelReports:
             self.delta,
             UNNAMED,
             column.name,
-            values=column.labels,
+            values=column.plain_values,
             rows=column.rows,
             numbers=replace(numbers, limits=tuple(limits)),
             pool_rows=tuple(n_pool[:-1]),

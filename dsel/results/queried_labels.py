@@ -20,7 +20,7 @@ from dsel.rounded_texts import count_of
 FINAL: Final = (
     "this result is final: with other labels for the same rows it would not hold"
 )
-MOST_SHOWN: Final = 3
+MOST_LABELS_SHOWN: Final = 3
 """Most labels that a message lists."""
 
 
@@ -124,7 +124,7 @@ def check_usable(
     """
     known = [label for label in labels if label is not None]
     unknown = Counter(label for label in known if label not in classes)
-    n_rows, shown = len(labels), listing([*map(repr, classes)], MOST_SHOWN)
+    n_rows, shown = len(labels), listing([*map(repr, classes)], MOST_LABELS_SHOWN)
     if not known:
         raise ValueError(
             f"{terms.labels} must have labels of the queried rows, but all "
@@ -156,7 +156,7 @@ def check_usable(
         rows = [f"{label!r} in {count_of(n, 'row')}" for label, n in unknown.items()]
         raise ValueError(
             f"{terms.labels} must be classes, such as {shown}, got "
-            f"{listing(rows, MOST_SHOWN)}; correct them, or pass "
+            f"{listing(rows, MOST_LABELS_SHOWN)}; correct them, or pass "
             f"{terms.unknown_option}: then each {terms.effect}, and that is final."
         )
     n_missing = n_rows - len(known)

@@ -32,7 +32,6 @@ class ErrorsWhere:
     on_folds: str = "positive_errors"
     on_pool: str = "positive_disagreements"
     on_duplicates: str = "positive_duplicates"
-    labels: tuple[str, ...] = ("errors", "rows")
     fold_shape: tuple = (2,)
     pair_shape: tuple = (2,)
     counts_differences: bool = False
@@ -40,7 +39,8 @@ class ErrorsWhere:
     @property
     def variables(self):
         names = (self.on_folds, self.on_pool, self.on_duplicates)
-        return {name: CubeVariable(("counted",), "where positive") for name in names}
+        counted = CubeVariable({"counted": ("errors", "rows")}, "where positive")
+        return dict.fromkeys(names, counted)
 
     def _count(self, rows, is_wrong):
         there = np.asarray(rows.X)[:, self.column] > 0
@@ -72,7 +72,7 @@ class ErrorWhere:
         return ErrorsWhere(self.column)
 
     @property
-    def parts(self):
+    def components(self):
         return (self,)
 
     def named_classes(self, known):
@@ -97,10 +97,10 @@ class ErrorWhere:
         return binomial_tail_inversion(*folds.counts.T, delta=shares)
 
     def all_rows(self, folds, pool, shares):
-        limits, k = self.limits(folds, shares.labels), len(folds.n_rows)
-        (differ, rows), (stale, stale_rows) = pool.counts.T, pool.duplicates.T
-        fresh = rows - stale_rows + stale
-        added = binomial_tail_inversion(differ, fresh, delta=shares.pool / k)
+        limits, k = self.limits(folds, shares.label_delta), len(folds.n_rows)
+        (differ, rows), (same, same_rows) = pool.counts.T, pool.duplicates.T
+        fresh = rows - same_rows + same
+        added = binomial_tail_inversion(differ, fresh, delta=shares.pool_delta / k)
         return smallest_sum(limits, limits + added)
 
     def expected_holdout(self, folds, delta):
@@ -110,8 +110,8 @@ class ErrorWhere:
         return []
 
     def lower_limits(self, rows, delta):
-        (errors, n_rows), (stale, _) = rows.counts.T, rows.duplicates.T
-        return lower_rate_limits(errors, stale, n_rows, delta)
+        (errors, n_rows), (same, _) = rows.counts.T, rows.duplicates.T
+        return lower_rate_limits(errors, same, n_rows, delta)
 
 
 @pytest.mark.parametrize(

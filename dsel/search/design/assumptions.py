@@ -65,7 +65,7 @@ IF_COPIES: Final = (
 """Advice where equal labeled rows may be one record."""
 MANY_COPIES: Final = 0.01
 """Share of labeled rows with a copy in another fold from which on a caveat is made."""
-MOST_NAMED: Final = 5
+MOST_CLASSES_NAMED: Final = 5
 """Most classes that a remark names."""
 RARE_ROWS: Final = 5
 """Most rows of a class whose name may be a misspelling ..."""
@@ -346,7 +346,7 @@ def _remark_on_absent_classes(labeled: LabeledRows, scheme: CVScheme) -> str:
     ]
     return (
         f"{n_lacking} of {len(lacking)} trainings lack a class, which their models "
-        f"never predict: {listing(classes, MOST_NAMED)}"
+        f"never predict: {listing(classes, MOST_CLASSES_NAMED)}"
     )
 
 
@@ -370,7 +370,7 @@ def _remarks_on_spelling(labeled: LabeledRows) -> list[str]:
                 f"one letter from {show(names[other])} ({_rows_text(labeled, other)}): "
                 f"rename it if it is a slip"
             )
-    return texts[:MOST_NAMED]
+    return texts[:MOST_CLASSES_NAMED]
 
 
 def is_one_letter_off(one: str, other: str) -> bool:

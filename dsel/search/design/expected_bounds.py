@@ -250,8 +250,8 @@ def count_exceeding_both(case: ToleranceCase, n_folds: int) -> Callable[[int], i
     of_fold = float(fold_shares(n_folds)[0])
     shares = Shares(case.delta, case.label_share)
     parts = {
-        "delta": of_fold * shares.labels,
-        "extra_delta": of_fold * LABELS_OF_POOL * shares.pool,
+        "delta": of_fold * shares.label_delta,
+        "extra_delta": of_fold * LABELS_OF_POOL * shares.pool_delta,
     }
     return lambda n: share_level(n, level=case.level, **parts).n_exceeding
 

@@ -191,8 +191,8 @@ def _test_tolerances(
         if why:
             tests.append(replace(test, reason=why))
             continue
-        counted, stale = (int(each[place]) for each in tally.counts)
-        at_least = float(lower_rate_limits(counted, stale, n_labels, level))
+        counted, n_duplicates = (int(each[place]) for each in tally.counts)
+        at_least = float(lower_rate_limits(counted, n_duplicates, n_labels, level))
         seen = f"{counted:,} of {n_labels:,} {context.counted} are off by more"
         if context.drawn is None:
             seen = f"{counted:,} of {n_labels:,} rows are off by more"
@@ -201,7 +201,7 @@ def _test_tolerances(
                 test,
                 result=REFUTED if at_least > limit else KEPT,
                 at_least=at_least,
-                n_found=counted - stale,
+                n_found=counted - n_duplicates,
                 n_rows=n_labels,
                 reason=f"{seen}, at least {floor_percent(at_least)}",
             )

@@ -25,7 +25,7 @@ from dsel.typing import Model
 if TYPE_CHECKING:
     from dsel.search.planning.plan import Plan
 
-MOST_NAMED: Final = 3
+MOST_FOLDS_NAMED: Final = 3
 """Most folds that a warning names."""
 
 
@@ -115,8 +115,9 @@ def warn_of_failed_folds(
     is_error = repr(plan.context.losses.main) == "error"
     text = (
         f"{len(failed)} of {plan.scheme.n_folds} fits failed "
-        f"({listing(causes, MOST_NAMED)}); {'its' if len(failed) == 1 else 'their'} "
-        f"{rows} count as {'errors' if is_error else 'the largest loss'}, so the "
-        f"estimate {is_too_large} too large"
+        f"({listing(causes, MOST_FOLDS_NAMED)}); "
+        f"{'its' if len(failed) == 1 else 'their'} {rows} count as "
+        f"{'errors' if is_error else 'the largest loss'}, so the estimate "
+        f"{is_too_large} too large"
     )
     return [Caveat(Effect.WARNS, text)]

@@ -150,13 +150,9 @@ def add_evidence(cube: xr.Dataset, evidence: Evidence) -> xr.Dataset:
     """
     counts = evidence.by_name
     for statistic in evidence.folds:
-        for name, (dims, meaning, given) in statistic.variables.items():
+        for name, (dims, meaning) in statistic.variables.items():
             if name in counts:
-                attributes = {"long_name": meaning}
-                variable = (names.FOLD, *dims), counts[name], attributes
-                labels = {dim: given.get(dim, statistic.labels) for dim in dims}
-                coords = {
-                    dim: np.array(each, object) for dim, each in labels.items() if each
-                }
+                variable = (names.FOLD, *dims), counts[name], {"long_name": meaning}
+                coords = {dim: np.array(c, object) for dim, c in dims.items() if len(c)}
                 cube = cube.assign(coords | {name: variable})
     return cube

@@ -29,7 +29,7 @@ MOST_PREDICTED: Final = 1_000
 FEWEST_UNSEEN: Final = 5
 """Rows of a class that a model had not seen, from which it is said to miss all; with
 fewer, a model that finds half of the class may miss all by chance."""
-MOST_NAMED: Final = 3
+MOST_CLASSES_NAMED: Final = 3
 """Most classes that a warning names."""
 
 
@@ -88,7 +88,7 @@ def warn_of_missed_classes(
     if not missed:
         return []
     each = [f"{label!r} (none of {n})" for label, n in missed.items()]
-    which = listing(each, MOST_NAMED)
+    which = listing(each, MOST_CLASSES_NAMED)
     return [Caveat(Effect.WARNS, f"the {model} never finds the class {which}")]
 
 
@@ -116,7 +116,7 @@ def note_rarely_found_classes(
                 f"the {model} finds {n_right:,} of {count_of(n, 'row')} of the class "
                 f"{label!r} that it had not seen: {way_out.format(label=label)}"
             )
-    return make_caveats(Effect.INFO, notes[:MOST_NAMED])
+    return make_caveats(Effect.INFO, notes[:MOST_CLASSES_NAMED])
 
 
 def caveats_of_missed_classes(
