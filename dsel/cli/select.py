@@ -433,7 +433,7 @@ def parse_report(
         return numbers(listed[1:], float, "--loss report=")
     try:
         named = names_in(listed[1:])
-        return [class_of_text(text, classes, name="--loss") for text in named]
+        return [class_of_text(text, classes, "--loss") for text in named]
     except ValueError as error:
         raise click.UsageError(str(error)) from error
 

@@ -1,6 +1,6 @@
 """The losses that a plan declares by ``loss=``, ``report=`` and ``report_by=``."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final, cast
@@ -8,10 +8,10 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.arrays import Integers, as_plain
+from dsel.arrays import Integers
 from dsel.bounds.queries import QUERY_SHARES
 from dsel.bounds.shares import LABEL_SHARE
-from dsel.checks import check_probability, did_you_mean, is_single, show
+from dsel.checks import check_probability, did_you_mean, show
 from dsel.losses.base import FoldCounts, Loss, Shares, Statistic
 from dsel.losses.baseline import BaselineBound, BaselineDifference
 from dsel.losses.by_class import ClassTable, Precision, Recall
@@ -19,14 +19,13 @@ from dsel.losses.by_value import VALUES_SHARE, LossByValue, ValueColumn
 from dsel.losses.calls import naming_loss
 from dsel.losses.error_rate import ERROR
 from dsel.losses.joint import Evidence, ModelBounds, bound_models, fold_to_deploy
+from dsel.losses.makers import MOST_CLASSES, as_labels
 from dsel.losses.regression import DEFAULT, ErrorQuantile
 from dsel.losses.texts import loss_of_name
 from dsel.typing import AnyArray, ReportLike
 
 REPORTED_SHARES: Final = (0.5, 0.8, 0.9, 0.95)
 """Shares of predictions in the default report of a regressor."""
-MOST_CLASSES: Final = 100
-"""Most classes of counts by true class and prediction."""
 
 
 @dataclass(frozen=True)
@@ -313,33 +312,3 @@ def check_named_classes(
             f"`{argument}` must name at most {MOST_CLASSES} different classes, got "
             f"{len(labels)}; name those that matter."
         )
-
-
-def as_labels(argument: str, given: Any) -> tuple[Any, ...]:
-    """Return a list of classes as a tuple of plain values; none for None and False."""
-    if given is None or given is False:
-        return ()
-    if is_single(given) or not isinstance(given, Iterable):
-        raise TypeError(
-            f"`{argument}` must be a list of classes, as they stand in `y`, got "
-            f"{show(given)}; write [{show(given)}]."
-        )
-    try:
-        labels = tuple(as_plain(label) for label in islice(given, MOST_CLASSES + 1))
-    except Exception as error:  # objects of other libraries have errors of their own
-        raise TypeError(
-            f"`{argument}` must be a list of classes, as they stand in `y`, got "
-            f"{show(given)}, which cannot be read: {' '.join(str(error).split()):.200}"
-        ) from error
-    if len(labels) > MOST_CLASSES:  # some never end, such as a generator
-        raise ValueError(
-            f"`{argument}` must name at most {MOST_CLASSES} different classes, got "
-            f"more in {show(given)}; name those that matter."
-        )
-    for label in labels:
-        if not isinstance(label, Hashable):  # rows of a matrix, for example
-            raise TypeError(
-                f"`{argument}` must be a list of classes, as they stand in `y`; an "
-                f"entry is {show(label)}. Name each class by its label."
-            )
-    return labels

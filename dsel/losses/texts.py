@@ -1,81 +1,33 @@
-"""Losses by name, such as ``recall:7``, in Python and in the shell."""
+"""Names of losses: in Python and the shell, ``recall:7``; in results, ``recall(7)``."""
 
-from collections.abc import Sequence
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import isfinite, nan
 from typing import Any, Final
 
 from dsel.checks import did_you_mean, listing
+from dsel.losses import makers
 from dsel.losses.base import Loss
+from dsel.losses.error_rate import ERROR
 from dsel.option_values import LOSS_FORMS
 
-OF_NUMBERS: Final = ("error_quantile", "beyond")
-OF_CLASSES: Final = ("error", "recall", "precision", "balanced", "cost")
-MOST_SHOWN: Final = 5
-"""Most classes in a message."""
 
-
-def loss_of_name(text: str, classes: Sequence[Any], *, name: str = "`loss`") -> Loss:
-    """Return the loss with a name of `LOSS_FORMS`; a regression has no classes.
-
-    `name` is the argument or option, for messages. Raises ValueError for other texts.
-
-    Examples
-    --------
-    >>> loss_of_name("recall:7", [1, 7]), loss_of_name("beyond=2", [])
-    (recall(7), beyond(2.0))
-    """
-    from dsel import losses  # it imports this module
-
-    kind, equals, value = text.partition("=")
-    if equals and kind in OF_NUMBERS:
-        try:
-            made: Loss = getattr(losses, kind)(float(value))
-        except ValueError as error:
-            raise ValueError(
-                f"{name} {kind}= needs a number, got {value!r}: {error}"
-            ) from error
-        if len(classes):
-            raise ValueError(
-                f"{name} {text!r} is for numbers; of classes there are error, "
-                f"recall:CLASS, precision:CLASS, balanced and cost:TRUE>ANSWER=5."
-            )
-        return made
-    kind, colon, rest = text.partition(":")
-    if not len(classes) and kind in OF_CLASSES:
-        raise ValueError(
-            f"{name} {text!r} is for classes; of numbers there are error_quantile=0.9 "
-            f"and beyond=2.0."
-        )
-    if kind == "balanced" and not colon:
-        return losses.balanced()
-    if kind in ("recall", "precision") and rest:
-        of_class = losses.recall if kind == "recall" else losses.precision
-        return of_class(class_of_text(rest, classes, name=name))
-    if kind == "cost" and rest:
-        return losses.cost(_costs(rest, classes, name))
-    end = did_you_mean(kind, (*OF_CLASSES, *OF_NUMBERS))
-    if kind in ("recall", "precision"):
-        end = f"; name a class, such as {kind}:{classes[0]}."
-    elif kind == "cost":
-        end = f"; name costs, such as cost:{classes[0]}>{classes[-1]}=5."
-    elif kind in OF_CLASSES or kind in OF_NUMBERS:
-        end = "."
-    raise ValueError(f"{name} must be {LOSS_FORMS}, got {text!r}{end}")
-
-
-def class_of_text(text: str, classes: Sequence[Any], *, name: str = "`loss`") -> Any:
+def class_of_text(text: str, classes: Sequence[Any], name: str) -> Any:
     """Return the class whose text is `text`, or raise ValueError."""
     for label in classes:
         if str(label) == text:
             return label
-    shown = listing([*map(str, classes)], MOST_SHOWN)
+    shown = listing([*map(str, classes)], 5)
     raise ValueError(
         f"{name} names {text!r}, which is not a class ({shown})"
         f"{did_you_mean(text, classes)}"
     )
 
 
-def _costs(text: str, classes: Sequence[Any], name: str) -> dict[tuple[Any, Any], Any]:
+def costs_of_text(
+    text: str, classes: Sequence[Any], name: str
+) -> dict[tuple[Any, Any], Any]:
     """Return the costs of ``fraud>ok=50,ok>fraud=1`` by true class and prediction."""
     costs = {}
     for part in text.split(","):
@@ -87,15 +39,115 @@ def _costs(text: str, classes: Sequence[Any], name: str) -> dict[tuple[Any, Any]
             cost = nan
         if not (equals and arrow and isfinite(cost)):
             raise ValueError(
-                f"{name} cost: needs parts such as fraud>ok=50 (true class, answer, "
+                f"{name} needs parts such as fraud>ok=50 (true class, answer, "
                 f"cost), got {part!r}."
             )
-        true, answer = (
-            class_of_text(text, classes, name=name) for text in (true, answer)
-        )
+        true, answer = (class_of_text(text, classes, name) for text in (true, answer))
         if (true, answer) in costs:
             raise ValueError(
-                f"{name} cost: names each pair once, got {pair!r} twice; leave one out."
+                f"{name} names each pair once, got {pair!r} twice; leave one out."
             )
         costs[true, answer] = cost
     return costs
+
+
+def number_of_text(text: str, classes: Sequence[Any], name: str) -> float:
+    """Return a number; ValueError if the text is none."""
+    return float(text)
+
+
+def name_of_text(text: str) -> str:
+    """Return the name before the sign of a text such as ``recall:7``."""
+    return text.partition("=")[0].partition(":")[0]
+
+
+@dataclass(frozen=True)
+class NamedLoss:
+    """A loss that has a name: how its text is read, and what makes it."""
+
+    form: str
+    """Its text, as it is described to users."""
+    make: Callable[..., Loss]
+    read: Callable[[str, Sequence[Any], str], Any] | None = None
+    """Function that reads the argument after the name; None if it takes none."""
+    is_regression: bool = False
+
+
+LOSSES: Final = {
+    name_of_text(loss.form): loss
+    for loss in (
+        NamedLoss("error", lambda: ERROR),
+        NamedLoss("recall:CLASS", makers.recall, class_of_text),
+        NamedLoss("precision:CLASS", makers.precision, class_of_text),
+        NamedLoss("balanced", makers.balanced),
+        NamedLoss("cost:TRUE>ANSWER=5", makers.cost, costs_of_text),
+        NamedLoss("error_quantile=0.9", makers.error_quantile, number_of_text, True),
+        NamedLoss("beyond=2.0", makers.beyond, number_of_text, True),
+    )
+}
+"""All losses with a name. `LOSS_FORMS` describes them in the help of the shell."""
+
+
+def loss_of_name(text: str, classes: Sequence[Any], *, name: str = "`loss`") -> Loss:
+    """Return the loss with a name of `LOSSES`; a regression has no classes.
+
+    `name` is the argument or option, for messages. Raises ValueError for other texts.
+
+    Examples
+    --------
+    >>> loss_of_name("recall:7", [1, 7]), loss_of_name("beyond=2", [])
+    (recall(7), beyond(2.0))
+    """
+    kind = name_of_text(text)
+    named, argument = LOSSES.get(kind), text[len(kind) + 1 :]
+    must_be = f"{name} must be {LOSS_FORMS}, got {text!r}"
+    if named is None:
+        raise ValueError(f"{must_be}{did_you_mean(kind, LOSSES)}")
+    is_regression = not len(classes)
+    if named.is_regression != is_regression:
+        known = [n.form for n in LOSSES.values() if n.is_regression == is_regression]
+        own, others = "numbers", "classes"
+        if is_regression:
+            own, others = others, own
+        raise ValueError(
+            f"{name} {text!r} is for {own}; of {others} there are "
+            f"{', '.join(known[:-1])} and {known[-1]}."
+        )
+    sign = named.form[len(kind) :][:1]
+    if text[len(kind) :][:1] != sign or (sign == ":" and not argument):
+        example = named.form
+        for word, place in (("CLASS", 0), ("TRUE", 0), ("ANSWER", -1)):
+            example = example.replace(word, str(classes[place]) if classes else word)
+        raise ValueError(f"{must_be}; write {example}.")
+    if named.read is None:
+        return named.make()
+    try:
+        return named.make(named.read(argument, classes, f"{name} {kind}{sign}"))
+    except ValueError as error:
+        if not named.is_regression:  # `read` has named the argument
+            raise
+        raise ValueError(
+            f"{name} {kind}= needs a number, got {argument!r}: {error}"
+        ) from error
+
+
+def loss_of_text(text: str) -> Loss | None:
+    """Return the loss with this `repr`, which certificates and stores have, or None.
+
+    Nothing is evaluated: names are those of `LOSSES`, arguments are literals.
+
+    Examples
+    --------
+    >>> loss_of_text("recall('fraud')"), loss_of_text("error"), loss_of_text("Mine(3)")
+    (recall('fraud'), error, None)
+    """
+    if text == repr(ERROR):
+        return ERROR
+    try:
+        call = ast.parse(text, mode="eval").body
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
+            return None
+        loss = LOSSES[call.func.id].make(*map(ast.literal_eval, call.args))
+    except (KeyError, SyntaxError, TypeError, ValueError):
+        return None
+    return loss if repr(loss) == text else None

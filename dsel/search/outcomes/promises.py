@@ -18,8 +18,8 @@ from dsel.data.frames import take_rows
 from dsel.data.labeled import LabeledRows, seen_rows
 from dsel.data.schema import TableSchema
 from dsel.data.tables import read_table
-from dsel.losses import loss_of_text
 from dsel.losses.base import DistanceLoss, Loss, RefutableLoss
+from dsel.losses.texts import loss_of_text
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.choice import Choice
 from dsel.results.inputs import load_inputs

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import ArrayLike, Estimator
 from dsel.checks import show
-from dsel.losses.texts import OF_NUMBERS
+from dsel.losses.texts import LOSSES, name_of_text
 from dsel.results import Choice
 from dsel.typing import Model
 
@@ -89,7 +89,8 @@ def as_estimator(procedure: Callable[..., Any], y: Any, loss: Any) -> FunctionEs
     for regressors, or if targets have fractions, which labels do not have.
     """
     is_regression = getattr(loss, "is_regression", False)
-    if isinstance(loss, str) and loss.partition("=")[0] in OF_NUMBERS:
+    named = LOSSES.get(name_of_text(loss)) if isinstance(loss, str) else None
+    if named is not None and named.is_regression:
         is_regression = True
     elif loss is None or isinstance(loss, str):
         with suppress(TypeError, ValueError):
