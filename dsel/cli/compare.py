@@ -21,7 +21,7 @@ from dsel.data.tables import read_table
 from dsel.data.text_tables import is_text, text_source
 from dsel.results.query_files import check_new_place, check_target, write_comparison
 from dsel.search.certifying.compare_models import compare_models
-from dsel.search.outcomes.predict_table import Deployed, open_deployed
+from dsel.search.outcomes.predict_table import Deployed, open_deployed_model
 
 
 def run(
@@ -42,7 +42,7 @@ def run(
     """Compare the errors of two models, OLD and NEW, by where they differ on a pool."""
     check_new_place(out, "--out")
     import_from_here(trust)
-    deployed = [open_deployed(place, trusted=trust) for place in (old, new)]
+    deployed = [open_deployed_model(place, trusted=trust) for place in (old, new)]
     rows = open_rows(pool, deployed, text.arguments)
     check_target(target, rows.columns or ())
     known = None if seen is None else seen_table(seen, deployed, text.arguments)

@@ -14,7 +14,7 @@ from dsel.cli.running import names_in, notes, open_client, print_json
 from dsel.data.table_request import is_name_of_identifier
 from dsel.results.predictions import ROW
 from dsel.runtime.progress import row_progress
-from dsel.search.outcomes.predict_table import open_deployed, predict_table
+from dsel.search.outcomes.predict_table import open_deployed_model, predict_table
 
 
 def run(
@@ -31,7 +31,7 @@ def run(
     """Predict every row of NEW with the model in RESULTS."""
     import_from_here(trust)
     id = None if ids is None else names_in(ids)
-    deployed = open_deployed(results, deploy=deploy, trusted=trust)
+    deployed = open_deployed_model(results, deploy=deploy, trusted=trust)
     progress = row_progress(output.shows_progress, "Predicting")
     try:
         with open_client(cluster) as client, progress as report:

@@ -43,7 +43,7 @@ from dsel.results.inputs import RunInputs
 from dsel.results.query_files import write_query_rows
 from dsel.search.design.assumptions import IF_COPIES
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.outcomes.predict_table import open_deployed
+from dsel.search.outcomes.predict_table import open_deployed_model
 from dsel.search.planning.plan_search import plan_search
 from dsel.typing import AnyArray
 
@@ -202,7 +202,7 @@ def open_baseline(
         return baseline
     import_from_here(trust)
     try:
-        opened = open_deployed(baseline, trusted=trust)
+        opened = open_deployed_model(baseline, trusted=trust)
     except (OSError, ValueError) as error:
         raise click.UsageError(
             f"--baseline {baseline!r} cannot be opened: {error} It must be a folder "

@@ -339,7 +339,7 @@ def read_text(location: str, request: TableRequest) -> Table:
                 f"build`, or write Parquet."
             )
         parts.append(batch)
-    rows = _empty_unlabeled(
+    rows = _remove_missing_labels(
         pa.Table.from_batches(parts), target, request.unlabeled, location
     )
     scans = {name: ColumnScan() for name in names}
@@ -486,7 +486,7 @@ def _naming_notes(
         raise ValueError(f"{error} {also}".rstrip()) from error
 
 
-def _empty_unlabeled(
+def _remove_missing_labels(
     rows: pa.Table, target: str | None, unlabeled: Sequence[str], location: str
 ) -> pa.Table:
     """Return a table whose target is null where it is one of the texts `unlabeled`."""

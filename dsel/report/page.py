@@ -133,7 +133,7 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
     n_drawn = min(MOST_SHOWN, len(params))  # candidates of a figure
     confusion, fold = confusion_table(results), choice.fold
 
-    def by_deployed(reports: Mapping[str, Any]) -> list[Any]:
+    def sort_reports(reports: Mapping[str, Any]) -> list[Any]:
         return sorted(reports.values(), key=lambda each: each is not reports[deploy])
 
     deploy = choice.deploy
@@ -191,7 +191,7 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
         confusion=confusion,
         own_confusion=confusion_table(results, fold) if fold is not None else [],
         compared=compare_estimates(choice),
-        in_order=by_deployed,
+        in_order=sort_reports,
         sure=confidence(choice.delta),
         loss=shorten_text(choice.certificate.loss, 400),
         figures=figures,

@@ -205,7 +205,7 @@ class PredictedTable:
         return [*self.file_notes, *found, *(each.line for each in self.unknown)]
 
 
-def open_deployed(
+def open_deployed_model(
     place: str | os.PathLike[str],
     *,
     deploy: str | None = None,

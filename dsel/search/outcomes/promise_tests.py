@@ -152,7 +152,7 @@ def _test_errors(
     tests = []
     for place, (deploy, certificate) in enumerate(promises.choice.certificates.items()):
         bound = certificate.bound
-        test = _untested(deploy, certificate, bound)
+        test = _make_test(deploy, certificate, bound)
         why = _reason_for_no_test(certificate, loss) or why_no_labels
         if limits is not None and isnan(limits[place]):
             why = why or "no new row with a label counts for it"
@@ -184,7 +184,7 @@ def _test_tolerances(
     n_labels, tests = int(tally.n_labels[0]), []
     for place, (deploy, certificate) in enumerate(promises.choice.certificates.items()):
         limit = context.exceedances[place].share
-        test = _untested(deploy, certificate, limit)
+        test = _make_test(deploy, certificate, limit)
         why = _reason_without_labels(context, tally)
         if not certificate.certified or certificate.says_nothing:
             why = "no bound was certified"
@@ -209,7 +209,7 @@ def _test_tolerances(
     return tests
 
 
-def _untested(deploy: str, certificate: Certificate, limit: float) -> PromiseTest:
+def _make_test(deploy: str, certificate: Certificate, limit: float) -> PromiseTest:
     """Return the test of one model's bound before it is made."""
     amount = f"{certificate.amount(certificate.bound)}{certificate.on_rows}"
     promise = f"{certificate.says} {amount}, {certificate.model}"

@@ -26,7 +26,7 @@ from dsel.results.inputs import load_inputs
 from dsel.results.place import Place
 from dsel.results.query_files import read_choice, read_labeled_choice
 from dsel.results.run_store import open_results
-from dsel.search.outcomes.predict_table import InputFormat, open_deployed
+from dsel.search.outcomes.predict_table import InputFormat, open_deployed_model
 
 NAME_LABELED: Final = "name it by --labeled"
 
@@ -121,7 +121,7 @@ def open_promises(
     choice, _ = read_choice(place)
     choice = read_labeled_choice(Place(place, name="place")) or choice
     deployed = {
-        name: open_deployed(place, deploy=name, trusted=trusted)
+        name: open_deployed_model(place, deploy=name, trusted=trusted)
         for name in choice.certificates
     }
     cube, inputs = open_results(place), load_inputs(place)

@@ -48,7 +48,7 @@ class RunDescription:
     """The best constant prediction; None if the loss has none."""
 
 
-def count_known(plan: "Plan", equal_rows: int = 0) -> KnownCounts:
+def make_known_counts(plan: "Plan", equal_rows: int = 0) -> KnownCounts:
     """Return the numbers of rows and classes of a run."""
     return KnownCounts(
         n_labeled=plan.labeled.n_rows,
@@ -71,7 +71,7 @@ def describe_run(plan: "Plan", pool_check: PoolCheck) -> RunDescription:
         class_rows = dict(zip(map(str, classes), n_rows, strict=True))
     return RunDescription(
         pool_check,
-        count_known(plan, facts.equal_rows),
+        make_known_counts(plan, facts.equal_rows),
         assumptions,
         collect_caveats(
             (each for each in plan.caveats if each.effect is not Effect.PLAN),

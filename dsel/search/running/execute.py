@@ -89,7 +89,7 @@ def execute(
             # The outcome is written last: without one a killed run continues.
             if store.outcome is not None and cube is not None:
                 run = Run(plan, client, n_jobs, on_failure == "raise")
-                return add_inputs(plan, open_finished(run, store, cube))
+                return add_inputs(plan, open_finished_run(run, store, cube))
             # Hours of fits should not end with models that cannot be written.
             not_kept = check_estimators(plan.context.estimators, store.place)
         if on_progress is None:
@@ -178,10 +178,10 @@ def keep_outcome(run: Run, outcome: Outcome, store: Store, not_kept: str) -> Out
         return outcome
     # Another run of this plan was first: its certificate is the one that holds.
     alone = replace(run, store=None, on_progress=None)
-    return open_finished(alone, store, store.dataset(CUBE) or outcome.results)
+    return open_finished_run(alone, store, store.dataset(CUBE) or outcome.results)
 
 
-def open_finished(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
+def open_finished_run(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
     """Return the outcome of a run that had ended; models are loaded or fitted again."""
     assert store.outcome is not None  # else the run has not ended
     try:

@@ -29,9 +29,9 @@ from dsel.search.running.check_pool import check_pool
 from dsel.search.running.chosen_models import ChosenModels
 from dsel.search.running.cube_caveats import check_failures
 from dsel.search.running.cube_of_run import (
-    count_known,
     describe_run,
     make_cube_of_run,
+    make_known_counts,
 )
 from dsel.search.running.run import (
     Remade,
@@ -149,7 +149,7 @@ def deployed_model(
 
 def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     """Fit the candidate that a run chose again, and repeat all its counts."""
-    pruner = exact_pruner(run.plan, count_known(run.plan), may_prune=False)
+    pruner = exact_pruner(run.plan, make_known_counts(run.plan), may_prune=False)
     number, counts = choice.candidate, read_counts(cube)
     with open_engine(run) as engine:
         search = make_search(run, engine, pruner, lambda: None)

@@ -38,7 +38,7 @@ def check_estimators(estimators: Iterable[Estimator], place: object) -> str:
         try:
             content = dump_model(clone(estimator))
         except ValueError as error:
-            _warn_not_kept(str(error), place)
+            _warn_of_models(str(error), place)
             return str(error)
         except Exception:  # it cannot be cloned, which its fit will report
             continue
@@ -66,7 +66,7 @@ def keep_models(
         except ValueError as error:
             reasons[name] = str(error)
     if reasons and not known:
-        _warn_not_kept(next(iter(reasons.values())), store.place)
+        _warn_of_models(next(iter(reasons.values())), store.place)
     return reasons
 
 
@@ -90,7 +90,7 @@ def _one_of_each(estimators: Iterable[Estimator]) -> list[Any]:
     return list(kinds.values())[:MOST_TRIED]
 
 
-def _warn_not_kept(reason: str, place: object) -> None:
+def _warn_of_models(reason: str, place: object) -> None:
     warn(
         f"models cannot be kept in `out` {place}: {reason}. Results and certificates "
         f"are kept; predict before this process ends, or change the estimator and "

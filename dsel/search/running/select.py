@@ -174,7 +174,7 @@ def _certify_candidate(
     has_all_rows = names.FULL_FIT_SECONDS in cube or cube.sizes.get(names.FOLD) != 1
     fold = 0 if reported.criterion.holds_out_one_fold or not has_all_rows else None
     deploy = ALL_ROWS if fold is None else ONE_FOLD
-    unsure = filter(None, [why_uncertified(cube, reported.criterion, delta)])
+    unsure = filter(None, [reason_against_guarantee(cube, reported.criterion, delta)])
     bound = float(reported.terms.value[number])
     certificate = Certificate(
         bound,
@@ -234,7 +234,9 @@ def _check_winner(ranking: Evaluation, number: int) -> None:
         )
 
 
-def why_uncertified(cube: xr.Dataset, criterion: Criterion, delta: float) -> str:
+def reason_against_guarantee(
+    cube: xr.Dataset, criterion: Criterion, delta: float
+) -> str:
     """Return why a number is no guarantee, whatever was counted; "" if it may be one.
 
     A guarantee was declared before the run, at this delta, and is read from the very
