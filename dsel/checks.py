@@ -313,7 +313,7 @@ def nothing_at(location: str) -> str:
 
 
 def letters_of(label: object) -> str:
-    """Return what is left of a label without blanks, case and Unicode forms.
+    """Return a label as text, without blanks, case and Unicode forms.
 
     People mean one class by labels of the same letters.
 

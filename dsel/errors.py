@@ -182,7 +182,7 @@ def explaining_interrupt(text: str) -> Iterator[None]:
 
 
 def reach_and_read(place: object, read: Callable[[], T]) -> T:
-    """Return what `read` returns; like `reaching`, for tasks on other machines.
+    """Call `read` and return its value; like `reaching`, for tasks on other machines.
 
     Errors of libraries may fail to unpickle at the client, even as the cause of another
     error. Therefore the new error has no cause.

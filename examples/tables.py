@@ -13,7 +13,7 @@ both to the folder and searches. From there, a shell does the same by
 
 where tables is this file, found in the folder that the command is called in. With so
 few columns, different customers may look alike: pool rows that equal labeled ones are
-counted, and the bound takes so many fewer as seen.
+counted, and the bound allows for them.
 """
 
 # %%

@@ -422,8 +422,8 @@ def expected_tolerance(
     Returns
     -------
     float
-        In the units of the target: an estimate, no bound. Infinite where so many rows
-        give no finite tolerance, or infinite residuals are drawn too often.
+        In the units of the target: an estimate, no bound. Infinite where this number of
+        rows gives no finite tolerance, or infinite residuals are drawn too often.
 
     Examples
     --------

@@ -197,7 +197,7 @@ def run(
 def open_baseline(
     baseline: str | None, schema: TableSchema | None, trust: tuple[str, ...]
 ) -> Any:
-    """Return what `plan_search` takes; raise where it learned columns otherwise."""
+    """Return the baseline for `plan_search`; raise if it has other columns."""
     if baseline is None or baseline == LARGEST_CLASS:
         return baseline
     import_from_here(trust)

@@ -511,7 +511,7 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
 
 
 def by_position(columns: Sequence[str], where: str) -> str:
-    """Return what is said where a model knows no names of columns, but a table does."""
+    """Return the text for a model without names of columns, and rows with names."""
     return (
         f"The model was fitted to rows without names of columns, so it gets those of "
         f"{where} in their order: {listing(columns, 10)}. Fit it to a data frame for "

@@ -73,7 +73,7 @@ class UnknownValues:
         )
 
     def merge(self, later: "UnknownValues") -> "UnknownValues":
-        """Return what these rows and later ones have."""
+        """Return the unknown values of these rows and of later ones."""
         values = dict.fromkeys((*self.values, *later.values))
         return UnknownValues(
             self.column,
@@ -100,7 +100,7 @@ def known_values(schema: TableSchema | None) -> KnownValues:
 def find_unknown_values(
     X: pd.DataFrame, known: KnownValues
 ) -> dict[str, UnknownValues]:
-    """Return what the columns of a block have and labeled rows have not, by name."""
+    """Return the values by column of a block that no labeled row has."""
     found = {}
     for name, values in known.items():
         n_rows, first = _unknown_values(X[name], values)
@@ -136,7 +136,7 @@ def _unknown_values(
 def merge_unknown_values(
     earlier: Mapping[str, UnknownValues], later: Mapping[str, UnknownValues]
 ) -> dict[str, UnknownValues]:
-    """Return what both parts of a table have."""
+    """Return the unknown values of both parts of a table."""
     both = {
         name: each.merge(later[name]) if name in later else each
         for name, each in earlier.items()

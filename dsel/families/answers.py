@@ -206,7 +206,7 @@ class FittedClassifiers(FittedGroup):
         return hashes
 
     def test_predictions(self, split: int, part: int) -> NDArray[Any] | None:
-        """Return what was predicted at the fit; see `FittedGroup.test_predictions`."""
+        """Return predictions made at the fit; see `FittedGroup.test_predictions`."""
         found = [self.tested.get((n, split, part)) for n in self.candidates]
         known = [predictions for predictions in found if predictions is not None]
         return np.stack(known) if len(known) == len(found) else None

@@ -136,7 +136,7 @@ class StreamedLeastSquaresSearch(BaseSearch):
             options = {"skip_check_array": True}
         X, y = validate_data(self, X, y, **options)
         rows, n_targets = labeled_pool(X, y)
-        # A pass takes a client, or what makes an executor of so many threads.
+        # A pass takes a client, or a function that makes an executor.
         client: Any = resolve_client()
         client = client or partial(LocalExecutor, n_threads=self.n_jobs)
         seed = seed_from(self.random_state)

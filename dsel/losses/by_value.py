@@ -6,6 +6,7 @@ delta. Counts for each value are made in the same pass.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import nan, prod
@@ -464,7 +465,13 @@ def find_column(
             f"`report_by` {report_by!r} must have at most {most} different values"
             f"{per}, got {n_values:,}, such as {show(found[0])}; {advice}."
         )
-    order = _order(values, found)
+    order = list(range(len(found)))
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        place = {each: at for at, each in enumerate(values.cat.categories.tolist())}
+        order = sorted(order, key=lambda at: place[found[at]])
+    else:
+        with suppress(TypeError):  # values of several types stay in order of appearance
+            order = sorted(order, key=lambda at: found[at])
     gap = int((codes < 0).sum())
     kind = getattr(values.dtype, "numpy_dtype", values.dtype)
     return ValueColumn(
@@ -509,14 +516,3 @@ def _position(
         f"`report_by` must name one of the {n_columns} columns of `X` "
         f"({listing(list(columns), 5)}), got {show(report_by)}{end}"
     )
-
-
-def _order(values: Any, found: Sequence[Any]) -> list[int]:
-    """Return the order of values: that of categories, sorted, or of appearance."""
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        order = {each: at for at, each in enumerate(values.cat.categories.tolist())}
-        return sorted(range(len(found)), key=lambda at: order[found[at]])
-    try:
-        return sorted(range(len(found)), key=lambda at: found[at])
-    except TypeError:  # of several types
-        return list(range(len(found)))

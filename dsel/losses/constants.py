@@ -60,16 +60,13 @@ def best_constant(
     known = list(classes)
     with naming_loss(loss, "named_classes"):
         codes += [known.index(label) for label in loss.named_classes(known)]
-    losses = [_score_constant(loss, Rows(X, y), code) for code in codes]
+    rows, losses = Rows(X, y), []
+    for code in codes:
+        predictions = np.full(len(y), code, np.int64)
+        # The estimate is about what is bounded; `score` may be any rule that ranks.
+        counts = stack_folds([count_rows(loss.statistic, rows, predictions)])
+        with naming_loss(loss, "estimate"):
+            estimate = loss.estimate(FoldCounts(counts, np.array([len(y)])))
+        losses.append(float(estimate))
     best = int(np.argmin(losses))
     return ConstantPrediction(str(known[codes[best]]), losses[best])
-
-
-def _score_constant(loss: Loss, rows: Rows, code: int) -> float:
-    """Return the loss of rows that are all predicted as one class."""
-    assert rows.y is not None  # they are labeled
-    predictions = np.full(len(rows.y), code, np.int64)
-    # The estimate is about what is bounded; `score` may be any rule that ranks.
-    counts = stack_folds([count_rows(loss.statistic, rows, predictions)])
-    with naming_loss(loss, "estimate"):
-        return float(loss.estimate(FoldCounts(counts, np.array([len(rows.y)]))))

@@ -269,7 +269,7 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     texts = [
         f"{name if len(name) <= LONGEST else name[: LONGEST - 3] + '...'}: "
         f"at most {limit}, measured {seen} on {rows} labeled rows"
-        for name, seen, limit, rows in shown.cells()
+        for name, seen, limit, rows in shown.table()[1:]
     ]
     ax = new_axes(ax, height=1.2 + 0.45 * len(texts))
     places = np.arange(len(texts))[::-1]

@@ -80,7 +80,7 @@ def is_squared(results: xr.Dataset) -> bool:
 
 
 def name_of_fold_losses(results: xr.Dataset) -> str:
-    """Return what a figure of folds shows: roots of squared errors."""
+    """Return the name of the numbers in a figure of folds: roots of squared errors."""
     return "root " * is_squared(results) + fold_losses(results).name
 
 

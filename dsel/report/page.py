@@ -353,7 +353,7 @@ def confusion_table(results: xr.Dataset, fold: int | None = None) -> list[list[s
 
 
 def compare_estimates(choice: Choice) -> str:
-    """Return what tells the estimate at the top of the page from errors of candidates.
+    """Return how the estimate at the top of the page differs from candidates' errors.
 
     Empty where the page has one kind of estimate only.
     """

@@ -1,12 +1,15 @@
 """Numbers of a report: those of one model, its limits, and pooled ones of all folds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any, Final
 
 import pandas as pd
 
-from dsel.results.caveats import POOLED
+from dsel.cards import Fact
+from dsel.results.caveats import POOLED, LimitsWithCaveats, warnings_first
+from dsel.results.renderings import Renderable
 
 POOLED_NOTE: Final = (
     f"Pooled: {POOLED.partition(',')[0]}, on all labeled rows (an estimate)"
@@ -88,3 +91,53 @@ def report_frame(
     columns |= {"test_rows": test_rows} if pooled and test_rows else {}
     columns |= pooled | ({"rows": rows} if rows else {})
     return pd.DataFrame(columns, index=index)
+
+
+def report_table(
+    names: Sequence[str],
+    heads: tuple[str, str, str, str],
+    values: BoundedValues,
+    about: Callable[[float], str],
+    at_most: Callable[[float], str],
+    test_rows: Sequence[int] = (),
+    rows: Sequence[int] = (),
+) -> list[Fact]:
+    """Return heads, and the texts of each class or value, of a table of one quantity.
+
+    `heads` are those of names, own values, limits and pooled values; columns of numbers
+    that are not there are left out, as those of rows.
+    """
+
+    def texts(numbers: Sequence[float]) -> list[str]:
+        return ["" if isnan(number) else about(number) for number in numbers]
+
+    columns = [(heads[0], *names)]
+    columns += [(heads[1], *texts(values.own))] * bool(values.own)
+    columns.append((heads[2], *map(at_most, values.limits)))
+    columns += [("rows", *(f"{n:,}" for n in test_rows))] * bool(test_rows)
+    columns += [(heads[3], *texts(values.pooled))] * bool(values.pooled)
+    if values.pooled and rows:
+        columns.append((f"{'all ' * bool(values.own)}rows", *(f"{n:,}" for n in rows)))
+    return list(zip(*columns, strict=True))
+
+
+class TableReport(LimitsWithCaveats, Renderable):
+    """A report of one quantity, which is a table between lines."""
+
+    def headline(self) -> str:
+        """Return the line above the table."""
+        raise NotImplementedError
+
+    def table(self) -> list[Fact]:
+        """Return the heads of the table, and its rows of texts."""
+        raise NotImplementedError
+
+    def notes(self) -> Sequence[str]:
+        """Return the lines below the table."""
+        raise NotImplementedError
+
+    def facts(self) -> list[Fact]:
+        """Return the line above the table, the table, and the lines below it."""
+        notes = [("", line) for line in self.notes()]
+        facts = [("", self.headline()), *self.table(), *notes]
+        return warnings_first(facts, self.caveats)

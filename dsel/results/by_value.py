@@ -1,9 +1,8 @@
 """Error, or tolerance, of a model for each value of a column, with limits."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isnan
 from typing import Any, Final
 
 import pandas as pd
@@ -13,11 +12,12 @@ from dsel.losses.by_value import GAP
 from dsel.results.bounded_values import (
     POOLED_NOTE,
     BoundedValues,
+    TableReport,
     join_fields,
     report_frame,
+    report_table,
 )
-from dsel.results.caveats import Caveat, LimitsWithCaveats, warnings_first
-from dsel.results.renderings import Renderable
+from dsel.results.caveats import Caveat
 from dsel.results.tolerances import amount_about, amount_at_most
 from dsel.rounded_texts import about_percent, confidence, in_percent
 
@@ -28,7 +28,7 @@ LARGEST: Final = sys.float_info.max
 
 
 @dataclass(frozen=True, eq=False)
-class ReportByValue(LimitsWithCaveats, Renderable):
+class ReportByValue(TableReport):
     """The error, or tolerance, of one model for each value of a column, with limits.
 
     Notes
@@ -143,34 +143,18 @@ class ReportByValue(LimitsWithCaveats, Renderable):
         level = f"{confidence(self.delta)}% confidence, all limits jointly"
         return f"{self.title} ({level}), {self.model}"
 
-    @property
-    def heads(self) -> Fact:
-        """Heads of the table."""
+    def table(self) -> list[Fact]:
+        """Return the heads of the table, and the texts of each value."""
         name = self.quantity.replace("_", " ")
-        own = (name, "at most", "rows") if self.numbers.own else ("at most",)
-        rows = "all rows" if self.numbers.own else "rows"
-        pooled = (f"pooled {name}", rows) if self.numbers.pooled else ()
-        return self.column, *own, *pooled
-
-    def cells(self) -> list[Fact]:
-        """Return the texts of each value: its name, then what `heads` name."""
-        about: Callable[[float], str] = about_percent
-        at_most: Callable[[float], str] = in_percent
-        if self.is_tolerance:
-            about, at_most = amount_about, amount_at_most
-
-        def texts(rates: tuple[float, ...], rows: tuple[int, ...]) -> list[list[str]]:
-            if not rates:
-                return []
-            shown = ["" if isnan(rate) else about(rate) for rate in rates]
-            return [shown, [f"{n:,}" for n in rows]]
-
-        names = [GAP if value is None else str(value) for value in self.values]
-        limits = [at_most(limit) for limit in self.limits]
-        own = texts(self.numbers.own, self.test_rows)
-        pooled = texts(self.numbers.pooled, self.rows)
-        columns = [names, *own[:1], limits, *own[1:], *pooled]
-        return list(zip(*columns, strict=True))
+        return report_table(
+            [GAP if value is None else str(value) for value in self.values],
+            (self.column, name, "at most", f"pooled {name}"),
+            self.numbers,
+            amount_about if self.is_tolerance else about_percent,
+            amount_at_most if self.is_tolerance else in_percent,
+            self.test_rows,
+            self.rows,
+        )
 
     def notes(self) -> Sequence[str]:
         """Return the lines below the table."""
@@ -186,9 +170,3 @@ class ReportByValue(LimitsWithCaveats, Renderable):
                 f"{self.column}: nothing is known about such rows"
             )
         return [*lines, *(f"No guarantee: {why}" for why in self.remarks[1:])]
-
-    def facts(self) -> list[Fact]:
-        """Return the line above the table, the table, and the lines below it."""
-        lines = [("", line) for line in self.notes()]
-        facts = [("", self.headline()), self.heads, *self.cells(), *lines]
-        return warnings_first(facts, self.caveats)

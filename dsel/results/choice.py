@@ -245,7 +245,7 @@ class Choice(Renderable):
         return self._by_model(lambda model: model.baseline)
 
     def _by_model(self, read: Callable[[BoundedModel], T | None]) -> Mapping[str, T]:
-        """Return what each model has, by its name, without models that have none."""
+        """Return a value of each model by its name, without models that have none."""
         values = {name: read(model) for name, model in self.bounded_models.items()}
         return {name: value for name, value in values.items() if value is not None}
 

@@ -327,7 +327,7 @@ def read_query_rows(place: Place) -> pd.DataFrame | None:
 
 
 def how_to_resume(store: "Store | None", seed: int) -> str:
-    """Return what is kept of an interrupted run, and how it goes on."""
+    """Return the text for an interrupted run: how to resume it."""
     if store is None:
         return (
             "Nothing of the interrupted run is kept, since it had no `out`: with "

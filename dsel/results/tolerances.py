@@ -11,11 +11,12 @@ from dsel.cards import Fact
 from dsel.results.bounded_values import (
     POOLED_NOTE,
     BoundedValues,
+    TableReport,
     join_fields,
     report_frame,
+    report_table,
 )
-from dsel.results.caveats import Caveat, LimitsWithCaveats, warnings_first
-from dsel.results.renderings import Renderable
+from dsel.results.caveats import Caveat
 from dsel.rounded_texts import at_most, confidence
 
 DIGITS = 3
@@ -50,7 +51,7 @@ def amount_about(value: float) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class ToleranceReport(LimitsWithCaveats, Renderable):
+class ToleranceReport(TableReport):
     """Distances that given shares of the predictions of a model keep, with limits.
 
     Notes
@@ -111,31 +112,27 @@ class ToleranceReport(LimitsWithCaveats, Renderable):
         index = pd.Index(self.shares, name="share")
         return report_frame(index, {"off_by": self.off_by}, "at_most")
 
-    @property
-    def heads(self) -> Fact:
-        """Heads of the table."""
-        own = ("off by about",) if self.off_by.own else ()
-        pooled = ("pooled off by",) if self.off_by.pooled else ()
-        return "share of predictions", *own, "off by at most", *pooled
+    def table(self) -> list[Fact]:
+        """Return the heads of the table, and the texts of each share."""
+        return report_table(
+            [f"{100 * share:.6g}%" for share in self.shares],
+            (
+                "share of predictions",
+                "off by about",
+                "off by at most",
+                "pooled off by",
+            ),
+            self.off_by,
+            amount_about,
+            amount_at_most,
+        )
 
-    def cells(self) -> list[Fact]:
-        """Return the texts of each share: itself, then what `heads` name."""
-        columns = [[f"{100 * share:.6g}%" for share in self.shares]]
-        columns += [list(map(amount_about, self.off_by.own))] if self.off_by.own else []
-        columns.append(list(map(amount_at_most, self.off_by.limits)))
-        if self.off_by.pooled:
-            columns.append(list(map(amount_about, self.off_by.pooled)))
-        return list(zip(*columns, strict=True))
-
-    def facts(self) -> list[Fact]:
-        """Return the line above the table, the table, and the lines below it."""
-        level = f"{confidence(self.delta)}% confidence, all at once"
-        head = f"Tolerances ({level}): {self.model}"
+    def headline(self) -> str:
+        """Return the line above the table."""
         if self.remarks:
-            head = f"No guarantee, since {self.remarks[0]}: {self.model}"
-        facts = [("", head), self.heads, *self.cells()]
-        facts += [("", line) for line in self.notes()]
-        return warnings_first(facts, self.caveats)
+            return f"No guarantee, since {self.remarks[0]}: {self.model}"
+        level = f"{confidence(self.delta)}% confidence, all at once"
+        return f"Tolerances ({level}): {self.model}"
 
     def notes(self) -> list[str]:
         """Return the lines below the table."""

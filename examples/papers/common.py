@@ -143,7 +143,7 @@ def run(
     out: Any = None,
     jobs: int = -1,
     clock: Callable[[], float] = processor_seconds,
-    told: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> xr.Dataset:
     """Measure all pieces that are not in `out` yet; return all of them together.
 
@@ -195,7 +195,7 @@ def run(
         done, left = missing[:n_measured], missing[n_measured:]
         time_left = _estimate_time_left(time.monotonic() - began, done, left, basis)
         n_done = len(pieces) - len(missing) + n_measured
-        told(f"{n_done} of {len(pieces)} pieces ({key[0]}){time_left}")
+        report(f"{n_done} of {len(pieces)} pieces ({key[0]}){time_left}")
     results = xr.combine_nested(
         [[pieces[name, n] for n in numbers] for name in sets],
         [DATA_SET, REPETITION],
@@ -205,7 +205,7 @@ def run(
     results = results.transpose(DATA_SET, REPETITION, ...).assign_attrs(
         experiment=experiment.name, seed=settings.seed
     )
-    told(_sum_up(sum(map(np.nansum, measured_now.values())), results))
+    report(_sum_up(sum(map(np.nansum, measured_now.values())), results))
     return results
 
 
@@ -241,7 +241,7 @@ def _measure_piece(
 
 
 def _read_piece(place: Path | None, head: Mapping[str, Any]) -> xr.Dataset | None:
-    """Return what a file has measured; None where it must be measured (again)."""
+    """Return the stored piece; None if it must be measured."""
     if place is None or not (file := place.with_suffix(".json")).exists():
         return None
     stored = json.loads(file.read_text("utf-8"))
@@ -352,7 +352,7 @@ def _estimate_time_left(
 
 
 def _sum_up(seconds_now: float, results: xr.Dataset) -> str:
-    """Return what all pieces took of the processors, and what they took in this run."""
+    """Return the processor time of all pieces, and that of this run, as text."""
     seconds = results[SECONDS].values
     is_known = np.isfinite(seconds)
     text = (
@@ -427,7 +427,7 @@ def judge(row: Row, n_repetitions: int, n_lines: int = 1) -> Row:
     is_whole = _is_whole(row) and not why
     if not is_whole and not why and n < FEWEST:
         why = f"too few to say: {n} of at least {FEWEST}"
-    told = ""
+    difference = ""
     if is_whole:
         agrees = ours == printed
     elif printed is None:
@@ -436,10 +436,10 @@ def judge(row: Row, n_repetitions: int, n_lines: int = 1) -> Row:
             why = f"no difference within {quantile:.1f} s.e."
     elif not why and abs(ours - printed) <= ROUNDING * max(1.0, abs(printed)):
         # An identity: what differs is rounding, and so is its standard error.
-        agrees, told = True, "equal"
+        agrees, difference = True, "equal"
     else:
         distance = (ours - printed) / (spread or math.nan)
-        agrees, told = abs(distance) <= quantile, f"{distance:+.1f} s.e."
+        agrees, difference = abs(distance) <= quantile, f"{distance:+.1f} s.e."
         if not why and not math.isfinite(distance):
             why = "no standard error: all repetitions are alike, or it is not known"
     return row._replace(
@@ -447,7 +447,7 @@ def judge(row: Row, n_repetitions: int, n_lines: int = 1) -> Row:
         standard_error=error,
         printed=printed,
         verdict=OPEN if why else AGREES if agrees else DIFFERS,
-        why="; ".join(filter(None, (why or told, row.note))),
+        why="; ".join(filter(None, (why or difference, row.note))),
     )
 
 
@@ -489,8 +489,8 @@ def printed_table(text: str) -> dict[str, tuple[float, ...]]:
 
 HEAD = ("", "what", "paper", "ours", "s.e.", "verdict")
 ABOUT = (
-    "Two numbers agree if they lie within so many standard errors of their difference "
-    "as Student's quantile of our repetitions says: ours over repetitions, the paper's "
+    "Two numbers agree if they lie within as many standard errors of their difference "
+    "as Student's quantile of our repetitions: ours over repetitions, the paper's "
     "as far as it can be known, and its rounding. It is 3 for one line and very many "
     "repetitions; of n lines each may be wrong with an n-th of the probability that "
     "this leaves, so that any line of a page differs by chance in 3 of 1,000 pages. "
@@ -597,9 +597,11 @@ def write_tables(
     """
     files = [Path(place) / f"comparison.{end}" for end in ("csv", "json", "html")]
     files[0].parent.mkdir(parents=True, exist_ok=True)
-    told = as_json(experiment, results, rows)
-    pd.DataFrame(told["comparisons"], dtype=object).to_csv(files[0], index=False)
-    files[1].write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    record = as_json(experiment, results, rows)
+    pd.DataFrame(record["comparisons"], dtype=object).to_csv(files[0], index=False)
+    files[1].write_text(
+        json.dumps(record, indent=1, ensure_ascii=False) + "\n", "utf-8"
+    )
     drawn = []
     for name, caption, figure in (
         experiment.figures(results) if find_spec("matplotlib") else ()
@@ -736,7 +738,7 @@ def command_of(*experiments: Experiment) -> click.Command:
                     repetitions=repetitions,
                     settings=replace(experiment.settings, seed=seed),
                     folder=data, out=out, jobs=jobs, clock=clock,
-                    told=lambda text: None if quiet else click.echo(text, err=True),
+                    report=lambda text: None if quiet else click.echo(text, err=True),
                 )  # fmt: skip
         except (OSError, ModuleNotFoundError, ValueError, MemoryError) as error:
             raise click.ClickException(str(error)) from error

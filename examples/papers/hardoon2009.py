@@ -189,7 +189,7 @@ def ranks(n_rows: int, stream: int, seed: int) -> np.ndarray:
 
 
 def measure(table: Any, fold: int, settings: Settings, place: Any) -> xr.Dataset:
-    """Return what all methods do on one outer fold, over scalings."""
+    """Return the results of all methods on one outer fold, over scalings."""
     _warm_up()
     X, y = table
     scaled = {"range": MinMaxScaler((-1, 1)).fit_transform(X), "raw": X}

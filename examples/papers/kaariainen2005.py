@@ -111,7 +111,7 @@ def grid_of(settings: Settings) -> dict[str, list[float]]:
 
 
 def measure(table: Any, division: int, settings: Settings, place: Any) -> xr.Dataset:
-    """Return what each criterion chooses on one division, and all that it sees.
+    """Return the choice of each criterion on one division, and its numbers.
 
     Of the choice of either of `CRITERIA`: ``candidate``, ``estimate`` (error of
     cross-validation, or bound) and ``observed_error`` on the pool's true labels; and

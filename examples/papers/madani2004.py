@@ -294,7 +294,7 @@ def piece_of(cells: list[list[xr.Dataset]], settings: Settings) -> xr.Dataset:
 
 @cache
 def _once(problem: Problem, settings: Settings) -> list[tuple[np.ndarray, list[Any]]]:
-    """Return what all trials share: orders of rows, and leave-one-out errors."""
+    """Return orders of rows and leave-one-out errors, the same for all trials."""
     alone = partial(of_degrees, problem, leave_one_out=True)
     return [
         (order, [alone(order[:n], settings, 1, settings.seed).loo_error
@@ -392,7 +392,7 @@ def win_loss_tie(
     """Return wins, losses and ties of the first criterion over sets and sizes.
 
     It wins where its mean of `chosen_errors` is the lower one. Mean differences within
-    so many of their standard errors are ties; with 0 only exact ones are.
+    `standard_errors` of their standard errors are ties; with 0 only exact ones are.
     """
     difference = errors[first] - errors[second]
     mean = difference.mean(REPETITION)

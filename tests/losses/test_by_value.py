@@ -269,7 +269,7 @@ def test_report__is_text_html_and_a_frame_and_is_read_from_out(tmp_path):
     assert [line.split()[0] for line in lines[2:5]] == SITES
     page = report._repr_html_()
     assert page.count("<tr>") == 4
-    for cell in report.cells()[1]:
+    for cell in report.table()[2]:
         assert f">{cell}</td>" in page
     escaped = ReportByValue(0.05, "m", "s", ("<b>",), (1,), BoundedValues((1.0,)))
     assert "&lt;b&gt;" in escaped._repr_html_()

@@ -216,10 +216,10 @@ def make_slow_experiment(calls, seconds=0.05):
 def test_run__measures_processor_seconds_and_sums_them_over_resumed_runs(tmp_path):
     calls, texts = [], []
     experiment = make_slow_experiment(calls)
-    common.run(experiment, repetitions=1, out=tmp_path, told=texts.append)
+    common.run(experiment, repetitions=1, out=tmp_path, report=texts.append)
     assert texts[:-1] == ["1 of 2 pieces (one)", "2 of 2 pieces (two)"]
     texts.clear()
-    results = common.run(experiment, repetitions=3, out=tmp_path, told=texts.append)
+    results = common.run(experiment, repetitions=3, out=tmp_path, report=texts.append)
     # By repetition, then by set: the first repetitions are those of the first run.
     np.testing.assert_allclose(
         results[SECONDS].transpose().values.ravel()[[0, 1, 2, 4, 3, 5]],
@@ -235,7 +235,7 @@ def test_run__measures_processor_seconds_and_sums_them_over_resumed_runs(tmp_pat
         f"{common.as_time(results[SECONDS][:, 1:].sum())} of them in this run"
     )
     texts.clear()
-    common.run(experiment, repetitions=3, out=tmp_path, told=texts.append)
+    common.run(experiment, repetitions=3, out=tmp_path, report=texts.append)
     assert len(texts) == 1  # nothing is measured again
     assert "0.0 seconds of them in this run" in texts[0]
 
@@ -270,7 +270,7 @@ def interrupted_run(tmp_path, texts, *, kill=False):
     if kill:  # a killed process could not have written its seconds
         (tmp_path / "searches" / "one-0" / "seconds").unlink()
     return common.run(
-        experiment, sets=("one",), repetitions=1, out=tmp_path, told=texts.append
+        experiment, sets=("one",), repetitions=1, out=tmp_path, report=texts.append
     )
 
 
@@ -297,7 +297,7 @@ def test_time_left__weighs_sets_by_what_is_recorded(monkeypatch, tmp_path):
     }}}}))  # fmt: skip
     monkeypatch.setattr(common, "SECONDS_FILE", file)
     texts = []
-    common.run(make_slow_experiment([]), told=texts.append)
+    common.run(make_slow_experiment([]), report=texts.append)
     assert texts[1].startswith("2 of 4 pieces (one), about ")
     assert texts[1].endswith(" minutes left")  # the last piece takes most of it
     experiment = make_experiment([])

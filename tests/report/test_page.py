@@ -120,7 +120,7 @@ def test_report_html__has_limits_by_the_values_of_a_column_of_both_models():
     text = words(page)
     assert "Error by column 1 Each row is about the rows that have this value." in text
     for deploy in ("one_fold", "all_rows"):
-        cells = outcome.report_by_value(deploy).cells()
+        cells = outcome.report_by_value(deploy).table()[1:]
         assert [row for row in cells if " ".join(row) not in text] == []
     assert "and together with the bounds above (95% confidence)" in text
     assert page.count("<svg") == 5

@@ -5,8 +5,8 @@ and deployed, and which options it takes. Other files ask the object; they use i
 only to decide whether a number is of the certificate that a plan declared.
 
 To add a certificate: its formula in `dsel.bounds`, its criterion in `dsel.criteria`,
-an instance here, and its name in `dsel.option_values.CERTIFICATES`. The command line
-reads that list, since help must not import the methods; all other code reads `METHODS`.
+its name in `dsel.option_values.CERTIFICATES`, and in the same place of `METHODS` an
+instance. The names are a list of their own since help must not import the methods.
 """
 
 from collections.abc import Callable, Mapping
@@ -484,10 +484,13 @@ HOLDOUT_METHOD: Final = CertificateMethod(
         )
     },
 )
-METHODS: Final[dict[str, CertificateMethod]] = {
-    method.name: method
-    for method in (NESTED_METHOD, CV_BOUND_METHOD, BEST_FOLD_METHOD, HOLDOUT_METHOD)
-}
+METHODS: Final[dict[str, CertificateMethod]] = dict(
+    zip(
+        option_values.CERTIFICATES,
+        (NESTED_METHOD, CV_BOUND_METHOD, BEST_FOLD_METHOD, HOLDOUT_METHOD),
+        strict=True,
+    )
+)
 """Methods that give a guarantee, by name."""
 
 

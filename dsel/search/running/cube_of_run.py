@@ -61,7 +61,7 @@ def make_known_counts(plan: "Plan", equal_rows: int = 0) -> KnownCounts:
 
 
 def describe_run(plan: "Plan", pool_check: PoolCheck) -> RunDescription:
-    """Return what the plan and the check of the pool say about any choice."""
+    """Return the assumptions, caveats and known counts of the plan and its pool."""
     labeled, facts, assumptions = plan.labeled, pool_check.facts, plan.assumptions
     if plan.pool is not None and plan.certificate:
         assumptions = with_pool_facts(assumptions, facts)

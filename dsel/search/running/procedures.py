@@ -158,7 +158,7 @@ def find_searches(model: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def best_params(model: Estimator | Model) -> Mapping[str, Any]:
-    """Return what the searches in a model have chosen; empty without any.
+    """Return the best parameters of the searches in a model; empty without any.
 
     If there are several, names of parameters begin with the part of the model.
     """
