@@ -105,6 +105,7 @@ class Statistic(Protocol):
     @property
     def variables(self) -> Mapping[str, CubeVariable]:
         """Variables that `dsel.names` does not list, with their descriptions."""
+        return {}
 
     @property
     def fold_shape(self) -> tuple[int, ...] | None:
@@ -126,6 +127,7 @@ class Statistic(Protocol):
 
     def count_errors(self, n_errors: int) -> Integers | None:
         """Return the counts for this number of errors; None if they depend on more."""
+        return None
 
     def count_pair(
         self,

@@ -31,6 +31,7 @@ from dsel.losses.base import (
     Rows,
     Shares,
     SingleLoss,
+    Statistic,
     smallest_sum,
 )
 from dsel.rounded_texts import floor_percent
@@ -41,7 +42,7 @@ OTHERS = "others"
 
 
 @dataclass(frozen=True)
-class ClassTable:
+class ClassTable(Statistic):
     """Counts rows by true class and prediction, and pool rows by two predictions."""
 
     classes: tuple[Any, ...]
@@ -86,9 +87,6 @@ class ClassTable:
         """Return the number of rows by true class and prediction, (C + 1, C + 1)."""
         assert rows.y is not None  # only labeled rows have true classes
         return self._cross(rows.y, predictions)
-
-    def count_errors(self, n_errors: int) -> None:
-        """Return None: the number of errors does not show their classes."""
 
     def count_pair(
         self,
@@ -246,7 +244,37 @@ class TableLoss(SingleLoss):
         return int((positions[y] == self.statistic.classes.index(label)).sum())
 
 
-class Recall(TableLoss):
+class ClassRate(TableLoss):
+    """Base of the rates of one class: a share of its rows, or of its predictions."""
+
+    @staticmethod
+    def tables_by_row(tables: NDArray[Any]) -> NDArray[Any]:
+        """Return tables whose first row has the rows that the rate is about."""
+        return tables
+
+    def rate(self, table: NDArray[Any]) -> float:
+        """Return the share of these rows that is not on the diagonal."""
+        return miss_rate(self.tables_by_row(table))
+
+    def table_limits(self, tables: Integers, delta: float) -> Floats:
+        """Return binomial limits of these rows."""
+        return miss_limits(self.tables_by_row(tables), delta)
+
+    def table_lower_limits(
+        self, tables: Integers, duplicates: Integers, delta: float
+    ) -> Floats:
+        """Return binomial limits of these rows."""
+        counts = self.tables_by_row(tables), self.tables_by_row(duplicates)
+        return lower_miss_limits(*counts, delta)
+
+    def best_constant(self, rows: Rows, classes: Sequence[object]) -> None:
+        """Return None: always predicting the class misses no row of it.
+
+        A model may predict it on fewer rows, with a better precision; a constant not.
+        """
+
+
+class Recall(ClassRate):
     """The share of one class that is missed: 1 - recall."""
 
     @property
@@ -256,20 +284,6 @@ class Recall(TableLoss):
 
     def __repr__(self) -> str:
         return f"recall({self.classes[0]!r})"
-
-    def rate(self, table: NDArray[Any]) -> float:
-        """Return the share of the rows of the class that have another prediction."""
-        return miss_rate(table)
-
-    def table_limits(self, tables: Integers, delta: float) -> Floats:
-        """Return binomial limits of the rows of the class."""
-        return miss_limits(tables, delta)
-
-    def table_lower_limits(
-        self, tables: Integers, duplicates: Integers, delta: float
-    ) -> Floats:
-        """Return binomial limits of the rows of the class."""
-        return lower_miss_limits(tables, duplicates, delta)
 
     def pool_terms(self, folds: FoldCounts, pool: PoolCounts, delta: float) -> Floats:
         """Return how much more the model of all rows may miss, for each fold."""
@@ -289,16 +303,13 @@ class Recall(TableLoss):
             limits, limits + self.pool_terms(folds, pool, shares.pool_delta)
         )
 
-    def best_constant(self, rows: Rows, classes: Sequence[object]) -> None:
-        """Return None: always predicting the class misses no row of it."""
-
     def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
         """Return a caveat if the class has too few rows for a small bound."""
         [label] = self.classes
         return few_rows_caveat(label, self.n_rows(y, label), n_folds, delta)
 
 
-class Precision(TableLoss):
+class Precision(ClassRate):
     """The share of one prediction that is wrong: 1 - precision."""
 
     @property
@@ -309,22 +320,10 @@ class Precision(TableLoss):
     def __repr__(self) -> str:
         return f"precision({self.classes[0]!r})"
 
-    def rate(self, table: NDArray[Any]) -> float:
-        """Return the share of the predictions of the class that are wrong."""
-        # Precision is the recall of the transposed table: predictions are its rows.
-        return miss_rate(table.T)
-
-    def table_limits(self, tables: Integers, delta: float) -> Floats:
-        """Return binomial limits of the predictions of the class."""
-        return miss_limits(tables.swapaxes(1, 2), delta)
-
-    def table_lower_limits(
-        self, tables: Integers, duplicates: Integers, delta: float
-    ) -> Floats:
-        """Return binomial limits of the predictions of the class."""
-        return lower_miss_limits(
-            tables.swapaxes(1, 2), duplicates.swapaxes(1, 2), delta
-        )
+    @staticmethod
+    def tables_by_row(tables: NDArray[Any]) -> NDArray[Any]:
+        """Return transposed tables: precision is the recall of these."""
+        return tables.swapaxes(-1, -2)
 
     def all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
@@ -335,7 +334,7 @@ class Precision(TableLoss):
         first, first_duplicates = (pair[:, 0].sum(axis=-1) for pair in pairs)
         # The model of all rows is the same for all folds.
         (joined, [second, *_]), (joined_duplicates, [duplicates, *_]) = (
-            wrong_rows(pair.swapaxes(1, 2)) for pair in pairs
+            wrong_rows(self.tables_by_row(pair)) for pair in pairs
         )
         fresh = int(second - duplicates)
         sums = added_false_answers(
@@ -349,9 +348,6 @@ class Precision(TableLoss):
             delta=shares.pool_delta,
         )
         return smallest_sum(limits, sums)
-
-    def best_constant(self, rows: Rows, classes: Sequence[object]) -> None:
-        """Return None: a model may predict the class on fewer rows, a constant not."""
 
 
 class Balanced(TableLoss):

@@ -127,7 +127,7 @@ def _as_list(unique: Any) -> list[Any]:
 
 
 @dataclass(frozen=True)
-class CountByValue:
+class CountByValue(Statistic):
     """Counts of a statistic for the rows with each value of a column.
 
     Counts are a table with a row for each value, and a last one for all others: the
@@ -204,9 +204,6 @@ class CountByValue:
         # Sizes come first: they say where the numbers of a value begin.
         n_rows = np.array([n for n, _ in counts], np.float64)
         return np.concatenate([n_rows, *(numbers for _, numbers in counts)])
-
-    def count_errors(self, n_errors: int) -> None:
-        """Return None: errors do not show where they are."""
 
     def count_pair(
         self,

@@ -1,6 +1,5 @@
 """The error as a loss: the share of rows that a model predicts wrongly."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,30 +11,25 @@ from dsel.bounds.cross_validation import BoundTerms, fold_limits, nested_all_row
 from dsel.bounds.duplicates import lower_rate_limits
 from dsel.losses.base import (
     Counts,
-    CubeVariable,
     FoldCounts,
     PoolCounts,
     Predictions,
     Rows,
     Shares,
     SingleLoss,
+    Statistic,
     expect_holdout_rate,
 )
 
 
 @dataclass(frozen=True)
-class ErrorCount:
+class ErrorCount(Statistic):
     """Counts rows that a model predicts wrongly, or that two predict differently."""
 
     on_folds: str = names.OUTER_ERRORS
     on_pool: str = names.OUTER_DISAGREEMENTS
     on_duplicates: str = names.OUTER_DUPLICATE_DISAGREEMENTS
     counts_differences: bool = True
-
-    @property
-    def variables(self) -> Mapping[str, CubeVariable]:
-        """Empty, since `dsel.names` lists them."""
-        return {}
 
     @property
     def fold_shape(self) -> tuple[int, ...]:

@@ -39,6 +39,7 @@ from dsel.losses.base import (
     Rows,
     Shares,
     SingleLoss,
+    Statistic,
     expect_holdout_rate,
     smallest_sum,
 )
@@ -73,7 +74,7 @@ def mean_squared_error(y: Floats, predictions: Predictions) -> float:
 
 
 @dataclass(frozen=True)
-class Residuals:
+class Residuals(Statistic):
     """Sorted absolute residuals, and counts of pool rows by the distance of two models.
 
     Deviations are counted in bins whose edges are multiples of one residual of the
@@ -117,9 +118,6 @@ class Residuals:
         """Return the sorted residuals, shape (n_rows,)."""
         assert rows.y is not None  # only labeled rows have residuals
         return np.sort(absolute_residuals(rows.y, predictions))
-
-    def count_errors(self, n_errors: int) -> None:
-        """Return None: errors do not show how far off they are."""
 
     def edges(self, residuals: Counts) -> Floats:
         """Return the edges of the bins, which depend on the residuals of a fold."""
@@ -300,7 +298,7 @@ class ErrorQuantile(RegressionLoss):
 
 
 @dataclass(frozen=True)
-class ExceedanceCount:
+class ExceedanceCount(Statistic):
     """Counts rows that are off by more than a tolerance, and by more than 4/5 of it.
 
     On the pool it counts rows on which two models differ by more than 1/5 of it.
@@ -350,9 +348,6 @@ class ExceedanceCount:
         residuals = absolute_residuals(rows.y, predictions)
         near, _ = self._parts
         return np.array([np.sum(residuals > self.tolerance), np.sum(residuals > near)])
-
-    def count_errors(self, n_errors: int) -> None:
-        """Return None: errors do not show how far off they are."""
 
     def count_pair(
         self,
@@ -433,10 +428,6 @@ class Beyond(RegressionLoss):
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
         """Return the limit that a 20% hold-out set would give on average."""
         return expect_holdout_rate(self.estimate(folds), folds, delta)
-
-    def caveats(self, y: Floats, n_folds: int, delta: float) -> list[str]:
-        """Return none: the caveat about small folds is about every loss."""
-        return []
 
 
 DEFAULT: Final = ErrorQuantile(0.9)

@@ -16,22 +16,19 @@ counts the regressor that was chosen by squared errors. The calls, in their orde
         add_chosen -> SearchCounts
         bound_chosen
           DeclaredLosses.bound -> JointBounds
-          make_bounded_models -> BoundedModel, of each
-            loss_reports.ModelReports
-            make_certificate -> Certificate
+          make_certificate -> Certificate, of each model
+          loss_reports.ModelReports
           make_queries -> Queries
           -> Choice, and the models
         cube_of_run.make_cube_of_run
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dsel.losses.calls import naming_loss
-from dsel.losses.declared import JointBounds
 from dsel.losses.joint import ModelBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
@@ -80,7 +77,18 @@ def bound_chosen(
     )
     k, main = plan.scheme.n_folds, bounds.main
     splits = {ONE_FOLD: main.fold} | ({ALL_ROWS: k} if k in chosen.models else {})
-    bounded = make_bounded_models(plan, chosen, description, bounds, splits)
+    bounded: dict[str, BoundedModel] = {}
+    for name, split in splits.items():
+        number = chosen.candidates.by_split[split]
+        reports = ModelReports(losses, chosen.evidence, bounds, plan.delta, name)
+        bounded[name] = BoundedModel(
+            name,
+            number,
+            plan.axes.candidates[number],
+            make_certificate(plan, chosen, description, main, name),
+            report_by_value=reports.report_by_value(),
+            baseline=reports.comparison(),
+        ).with_report(reports.report())
     # The fit of all rows may have failed; the bound of a fold holds all the same.
     deploy = plan.deploy if plan.deploy in bounded else ONE_FOLD
     models = {name: chosen.models[split] for name, split in splits.items()}
@@ -126,30 +134,6 @@ def bound_chosen(
         of_folds = [chosen.models.get(fold) for fold in range(k)]
         choice = name_procedure(choice, models, of_folds)
     return choice, models
-
-
-def make_bounded_models(
-    plan: "Plan",
-    chosen: ChosenModels,
-    description: RunDescription,
-    bounds: JointBounds,
-    splits: Mapping[str, int],
-) -> dict[str, BoundedModel]:
-    """Return the models of these splits, with certificates and reports."""
-    losses = plan.context.losses
-    bounded: dict[str, BoundedModel] = {}
-    for name, split in splits.items():
-        number = chosen.candidates.by_split[split]
-        reports = ModelReports(losses, chosen.evidence, bounds, plan.delta, name)
-        bounded[name] = BoundedModel(
-            name,
-            number,
-            plan.axes.candidates[number],
-            make_certificate(plan, chosen, description, bounds.main, name),
-            report_by_value=reports.report_by_value(),
-            baseline=reports.comparison(),
-        ).with_report(reports.report())
-    return bounded
 
 
 def make_certificate(
