@@ -62,5 +62,6 @@ def baseline_limits(
     [-0.067, 0.139, -0.015]
     """
     counts = checks.check_counts(baseline_right, "baseline_right")
+    # Limits of all folds hold at once, so counts may decide which of them is read.
     shares = checks.check_probability(delta, "delta") * fold_shares(len(counts))
     return sign_test_limit(counts, model_right, fold_rows, delta=shares)

@@ -27,6 +27,8 @@ def lower_rate_limits(
     [0.0636, 0.0388]
     """
     v, e, m = np.broadcast_arrays(*map(np.asarray, (counted, duplicates, n_rows)))
+    # Duplicates leave count and total together: taken off the count alone, limits would
+    # be valid, too, and smaller than needed.
     fresh = np.maximum(m - e, 1)  # without rows any number will do, and becomes NaN
     limits = lower_limits(v - e, fresh, np.full(v.shape, delta))
     return np.where(m > 0, limits, np.nan)

@@ -83,6 +83,8 @@ def likely_counts(n_rows: int, rate: float) -> tuple[NDArray[np.int64], Floats]:
     if rate < 1e-100:  # SciPy overflows, and no number of rows has such an error
         rate = 0.0
     mean, spread = n_rows * rate, np.sqrt(n_rows * rate * (1.0 - rate))
+    # Eight standard deviations; the constants cover small means, where the tail of the
+    # distribution is that of Poisson's.
     low = max(0, int(mean - 8 * spread) - 10)
     high = min(n_rows, int(mean + 8 * spread) + 30)
     counts = np.arange(low, high + 1, 1 + (high - low) // 500)

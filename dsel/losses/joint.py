@@ -113,7 +113,9 @@ def fold_to_deploy(
     >>> fold_to_deploy(limits, np.full(4, True), np.array([2, 1, 1, 0]))
     2
     """
+    # A fold without a model may have the smallest limit: all limits can be the largest.
     folds = np.flatnonzero(has_model)
+    # Of few rows, limits that are this near differ by chance; ranks come from all rows.
     near = folds[limits[folds] <= (1.0 + NEAR) * limits[folds].min()]
     return int(near[np.lexsort((limits[near], ranks[near]))[0]])
 
@@ -141,6 +143,8 @@ def bound_models(
     with naming_loss(loss, "expected_holdout"):
         expected = loss.expected_holdout(folds, holdout)
     pool = evidence.pool.get(loss.statistic)
+    # The pool's share stays unused then: moving it to the labeled rows after the fit of
+    # all rows failed would make the shares depend on data.
     if pool is None:
         return ModelBounds(fold, one_fold, estimate, expected)
     with naming_loss(loss, "all_rows"):

@@ -111,6 +111,7 @@ def cost(costs: Any, classes: Sequence[object] | None = None) -> Cost:
     """
     if isinstance(costs, pd.DataFrame):
         frame = costs
+        # Columns in another order would give every cost to another pair of classes.
         if list(frame.index) != list(frame.columns):
             frame = frame.reindex(columns=frame.index)
         classes, costs = list(frame.index), frame.to_numpy()
@@ -139,6 +140,7 @@ def cost(costs: Any, classes: Sequence[object] | None = None) -> Cost:
     matrix: list[tuple[float, ...]] = []
     for true, row in zip(names, table, strict=True):
         for answer, value in zip(names, row, strict=True):
+            # Taken as 0, a forgotten pair would make an error free of cost.
             if value is None or pd.isna(value):
                 raise ValueError(
                     f"`costs` lacks the cost of answer {show(answer)} where "

@@ -143,6 +143,7 @@ def loss_of_text(text: str) -> Loss | None:
     """
     if text == repr(ERROR):
         return ERROR
+    # A store may come from a stranger, so its text is parsed and never evaluated.
     try:
         call = ast.parse(text, mode="eval").body
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
@@ -150,4 +151,5 @@ def loss_of_text(text: str) -> Loss | None:
         loss = LOSSES[call.func.id].make(*map(ast.literal_eval, call.args))
     except (KeyError, SyntaxError, TypeError, ValueError):
         return None
+    # Any other spelling is a text that no dsel has written.
     return loss if repr(loss) == text else None

@@ -112,6 +112,7 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
                 f"{self.model}"
             )
         level = f"{confidence(self.delta)}% confidence"
+        # An upper limit above 0 proves nothing: the model may be better or worse.
         if self.upper < 0:
             return (
                 f"Better than {self.baseline}: errs at least "

@@ -97,6 +97,7 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
         Values of 0.2 were pooled, under the names that this model's own have now.
         """
         record = super().upgrade_record(record)
+        # Read as this model's own, a pooled value could lie outside of the limits.
         has_own = "pooled_recall" in record
         for name in ("recall", "precision", "error"):
             record = join_fields(
@@ -180,6 +181,8 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
     def notes(self) -> list[str]:
         """Return the lines below the table of this model."""
         limit = in_percent(self.error_at_most)
+        # The limits hold for any fold that these rows choose; its own numbers are about
+        # the fold that looked best, and are too good on average.
         lines = [f"Error at most {limit}"]
         if self.test_rows:
             lines = [

@@ -79,6 +79,7 @@ def collect_caveats(*groups: Iterable[Caveat]) -> tuple[Caveat, ...]:
     ['b', 'a']
     """
     caveats = [caveat for group in groups for caveat in group]
+    # Sorting is stable: caveats of one effect keep the order in which they were found.
     by_text: dict[str, Caveat] = {}
     for caveat in sorted(caveats, key=lambda caveat: caveat.effect.value):
         by_text.setdefault(caveat.text, caveat)

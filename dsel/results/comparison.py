@@ -264,6 +264,7 @@ class ModelComparison(Renderable):
         """
         if self.labels is None:
             return self.disagreement
+        # Half of the labels' share for each end of the interval.
         share = (1.0 - POOL_SHARE) / 2 * self.delta
         n_rows = len(self.rows)
         if self.classes is not None and len(self.classes) == 2:

@@ -113,6 +113,8 @@ class Queries:
 
     def _bound_of(self, n_for: int, n_against: int) -> float:
         n_rows, delta = len(self.rows), QUERY_SHARES.queries * self.delta
+        # Of two classes one model is right on each of these rows. Of more both may be
+        # wrong, and the sign test leaves such rows out.
         if len(self.classes) > 2:
             mean = sign_test_limit(n_for, n_against, n_rows, delta=delta)
         else:
@@ -131,6 +133,7 @@ class Queries:
         """Return the record with labels; see `Outcome.certify_with_labels`."""
         if not self.rows:
             raise ValueError(self.why_no_rows)
+        # Other labels would be a second bound at the same delta.
         if self.labels is not None:
             raise ValueError(
                 "`labels` are known already, and a bound that they gave is final; "

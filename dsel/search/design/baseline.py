@@ -112,6 +112,8 @@ def _given_model(
             raise FileNotFoundError(f"`baseline` {baseline!r} cannot be opened{end}")
     model = fitted_model(baseline, "baseline", others=repr(LARGEST_CLASS))
     codes = predict_baseline(model, X, classes)
+    # Only its predictions are compared, so these identify it in a plan: a model that is
+    # opened again is another object, and predicts the same.
     difference = BaselineDifference((f"the baseline ({describe(model)})",) * n_folds)
     return Baseline(codes, difference, f"model {content_hash(codes)}")
 

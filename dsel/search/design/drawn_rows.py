@@ -56,6 +56,8 @@ class DrawnRows:
         """Return the rows with the smallest words in both sketches."""
         if not other.rows:
             return self
+        # The smallest words of two sets are among the smallest of each, so blocks may
+        # be joined in any order: the draw is that from the whole pool.
         columns = [
             (*getattr(self, field.name), *getattr(other, field.name))
             for field in fields(self)

@@ -50,6 +50,7 @@ class ExactPruner:
         counts = self.counts(table).by_name
         lower = np.asarray(self.criterion.lower_bound(counts, self.settings))
         needed = table.needed
+        # Complete candidates stay: their counts are there, and the cube shows them.
         if self.best_first:
             is_beaten = lower > margin_above(self._best(counts))
             is_lost = self.active_candidates(table) & is_beaten

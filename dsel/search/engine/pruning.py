@@ -60,6 +60,8 @@ class Pruner(Protocol[TableT]):
 
 def margin_above(best: Floats | float) -> Floats:
     """Return the number that a lower bound must exceed to prune a candidate."""
+    # Equal counts may give numbers that differ by rounding, and a tie must not be
+    # pruned: the candidate with the smaller number wins it.
     return np.asarray(best + PRUNING_MARGIN * np.maximum(best, 1.0))
 
 
@@ -75,6 +77,7 @@ def first_proofs(
     killed and resumed ends with the same cube.
     """
     proofs, beaten = shown.copy(), np.zeros(len(shown), bool)
+    # From none on: a candidate without a share of delta has an infinite bound.
     for n_splits in range(n_most + 1):
         first = np.arange(shown.shape[1]) < n_splits
         new = is_beaten(shown & first) & ~beaten
