@@ -87,7 +87,8 @@ def report_frame(
         columns |= {name: values.own} if values.own else {}
         columns[f"{name}_{limit}"] = values.limits
     pooled = {f"pooled_{n}": v.pooled for n, v in quantities.items() if v.pooled}
-    # Pooled values come behind: they are of other models than own values and limits. Of a single model all labeled rows are those that test it.
+    # Pooled values come last: they are of other models than the limits. All labeled
+    # rows are those that test it if there is one model.
     columns |= {"test_rows": test_rows} if pooled and test_rows else {}
     columns |= pooled | ({"rows": rows} if rows else {})
     return pd.DataFrame(columns, index=index)

@@ -106,8 +106,8 @@ def warn_of_failed_folds(
     """
     if not failed:
         return []
-    # A failed fit keeps its share of delta: leaving its fold out would divide delta after
-    # the fits.
+    # A failed fit keeps its share of delta: leaving its fold out would divide delta
+    # after the fits.
     n_rows = int(plan.scheme.fold_rows[list(failed)].sum())
     rows = count_of(n_rows, "row" if plan.groups is None else "group")
     causes = [f"fold {fold}: {why}" for fold, why in failed.items()]
