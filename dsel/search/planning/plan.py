@@ -404,10 +404,8 @@ class Plan:
     @property
     def is_halved(self) -> bool:
         """Whether fits come in two rounds, the second one of the best candidates."""
-        scheme = self.scheme
-        return self.prune == Pruning.HALVING and len(scheme.first_round) < len(
-            scheme.splits
-        )
+        n_first, n_splits = len(self.scheme.first_round), len(self.scheme.splits)
+        return self.prune == Pruning.HALVING and n_first < n_splits
 
     def fits_range(self) -> tuple[int, int]:
         """Return the least and the largest number of fits of the run, without failures.
