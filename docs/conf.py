@@ -27,7 +27,7 @@ from sphinx.util.docutils import SphinxDirective
 
 import dsel
 from dsel.plots import plot_audit_failures
-from dsel.plots.fitting import FONT_SIZE
+from dsel.plots.fitting import FONT_SIZE, SMALL
 from dsel.plots.style import ACCENT, BLUE, GREEN, INK, MIDDLE, PINK
 from dsel.runtime import progress
 
@@ -121,18 +121,18 @@ STYLE: dict[str, Any] = {
     "axes.edgecolor": INK,
     "axes.labelcolor": INK,
     "axes.labelsize": FONT_SIZE,
-    "axes.prop_cycle": mpl.cycler(color=[BLUE, ACCENT, MIDDLE, GREEN, PINK]),
+    "axes.prop_cycle": mpl.cycler(color=[BLUE, GREEN, PINK, MIDDLE, ACCENT]),
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlelocation": "left",
     "axes.titlesize": FONT_SIZE,
     "figure.titlesize": FONT_SIZE,
-    "legend.fontsize": 8,
+    "legend.fontsize": SMALL,
     "legend.frameon": False,
     "text.color": INK,
     **{f"{axis}tick.{size}.size": 0 for axis in "xy" for size in ("major", "minor")},
     **{f"{axis}tick.color": INK for axis in "xy"},
-    **{f"{axis}tick.labelsize": 8 for axis in "xy"},
+    **{f"{axis}tick.labelsize": SMALL for axis in "xy"},
 }
 """Figures that scripts draw by themselves look like those of `dsel.plots`.
 

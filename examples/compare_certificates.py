@@ -54,8 +54,8 @@ for label, (bound, error) in rows.items():
 
 figure, ax = plt.subplots(figsize=(7.2, 2.8), layout="constrained")
 bounds, errors = 100 * np.array([*rows.values()]).T
-ax.barh([*rows], bounds, height=0.5, color="#a9c4de", label="bound")
-ax.plot(errors, [*rows], "|", ms=16, mew=3, color="#d95f02", label="true error")
+ax.barh([*rows], bounds, height=0.5, color="#4a7fb5", label="bound")
+ax.plot(errors, [*rows], "o", color="#22303c", label="true error")
 ax.invert_yaxis()
 ax.set_title("Bound and true error of each certificate")
 ax.set_xlabel("error, %")
