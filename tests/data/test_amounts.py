@@ -72,7 +72,7 @@ def test_pools__keep_amounts_as_texts_that_a_schema_converts(is_like, tmp_path):
     pool = tmp_path / "p.parquet"
     write_pool(text_source(str(rows), like=schema if is_like else None), pool)
     assert pd.read_parquet(pool)["a"].fillna("").tolist() == ["$1,000", "", "-$7"]
-    opened, _ = open_pool_like(str(pool), schema)
+    opened, _, _ = open_pool_like(str(pool), schema)
     found = opened.reduce(lambda X, rows: native(X), lambda *both: None, allow_nan=True)
     np.testing.assert_array_equal(found["a"], [1000, np.nan, -7])
     with pytest.raises(TypeError, match=r"'a' holds '\$1,000'.*ends in .parquet"):
