@@ -3,8 +3,8 @@
 The default path: `search_loop` submits fits until `nested_pruner` needs no other one,
 and the `engine` what must not fail, such as passes over the pool. `jobs` says what is
 to be done and what comes back; `fit_batch` and `count_batch` do it on workers. `counts`
-has the table of a search and the record that it ends with, `pool_table` that of a pass
-over the pool, and `retries` the policy for failed tasks.
+has their tables and the record that a search ends with, and `retries` the policy for
+failed tasks.
 
 Other searches count all candidates: `exhaustive_search` adds passes over the pool to
 the loop, `exhaustive_table` their counts to the table, and `exact_pruner` drops

@@ -21,8 +21,8 @@ from dsel.results.records import to_record
 from dsel.results.run_store import Store
 from dsel.runtime.submission import Executor, run_tasks
 from dsel.runtime.tasks import Task, Work
+from dsel.search.engine.counts import PoolTable
 from dsel.search.engine.jobs import CountedJob, CountJob
-from dsel.search.engine.pool_table import PoolTable
 from dsel.search.engine.retries import J, Retries
 
 R = TypeVar("R")

@@ -33,6 +33,7 @@ from dsel.search.engine.jobs import (
     CountedJob,
     CountJob,
     FitJob,
+    FitResult,
     FitStatus,
     FittedJob,
     JobContext,
@@ -340,7 +341,8 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
         # A learner that draws without a seed differs each time, so counts never end.
         if self.changed[number] >= ATTEMPTS:
             why = "its models were lost and made again several times, never the same"
-            self.table.fail(number, self.table.scheme.with_models[0], why)
+            split = self.table.scheme.with_models[0]
+            self.table.add_fit(number, split, FitResult.of_failure(why))
 
     def progress(self) -> Progress:
         """Return the progress of fits and passes."""

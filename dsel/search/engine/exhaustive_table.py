@@ -11,9 +11,8 @@ from dsel.bounds.cross_validation import best_fold_number
 from dsel.data.pool import PoolSlice
 from dsel.families.family import FitKey
 from dsel.search.design.comparisons import Comparison
-from dsel.search.engine.counts import CountTable
+from dsel.search.engine.counts import CountTable, PoolTable, Records
 from dsel.search.engine.jobs import FitResult, FitStatus, join_tokens
-from dsel.search.engine.pool_table import PoolTable, Records
 
 
 @dataclass

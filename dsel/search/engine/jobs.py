@@ -1,9 +1,9 @@
 """Jobs, which are values that describe work, and the results that come back.
 
-The context that the jobs of a search need is sent to workers once; the pass of chosen
-models has a `ChosenPass` instead. `fit_batch` and `count_batch` run jobs there.
-Models stay where they were fitted, except those of chosen candidates: they come back in
-one message with their counts, so that the deployed object is the one that was counted.
+The context that the jobs of a search need is sent to workers once; a pass of chosen
+models gets these alone. `fit_batch` and `count_batch` run jobs there. Models are
+dropped, or stay where they were fitted, except those of chosen candidates: they come
+back in one message with their counts, so that the deployed object is the counted one.
 """
 
 from collections.abc import Collection, Mapping

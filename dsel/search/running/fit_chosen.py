@@ -29,6 +29,7 @@ from dsel.search.engine.count_batch import (
     CountChosenBatch,
     JoinedModels,
 )
+from dsel.search.engine.counts import PoolTable
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.fit_batch import FitChosenBatch
 from dsel.search.engine.jobs import (
@@ -39,7 +40,6 @@ from dsel.search.engine.jobs import (
     join_tokens,
 )
 from dsel.search.engine.nested_pruner import ChosenCandidates, tie_ranks
-from dsel.search.engine.pool_table import PoolTable
 from dsel.search.running.chosen_models import ChosenModels, mean_inner_loss
 from dsel.search.running.cube_caveats import name_column
 from dsel.search.running.run import Run, replay_counts, show_nested_progress

@@ -14,9 +14,8 @@ from dsel.option_values import Pruning
 from dsel.results.run_store import Store
 from dsel.runtime.progress import CHOSEN, COUNTING, FITTING, Phase, Progress
 from dsel.runtime.submission import make_executor
-from dsel.search.engine.counts import CountTable
+from dsel.search.engine.counts import CountTable, PoolTable
 from dsel.search.engine.engine import Engine
-from dsel.search.engine.pool_table import PoolTable
 from dsel.search.engine.search_loop import Search
 from dsel.typing import Model
 
