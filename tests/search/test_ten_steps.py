@@ -2,6 +2,7 @@
 
 import pkgutil
 import re
+from inspect import unwrap
 from pathlib import Path
 
 from sklearn.datasets import load_digits
@@ -15,7 +16,8 @@ STEPS = re.findall(r"^\d+\. `([\w.]+)`", dsel.search.__doc__, re.MULTILINE)
 
 
 def test_docstring_and_page__have_the_ten_steps_of_a_default_fit():
-    codes = {pkgutil.resolve_name(f"dsel.search.{s}").__code__: s for s in STEPS}
+    steps = {name: pkgutil.resolve_name(f"dsel.search.{name}") for name in STEPS}
+    codes = {unwrap(step).__code__: name for name, step in steps.items()}
     X, y = load_digits(return_X_y=True)
     search = dsel.SemiSupervisedSearchCV(SVC(), {"gamma": [1e-3, 1e-2]})
     found = trace_functions(lambda: search.fit(X[:200], y[:200], pool=X[200:]))
