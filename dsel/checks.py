@@ -326,6 +326,12 @@ def letters_of(label: object) -> str:
     return "".join(text.split()).casefold()
 
 
+def class_of_same_letters(label: object, classes: Iterable[Any]) -> Any:
+    """Return the class that a label means which differs by blanks or case, or None."""
+    letters = letters_of(label)
+    return next((each for each in classes if letters_of(each) == letters), None)
+
+
 def explain_unknown(
     reasons: Mapping[str, str] | None = None,
 ) -> Callable[[Function], Function]:

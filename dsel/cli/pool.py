@@ -9,6 +9,7 @@ import click
 from dsel.checks import listing
 from dsel.cli.options import ClusterOptions, TextOptions
 from dsel.cli.running import names_in, notes, open_client
+from dsel.data.like import open_pool_like
 from dsel.data.open import open_pool
 from dsel.data.schema import TableSchema
 from dsel.data.tables import read_table
@@ -41,8 +42,8 @@ def build(
             "--like; name it, or leave them out: such columns stay text, and `dsel "
             "select` reads them."
         )
+    schema: TableSchema | None = None
     if os.path.exists(source) and is_text(source):
-        schema = None
         if like is not None:
             schema, target = _schema_of(like, target, text, day_first, number), None
         opened = text_source(source, **text.arguments, like=schema, drop=names_in(drop))
@@ -60,6 +61,8 @@ def build(
             opened, path, target=target, client=client, on_progress=shown, **options
         )
     notes(pool_notes(path))
+    if schema is not None:
+        notes(open_pool_like(path, opened.like)[2])
     if not quiet:
         info(path)
 

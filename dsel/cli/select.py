@@ -34,6 +34,11 @@ from dsel.data.schema import TableSchema
 from dsel.data.table_request import Table
 from dsel.data.tables import read_table
 from dsel.data.text_tables import is_text, text_source
+from dsel.data.unknown_values import (
+    describe_alike,
+    find_unknown_values,
+    known_values,
+)
 from dsel.errors import AllFitsFailedError, RowError
 from dsel.families.kinds import is_classifier, is_regressor
 from dsel.losses.texts import class_of_text, loss_of_name
@@ -338,7 +343,8 @@ def open_pools(
             rows, shown = read_all_columns(location, schema, text)
         else:  # other columns would take memory
             rows = read_table(location, like=schema, **text)
-        pool, caveats = open_pool(rows.X), rows.caveats
+        unknown = find_unknown_values(rows.X, known_values(schema))
+        pool, caveats = open_pool(rows.X), (*rows.caveats, *describe_alike(unknown))
     known = {*schema.used_names, *schema.dropped}
     new = [repr(name) for name in names if name not in known]
     what = f"column{'s' * (len(new) > 1)} {listing(new, 8)} of the pool"

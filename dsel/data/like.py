@@ -5,6 +5,7 @@ them. All wrong columns are reported at once, before anything is fitted.
 """
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -30,6 +31,13 @@ from dsel.data.schema import (
     refuse_wrong_values,
 )
 from dsel.data.table_files import PARQUET
+from dsel.data.unknown_values import (
+    UnknownValues,
+    describe_alike,
+    find_unknown_values,
+    known_values,
+    merge_unknown_values,
+)
 from dsel.data.write import PLAIN_WHOLE, TEXT_POOL
 
 if TYPE_CHECKING:
@@ -87,7 +95,31 @@ def open_pool_like(
         return pool, stored, caveats
     converted = convert_pool(pool, schema, location)
     _check_texts(pool, schema, client)
-    return converted, stored, caveats
+    lost_zeros = _describe_lost_zeros(pool, schema, location, client)
+    return converted, stored, (*caveats, *lost_zeros)
+
+
+def _describe_lost_zeros(
+    pool: Pool, schema: TableSchema, location: str, client: "Client | None"
+) -> list[str]:
+    """Return lines about codes that have lost their zeros in the pool."""
+    known = {
+        name: values
+        for name, values in known_values(schema).items()
+        if any(value and re.match("0[0-9]", value) for value in values)
+    }
+    if not known:  # else these columns are worth a pass
+        return []
+    columns = tuple(each for each in schema.columns if each.name in known)
+    codes = pool.with_columns([each.name for each in columns])
+    codes = convert_pool(codes, replace(schema, columns=columns), location)
+
+    def find(X: Features, rows: NDArray[np.int64]) -> dict[str, UnknownValues]:
+        return find_unknown_values(pd.DataFrame(native(X)), known)
+
+    return describe_alike(
+        codes.reduce(find, merge_unknown_values, client=client, allow_nan=True)
+    )
 
 
 def convert_pool(

@@ -5,6 +5,7 @@ whatever their own values look like; a value of another kind is an error that na
 """
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -244,7 +245,10 @@ def refuse_wrong_values(
     parts: list[str | int] = []
     for column, bad in known[:_MOST_SHOWN]:
         start = f"column {column.name!r} of {where} has {bad.value!r} in "
-        parts += [start, first_row + bad.row, f"; it holds {column.noun}. "]
+        lost = ""
+        if column.kind.is_number and re.match("0[0-9]", bad.value):
+            lost = " (the labeled table may have lost zeros at the beginning)"
+        parts += [start, first_row + bad.row, f"; it holds {column.noun}{lost}. "]
     if len(known) > _MOST_SHOWN:
         parts.append(f"(And {len(known) - _MOST_SHOWN} more columns.) ")
     raise RowError(

@@ -49,10 +49,10 @@ def notes_on_similar_labels(texts: Iterable[str]) -> list[str]:
     Examples
     --------
     >>> notes_on_similar_labels(["Yes", "yes", "no"])
-    ["labels 'Yes' and 'yes' differ by blanks or case only, and are 2 classes"]
+    ["labels 'Yes' and 'yes' differ by blanks or case only, and are 2 classes; write one of them everywhere if they are one class"]
     >>> notes_on_similar_labels(["1", "1.0", "x"])
-    ["labels '1' and '1.0' are one number, and 2 classes"]
-    """
+    ["labels '1' and '1.0' are one number, and 2 classes; write one of them everywhere if they are one class"]
+    """  # noqa: E501
     by_letters: dict[str, list[str]] = {}
     by_number: dict[float, list[str]] = {}
     for text in sorted(texts):
@@ -63,6 +63,7 @@ def notes_on_similar_labels(texts: Iterable[str]) -> list[str]:
     def shown(group: list[str]) -> str:
         return " and ".join(repr(text[:40]) for text in group[:3])
 
+    way = "write one of them everywhere if they are one class"
     notes = []
     for group in by_letters.values():
         if len(group) > 1:
@@ -71,10 +72,10 @@ def notes_on_similar_labels(texts: Iterable[str]) -> list[str]:
             how = "blanks or case" if is_plain else "Unicode forms, blanks or case"
             notes.append(
                 f"labels {shown(group)} differ by {how} only, and are {len(group)} "
-                f"classes"
+                f"classes; {way}"
             )
     notes += [
-        f"labels {shown(group)} are one number, and {len(group)} classes"
+        f"labels {shown(group)} are one number, and {len(group)} classes; {way}"
         for group in by_number.values()
         if len(group) > 1
     ]

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dsel.checks import listing
+from dsel.checks import letters_of, listing
 from dsel.data.kinds import Kind
 from dsel.data.schema import TableSchema
 from dsel.rounded_texts import count_of
@@ -20,6 +20,8 @@ from dsel.rounded_texts import count_of
 MOST_SHOWN: Final = 3
 """Values of a column that are shown."""
 _MOST_LETTERS: Final = 40
+_MOST_COMPARED: Final = 1000
+"""Unknown values of a block that are compared with those of labeled rows."""
 
 KnownValues = Mapping[str, frozenset[str | None]]
 """By text column, the values that labeled rows have; None is a gap."""
@@ -45,6 +47,8 @@ class UnknownValues:
     with_zeros: str | None = None
     """Value of labeled rows that is one of these with zeros before it, as codes are
     that were read as numbers and written again."""
+    alike: str | None = None
+    """Value of labeled rows that differs from one of these by blanks or case only."""
 
     @property
     def line(self) -> str:
@@ -62,14 +66,16 @@ class UnknownValues:
                 f"in {count_of(self.n_gaps, 'row')} {what} is empty, as in no labeled "
                 f"row"
             )
-        zeros = ""
+        hint = ""
         if self.with_zeros is not None:
-            zeros = (
+            hint = (
                 f"; labeled rows have {self.with_zeros!r}, so zeros at the beginning "
                 f"may be lost here"
             )
+        elif self.alike is not None:
+            hint = f"; labeled rows have {self.alike[:_MOST_LETTERS]!r}"
         return (
-            f"{', and '.join(parts)}: the models have learned nothing about them{zeros}"
+            f"{', and '.join(parts)}: the models have learned nothing about them{hint}"
         )
 
     def merge(self, later: "UnknownValues") -> "UnknownValues":
@@ -81,6 +87,7 @@ class UnknownValues:
             tuple(values)[:MOST_SHOWN],
             self.n_gaps + later.n_gaps,
             self.with_zeros or later.with_zeros,
+            self.alike or later.alike,
         )
 
 
@@ -103,22 +110,27 @@ def find_unknown_values(
     """Return the values by column of a block that no labeled row has."""
     found = {}
     for name, values in known.items():
-        n_rows, first = _unknown_values(X[name], values)
+        n_rows, new = _unknown_values(X[name], values)
         n_gaps = 0 if None in values else int(X[name].isna().sum())
         if n_rows or n_gaps:
-            of_stripped = {
-                value.lstrip("0"): value
-                for value in values
-                if first and value and value.startswith("0")
-            }
-            with_zeros = next(filter(None, map(of_stripped.get, first)), None)
-            found[name] = UnknownValues(name, n_rows, first, n_gaps, with_zeros)
+            texts = [value for value in values if new and value]
+            stripped = {v.lstrip("0"): v for v in texts if v.startswith("0")}
+            by_letters = {letters_of(value): value for value in texts}
+            with_zeros = next(filter(None, map(stripped.get, new)), None)
+            alike = next(filter(None, map(by_letters.get, map(letters_of, new))), None)
+            shown = tuple(new[:MOST_SHOWN])
+            found[name] = UnknownValues(name, n_rows, shown, n_gaps, with_zeros, alike)
     return found
+
+
+def describe_alike(unknown: Mapping[str, UnknownValues]) -> list[str]:
+    """Return lines about unknown values that labeled rows have in another form."""
+    return [each.line for each in unknown.values() if each.with_zeros or each.alike]
 
 
 def _unknown_values(
     column: pd.Series, known: frozenset[str | None]
-) -> tuple[int, tuple[str, ...]]:
+) -> tuple[int, list[str]]:
     """Return the number of rows with an unknown value, and the first such values."""
     if isinstance(column.dtype, pd.StringDtype):
         # Several times as fast as pandas where many values differ.
@@ -126,11 +138,11 @@ def _unknown_values(
         texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
         is_known = pc.is_in(texts, value_set=pa.array(list(known), texts.type))
         new = texts.filter(pc.invert(is_known)).drop_null()
-        return len(new), tuple(new.unique().slice(0, MOST_SHOWN).to_pylist())
+        return len(new), new.unique().slice(0, _MOST_COMPARED).to_pylist()
     new = [each for each in column.dropna().unique() if str(each) not in known]
     if not new:
-        return 0, ()
-    return int(column.isin(new).sum()), tuple(map(str, new[:MOST_SHOWN]))
+        return 0, []
+    return int(column.isin(new).sum()), [*map(str, new[:_MOST_COMPARED])]
 
 
 def merge_unknown_values(

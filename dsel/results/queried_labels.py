@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_scalar
 
-from dsel.checks import as_array, letters_of, listing, show
+from dsel.checks import as_array, class_of_same_letters, listing, show
 from dsel.rounded_texts import count_of
 
 FINAL: Final = (
@@ -137,9 +137,8 @@ def check_usable(
             f"{terms.labels} must be of the type that the models predict, such as "
             f"{classes[0]!r}, got {known[0]!r}; convert one of them."
         )
-    by_letters = {letters_of(label): label for label in classes}
     for label in unknown:
-        meant = by_letters.get(letters_of(label))
+        meant = class_of_same_letters(label, classes)
         if meant is not None:
             raise ValueError(
                 f"{terms.labels} must be written as the classes are: {label!r} is no "

@@ -129,6 +129,21 @@ def test_monitor__refuses_in_one_line(place, options, words):
     assert all(word in found.stderr.replace("'", "") for word in words.split())
 
 
+# Blanks around a value of a text file do not count.
+@pytest.mark.parametrize(
+    ("label", "ending"), [("Good", "csv"), ("Good", "parquet"), (" good", "parquet")]
+)
+def test_monitor__refuses_labels_of_another_case(place, tmp_path, label, ending):
+    frame = pd.read_parquet(place / "next.parquet")
+    frame.loc[frame["label"] == "good", "label"] = label
+    new = tmp_path / f"n.{ending}"
+    getattr(frame, f"to_{ending}")(new, index=False)
+    found = run("monitor", place / "results", new, "--target", "label")
+    assert found.exit_code == 1
+    words = f"has {label!r}, which is no class; did you mean 'good'?"
+    assert words in " ".join(found.stderr.split())
+
+
 def test_monitor__does_not_understand_a_missing_table(place):
     words = ("--labeled", "nowhere.csv")
     found = run("monitor", place / "results", place / "next.csv", *words)

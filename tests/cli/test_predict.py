@@ -364,7 +364,7 @@ def test_predict__says_which_values_no_labeled_row_has(results, tmp_path):
         out = tmp_path / f"{name}.csv"
         found = succeed("predict", results, tmp_path / name, "--out", out, "--json")
         said = {"column": "city", "n_rows": 4, "values": ["Mars", "Rome", "Oslo"]}
-        said |= {"n_gaps": 0, "with_zeros": None}
+        said |= {"n_gaps": 0, "with_zeros": None, "alike": None}
         content = json.loads(found.stdout)
         assert content["unknown_values"] == [said]
         assert content["note_on_bound"] == (

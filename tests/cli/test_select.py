@@ -460,7 +460,7 @@ def test_commands__print_one_json_object_and_nothing_else(numbers, tmp_path, com
 
 
 @pytest.mark.parametrize("how", [(), ("--quiet",)])
-def test_select__says_once_that_labels_are_similar(how, tmp_path, rng):
+def test_select__warns_once_of_similar_labels(how, tmp_path, rng):
     a = rng.normal(size=90)
     y = np.where(a > 0, np.where(a > 1, "Yes", "yes"), "no")
     pd.DataFrame({"a": a, "y": y}).to_csv(tmp_path / "t.csv", index=False)
@@ -470,7 +470,9 @@ def test_select__says_once_that_labels_are_similar(how, tmp_path, rng):
     )
     line = "labels 'Yes' and 'yes' differ by blanks or case only"
     assert line not in done.stderr
-    assert " ".join(done.stdout.partition("Chosen")[2].split()).count(line) == 1
+    said = " ".join(done.stdout.partition("Chosen")[2].split())
+    assert said.count(line) == 1
+    assert f"Warning {line}, and are 2 classes; write one of them everywhere" in said
 
 
 def insured(n_rows=360, n_customers=90):
@@ -587,3 +589,42 @@ def test_select__takes_the_default_model_that_has_the_parameters(numbers, tmp_pa
         "predict", tmp_path / "empty", tmp_path / "d_lab.csv", "--out", "p.csv"
     )
     assert "this folder holds nothing of dsel" in " ".join(refused.output.split())
+
+
+def test_select__names_values_of_the_pool_that_have_lost_zeros(tmp_path, rng):
+    """Spreadsheet programs write 01067 as 1067."""
+    codes = ["01067", "04109", "10115"]
+
+    def table(n_rows, name, change):
+        frame = pd.DataFrame({"x": rng.normal(size=n_rows)})
+        frame["code"] = [change(code) for code in rng.choice(codes, n_rows)]
+        frame["town"] = rng.choice(["Ulm", "Bonn"], n_rows)
+        frame["label"] = np.where(frame.x > 0, "yes", "no")
+        frame.to_csv(tmp_path / name, index=False)
+
+    table(150, "l.csv", str)
+    table(300, "u.csv", lambda code: code.lstrip("0"))
+    select = ["select", tmp_path / "l.csv", "--target", "label", "--model", "logistic",
+              "--grid", "C=1", "--quiet"]  # fmt: skip
+    line = "so zeros at the beginning may be lost here"
+    for name, like in (("a", ()), ("b", ("--like", tmp_path / "l.csv"))):
+        pool = tmp_path / f"{name}.parquet"
+        options = ("--target", "label", *like)
+        built = succeed("pool", "build", tmp_path / "u.csv", pool, *options)
+        assert (line in " ".join(built.stderr.split())) == bool(like)
+        assert line in " ".join(succeed(*select, "--pool", pool).stderr.split())
+    assert line in " ".join(
+        succeed(*select, "--pool", tmp_path / "u.csv").stderr.split()
+    )
+    table(300, "same.csv", str)
+    said = succeed(*select, "--pool", tmp_path / "same.csv").stderr
+    assert "no labeled row has" not in said
+    table(150, "l.csv", lambda code: code.lstrip("0"))  # they became numbers
+    refused = " ".join(run(*select, "--pool", tmp_path / "same.csv").output.split())
+    assert "whole numbers (the labeled table may have lost zeros at the" in refused
+    table(150, "l.csv", str)
+    text = (tmp_path / "same.csv").read_text().replace("Ulm", "ULM")
+    (tmp_path / "other.csv").write_text(text)
+    said = succeed(*select, "--pool", tmp_path / "other.csv").stderr
+    assert "such as 'ULM'" in said
+    assert "labeled rows have 'Ulm'" in " ".join(said.split())

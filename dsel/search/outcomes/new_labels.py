@@ -32,6 +32,11 @@ class NewLabels:
     groups_option: str = "`groups`"
 
     @property
+    def name(self) -> str:
+        """Name of the argument that has them, for messages."""
+        return "`y`" if self.target is None else "`target`"
+
+    @property
     def why_none(self) -> str:
         """Reason why errors cannot be tested, with advice."""
         return f"the new rows have no labels; {self.option} names their column"

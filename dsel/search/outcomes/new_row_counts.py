@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dsel.arrays import Bools, Floats, Integers
+from dsel.checks import class_of_same_letters
 from dsel.data.equal_rows import FindDuplicates, duplicate_finder
 from dsel.data.frames import Frame, concatenate_rows, frame_like
 from dsel.data.labeled import codes_of, matching_pool
@@ -236,11 +237,10 @@ class MonitorContext:
         try:
             return np.asarray(pd.to_numeric(values), np.float64)
         except (TypeError, ValueError) as error:
-            what = "`y`" if self.labels.target is None else "`target`"
             raise ValueError(
-                f"{what} must hold numbers, since the models predict some, but "
-                f"{self.model_rows.where} has another value ({error}); write decimal "
-                f"points, and the empty cell for a gap."
+                f"{self.labels.name} must hold numbers, since the models predict some, "
+                f"but {self.model_rows.where} has another value ({error}); write "
+                f"decimal points, and the empty cell for a gap."
             ) from error
 
     def _labels(self, values: LabelsLike) -> Integers:
@@ -264,6 +264,14 @@ class MonitorContext:
             + [NO_LABEL],
             np.int64,
         )
+        for place in np.flatnonzero(codes[:-1] < NO_LABEL):
+            meant = class_of_same_letters(labels[place], known)
+            if meant is not None:
+                raise ValueError(
+                    f"{self.labels.name} must be written as the classes are, but "
+                    f"{self.model_rows.where} has {labels[place]!r}, which is no "
+                    f"class; did you mean {meant!r}?"
+                )
         return np.asarray(codes[places])  # the last one of -1, a missing label
 
 

@@ -31,11 +31,11 @@ def read_report(
     """Return the tests of all promises by a tally."""
     n_labels, _, n_unknown = tally.n_labels.tolist()
     if n_labels and n_labels == n_unknown:
-        what = "`y`" if context.labels.target is None else "`target`"
         shown = listing([repr(label) for label in context.classes.tolist()], 5)
         raise ValueError(
-            f"{what} must hold labels of the search, but none of the {n_labels:,} "
-            f"labels of {context.model_rows.where} is one of its classes, {shown}."
+            f"{context.labels.name} must hold labels of the search, but none of the "
+            f"{n_labels:,} labels of {context.model_rows.where} is one of its "
+            f"classes, {shown}."
         )
     notes = []
     is_single = context.drawn is None

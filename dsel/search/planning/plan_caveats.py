@@ -90,6 +90,8 @@ def plan_caveats(
         )
         counted = labeled.y[scheme.counted_rows]
         of_losses = losses.caveats(counted, scheme.n_folds, spent)
+    texts = (label for label in labeled.classes.tolist() if isinstance(label, str))
+    similar = notes_on_similar_labels(texts)
     return collect_caveats(
         make_caveats(Effect.VOIDS, given_folds),
         make_caveats(
@@ -107,13 +109,9 @@ def plan_caveats(
             [
                 *inputs.notes_of_choice,
                 *notes_on_scoring(inputs, losses),
-                *notes_on_similar_labels(
-                    label
-                    for label in labeled.classes.tolist()
-                    if isinstance(label, str)
-                ),
             ],
         ),
+        make_caveats(Effect.WARNS, similar),
         make_caveats(Effect.PLAN, _of_prior(prior)),
         caveats_of_sizes(
             scheme,
