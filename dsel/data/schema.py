@@ -348,6 +348,8 @@ def convert_frame(
     frame = in_utc(frame)
     for column in schema.columns:
         values = frame[column.name]
+        if isinstance(values.dtype, pd.CategoricalDtype) and column.kind != Kind.TEXT:
+            values = values.astype(values.cat.categories.dtype)
         if column.kind in (Kind.OTHER, Kind.GAPS) or not is_text_column(values):
             if values.dtype.kind in "biuf" and values.notna().any():
                 schema.refuse_plain_numbers([column.name], where)

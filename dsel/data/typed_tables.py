@@ -17,7 +17,7 @@ from pyarrow import dataset, feather, parquet
 from scipy import sparse
 
 from dsel.checks import listing, show
-from dsel.data.frames import NUMERIC
+from dsel.data.frames import NOTHING, NUMBER, NUMERIC, TEXT, columns_of
 from dsel.data.kinds import LARGEST_EXACT, ColumnScan, Kind, decimal_mark, trim
 from dsel.data.parquet import to_exact_pandas
 from dsel.data.schema import (
@@ -261,8 +261,17 @@ def _read_amounts(
     """Return a frame in which these columns are numbers, and `ColumnSchema.amounts`."""
     numbers, columns = {}, {}
     for name in names:
-        if is_text_column(frame[name]):
-            texts = trim(pa.array(frame[name], pa.string(), from_pandas=True))
+        values = frame[name]
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            values = values.astype(values.cat.categories.dtype)
+        kind = columns_of(values.to_frame(name))[0].kind
+        if kind not in (TEXT, NUMBER, NOTHING):
+            raise ValueError(
+                f"--number names {name!r}, which holds {kind} values such as "
+                f"{show(values.dropna().iloc[0])} in {where}; leave it out."
+            )
+        if is_text_column(values):
+            texts = trim(pa.array(values, pa.string(), from_pandas=True))
             scan = ColumnScan()
             scan.add(texts)
             decimal = decimal_mark({name: scan}, ",", {name: None})

@@ -172,3 +172,30 @@ def test_read_table__says_what_keeps_a_column_from_being_amounts(
 ):
     [note] = read_table(written(tmp_path, values)).caveats
     assert note.endswith(f"--number a reads it as numbers once {other} is corrected")
+
+
+def test_read_table__reads_amounts_that_are_categories(tmp_path):
+    """Parquet keeps the categories of pandas, and dictionaries of Arrow."""
+    frame = pd.DataFrame({"a": ["$1", "$2.50", "$1", None], "x": "k"})
+    frame.astype({"a": "category"}).to_parquet(tmp_path / "t.parquet")
+    table = read_table(tmp_path / "t.parquet", number=["a"])
+    np.testing.assert_array_equal(table.X["a"], [1, 2.5, 1, np.nan])
+    again = read_table(tmp_path / "t.parquet", like=table.schema)
+    np.testing.assert_array_equal(again.X["a"], table.X["a"])
+    pool, _ = open_pool_like(str(tmp_path / "t.parquet"), table.schema)
+    found = pool.reduce(lambda X, rows: native(X), lambda *both: None, allow_nan=True)
+    np.testing.assert_array_equal(found["a"], table.X["a"])
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (pd.to_datetime(["2020-01-01", "2020-01-02"]), "time"),
+        ([True, False], "truth value"),
+        ([[1], [2]], "mixed values such as array"),
+    ],
+)
+def test_read_table__refuses_other_types_as_amounts(values, kind, tmp_path):
+    pd.DataFrame({"a": values, "x": "k"}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=f"--number names 'a', which holds {kind}"):
+        read_table(tmp_path / "t.parquet", number=["a"])
