@@ -19,7 +19,9 @@ TEXT_FILES: Final = tuple(
 )
 PARQUET: Final = (".parquet", ".parq", ".pq")
 FEATHER: Final = (".feather", ".arrow")
-JSON_LINES: Final = (".jsonl",)
+JSON_LINES: Final = tuple(
+    ending + more for more in ("", *COMPRESSED) for ending in (".jsonl", ".ndjson")
+)
 NPZ: Final = (".npz",)
 NPY: Final = (".npy",)
 SPREADSHEETS: Final = (".xlsx", ".xls", ".xlsm", ".ods")

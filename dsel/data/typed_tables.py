@@ -1,5 +1,6 @@
 """Readers of formats that have types, which they keep: Parquet, arrays and others."""
 
+import io
 import json
 import os
 from collections import Counter
@@ -48,6 +49,7 @@ from dsel.data.table_request import (
     whole_number_notes,
 )
 from dsel.data.targets import notes_on_similar_labels
+from dsel.data.text import open_binary
 from dsel.data.zarr_rows import meanings_of, read_and_decode, stored_columns
 from dsel.errors import ROWS_FROM_0
 from dsel.zarr_stores import BAD_HEADER, check_array
@@ -111,7 +113,9 @@ def _frame_of_json(location: str) -> pd.DataFrame:
         # Line by line: pandas' reader converts texts to dates in columns with certain
         # names.
         records = []
-        with open(location, encoding="utf-8-sig") as lines:
+        with open_binary(location) as file:
+            content = io.BytesIO(file.read())
+        with io.TextIOWrapper(content, encoding="utf-8-sig") as lines:
             for number, line in enumerate(lines, 1):
                 try:
                     if line.strip():

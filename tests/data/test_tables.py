@@ -445,6 +445,9 @@ LOOKS = [
     (["26/09/2023", "2023-09-26"], "looks like dates ('26/09/2023')"),
     (["26/09/2023 25:00"], "looks like dates, but '26/09/2023 25:00' is none"),
     (["2023/09/26", "2020/1/2"], "looks like dates ('2023/09/26')"),
+    (["2023-09", "2020-01"], "looks like dates ('2023-09')"),
+    (["Tue, 26 Sep 2023", "Wed, 1 Jan 2020"], "looks like dates ('Tue, 26 Sep 2023')"),
+    (["2023\u5e749\u670826\u65e5"], "looks like dates ('2023\u5e749\u670826\u65e5')"),
     (["26 Sep 2023", "1 Jan 2020", "26SEP2023"], "looks like dates ('26 Sep 2023')"),
     (["2020-1-5", "2020-1-6", "2020-10-10"], "looks like dates ('2020-1-5')"),
     (["2020-01-05T10:00:00 CET"], "looks like dates ('2020-01-05T10:00:00 CET')"),
@@ -873,3 +876,24 @@ def test_read_table__refuses_words_that_no_target_has(tmp_path):
     pd.DataFrame({"x": [1, 2], "label": ["a", "b"]}).to_parquet(tmp_path / "t.parquet")
     with pytest.raises(ValueError, match="are for text files"):
         read_table(tmp_path / "t.parquet", target="label", unlabeled=["NULL"])
+
+
+@pytest.mark.parametrize("ending", [".ndjson", ".jsonl.gz", ".ndjson.xz", ".jsonl.zip"])
+def test_read_table__reads_compressed_json_lines(ending, tmp_path):
+    path = tmp_path / f"t{ending}"
+    lines = '{"a": 1, "label": "x"}\n{"a": 2.5, "label": "y"}\n'
+    if ending.endswith(".zip"):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("t.jsonl", lines)
+    else:
+        opened = {"gz": gzip.open, "xz": lzma.open}.get(ending[-2:], open)
+        with opened(path, "wt") as file:
+            file.write(lines)
+    table = read_table(path, target="label")
+    assert (table.X.tolist(), list(table.y)) == ([[1], [2.5]], ["x", "y"])
+    assert open_pool(path, columns=["a"]).n_rows == 2
+    assert write_pool(path, tmp_path / "p.parquet", target="label").columns == ("a",)
+    cut = tmp_path / f"cut{ending}"
+    cut.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(ValueError, match=r"cut.* cannot be read"):
+        read_table(cut)
