@@ -182,7 +182,7 @@ def test_read_table__reads_amounts_that_are_categories(tmp_path):
     np.testing.assert_array_equal(table.X["a"], [1, 2.5, 1, np.nan])
     again = read_table(tmp_path / "t.parquet", like=table.schema)
     np.testing.assert_array_equal(again.X["a"], table.X["a"])
-    pool, _ = open_pool_like(str(tmp_path / "t.parquet"), table.schema)
+    pool, _, _ = open_pool_like(str(tmp_path / "t.parquet"), table.schema)
     found = pool.reduce(lambda X, rows: native(X), lambda *both: None, allow_nan=True)
     np.testing.assert_array_equal(found["a"], table.X["a"])
 
