@@ -9,6 +9,8 @@ from typing import Final, TextIO
 
 PLAIN_WIDTH: Final = 80
 """Width of wrapped lines outside a terminal."""
+NONE: Final = "none"
+"""Text in place of a number that is not finite, or of no rows."""
 EXACT: Final = Context(prec=800)
 """Precision that represents every float, and its percentage, exactly."""
 
@@ -27,7 +29,7 @@ def at_most(
     ('0.255', '0.070')
     """
     if not isfinite(limit):
-        return f"{limit:g}"
+        return NONE
     exact = Decimal(repr(float(limit))).scaleb(shift, EXACT)
     return f"{exact.quantize(Decimal(1).scaleb(-decimals), rounding, EXACT):f}"
 

@@ -86,6 +86,16 @@ class Split:
             return self.name
         return f"{names[self.kind]}={','.join(map(str, self.key))}"
 
+    @property
+    def trained_on(self) -> str:
+        """The training rows in the words of messages, such as ``without fold 3``."""
+        names = {SplitKind.FOLD: "without fold", SplitKind.PAIR: "without folds"}
+        if self.kind is SplitKind.ALL_ROWS:
+            return "on all rows"
+        if self.kind not in names:
+            return self.name
+        return f"{names[self.kind]} {' and '.join(map(str, self.key))}"
+
     def test_only(self, part: int) -> "Split":
         """Return a pair of folds of which one alone is tested."""
         first, second = (

@@ -10,12 +10,16 @@ from dsel.cards import Fact
 from dsel.results.bounded_values import BoundedValues, join_fields, report_frame
 from dsel.results.caveats import POOLED, Caveat, LimitsWithCaveats, warnings_first
 from dsel.results.renderings import Renderable
-from dsel.rounded_texts import about_percent, confidence, floor_percent, in_percent
+from dsel.rounded_texts import (
+    NONE,
+    about_percent,
+    confidence,
+    floor_percent,
+    in_percent,
+)
 
 LUCKY: Final = " (its fold was chosen by errors, so these are likely lucky)"
 """Caveat about the measurements of the model of one fold alone, which was chosen."""
-NONE: Final = "none"
-"""Text of a share that has no rows."""
 
 
 @dataclass(frozen=True, eq=False)

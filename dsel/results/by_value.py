@@ -19,7 +19,7 @@ from dsel.results.bounded_values import (
 )
 from dsel.results.caveats import Caveat
 from dsel.results.tolerances import amount_about, amount_at_most
-from dsel.rounded_texts import about_percent, confidence, in_percent
+from dsel.rounded_texts import NONE, about_percent, confidence, in_percent
 
 ERROR: Final = "error"
 OFF_BY: Final = "off_by"
@@ -159,7 +159,7 @@ class ReportByValue(TableReport):
     def notes(self) -> Sequence[str]:
         """Return the lines below the table."""
         lines = [POOLED_NOTE] if self.numbers.pooled else []
-        nothing = "At most inf" if self.is_tolerance else "At most 100.0%"
+        nothing = NONE if self.is_tolerance else "At most 100.0%"
         # Limits are rounded up: from here on they are printed as 100.0%.
         if max(self.limits) > (LARGEST if self.is_tolerance else 0.999):
             lines.append(

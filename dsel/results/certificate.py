@@ -252,20 +252,19 @@ class Certificate(Renderable):
     def is_below_estimate(self) -> bool:
         """Whether the estimate from all folds is above the bound."""
         # Of a NaN, where there is no estimate, this is False.
-        return not self.is_estimate and self._fitted_estimate > self.bound
+        return not self.is_estimate and self.estimate_where_fitted > self.bound
 
     @property
-    def _fitted_estimate(self) -> float:
-        if isnan(self.estimate_of_models):
-            return self.estimate
+    def estimate_where_fitted(self) -> float:
+        """The estimate, without folds whose fit failed."""
         # Rows of a failed fit count as errors, which says nothing about luck.
-        return self.estimate_of_models
+        return self.estimate_of_models if self.has_failed_folds else self.estimate
 
     @property
     def note_on_estimate(self) -> str:
         """Explanation why an estimate may be above the bound, and what to plan with."""
-        estimate = self.about(self._fitted_estimate)
-        of = "all folds" if isnan(self.estimate_of_models) else "folds that were fitted"
+        estimate = self.about(self.estimate_where_fitted)
+        of = "folds that were fitted" if self.has_failed_folds else "all folds"
         return (
             f"the estimate from {of} ({estimate}) is above the bound "
             f"({self.amount(self.bound)}) of the {self.model}: the bound has its "
@@ -313,7 +312,7 @@ class Certificate(Renderable):
         """
         amount = self.amount(self.bound)
         if not self.certified:
-            number = "no number" if isnan(self.bound) else f"about {amount}"
+            number = f"about {amount}" if isfinite(self.bound) else "no number"
             reason = self.reasons[0]
             why = "for the reason above" if reason in known else f"since {reason}"
             return f"No guarantee, {why}: {number}, {self.model}"
@@ -354,6 +353,10 @@ class Certificate(Renderable):
         """Reason why the bound excludes nothing, and what makes it smaller; or ""."""
         if not (self.certified and self.says_nothing):
             return ""
+        if self.is_tolerance and self.has_failed_folds:
+            return (
+                "rows without a prediction count as infinitely far off; mend the fits"
+            )
         if self.is_tolerance:
             fewer = self.divides_delta
             return (
@@ -401,8 +404,14 @@ class Certificate(Renderable):
     def no_tolerance(self) -> str:
         """Text in place of an infinite tolerance."""
         what = self.what.removesuffix(" by")
-        unit = "groups" if self.n_groups else "labeled rows"
-        return f"No finite bound of how far {what}: too few {unit}"
+        why = f"too few {'groups' if self.n_groups else 'labeled rows'}"
+        why = "fits failed" if self.has_failed_folds else why
+        return f"No finite bound of how far {what}: {why}"
+
+    @property
+    def has_failed_folds(self) -> bool:
+        """Whether rows count as the largest loss, since fits without them failed."""
+        return not isnan(self.estimate_of_models)
 
     def amount(self, value: float) -> str:
         """Return a limit of the loss as text, or an estimate if it is no limit."""

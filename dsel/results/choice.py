@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from math import isnan, nan
+from math import isfinite, isinf, isnan, nan
 from typing import Any, ClassVar, Final, Self, TypeVar
 
 from dsel.arrays import ArrayLike
@@ -498,7 +498,7 @@ class Choice(Renderable):
         It is rounded to the nearest, since it is no limit. If it equals the printed
         bound when rounded up, it is rounded up, so that it does not look smaller.
         """
-        if isnan(value := self.expected_holdout):
+        if not isfinite(value := self.expected_holdout):
             return ""
         limit = self.certificate.amount(value)
         is_equal = limit == self.certificate.amount(self.bound)
@@ -523,9 +523,12 @@ class Choice(Renderable):
     def _comparisons(self) -> list[str]:
         """Return lines without a guarantee, with which bounds can be compared."""
         lines, bound = [], self.certificate
-        if not bound.is_estimate and not isnan(bound.estimate):
+        estimate = bound.estimate
+        if isinf(estimate):  # the warning about failed fits says so
+            estimate = bound.estimate_where_fitted
+        if not bound.is_estimate and isfinite(estimate):
             lines.append(
-                f"{bound.what} about {bound.about(bound.estimate)} on labeled rows "
+                f"{bound.what} about {bound.about(estimate)} on labeled rows "
                 f"that the models had not seen (an estimate)"
             )
         if text := self.holdout_text:

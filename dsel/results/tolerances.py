@@ -17,7 +17,7 @@ from dsel.results.bounded_values import (
     report_table,
 )
 from dsel.results.caveats import Caveat
-from dsel.rounded_texts import at_most, confidence
+from dsel.rounded_texts import NONE, at_most, confidence
 
 DIGITS = 3
 
@@ -31,7 +31,7 @@ def amount_at_most(limit: float) -> str:
     ('3.13', '0.0451', '124,000')
     """
     if not isfinite(limit) or not limit:
-        return f"{limit:g}"
+        return "0" if limit == 0 else NONE
     # Rounded up: a limit that is rounded to the nearest may fail more often than delta.
     text = at_most(limit, decimals=DIGITS - 1 - floor(log10(abs(limit))))
     return f"{Decimal(text):,f}"
@@ -46,7 +46,7 @@ def amount_about(value: float) -> str:
     ('3.12', '123,000', '1.00')
     """
     if not isfinite(value) or not value:
-        return f"{value:g}"
+        return "0" if value == 0 else NONE
     decimals = DIGITS - 1 - floor(log10(abs(value)))
     return f"{round(value, decimals):,.{max(0, decimals)}f}"
 
@@ -139,5 +139,8 @@ class ToleranceReport(TableReport):
         """Return the lines below the table."""
         lines = [POOLED_NOTE] if self.off_by.pooled else []
         if not all(map(isfinite, self.off_by_at_most)):
-            lines.append("inf: too few labeled rows for this part of the predictions")
+            lines.append(
+                f"{NONE}: too few labeled rows for this part of the predictions, or "
+                f"fits that failed"
+            )
         return lines + [f"No guarantee: {why}" for why in self.remarks[1:]]

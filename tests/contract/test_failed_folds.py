@@ -1,5 +1,6 @@
 """Fits that fail on one fold: the first line is about them, and no note blames luck."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -80,8 +81,10 @@ def test_failed_fold__is_named_first_and_no_note_blames_luck(name):
     assert first.startswith("Warning  1 of 5 fits failed (fold ")
     assert "RuntimeError: " in first
     assert "its 40 groups" in text if name == "groups" else "its 40 rows" in text
-    assert text.count("too large") == 1
-    assert ("comparison with a hold-out set are" in text) == (name != "regression")
+    is_regression = name == "regression"
+    end = "the estimate is without them" if is_regression else "too large"
+    assert text.count(end) == 1
+    assert ("comparison with a hold-out set are" in text) != is_regression
     assert "likely lucky" not in text
     certificate = outcome.certificates["one_fold"]
     assert certificate.certified
@@ -113,3 +116,50 @@ def test_failed_fold__is_no_warning_where_all_fits_succeed():
     made = certify(LogisticRegression())
     assert "Warning" not in str(made)
     assert np.isnan(made.certificates["one_fold"].estimate_of_models)
+
+
+@pytest.mark.parametrize("report", [False, True])
+def test_failed_fold__of_a_regressor_prints_no_infinite_number(report):
+    pool = X_NUMBERS + 0.1
+    outcome = dsel.certify(
+        RaisesInRegression(), X_NUMBERS, Y_NUMBERS, pool, report=report, random_state=0
+    )
+    shown = [str(outcome)]
+    if report:
+        shown += [str(outcome.certified_report(name)) for name in outcome.certificates]
+        assert any("none: too few labeled rows for" in table for table in shown)
+    assert not re.findall(r"\b(?:inf|nan)\b", " ".join(shown))
+    assert "off: fits failed, model trained on all labels" in shown[0]
+    assert "Because  rows without a prediction count as infinitely far" in shown[0]
+
+
+class RaisesOnAllRows(LogisticRegression):
+    def fit(self, X, y):
+        if len(X) == len(Y):
+            raise RuntimeError("my bug")
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("options", [{}, {"deploy": "all_rows"}])
+def test_failed_fit_on_all_rows__is_named_and_first_if_it_was_to_be_deployed(options):
+    outcome = certify(RaisesOnAllRows(), pool=X + 0.1, **options)
+    text = "the fit on all labels failed (RuntimeError: my bug (test_failed_folds.py, "
+    place = "; the model trained on 80% of the labels is deployed in its place"
+    assert outcome.choice.deploy == "one_fold"
+    assert str(outcome).startswith(f"Warning  {text}") == bool(options)
+    assert (f"Note     {text}" in str(outcome)) == (not options)
+    assert (place in str(outcome)) == bool(options)
+
+
+def test_failed_fits__say_in_words_on_which_rows():
+    for certificate, where in (
+        ("nested", r"folds \d and \d"),
+        ("cv_bound", r"fold \d"),
+    ):
+        plan = dsel.plan_search(
+            RaisesInFit(), {"C": [0.1, 1.0]}, X, Y, X + 0.1, certificate=certificate,
+            random_state=0,
+        )  # fmt: skip
+        match = rf"without {where}: RuntimeError: my bug"
+        with pytest.raises(dsel.errors.AllFitsFailedError, match=match):
+            plan.run()

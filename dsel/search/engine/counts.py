@@ -221,7 +221,7 @@ class CountTable:
         for key in sorted(self.messages, key=lambda key: (not failed[key], key)):
             if shown[key] and key.candidate not in first:
                 split, message = self.scheme.splits[key.split], self.messages[key]
-                text = f"{split.name}: {message.text}"
+                text = f"{split.trained_on}: {message.text}"
                 first[key.candidate] = replace(message, text=text)
         return first
 

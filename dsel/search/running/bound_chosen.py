@@ -93,7 +93,14 @@ def bound_chosen(
     deploy = plan.deploy if plan.deploy in bounded else ONE_FOLD
     models = {name: chosen.models[split] for name, split in splits.items()}
     certificates = {name: model.certificate for name, model in bounded.items()}
-    failed = warn_of_failed_folds(plan, chosen.failed_folds, main.expected_holdout)
+    failed = warn_of_failed_folds(plan, chosen.failed_folds, main)
+    for why in chosen.failures:
+        text = f"the fit on all labels failed ({why}), so it has no model and no bound"
+        effect = Effect.INFO
+        if plan.deploy == ALL_ROWS:
+            text += f"; the {certificates[ONE_FOLD].model} is deployed in its place"
+            effect = Effect.WARNS
+        failed += make_caveats(effect, [text])
     notes, missed = [], caveats_of_missed_classes(plan, certificates, models)
     for name in bounded:
         bounded[name] = bounded[name].with_caveats(*failed, *missed.get(name, ()))
@@ -119,7 +126,7 @@ def bound_chosen(
         np.nan if plan.scheme.is_holdout else main.expected_holdout,
         join_caveats(
             description.caveats,
-            make_caveats(Effect.INFO, [*notes, *chosen.failures]),
+            make_caveats(Effect.INFO, notes),
             caveats_of_search(counts),
         ),
         make_queries(plan, chosen, main) if ALL_ROWS in bounded else None,

@@ -12,7 +12,7 @@ from dsel.checks import listing
 from dsel.criteria.base import CandidateCounts
 from dsel.losses.base import FoldCounts, PoolCounts, Statistic
 from dsel.losses.error_rate import ERROR
-from dsel.losses.joint import Evidence
+from dsel.losses.joint import Evidence, ModelBounds
 from dsel.results.caveats import Caveat, Effect
 from dsel.results.fit_messages import FitMessage
 from dsel.rounded_texts import count_of
@@ -44,7 +44,7 @@ class ChosenModels:
     fold: int
     """The fold whose model is deployed: labeled rows decide it, before the pool."""
     failures: tuple[str, ...] = ()
-    """Text about the fit on all rows, if it failed."""
+    """Cause, if the fit on all rows failed."""
     failed_folds: Mapping[int, str] = field(default_factory=dict)
     """Cause by fold, where the fit without it failed, or its model cannot predict it:
     then all of its rows count as errors."""
@@ -98,12 +98,9 @@ def mean_inner_loss(counts: CandidateCounts, candidate: int) -> float:
 
 
 def warn_of_failed_folds(
-    plan: "Plan", failed: Mapping[int, str], expected_holdout: float
+    plan: "Plan", failed: Mapping[int, str], bounds: ModelBounds
 ) -> list[Caveat]:
-    """Return a warning if fits without a fold, or predictions of it, have failed.
-
-    `expected_holdout` is the bound to expect of a hold-out set; NaN if it is not known.
-    """
+    """Return a warning if fits without a fold, or predictions of it, have failed."""
     if not failed:
         return []
     # A failed fit keeps its share of delta: leaving its fold out would divide delta
@@ -112,14 +109,16 @@ def warn_of_failed_folds(
     rows = count_of(n_rows, "row" if plan.groups is None else "group")
     causes = [f"fold {fold}: {why}" for fold, why in failed.items()]
     is_too_large = "is"
-    if np.isfinite(expected_holdout) and not plan.scheme.is_holdout:
+    if np.isfinite(bounds.expected_holdout) and not plan.scheme.is_holdout:
         is_too_large = "and the comparison with a hold-out set are"
     is_error = repr(plan.context.losses.main) == "error"
+    end = f"the estimate {is_too_large} too large"
+    if np.isinf(bounds.estimate):
+        end = "the estimate is without them"
     text = (
         f"{len(failed)} of {plan.scheme.n_folds} fits failed "
         f"({listing(causes, MOST_FOLDS_NAMED)}); "
         f"{'its' if len(failed) == 1 else 'their'} {rows} count as "
-        f"{'errors' if is_error else 'the largest loss'}, so the estimate "
-        f"{is_too_large} too large"
+        f"{'errors' if is_error else 'the largest loss'}, so {end}"
     )
     return [Caveat(Effect.WARNS, text)]

@@ -129,10 +129,10 @@ def collect_models(
             if split < k:
                 failed_folds[split] = why
             else:
-                failures.append(f"{where.name}: {why}")
+                failures.append(why)
             continue
         if result.message is not None:
-            text = f"{where.name}: {result.message.text}"
+            text = f"{where.trained_on}: {result.message.text}"
             messages.setdefault(number, replace(result.message, text=text))
             if split < k and result.predicts_none_of(where):
                 unpredicting[split] = text
@@ -141,7 +141,7 @@ def collect_models(
     # A bound needs the model of one fold, whichever it is.
     of_folds = [split for split in models if split < k]
     if not of_folds:
-        first = f"{scheme.splits_of_chosen[0].name}: {failed_folds[0]}"
+        first = f"{scheme.splits_of_chosen[0].trained_on}: {failed_folds[0]}"
         why = name_column(first, run.plan.labeled)
         raise AllFitsFailedError(f"what was chosen cannot be fitted: {why}")
     if len(unpredicting) == len(of_folds):
