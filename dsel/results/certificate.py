@@ -362,7 +362,9 @@ class Certificate(Renderable):
             return (
                 f"the folds of {self.counted} are too small for this part of the "
                 f"predictions{' and this number of candidates' * fewer}; label more "
-                f"rows, {'compare fewer candidates, ' * fewer}or ask for a smaller part"
+                f"{'groups' if self.n_groups else 'rows'}, "
+                f"{'compare fewer candidates, ' * fewer}or ask for a smaller part, "
+                f"such as loss=dsel.losses.error_quantile(0.5)"
             )
         more = "more groups" if self.n_groups else "more labeled rows"
         why = f"the errors on {self.counted} allow for it"
