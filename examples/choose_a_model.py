@@ -48,7 +48,7 @@ print(outcome.choice)
 
 # %%
 # The search was made once without each fold, so that each fold tests the model that was
-# chosen without it. Two models are certified at once: that of the best fold, which is
+# chosen without it. Two models are certified at once: that of one fold, which is
 # deployed, and that of all labels; ``deploy="all_rows"`` deploys the latter. What
 # the second number rests on:
 

@@ -82,7 +82,7 @@ print(outcome.choice)
 # %%
 # 5. Read the certificates
 # ------------------------
-# Two models are certified at once: that of the best fold, which has the smaller bound
+# Two models are certified at once: that of one fold, which has the smaller bound
 # and is deployed, and that of all labels (``deploy="all_rows"`` deploys that one).
 # The text says where a number comes from, and what you declare and dsel cannot check.
 

@@ -17,7 +17,7 @@ bound is about, in whether they need a pool, and in how small they are. The defa
 #    * - Your situation
 #      - Certificate
 #    * - The smallest bound
-#      - ``nested``: the model of the best fold; no pool is needed
+#      - ``nested``: the model of one fold; no pool is needed
 #    * - The model of all labels
 #      - ``nested`` with a pool and ``deploy="all_rows"``
 #    * - Any procedure picks the model (AutoML, a person, ``GridSearchCV``)

@@ -80,7 +80,7 @@ print(60 * question.n_differ / question.n_unlabeled)
 # %%
 # The better model of a search
 # ----------------------------
-# A search certifies two models: that of the best fold, trained on 80% of the labels,
+# A search certifies two models: that of one fold, trained on 80% of the labels,
 # and that of all labels, which is likely better and has a larger bound, since it may be
 # the wrong one wherever the two differ. Labels of such rows decide. How many are asked
 # for is decided before the run; other bounds pay a little for it.

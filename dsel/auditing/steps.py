@@ -286,7 +286,7 @@ def pool_folds(draw: Draw, delta: float) -> Claims:
 
 
 def pick_fold(draw: Draw, delta: float) -> Claims:
-    """Bound the best fold's model as if its fold had not been picked: BROKEN."""
+    """Bound the model of the smallest limit as if it had not been picked: BROKEN."""
     outcome = draw.plan(delta).run(n_jobs=1)
     errors, rows = (
         outcome.results[name].values.astype(int)

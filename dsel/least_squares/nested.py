@@ -185,7 +185,7 @@ def certify(
     outcome = replace(outcome, pair_results=pair_results(plan, table))
     models = outcome.models
     if ALL_ROWS not in models:
-        return outcome, plan.model(candidates.all_rows)
+        return outcome, plan.model(candidates.candidate_of_all_rows)
     return outcome, models[ALL_ROWS]
 
 

@@ -133,7 +133,7 @@ class Statistic(Protocol):
         self,
         rows: Rows,
         fold_model: Predictions,
-        all_rows: Predictions,
+        all_rows_predictions: Predictions,
         fold_counts: Counts,
     ) -> Integers:
         """Count pool rows by the predictions of two models; blocks add up.
@@ -285,7 +285,7 @@ class Loss(Protocol):
         All hold at once with probability at least ``1 - delta``.
         """
 
-    def all_rows(
+    def bound_all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
         """Return the bound of the model of all rows, through the best of the folds.

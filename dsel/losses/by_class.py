@@ -92,11 +92,11 @@ class ClassTable(Statistic):
         self,
         rows: Rows,
         fold_model: Predictions,
-        all_rows: Predictions,
+        all_rows_predictions: Predictions,
         fold_counts: Counts,
     ) -> Integers:
         """Return the number of rows by the predictions of both models."""
-        return self._cross(fold_model, all_rows)
+        return self._cross(fold_model, all_rows_predictions)
 
     def _cross(self, first: Integers, second: Integers) -> Integers:
         size = len(self.classes) + 1
@@ -294,7 +294,7 @@ class Recall(ClassRate):
             left, pool.upper_rows(duplicates), n_rows, folds.n_rows.sum(), delta=delta
         )
 
-    def all_rows(
+    def bound_all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
         """Add the pool rows that only the fold's model predicts as the class."""
@@ -325,7 +325,7 @@ class Precision(ClassRate):
         """Return transposed tables: precision is the recall of these."""
         return tables.swapaxes(-1, -2)
 
-    def all_rows(
+    def bound_all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
         """Bound it by the rates at which both models predict the class."""
@@ -390,7 +390,7 @@ class Balanced(TableLoss):
         has_rows = tables.sum(axis=(1, 2)) > 0
         return np.where(has_rows, np.nan_to_num(limits).mean(axis=0), np.nan)
 
-    def all_rows(
+    def bound_all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
         """Add the mean of the pool terms of all classes, at equal shares."""
@@ -465,7 +465,7 @@ class Cost(TableLoss):
         limits = self.largest - self._mean_limits(tables, less, shares, duplicates)
         return np.where(tables.sum(axis=(1, 2)) > 0, limits, np.nan)
 
-    def all_rows(
+    def bound_all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
         """Add the largest additional cost of the other prediction."""

@@ -209,11 +209,11 @@ class CountByValue(Statistic):
         self,
         rows: Rows,
         fold_model: Predictions,
-        all_rows: Predictions,
+        all_rows_predictions: Predictions,
         fold_counts: Counts,
     ) -> Integers:
         """Count pool rows by value."""
-        parts = self._split(rows, fold_model, all_rows)
+        parts = self._split(rows, fold_model, all_rows_predictions)
         of_fold = [self.at(fold_counts, index)[1] for index in range(self.n_values)]
         return self._stack(
             [
@@ -307,11 +307,11 @@ class LossAtValue(SingleLoss):
         """Return the limits of the loss, by the rows with the value."""
         return self.loss.limits(self.folds(folds), delta)
 
-    def all_rows(
+    def bound_all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
         """Bound the loss by pool rows with the value."""
-        return self.loss.all_rows(self.folds(folds), self.pool(pool), shares)
+        return self.loss.bound_all_rows(self.folds(folds), self.pool(pool), shares)
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
         """Return NaN: it is not reported by value."""

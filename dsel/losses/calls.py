@@ -87,7 +87,7 @@ def count_pair(
     statistic: Statistic,
     rows: Rows,
     fold_model: Predictions,
-    all_rows: Predictions,
+    all_rows_predictions: Predictions,
     fold: Counts,
 ) -> Integers:
     """Return the counts of two models on rows of the pool.
@@ -96,7 +96,9 @@ def count_pair(
     shape.
     """
     with naming_loss(statistic, "count_pair"):
-        counts = np.asarray(statistic.count_pair(rows, fold_model, all_rows, fold))
+        counts = np.asarray(
+            statistic.count_pair(rows, fold_model, all_rows_predictions, fold)
+        )
         shape = statistic.pair_shape
     _check_counts(statistic, "count_pair", "pair_shape", counts, shape)
     if counts.dtype.kind not in "iu":

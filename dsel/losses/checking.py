@@ -146,9 +146,12 @@ def _count_pool(
         of_classes = rng.integers(lowest, n_classes, n)
         return np.asarray(rng.normal(size=n) if loss.is_regression else of_classes)
 
-    X, all_rows = rng.normal(size=(n, 3)), draw(0)
+    X, all_rows_predictions = rng.normal(size=(n, 3)), draw(0)
     # A code of -1 is a prediction that is no class, which models may make.
-    models = [np.where(rng.random(n) < 0.9, all_rows, draw(-1)) for _ in folds.n_rows]
+    models = [
+        np.where(rng.random(n) < 0.9, all_rows_predictions, draw(-1))
+        for _ in folds.n_rows
+    ]
     pairs = []
     for fold, model in enumerate(models):
         blocks = [
@@ -156,14 +159,20 @@ def _count_pool(
                 statistic,
                 Rows(X[part]),
                 model[part],
-                all_rows[part],
+                all_rows_predictions[part],
                 folds.counts[fold],
             )
             for part in (slice(None), slice(None, 150), slice(150, None), slice(0, 0))
         ]
         if not np.array_equal(blocks[0], blocks[1] + blocks[2]) or blocks[3].any():
             raise ValueError(f"{name}.count_pair must add up over blocks of rows.")
-        same = count_pair(statistic, Rows(X), all_rows, all_rows, folds.counts[fold])
+        same = count_pair(
+            statistic,
+            Rows(X),
+            all_rows_predictions,
+            all_rows_predictions,
+            folds.counts[fold],
+        )
         if statistic.counts_differences and np.any(same):
             raise ValueError(
                 f"{name}.count_pair counts rows on which both models agree, which "
@@ -187,11 +196,14 @@ def _check_bounds(loss: Loss, folds: FoldCounts, pool: PoolCounts) -> None:
             f"{name}.limits must be above what was counted, got {limits.tolist()} for "
             f"{of_folds}."
         )
-    bound, label_term, pool_term = map(float, loss.all_rows(folds, pool, SHARES))
+    bound, label_term, disagreement_term = map(
+        float, loss.bound_all_rows(folds, pool, SHARES)
+    )
     if not (
-        bound >= label_term >= min(limits) and np.isclose(bound, label_term + pool_term)
+        bound >= label_term >= min(limits)
+        and np.isclose(bound, label_term + disagreement_term)
     ):
         raise ValueError(
-            f"{name}.all_rows must be the limit of a fold and a part from the pool, "
-            f"got {bound}, {label_term} and {pool_term}."
+            f"{name}.bound_all_rows must be the limit of a fold and a part from the "
+            f"pool, got {bound}, {label_term} and {disagreement_term}."
         )

@@ -53,11 +53,11 @@ class ErrorCount(Statistic):
         self,
         rows: Rows,
         fold_model: Predictions,
-        all_rows: Predictions,
+        all_rows_predictions: Predictions,
         fold_counts: Counts,
     ) -> Integers:
         """Count the rows on which both differ, shape ()."""
-        return np.asarray(np.sum(fold_model != all_rows))
+        return np.asarray(np.sum(fold_model != all_rows_predictions))
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class ErrorRate(SingleLoss):
         """Return binomial limits, at the shares of the folds."""
         return fold_limits(folds.integers, folds.n_rows, np.array(delta))
 
-    def all_rows(
+    def bound_all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
         """Return the smallest sum; see :func:`dsel.bounds.nested_all_rows`."""

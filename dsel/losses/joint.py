@@ -23,6 +23,7 @@ from dsel.losses.base import (
     Statistic,
 )
 from dsel.losses.calls import naming_loss
+from dsel.option_values import ONE_FOLD
 
 NEAR: Final = 0.05
 """Limits up to 5% above the smallest one are near it: see `fold_to_deploy`."""
@@ -52,24 +53,22 @@ class Evidence:
 class ModelBounds:
     """Bounds of the model of one fold and of that of all rows, by one loss."""
 
-    fold: int
-    """The fold whose model is deployed."""
-    one_fold: float
-    """The bound of the model of the fold."""
+    one_fold_bound: float
+    """The bound of the model of the deployed fold."""
     estimate: float
     """The loss of all folds together."""
     expected_holdout: float
     """The bound to expect of a 20% hold-out set."""
-    all_rows: float = nan
+    all_rows_bound: float = nan
     """The bound of the model of all rows; NaN without one."""
     label_term: float = nan
-    """Part of `all_rows` from labeled rows."""
-    pool_term: float = nan
-    """Part of `all_rows` from the pool."""
+    """Part of `all_rows_bound` from labeled rows."""
+    disagreement_term: float = nan
+    """Part of `all_rows_bound` from the pool."""
 
     def of(self, model_name: str) -> float:
         """Return the bound of a model: ``one_fold`` or ``all_rows``."""
-        return {"one_fold": self.one_fold, "all_rows": self.all_rows}[model_name]
+        return self.one_fold_bound if model_name == ONE_FOLD else self.all_rows_bound
 
 
 def fold_to_deploy(
@@ -146,7 +145,7 @@ def bound_models(
     # The pool's share stays unused then: moving it to the labeled rows after the fit of
     # all rows failed would make the shares depend on data.
     if pool is None:
-        return ModelBounds(fold, one_fold, estimate, expected)
-    with naming_loss(loss, "all_rows"):
-        terms = [float(term) for term in loss.all_rows(folds, pool, shares)]
-    return ModelBounds(fold, one_fold, estimate, expected, *terms)
+        return ModelBounds(one_fold, estimate, expected)
+    with naming_loss(loss, "bound_all_rows"):
+        terms = [float(term) for term in loss.bound_all_rows(folds, pool, shares)]
+    return ModelBounds(one_fold, estimate, expected, *terms)

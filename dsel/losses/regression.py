@@ -130,12 +130,13 @@ class Residuals(Statistic):
         self,
         rows: Rows,
         fold_model: Predictions,
-        all_rows: Predictions,
+        all_rows_predictions: Predictions,
         fold_counts: Counts,
     ) -> Integers:
         """Count rows by the distance of both models, shape (n_edges,)."""
         return count_deviations(
-            absolute_residuals(fold_model, all_rows), self.edges(fold_counts)
+            absolute_residuals(fold_model, all_rows_predictions),
+            self.edges(fold_counts),
         )
 
 
@@ -185,7 +186,7 @@ class ErrorQuantile(RegressionLoss):
 
     Notes
     -----
-    Guarantee: `limits` and `all_rows` hold at once with probability at least
+    Guarantee: `limits` and `bound_all_rows` hold at once with probability at least
     ``1 - delta``: at most ``1 - share`` of new rows are off by more.
     Assumes: what the certificate of the search lists; nothing about the target.
     Source: :func:`dsel.bounds.tolerance_limit` for each fold at its share of delta. A
@@ -247,7 +248,7 @@ class ErrorQuantile(RegressionLoss):
             ]
         )
 
-    def all_rows(
+    def bound_all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
         """Return the smallest sum of a fold's tolerance and a deviation from it."""
@@ -353,12 +354,14 @@ class ExceedanceCount(Statistic):
         self,
         rows: Rows,
         fold_model: Predictions,
-        all_rows: Predictions,
+        all_rows_predictions: Predictions,
         fold_counts: Counts,
     ) -> Integers:
         """Count the rows on which both models are further apart, shape ()."""
         _, distance = self._parts
-        return np.asarray(np.sum(absolute_residuals(fold_model, all_rows) > distance))
+        return np.asarray(
+            np.sum(absolute_residuals(fold_model, all_rows_predictions) > distance)
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -367,7 +370,7 @@ class Beyond(RegressionLoss):
 
     Notes
     -----
-    Guarantee: `limits` and `all_rows` hold at once with probability at least
+    Guarantee: `limits` and `bound_all_rows` hold at once with probability at least
     ``1 - delta``.
     Assumes: what the certificate of the search lists; a tolerance that is fixed before
     the labels are inspected.
@@ -410,7 +413,7 @@ class Beyond(RegressionLoss):
         """Return binomial limits, at the shares of the folds."""
         return fold_limits(folds.integers[:, 0], folds.n_rows, np.array(delta))
 
-    def all_rows(
+    def bound_all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
         """Return the smallest sum of a limit of a fold and one of the distance."""

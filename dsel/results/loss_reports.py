@@ -36,6 +36,8 @@ class ModelReports:
     losses: DeclaredLosses
     evidence: Evidence
     bounds: JointBounds
+    deployed_fold: int
+    """Fold whose model is deployed."""
     delta: float
     name: str
     """Name of the model: ``one_fold`` or ``all_rows``."""
@@ -56,7 +58,7 @@ class ModelReports:
         """Return the numbers of several losses that have one statistic."""
         own: tuple[float, ...] = ()
         if self.is_tested:
-            fold = self.evidence.folds[losses[0].statistic].of_fold(bounds[0].fold)
+            fold = self.evidence.folds[losses[0].statistic].of_fold(self.deployed_fold)
             own = tuple(loss.estimate(fold) for loss in losses)
         return BoundedValues(
             tuple(
@@ -84,7 +86,7 @@ class ModelReports:
         losses, (error, *listed) = self.losses, self.bounds.listed
         table, n = losses.table, len(losses.reported)
         assert table is not None  # else nothing is reported
-        tables, fold = self.evidence.folds[table].integers, error.fold
+        tables, fold = self.evidence.folds[table].integers, self.deployed_fold
         places = [table.classes.index(label) for label in losses.reported]
 
         def rights(bounds: list[ModelBounds], of_fold: Integers) -> BoundedValues:
@@ -131,7 +133,7 @@ class ModelReports:
             quantity = OFF_BY
         if (beyond := share_beyond(loss)) is not None:
             what = f"How far {100 * (1.0 - beyond):.6g}% of predictions are off"
-        fold = self.evidence.folds[by_value.statistic].of_fold(bounds[0].fold)
+        fold = self.evidence.folds[by_value.statistic].of_fold(self.deployed_fold)
         n_tests = (int(one.folds(fold).n_rows[0]) for one in by_value.losses)
         return ReportByValue(
             self.delta,

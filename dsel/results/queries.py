@@ -48,7 +48,7 @@ class Queries:
     classes: tuple[Any, ...]
     """All classes, by code."""
     fold_limit: float
-    """Upper limit of the error of the best fold's model."""
+    """Upper limit of the error of the deployed fold's model."""
     pool_only: float
     """Bound of the model trained on all rows, without queried labels, not clipped."""
     n_unlabeled: int
@@ -62,7 +62,7 @@ class Queries:
     rows: tuple[int, ...] = ()
     """Numbers of the queried pool rows, ascending."""
     one_fold: tuple[int, ...] = ()
-    """Class codes that the best fold's model predicts for the queried rows."""
+    """Class codes that the deployed fold's model predicts for the queried rows."""
     all_rows: tuple[int, ...] = ()
     """Class codes that the model trained on all rows predicts for the queried rows."""
     labels: tuple[int, ...] | None = None

@@ -48,8 +48,8 @@ REFUSED = [
     (changed("score", lambda self, rows, predictions: 2.0), "score [0, 1.0]"),
     (changed("count_errors", lambda self, n_errors: np.array(n_errors + 1),
              of_statistic=True), "count_errors None"),
-    (changed("all_rows", lambda self, folds, pool, shares: (0.0, 0.1, 0.2)),
-     "all_rows limit of a fold"),
+    (changed("bound_all_rows", lambda self, folds, pool, shares: (0.0, 0.1, 0.2)),
+     "bound_all_rows limit of a fold"),
     (changed("score_errors", lambda self, n, n_rows: n_rows / n),
      "ZeroDivisionError in `score_errors`"),
     (changed("score_errors", lambda self, n, n_rows: n / n_rows if n != 3 else np.nan),
@@ -74,7 +74,7 @@ def test_check_loss__refuses(loss, words):
 
 
 def test_check_loss__names_the_members_that_are_missing():
-    with pytest.raises(TypeError, match=r"members of Loss; it lacks .*all_rows"):
+    with pytest.raises(TypeError, match=r"members of Loss; it lacks .*bound_all_rows"):
         check_loss(object())
 
 

@@ -52,8 +52,8 @@ class ErrorsWhere:
     def count_errors(self, n_errors):
         return None
 
-    def count_pair(self, rows, fold_model, all_rows, fold):
-        return self._count(rows, fold_model != all_rows)
+    def count_pair(self, rows, fold_model, all_rows_predictions, fold):
+        return self._count(rows, fold_model != all_rows_predictions)
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class ErrorWhere:
         shares = delta * fold_shares(len(folds.n_rows))
         return binomial_tail_inversion(*folds.counts.T, delta=shares)
 
-    def all_rows(self, folds, pool, shares):
+    def bound_all_rows(self, folds, pool, shares):
         limits, k = self.limits(folds, shares.label_delta), len(folds.n_rows)
         (differ, rows), (same, same_rows) = pool.counts.T, pool.duplicates.T
         fresh = rows - same_rows + same
@@ -218,8 +218,8 @@ class OwnQuantile(RegressionLoss):
     def limits(self, folds, delta):
         return self.like.limits(folds, delta)
 
-    def all_rows(self, folds, pool, shares):
-        return self.like.all_rows(folds, pool, shares)
+    def bound_all_rows(self, folds, pool, shares):
+        return self.like.bound_all_rows(folds, pool, shares)
 
     def expected_holdout(self, folds, delta):
         return self.like.expected_holdout(folds, delta)

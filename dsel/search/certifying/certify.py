@@ -148,7 +148,7 @@ def certify(
         What is certified, as `plan_search` takes it. It does not change what a
         `GridSearchCV` ranks by: set ``scoring=`` of the search for that.
     deploy
-        Which model is deployed: ``"one_fold"``, the default, that of the best fold, or
+        Which model is deployed: ``"one_fold"``, the default, that of a fold, or
         ``"all_rows"``, which needs a pool. Both are certified at once.
     cv
         Folds, at least 2: the model is fitted once without each. Few large folds give

@@ -84,11 +84,11 @@ def certify_prefit(
     }
     evidence = Evidence(folds, {})
     bounds = losses.bound(evidence, delta, 0, has_pool=False)
-    reports = ModelReports(losses, evidence, bounds, delta, ONE_FOLD)
+    reports = ModelReports(losses, evidence, bounds, 0, delta, ONE_FOLD)
     made, main = reports.report(), losses.main
     in_groups = [Assumption("A1", says=NEW_GROUPS)] if rows.n_groups else []
     certificate = PrefitCertificate(
-        bounds.main.one_fold,
+        bounds.main.one_fold_bound,
         delta,
         "holdout",
         AS_GIVEN,

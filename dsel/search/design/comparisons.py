@@ -162,7 +162,7 @@ class EachFold(Comparison):
     """Function that finds rows of a block that equal labeled ones; None if none do."""
     variable: str = "chosen"
     n_queries: int = 0
-    best_fold: int = 0
+    deployed_fold: int = 0
     """Fold whose model is deployed; rows are drawn where that of all rows differs."""
     seed: int = 0
     """Seed of the draw."""
@@ -218,7 +218,7 @@ class EachFold(Comparison):
         counts = counts[np.newaxis]  # of the only candidate
         if not self.n_queries:
             return counts, DrawnRows()
-        one_fold, all_rows = predicted[self.best_fold], predicted[-1]
+        one_fold, all_rows = predicted[self.deployed_fold], predicted[-1]
         # Rows that equal a labeled one may be a record that a model was trained on.
         fresh = np.setdiff1d(
             np.flatnonzero(one_fold != all_rows), duplicates, assume_unique=True

@@ -33,7 +33,7 @@ class DrawnRows:
     rows: tuple[int, ...] = ()
     """Global row numbers."""
     one_fold: tuple[int, ...] = ()
-    """Class codes that the model of the best fold predicts."""
+    """Class codes that the model of the deployed fold predicts."""
     all_rows: tuple[int, ...] = ()
     """Class codes that the model of all rows predicts."""
 

@@ -183,7 +183,7 @@ def first_fold_terms(case: Case, n_folds: int) -> tuple[float, float]:
 
 
 def one_fold_terms(case: Case, n_folds: int) -> tuple[float, float]:
-    """Return the terms of the best fold of a nested search."""
+    """Return the terms of the smallest limit of a nested search."""
     # With a pool, the bound of the model of all rows holds at the same time.
     share = LABEL_SHARE if case.n_unlabeled else 1.0
     return _smallest_limit(case, share * case.delta * fold_shares(n_folds)), 0.0
@@ -207,16 +207,16 @@ def mean_of_folds_terms(case: Case, n_folds: int) -> tuple[float, float]:
     share = LABEL_SHARE * case.candidate_delta / n_folds
     sizes = case.fold_sizes(n_folds)
     limits = (number * mean_limit(n, case.error, share) for n, number in sizes)
-    return sum(limits) / n_folds, _pool_term(case, n_folds)
+    return sum(limits) / n_folds, _disagreement_term(case, n_folds)
 
 
 def best_fold_terms(case: Case, n_folds: int) -> tuple[float, float]:
     """Return the terms of ``best_fold``: the smallest limit, and the pool's."""
     shares = np.full(n_folds, LABEL_SHARE * case.candidate_delta / n_folds)
-    return _smallest_limit(case, shares), _pool_term(case, n_folds)
+    return _smallest_limit(case, shares), _disagreement_term(case, n_folds)
 
 
-def _pool_term(case: Case, n_folds: int) -> float:
+def _disagreement_term(case: Case, n_folds: int) -> float:
     """Return the disagreement term if delta is divided among candidates."""
     share = (1.0 - LABEL_SHARE) * case.candidate_delta
     return mean_limit(case.n_unlabeled, case.disagreement(n_folds), share)

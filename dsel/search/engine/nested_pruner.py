@@ -49,7 +49,7 @@ def tie_ranks(scores: Floats) -> NDArray[np.intp]:
 class ChosenCandidates:
     """The candidates that a nested search has chosen."""
 
-    all_rows: int
+    candidate_of_all_rows: int
     """Candidate that was chosen by all folds."""
     by_fold: tuple[int, ...]
     """Candidates that were chosen without each fold, (n_folds,)."""
@@ -57,7 +57,7 @@ class ChosenCandidates:
     @property
     def by_split(self) -> tuple[int, ...]:
         """Candidates in the order of `splits_of_chosen`: all rows come last."""
-        return (*self.by_fold, self.all_rows)
+        return (*self.by_fold, self.candidate_of_all_rows)
 
 
 @dataclass(frozen=True)
@@ -207,8 +207,8 @@ class NestedPruner:
                 f"as {some}"
             )
         # The first number of a tie: neither the order of tasks nor of sums decides.
-        *by_fold, all_rows = np.argmin(tie_ranks(eligible), axis=1).tolist()
-        return ChosenCandidates(all_rows, tuple(by_fold))
+        *by_fold, by_all_folds = np.argmin(tie_ranks(eligible), axis=1).tolist()
+        return ChosenCandidates(by_all_folds, tuple(by_fold))
 
     def final_counts(self, table: CountTable, known: KnownCounts) -> SearchCounts:
         """Return errors on each fold of the models without it, and status.

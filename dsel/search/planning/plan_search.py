@@ -72,9 +72,9 @@ def plan_search(
     certificate
         The method of the bound. ``"nested"``, the default, also makes the whole search
         without each fold, so that the bound does not grow with the number of
-        candidates; it is about the model of the best fold, and with a pool about that
-        of all rows, too. ``"cv_bound"`` bounds the models of all candidates at once, so
-        that one may be chosen by hand; ``"best_fold"`` is the same, tighter, and
+        candidates; it is about the model of the deployed fold, and with a pool about
+        that of all rows, too. ``"cv_bound"`` bounds the models of all candidates at
+        once, so that one may be chosen by hand; ``"best_fold"`` is the same, tighter;
         ``"holdout"`` bounds the models that were trained without the first fold. For
         regressors there are ``"nested"`` and ``"holdout"``, which chooses the candidate
         with the smallest mean squared error on the first fold.
@@ -92,9 +92,9 @@ def plan_search(
     delta
         Probability that the certificate fails, in (0, 0.5].
     prune
-        True takes ``"halving"`` for a nested search: each search keeps the best third
-        of the candidates after a first round; and ``"exact"`` for all others, which
-        drops a candidate as soon as it cannot win. False drops none.
+        True takes ``"halving"`` for a nested search: each search without a fold keeps
+        the best third of the candidates after a first round; and ``"exact"`` for all
+        others, which drops a candidate as soon as it cannot win. False drops none.
     max_pool_rows
         About how many pool rows to count at most: a random part, fixed in advance.
     random_state

@@ -69,18 +69,22 @@ def bound_chosen(
     bounds = losses.bound(
         chosen.evidence,
         plan.delta,
-        chosen.fold,
+        chosen.deployed_fold,
         # Fixed by the plan: without a model of all rows its share stays unused.
         has_pool=plan.pool is not None and plan.method.bounds_two_models,
         has_queries=plan.n_queries > 0,
         n_compared=plan.n_compared,
     )
     k, main = plan.scheme.n_folds, bounds.main
-    splits = {ONE_FOLD: main.fold} | ({ALL_ROWS: k} if k in chosen.models else {})
+    splits = {ONE_FOLD: chosen.deployed_fold} | (
+        {ALL_ROWS: k} if k in chosen.models else {}
+    )
     bounded: dict[str, BoundedModel] = {}
     for name, split in splits.items():
         number = chosen.candidates.by_split[split]
-        reports = ModelReports(losses, chosen.evidence, bounds, plan.delta, name)
+        reports = ModelReports(
+            losses, chosen.evidence, bounds, chosen.deployed_fold, plan.delta, name
+        )
         bounded[name] = BoundedModel(
             name,
             number,
@@ -180,14 +184,14 @@ def make_certificate(
         return replace(
             certificate,
             label_term=bounds.label_term,
-            disagreement_term=bounds.pool_term,
+            disagreement_term=bounds.disagreement_term,
         )
-    n_train = len(plan.scheme.held_out[bounds.fold].train_rows)
+    n_train = len(plan.scheme.held_out[chosen.deployed_fold].train_rows)
     part = 1 - 1 / k if k > 1 else n_train / plan.labeled.n_rows
     return replace(
         certificate,
-        label_term=bounds.one_fold,
-        fold=bounds.fold,
+        label_term=bounds.one_fold_bound,
+        fold=chosen.deployed_fold,
         share=f"{part:.0%} of the labels",
     )
 
@@ -199,7 +203,7 @@ def make_queries(
     if not plan.n_queries:
         return None
     pool = chosen.pool[plan.context.losses.main.statistic]
-    n_duplicates_differ = int(pool.duplicates[bounds.fold])
+    n_duplicates_differ = int(pool.duplicates[chosen.deployed_fold])
     order = np.argsort(chosen.drawn.rows)  # as they stand in the pool
     rows, one_fold, all_rows = (
         tuple(drawn[place] for place in order)
@@ -209,10 +213,10 @@ def make_queries(
         plan.delta,
         plan.n_queries,
         classes=tuple(plan.classes.tolist()),
-        fold_limit=bounds.one_fold,
-        pool_only=bounds.all_rows,
+        fold_limit=bounds.one_fold_bound,
+        pool_only=bounds.all_rows_bound,
         n_unlabeled=pool.n_rows,
-        n_differ=int(pool.counts[bounds.fold]) - n_duplicates_differ,
+        n_differ=int(pool.counts[chosen.deployed_fold]) - n_duplicates_differ,
         n_duplicates=pool.n_duplicates,
         n_duplicates_differ=n_duplicates_differ,
         rows=rows,

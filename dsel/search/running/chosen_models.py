@@ -41,7 +41,7 @@ class ChosenModels:
     """Counts of the models without a fold on this fold."""
     scores: Floats
     """The ranking loss of each model on its fold, (n_folds,)."""
-    fold: int
+    deployed_fold: int
     """The fold whose model is deployed: labeled rows decide it, before the pool."""
     failures: tuple[str, ...] = ()
     """Cause, if the fit on all rows failed."""

@@ -128,7 +128,9 @@ def count_only_fold(
     }
     # One fold has read one model: this candidate is chosen without it, and by all rows.
     candidates, models = ChosenCandidates(number, (number,)), fitted.model(number, 0)
-    return ChosenModels(candidates, {0: models}, folds, np.array([score]), fold=0)
+    return ChosenModels(
+        candidates, {0: models}, folds, np.array([score]), deployed_fold=0
+    )
 
 
 def exact_pruner(plan: "Plan", known: KnownCounts, *, may_prune: bool) -> ExactPruner:

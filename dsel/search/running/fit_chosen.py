@@ -157,7 +157,7 @@ def collect_models(
         )
     }
     losses = run.plan.context.losses
-    fold = losses.fold_to_deploy(
+    deployed_fold = losses.fold_to_deploy(
         folds,
         losses.main_shares(
             run.plan.delta,
@@ -174,7 +174,7 @@ def collect_models(
         models,
         folds,
         np.ravel(scores),
-        fold,
+        deployed_fold,
         failures=tuple(failures),
         failed_folds=failed_folds,
         messages=messages,
@@ -217,15 +217,15 @@ def count_on_pool(
         duplicate_finder(pool, plan.labeled) if n_duplicates else None,
         n_queries=plan.n_queries,
         # Fixed by labeled rows: the pool must not decide where it is queried.
-        best_fold=chosen.fold,
+        deployed_fold=chosen.deployed_fold,
         seed=plan.seed,
     )
     # Slices that an earlier run has counted are of these models only if the same fits
-    # have failed; which rows it has drawn depends on the best fold.
+    # have failed; which rows it has drawn depends on the deployed fold.
     key = f"chosen-{'-'.join(map(str, chosen.candidates.by_split))}"
     lacking = sorted({*range(plan.n_chosen_fits)} - chosen.models.keys())
     key += "".join(f"-without-{split}" for split in lacking)
-    key += f"-best-{comparison.best_fold}" * (plan.n_queries > 0)
+    key += f"-best-{comparison.deployed_fold}" * (plan.n_queries > 0)
     token = join_tokens({split: fit.result.token for split, fit in fitted.items()})
     table = PoolTable(plan.slices, (comparison,), [key], lambda _: token)
     replay_counts(run, table)

@@ -119,7 +119,7 @@ def test_choices__are_one_without_each_fold_and_one_by_all(halving):
     table = table_of(flat(0.2, 0.3, 0.4))
     table.fit_status[0, 0] = FitStatus.FAILED
     chosen = halving.choose_candidates(table)
-    assert (chosen.by_fold, chosen.all_rows) == ((1, 1, 0, 0, 0), 1)
+    assert (chosen.by_fold, chosen.candidate_of_all_rows) == ((1, 1, 0, 0, 0), 1)
     assert chosen.by_split == (1, 1, 0, 0, 0, 1)
 
 

@@ -518,7 +518,7 @@ CALLS_OF_A_LOSS = {
     "limits": lambda loss, folds, delta: False,
     "estimate": lambda loss, folds: False,
     "expected_holdout": lambda loss, folds, delta: False,
-    "all_rows": lambda loss, folds, pool, shares: False,
+    "bound_all_rows": lambda loss, folds, pool, shares: False,
     "caveats": lambda loss, y, n_folds, delta: False,
     "named_classes": lambda loss, known: False,
 }
