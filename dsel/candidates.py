@@ -22,7 +22,7 @@ from typing_extensions import TypeAliasType
 
 from dsel.arrays import Estimator
 from dsel.checks import did_you_mean, show
-from dsel.data.frames import NOTHING, Frame, numbers
+from dsel.data.frames import NOTHING, Frame, number_matrix
 from dsel.data.identity import exact_text
 from dsel.errors import naming
 from dsel.families.family import Candidate
@@ -358,7 +358,7 @@ def check_text(estimators: Iterable[Estimator], X: RowsLike) -> None:
     ):
         for step in map(first_step, estimators):
             if type(step).__module__.startswith(_OF_NUMBERS):
-                numbers(X)
+                number_matrix(X)
 
 
 def _check_learner(estimator: Estimator, name: str, allows_regression: bool) -> None:

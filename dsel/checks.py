@@ -47,7 +47,7 @@ MEANINGS: Final[Mapping[str, str]] = {
 """What an argument is, where another name may stand for something else."""
 SHORTEST_START: Final = 3
 """Fewest letters of a beginning that stands for a whole name."""
-MOST_SHOWN: Final = 100
+MOST_CHARACTERS: Final = 100
 """Most characters of a value in a message."""
 MOST_AXES: Final = 16
 """Most axes of an argument; numpy broadcasts 32, and results have more axes."""
@@ -74,7 +74,7 @@ def show(value: object) -> str:
         text = " ".join(repr(value).split())
     except Exception:  # a `repr` of a user's class may raise any error
         return f"an object of type {type(value).__name__}"
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
 
 
 def as_array(values: Any, name: str, dtype: DTypeLike | None = None) -> NDArray[Any]:
@@ -93,7 +93,7 @@ def as_array(values: Any, name: str, dtype: DTypeLike | None = None) -> NDArray[
             raise ValueError(f"it has {array.ndim} axes")
         return array
     except Exception as error:  # of any library whose object it is
-        why = " ".join(str(error).split())[:MOST_SHOWN] or type(error).__name__
+        why = " ".join(str(error).split())[:MOST_CHARACTERS] or type(error).__name__
         raise TypeError(
             f"`{name}` must be an array or a list, got {type(values).__name__} that "
             f"numpy makes no array of: {why}"

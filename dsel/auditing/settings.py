@@ -42,7 +42,7 @@ from dsel.auditing.populations import (
 from dsel.auditing.steps import (
     FIVE_ROWS,
     Setting,
-    certify_any,
+    certify_overfitting_procedure,
     claim_estimate,
     compare_two,
     compare_two_by_some,
@@ -193,7 +193,7 @@ def _of_groups() -> dict[str, Setting]:
             {"report": [0, 1], "loss": _COST}, n_labeled=90, **alone,
         ),
         "any selection": Setting(
-            group_rows(_COIN, 5), RandomTable(), _TEN, {}, certify_any
+            group_rows(_COIN, 5), RandomTable(), _TEN, {}, certify_overfitting_procedure
         ),
         "by value": Setting(
             group_rows(add_value_column(leak), 1, 20), Memory(), forget,
@@ -406,7 +406,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     **_of_groups(),
     **_of_numbers(),
     **_of_least_squares(),
-    "any selection": Setting(*_NOISE, steps=certify_any),
+    "any selection": Setting(*_NOISE, steps=certify_overfitting_procedure),
     "queries, noise": Setting(*_UNLIKE, _TWENTY, label),
     "queries, full model is wrong": Setting(
         step(), Turncoat(39, 7.5, 3), {"n_rows": [39]}, _TWENTY, label

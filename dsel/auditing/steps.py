@@ -115,7 +115,7 @@ def resume(draw: Draw, delta: float) -> Claims:
         return draw.claims(draw.plan(delta).run(n_jobs=1, out=out))
 
 
-def certify_any(draw: Draw, delta: float) -> Claims:
+def certify_overfitting_procedure(draw: Draw, delta: float) -> Claims:
     """Certify a procedure that takes the candidate with the fewest training errors."""
     [(name, values)] = draw.setting.grid.items()
 

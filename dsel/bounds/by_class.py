@@ -63,7 +63,7 @@ def added_misses(
     moved = upper_limits(np.minimum(counts, rows), rows, share / counts.shape[-1])
     labeled = np.broadcast_arrays(np.asarray(class_rows), np.asarray(n_labeled))
     least = lower_limits(labeled[0], labeled[1], share)
-    return _over(moved, np.asarray(least)[..., np.newaxis])
+    return _quotient_or_infinity(moved, np.asarray(least)[..., np.newaxis])
 
 
 def added_false_answers(
@@ -121,7 +121,7 @@ def added_false_answers(
         for counts, rows in (of_first, of_joined)
     )
     least = lower_limits(np.array([second_answers]), np.array([second_rows]), share)
-    return _over(limits * most, least) + moved
+    return _quotient_or_infinity(limits * most, least) + moved
 
 
 def counted_mean_limit(
@@ -188,7 +188,7 @@ def counted_mean_limit(
     return np.asarray(limits.reshape(shape))[()]
 
 
-def _over(above: Floats, below: Floats) -> Floats:
+def _quotient_or_infinity(above: Floats, below: Floats) -> Floats:
     """Return a quotient; infinity where the denominator may be 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(below > 0, above / below, np.inf)

@@ -159,14 +159,14 @@ def cv_bound(
         pool_rows=pool_rows,
         delta=delta,
     )
-    first, second = _divide_delta(delta, label_share)
+    label_delta, pool_delta = _divide_delta(delta, label_share)
     # Floating-point sums depend on the memory order; pruning compares these numbers, so
     # it is always the same.
-    limits = np.ascontiguousarray(_equal_limits(errors, rows, first))
+    limits = np.ascontiguousarray(_equal_limits(errors, rows, label_delta))
     # err(f_rand) is the mean of the fold errors; err(f) <= err(f_rand) + d(f, f_rand).
     label_term = np.asarray(limits.mean(axis=-1))[()]
     # Given the labeled rows every model is fixed, so the count is binomial.
-    disagreement_term = _pool_limits(disagreements, pool_rows, second)
+    disagreement_term = _pool_limits(disagreements, pool_rows, pool_delta)
     return BoundTerms(label_term + disagreement_term, label_term, disagreement_term)
 
 
@@ -220,10 +220,10 @@ def best_fold(
         pool_rows=pool_rows,
         delta=delta,
     )
-    first, second = _divide_delta(delta, label_share)
-    limits = _equal_limits(errors, rows, first)
+    label_delta, pool_delta = _divide_delta(delta, label_share)
+    limits = _equal_limits(errors, rows, label_delta)
     label_term = _at_fold(limits, best_fold_number(errors, rows))
-    disagreement_term = _pool_limits(disagreements, pool_rows, second)
+    disagreement_term = _pool_limits(disagreements, pool_rows, pool_delta)
     return BoundTerms(label_term + disagreement_term, label_term, disagreement_term)
 
 
@@ -368,9 +368,9 @@ def nested_all_rows(
     checks.broadcast(
         pool_rows=checks.check_counts(pool_rows, "pool_rows"), disagreements=counts
     )
-    first, second = _divide_delta(delta, label_share)
-    label_terms = fold_limits(errors, rows, first)
-    per_fold = second[..., np.newaxis] / errors.shape[-1]
+    label_delta, pool_delta = _divide_delta(delta, label_share)
+    label_terms = fold_limits(errors, rows, label_delta)
+    per_fold = pool_delta[..., np.newaxis] / errors.shape[-1]
     disagreement_terms = _pool_limits(counts, pool_rows, per_fold)
     sums = label_terms + disagreement_terms
     fold = np.asarray(sums.argmin(axis=-1))[()]

@@ -5,7 +5,7 @@ import click
 from dsel import names
 from dsel.auditing.audit import audit, is_sound
 from dsel.cli.exit_status import ExitStatus
-from dsel.cli.running import numbers
+from dsel.cli.running import numbers_in
 from dsel.rounded_texts import wrap_line
 
 
@@ -15,7 +15,7 @@ def run(
     """Run searches on simulated data and count how often their bounds fail."""
     report = audit(
         settings or None,
-        delta=numbers(delta, float, "--delta"),
+        delta=numbers_in(delta, float, "--delta"),
         n_draws=draws,
         random_state=seed,
         n_jobs=jobs,

@@ -10,7 +10,7 @@ import pandas as pd
 from dsel.cli.models import import_from_here
 from dsel.cli.options import ClusterOptions, OutputOptions, TextOptions
 from dsel.cli.printing import say
-from dsel.cli.running import has_named_columns, notes, open_client, print_json
+from dsel.cli.running import format_names_columns, notes, open_client, print_json
 from dsel.data.frames import Frame
 from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
@@ -142,7 +142,7 @@ def joint_schema(deployed: list[Deployed], location: str) -> TableSchema:
 def seen_table(location: str, deployed: list[Deployed], text: dict[str, Any]) -> Any:
     """Return rows on which a model was trained, with the columns that models use."""
     is_known = all(each.input_format.table_schema is not None for each in deployed)
-    if has_named_columns(location) and (is_known or is_text(location)):
+    if format_names_columns(location) and (is_known or is_text(location)):
         schema = joint_schema(deployed, location)
         return read_table(location, like=schema, **text).X
     table = read_table(location, **text)

@@ -10,7 +10,7 @@ from dsel.cli.commands.plan_bound import ASSUMED_ERROR
 from dsel.cli.models import count_default_candidates
 from dsel.cli.options import OutputOptions
 from dsel.cli.printing import say
-from dsel.cli.running import numbers, print_json
+from dsel.cli.running import numbers_in, print_json
 from dsel.rounded_texts import confidence, wrap_line
 from dsel.search.planning.plan_bound import name_row, plan_bound, table_rows
 
@@ -33,7 +33,7 @@ def run(
         n_labeled,
         n_unlabeled,
         n_candidates=candidates,
-        cv=numbers(folds, int, "--folds"),
+        cv=numbers_in(folds, int, "--folds"),
         **assumed,
     )
     if not is_regression:

@@ -102,7 +102,7 @@ def names_in(text: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in next(csv.reader([text])) if name.strip())
 
 
-def has_named_columns(location: str) -> bool:
+def format_names_columns(location: str) -> bool:
     """Return whether a table is of a format in which every column has a name."""
     endings = (*PARQUET, *FEATHER, *JSON_LINES)
     return is_text(location) or location.lower().endswith(endings)
@@ -208,7 +208,7 @@ def run_plan(
         click.echo(f"Next: dsel predict {place} NEW --out FILE, or dsel report {place}")
 
 
-def numbers(text: str, kind: Callable[[str], Any], option: str) -> list[Any]:
+def numbers_in(text: str, kind: Callable[[str], Any], option: str) -> list[Any]:
     """Return the numbers that an option lists, separated by commas."""
     try:
         return [kind(number) for number in text.split(",")]

@@ -24,7 +24,7 @@ from dsel.cli.models import (
     show_failure,
 )
 from dsel.cli.options import ClusterOptions, RunOutput, TextOptions
-from dsel.cli.running import has_named_columns, names_in, notes, numbers, run_plan
+from dsel.cli.running import format_names_columns, names_in, notes, numbers_in, run_plan
 from dsel.data.frames import take_rows
 from dsel.data.labeled import MOST_WHOLE, check_labels
 from dsel.data.like import open_pool_like
@@ -82,7 +82,7 @@ def run(
     **of_plan: Any,
 ) -> None:
     """Choose a model from labeled rows and bound its error."""
-    if target is None and has_named_columns(labeled):
+    if target is None and format_names_columns(labeled):
         raise click.UsageError(
             f"any column of {labeled!r} may hold the labels; name it by --target."
         )
@@ -436,7 +436,7 @@ def parse_report(
         wanted = "shares: report=0.5,0.9" if is_regression else "classes: report:yes,no"
         raise click.UsageError(f"--loss {reports[0]} must name {wanted}.")
     if is_regression:
-        return numbers(listed[1:], float, "--loss report=")
+        return numbers_in(listed[1:], float, "--loss report=")
     try:
         named = names_in(listed[1:])
         return [class_of_text(text, classes, "--loss") for text in named]

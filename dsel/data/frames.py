@@ -304,7 +304,7 @@ def read_only_rows(rows: Any) -> Any:
     return rows
 
 
-def numbers(rows: Any) -> Any:
+def number_matrix(rows: Any) -> Any:
     """Return rows as an array or CSR, where they may be a `Frame`."""
     return rows.numbers if isinstance(rows, Frame) else rows
 

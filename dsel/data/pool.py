@@ -32,7 +32,7 @@ from dsel.data.frames import (
     frame_like,
     frame_of,
     merge_entries,
-    numbers,
+    number_matrix,
     numbers_of,
     table_nbytes,
     take_rows,
@@ -165,7 +165,7 @@ class Pool:
             raise ValueError(
                 "`pool` cannot be an array without a copy; call numpy.asarray(pool)."
             )
-        blocks = self.reduce(lambda X, _: [numbers(X)], add, allow_nan=True)
+        blocks = self.reduce(lambda X, _: [number_matrix(X)], add, allow_nan=True)
         rows = concatenate_rows(blocks)
         rows = rows.toarray() if sparse.issparse(rows) else rows
         return np.asarray(rows, dtype=dtype)

@@ -34,7 +34,7 @@ FORMAT: Final = 1
 MOST_CATEGORIES: Final = 1000
 """Largest number of distinct values of a text column that are stored."""
 _FILE_KIND: Final = "dsel table schema"
-_MOST_SHOWN: Final = 5
+_MOST_COLUMNS_NAMED: Final = 5
 
 
 @dataclass(frozen=True)
@@ -243,14 +243,14 @@ def refuse_wrong_values(
         return
     known = [(column, bad) for column, bad in wrong if bad is not None]
     parts: list[str | int] = []
-    for column, bad in known[:_MOST_SHOWN]:
+    for column, bad in known[:_MOST_COLUMNS_NAMED]:
         start = f"column {column.name!r} of {where} has {bad.value!r} in "
         lost = ""
         if column.kind.is_number and re.match("0[0-9]", bad.value):
             lost = " (the labeled table may have lost zeros at the beginning)"
         parts += [start, first_row + bad.row, f"; it holds {column.noun}{lost}. "]
-    if len(known) > _MOST_SHOWN:
-        parts.append(f"(And {len(known) - _MOST_SHOWN} more columns.) ")
+    if len(known) > _MOST_COLUMNS_NAMED:
+        parts.append(f"(And {len(known) - _MOST_COLUMNS_NAMED} more columns.) ")
     raise RowError(
         *parts,
         "Correct the values, write the empty cell for a gap, or leave the columns out "

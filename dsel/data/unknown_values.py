@@ -17,7 +17,7 @@ from dsel.data.kinds import Kind
 from dsel.data.schema import TableSchema
 from dsel.rounded_texts import count_of
 
-MOST_SHOWN: Final = 3
+MOST_VALUES_SHOWN: Final = 3
 """Values of a column that are shown."""
 _MOST_LETTERS: Final = 40
 _MOST_COMPARED: Final = 1000
@@ -84,7 +84,7 @@ class UnknownValues:
         return UnknownValues(
             self.column,
             self.n_rows + later.n_rows,
-            tuple(values)[:MOST_SHOWN],
+            tuple(values)[:MOST_VALUES_SHOWN],
             self.n_gaps + later.n_gaps,
             self.with_zeros or later.with_zeros,
             self.alike or later.alike,
@@ -118,7 +118,7 @@ def find_unknown_values(
             by_letters = {letters_of(value): value for value in texts}
             with_zeros = next(filter(None, map(stripped.get, new)), None)
             alike = next(filter(None, map(by_letters.get, map(letters_of, new))), None)
-            shown = tuple(new[:MOST_SHOWN])
+            shown = tuple(new[:MOST_VALUES_SHOWN])
             found[name] = UnknownValues(name, n_rows, shown, n_gaps, with_zeros, alike)
     return found
 

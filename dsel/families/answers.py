@@ -151,13 +151,13 @@ class FittedClassifiers(FittedGroup):
         """Working memory of `predict` for one row."""
         return ROW_NBYTES_PER_CLASS * (len(self.classes) + len(self.candidates))
 
-    def predict(self, X: Any, which: Sequence[SplitNumbers]) -> Integers:
-        """Return class codes; see `FittedGroup.predict`."""
+    def predict(self, X: Any, which: Sequence[SplitNumbers]) -> NDArray[Any]:
+        """Return class codes or numbers; see `FittedGroup.predict`."""
         X = X.toarray() if self.is_dense and sparse.issparse(X) else X
         numbers = self.candidates
         shape = len(which), len(numbers), X.shape[0]
         # Models that failed to fit keep these values: -1 is no class, NaN no number.
-        codes: NDArray[Any] = (
+        predictions: NDArray[Any] = (
             np.full(shape, -1, np.int64)
             if len(self.classes)
             else np.full(shape, np.nan)
@@ -178,10 +178,10 @@ class FittedClassifiers(FittedGroup):
                     if encoder != known:
                         encoded = transform_rows(model.steps[:-1], read_only_rows(part))
                     known, model, table = encoder, model[-1], encoded
-                codes[item, position, rows] = predict_codes_or_numbers(
+                predictions[item, position, rows] = predict_codes_or_numbers(
                     model, table, self.classes
                 )
-        return codes
+        return predictions
 
     @cached_property
     def _encoders(self) -> dict[FitKey, str]:

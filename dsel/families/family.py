@@ -185,10 +185,11 @@ class FittedGroup:
         """Return the size by which Dask moves and spills the models."""
         return self.nbytes
 
-    def predict(self, X: Features, which: Sequence[SplitNumbers]) -> Integers:
-        """Return class codes, (len(which), n_candidates, n_rows), of rows or a `Frame`.
+    def predict(self, X: Features, which: Sequence[SplitNumbers]) -> NDArray[Any]:
+        """Predict rows or a `Frame`, (len(which), n_candidates, n_rows).
 
-        For regressors these are float64, and NaN where the fit failed.
+        Class codes of classifiers are int64; numbers of regressors are float64, and NaN
+        where the fit failed.
 
         Each item of `which` names the split whose models predict: one for all, shape
         (), one for each row, (n_rows,), or one for each candidate, (n_candidates, 1). A

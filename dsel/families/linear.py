@@ -23,7 +23,7 @@ from sklearn.linear_model import (
 from sklearn.svm import LinearSVC
 
 from dsel.arrays import Features, Floats, Integers
-from dsel.data.frames import numbers
+from dsel.data.frames import number_matrix
 from dsel.families.answers import FittedClassifiers
 from dsel.families.family import FitKey, iter_splits
 from dsel.typing import SplitNumbers
@@ -95,7 +95,7 @@ class LinearStack(FittedClassifiers):
 
     def predict(self, X: Features, which: Sequence[SplitNumbers]) -> Integers:
         """Return class codes; see `FittedGroup.predict`."""
-        X, n_candidates = numbers(X), len(self.candidates)
+        X, n_candidates = number_matrix(X), len(self.candidates)
         codes = np.empty((len(which), n_candidates, X.shape[0]), dtype=np.int64)
         every = None
         if self.offsets.size <= ONE_PRODUCT:

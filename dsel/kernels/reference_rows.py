@@ -1,4 +1,8 @@
-"""Squared distances or inner products with fixed rows, which kernels share."""
+"""The base of kernels: squared distances or inner products with fixed rows.
+
+The base of two rows is the number from which a kernel computes its value: their
+squared distance or their inner product. Kernels of all gammas and degrees share it.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Final

@@ -25,7 +25,7 @@ from dsel.losses.base import (
 from dsel.losses.calls import naming_loss
 from dsel.option_values import ONE_FOLD
 
-NEAR: Final = 0.05
+NEAR_LIMITS: Final = 0.05
 """Limits up to 5% above the smallest one are near it: see `fold_to_deploy`."""
 
 
@@ -115,7 +115,7 @@ def fold_to_deploy(
     # A fold without a model may have the smallest limit: all limits can be the largest.
     folds = np.flatnonzero(has_model)
     # Of few rows, limits that are this near differ by chance; ranks come from all rows.
-    near = folds[limits[folds] <= (1.0 + NEAR) * limits[folds].min()]
+    near = folds[limits[folds] <= (1.0 + NEAR_LIMITS) * limits[folds].min()]
     return int(near[np.lexsort((limits[near], ranks[near]))[0]])
 
 

@@ -29,9 +29,9 @@ from dsel.search.running.select import declared_loss, select
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_SHOWN: Final = 8
+MOST_CANDIDATES_DRAWN: Final = 8
 """Most candidates in a figure of folds."""
-FEWEST_SHOWN: Final = 3
+FEWEST_CANDIDATES_DRAWN: Final = 3
 """Fewest candidates in it, however small the axes are."""
 ROW_HEIGHT: Final = 28.0
 """Points that the label and the dots of a candidate need, one above the other."""
@@ -116,10 +116,13 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     losses, name, in_percent = fold_losses(results)
     choice, params = select(results), all_params(results)
     chosen = choice.candidate
-    is_whole, n_most = np.isfinite(losses).all(axis=1), MOST_SHOWN
+    is_whole, n_most = np.isfinite(losses).all(axis=1), MOST_CANDIDATES_DRAWN
     if ax is not None:  # else the figure is made as high as its rows
         height = 72 * ax.get_window_extent().height / ax.figure.dpi
-        n_most = max(FEWEST_SHOWN, min(MOST_SHOWN, int(height / ROW_HEIGHT)))
+        n_most = max(
+            FEWEST_CANDIDATES_DRAWN,
+            min(MOST_CANDIDATES_DRAWN, int(height / ROW_HEIGHT)),
+        )
     if not is_whole.any():
         raise ValueError("`results` has no candidate that was counted on all folds.")
     means = np.where(is_whole, losses.mean(axis=1), np.inf)

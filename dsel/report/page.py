@@ -27,7 +27,12 @@ from dsel.plots import (
     plot_terms,
 )
 from dsel.plots.bars import estimate_name
-from dsel.plots.spread import MOST_SHOWN, fold_losses, is_squared, name_of_fold_losses
+from dsel.plots.spread import (
+    MOST_CANDIDATES_DRAWN,
+    fold_losses,
+    is_squared,
+    name_of_fold_losses,
+)
 from dsel.plots.style import INK
 from dsel.results import Choice
 from dsel.results.certificate import short_params_text
@@ -130,7 +135,7 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
     n_pool = max(0, int(counts[names.N_UNLABELED]))
     failed = np.flatnonzero(status == names.STATUS_FAILED)
     messages: Any = results[names.MESSAGE].values.ravel() if len(failed) else []
-    n_drawn = min(MOST_SHOWN, len(params))  # candidates of a figure
+    n_drawn = min(MOST_CANDIDATES_DRAWN, len(params))  # candidates of a figure
     confusion, fold = confusion_table(results), choice.fold
 
     def sort_reports(reports: Mapping[str, Any]) -> list[Any]:

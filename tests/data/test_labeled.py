@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from dsel.data import open_pool, write_pool
-from dsel.data.frames import numbers
+from dsel.data.frames import number_matrix
 from dsel.data.labeled import check_labels, labeled_rows, matching_pool
 
 X = np.arange(8.0).reshape(4, 2)
@@ -106,7 +106,7 @@ def test_matching_pool__finds_columns_by_their_names(kind, as_frame, tmp_path, r
     labeled = labeled_rows(whole[["a", "c"]], np.arange(50) % 2, as_frame=as_frame)
     opened = open_pool(KINDS[kind](whole, tmp_path))
     pool = matching_pool(opened, labeled)
-    found = pool.reduce(lambda X, rows: [numbers(X)], add)
+    found = pool.reduce(lambda X, rows: [number_matrix(X)], add)
     dense = [x.toarray() if sparse.issparse(x) else x for x in found]
     assert (np.concatenate(dense) == whole[["a", "c"]].to_numpy()).all()
     assert (pool.columns, pool.n_columns) == (("a", "c"), 2)

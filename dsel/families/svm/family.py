@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
 from dsel.arrays import Estimator, Features, Integers
-from dsel.data.frames import Frame, numbers
+from dsel.data.frames import Frame, number_matrix
 from dsel.data.identity import exact_text
 from dsel.data.splits import Split
 from dsel.families.family import Cache, Candidate, Family, FitCounts, join_order
@@ -73,7 +73,7 @@ class KernelSVMFamily(Family):
             names_columns = hasattr(first_step(estimator), "transformers")
             if names_columns or not X.schema.is_numeric:
                 return X
-        return numbers(X)
+        return number_matrix(X)
 
     def check(self, candidates: Sequence[Candidate], X: Features) -> None:
         """Raise if a candidate cannot be fitted; see `Family.check`."""
@@ -82,15 +82,15 @@ class KernelSVMFamily(Family):
             steps, _, svc = split_svc(candidate.estimator)
             # The rows that a pipeline passes to its SVC are known only once it is
             # fitted.
-            check_svc(svc, None if steps else numbers(X))
+            check_svc(svc, None if steps else number_matrix(X))
             if not steps:
                 kernels.add(svc.kernel)
         for kernel in sorted(kernels):
             if kernel == "precomputed":
-                check_gram(numbers(X))
+                check_gram(number_matrix(X))
             # All rows are checked here, before the fits: a row whose norm is too large
             # must not fail the candidates on some folds only.
-            check_row_norms(numbers(X), kernel)
+            check_row_norms(number_matrix(X), kernel)
 
     def group_candidates(
         self, candidates: Sequence[Candidate]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dsel.arrays import Features, Floats, Integers, Singles
 from dsel.data.cache import nbytes_of
-from dsel.data.frames import numbers
+from dsel.data.frames import number_matrix
 from dsel.families.family import FitCounts, FittedGroup, iter_splits
 from dsel.families.svm.decisions import (
     LEAST,
@@ -59,7 +59,7 @@ class ScoringPlan:
         for start in range(0, len(rows), step):
             block = slice(start, start + step)
             if whole is None:
-                yield rows[block], labeled.transform(numbers(X)[rows[block]])
+                yield rows[block], labeled.transform(number_matrix(X)[rows[block]])
             else:
                 yield rows[block], whole[block]
 

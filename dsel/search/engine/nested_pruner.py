@@ -238,16 +238,17 @@ class NestedPruner:
         # A row of a fold has k - 1 predictions: one of each model without this fold and
         # another one.
         errors, answers = np.zeros((2, n, scheme.n_folds), np.int64)
-        losses, models = np.zeros((2, n, scheme.n_folds))
+        loss_sums, n_models = np.zeros((2, n, scheme.n_folds))
         for test in scheme.inner_tests:
             is_done = shown[:, test.split] & (
                 table.fit_status[:, test.split] == FitStatus.DONE
             )
-            errors[is_done, test.fold] += table.errors[is_done, test.split, test.part]
-            answers[is_done, test.fold] += test.n_rows
-            losses[is_done, test.fold] += table.scores[is_done, test.split, test.part]
-            models[is_done, test.fold] += 1
-        means = np.where(models > 0, losses / np.maximum(models, 1), np.nan)
+            of_fold, of_test = (is_done, test.fold), (is_done, test.split, test.part)
+            errors[of_fold] += table.errors[of_test]
+            answers[of_fold] += test.n_rows
+            loss_sums[of_fold] += table.scores[of_test]
+            n_models[of_fold] += 1
+        means = np.where(n_models > 0, loss_sums / np.maximum(n_models, 1), np.nan)
         return SearchCounts(
             known,
             status,

@@ -95,7 +95,7 @@ BLOCK_CELLS: Final = 2**22
 """Approximate number of values of a task."""
 MOST_UNLIKE: Final = 0.02
 """Share of rows with values that no labeled row has, from which a bound says so."""
-NEAR: Final = 1e-9
+NEAR_PROBABILITIES: Final = 1e-9
 """Probabilities that differ by less may be in another order than the scores."""
 BY_LARGEST: Final = (
     Boosting,
@@ -451,7 +451,7 @@ def _predictions(model: Any, X: Features) -> dict[str, Any]:
         labels = _one_each(model.predict(X), X.shape[0])
     else:
         codes, margins = _largest(probabilities)
-        near = np.flatnonzero(margins < NEAR)
+        near = np.flatnonzero(margins < NEAR_PROBABILITIES)
         if len(near):
             codes[near] = codes_of(model.predict(take_rows(X, near)), classes)
         # One text of each class instead of one of each row.

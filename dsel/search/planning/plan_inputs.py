@@ -19,7 +19,7 @@ from dsel.candidates import (
     takes_nan,
 )
 from dsel.checks import listing
-from dsel.data.frames import Frame, numbers
+from dsel.data.frames import Frame, number_matrix
 from dsel.data.groups import RowGroups, row_groups, take_groups
 from dsel.data.identity import NEVER_AGAIN
 from dsel.data.labeled import (
@@ -178,7 +178,7 @@ def read_inputs(
         notes_of_choice=tuple(filter(None, [remark_on_targets(labeled, kind)])),
     )
     if inputs.takes_pool or not _reads_frames(candidate_groups, labeled):
-        return replace(inputs, labeled=replace(labeled, X=numbers(labeled.X)))
+        return replace(inputs, labeled=replace(labeled, X=number_matrix(labeled.X)))
     return inputs
 
 
