@@ -34,7 +34,7 @@ from dsel.families.family import (
     FittedGroup,
     join_order,
 )
-from dsel.families.fit_arguments import cut_to_rows, takes_pool
+from dsel.families.fit_arguments import cut_to_rows, groups_arguments, takes_pool
 from dsel.families.linear import LINEAR, stack_linear
 from dsel.families.prefixes import (
     fit_prefix,
@@ -43,7 +43,6 @@ from dsel.families.prefixes import (
     seeded_clone,
     split_params,
 )
-from dsel.families.routing import groups_arguments
 from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.typing import AnyArray
 

@@ -32,17 +32,16 @@ from dsel.option_values import ALL_ROWS
 from dsel.results.cube import with_estimates
 from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.results.tables import content_token
-from dsel.search.engine.counts import CountTable
+from dsel.search.engine.counts import FitTable
 from dsel.search.engine.jobs import FitStatus
 from dsel.search.engine.nested_pruner import NestedPruner
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_search import plan_search
-from dsel.search.running.check_pool import check_pool
 from dsel.search.running.cube_of_run import describe_run
 from dsel.search.running.evaluate import TOKEN
 from dsel.search.running.nested import certify_choices, pair_results
-from dsel.search.running.run import Run, open_engine
+from dsel.search.running.run import Run, check_pool, open_engine
 from dsel.typing import AnyArray, SplitsLike
 
 if TYPE_CHECKING:
@@ -164,7 +163,7 @@ def certify(
     2). `reasons` has the reason why a candidate cannot be chosen, "" where it can.
     """
     scheme, groups = plan.scheme, plan.context.candidate_groups
-    table = CountTable(scheme, groups, plan.n_candidates)
+    table = FitTable(scheme, groups, plan.n_candidates)
     is_usable = reasons == ""
     table.scores[:], table.errors[:], table.answered[:] = losses, 0, True
     table.fit_status[:] = np.where(

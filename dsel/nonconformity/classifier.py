@@ -33,7 +33,7 @@ from dsel.data.lazy import takes_dask_arrays
 from dsel.data.row_random import TIE_STREAM, seed_from
 from dsel.data.splits import holdout_split
 from dsel.errors import GuaranteeWarning, warn
-from dsel.families.routing import RoutedFit
+from dsel.families.fit_arguments import RoutedFit
 from dsel.nonconformity.models import Trained, join_models, train_grid
 from dsel.results import Certificate
 from dsel.results.certificate import full_list

@@ -45,7 +45,7 @@ Vocabulary::
     job            a value that describes work
     batch          the jobs of one task, and their work on a worker
     result         what comes back of a job
-    count table    the fits of a search, with their counts
+    fit table      the fits of a search, with their counts
     slice          a part of the pool
     model set      models that are compared with each other on the pool
     pool table     the counts of model sets by slice

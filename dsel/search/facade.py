@@ -25,9 +25,8 @@ from dsel.candidates import takes_nan, with_learner_tags
 from dsel.checks import explain_unknown
 from dsel.data.groups import take_groups, without_column
 from dsel.data.lazy import takes_dask_arrays
-from dsel.families.fit_arguments import check_fit_names
+from dsel.families.fit_arguments import RoutedFit, check_fit_names
 from dsel.families.kinds import is_regressor
-from dsel.families.routing import RoutedFit
 from dsel.losses.base import Loss
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue

@@ -6,16 +6,18 @@ person labels some rows after the run: `count_and_draw` draws these rows, too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dsel import names
 from dsel.data.equal_rows import FindDuplicates
 from dsel.data.pool import Block
+from dsel.data.query_rows import query_words, smallest_words
 from dsel.data.row_random import (
     RANDOM_FOLD_STREAM,
     row_random,
@@ -24,8 +26,60 @@ from dsel.data.row_random import (
 )
 from dsel.losses.base import FoldCounts, PoolCounts, Predictions, Rows, Statistic
 from dsel.losses.calls import count_pair
-from dsel.search.design.drawn_rows import DrawnRows
 from dsel.typing import BinCounts, FoldNumbers, RowNumbers, SplitNumbers
+
+
+@dataclass(frozen=True)
+class DrawnRows:
+    """Rows with the smallest words so far, with the predictions of both models.
+
+    Examples
+    --------
+    >>> rows, codes = np.arange(100), np.zeros(100, np.int64)
+    >>> whole = DrawnRows.draw(7, rows, codes, codes + 1, 5)
+    >>> parts = [DrawnRows.draw(7, part, part * 0, part * 0 + 1, 5)
+    ...          for part in (rows[60:], rows[:60])]
+    >>> parts[0].merge(parts[1], 5) == whole
+    True
+    """
+
+    words: tuple[int, ...] = ()
+    """Random words of the rows, ascending."""
+    rows: tuple[int, ...] = ()
+    """Global row numbers."""
+    one_fold: tuple[int, ...] = ()
+    """Class codes that the model of the deployed fold predicts."""
+    all_rows: tuple[int, ...] = ()
+    """Class codes that the model of all rows predicts."""
+
+    @classmethod
+    def draw(
+        cls,
+        seed: int,
+        rows: NDArray[np.int64],
+        one_fold: NDArray[np.int64],
+        all_rows: NDArray[np.int64],
+        n_queries: int,
+    ) -> Self:
+        """Draw some of the rows, in ascending order, with their predictions."""
+        words = query_words(seed, rows)
+        kept = smallest_words(words, rows, n_queries)
+        columns = (words, rows, one_fold, all_rows)
+        return cls(*(tuple(column[kept].tolist()) for column in columns))
+
+    def merge(self, other: "DrawnRows", n_queries: int) -> "DrawnRows":
+        """Return the rows with the smallest words in both sketches."""
+        if not other.rows:
+            return self
+        # The smallest words of two sets are among the smallest of each, so blocks may
+        # be joined in any order: the draw is that from the whole pool.
+        columns = [
+            (*getattr(self, field.name), *getattr(other, field.name))
+            for field in fields(self)
+        ]
+        words, rows = np.array(columns[0], np.uint64), np.array(columns[1], np.int64)
+        kept = smallest_words(words, rows, n_queries).tolist()
+        return DrawnRows(*(tuple(column[n] for n in kept) for column in columns))
 
 
 class Comparison:

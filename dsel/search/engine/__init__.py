@@ -7,6 +7,5 @@ has their tables and the record that a search ends with, and `retries` the polic
 failed tasks.
 
 Other searches count all candidates: `exhaustive_search` adds passes over the pool to
-the loop, `exhaustive_table` their counts to the table, and `exact_pruner` drops
-candidates by both.
+the loop, and `exact_pruner` their counts to the table, by which it drops candidates.
 """

@@ -17,8 +17,7 @@ from dsel.errors import LossError
 from dsel.families.family import FitCounts, FittedGroup
 from dsel.losses.base import no_predictions
 from dsel.runtime.tasks import Inputs, Output
-from dsel.search.design.comparisons import Comparison, count_differences
-from dsel.search.design.drawn_rows import DrawnRows
+from dsel.search.design.comparisons import Comparison, DrawnRows, count_differences
 from dsel.search.engine.jobs import CountedJob, CountJob, CountResult, PoolReading
 
 BLOCK_NBYTES: Final = 32 * 2**20  # working memory of a block: a few times the caches

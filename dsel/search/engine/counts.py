@@ -1,6 +1,6 @@
 """The counts of a search: the tables that it fills, and the record that it ends with.
 
-A `CountTable` has every fit, as results come, and a `PoolTable` every slice of a pass
+A `FitTable` has every fit, as results come, and a `PoolTable` every slice of a pass
 over the pool. When all fits have come, the pruner makes a `SearchCounts` of them:
 criteria read this record, bounds are computed from it, and the cube is made of it.
 """
@@ -20,8 +20,7 @@ from dsel.families.family import FitKey
 from dsel.losses.joint import Evidence
 from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.results.records import from_record
-from dsel.search.design.comparisons import Comparison
-from dsel.search.design.drawn_rows import DrawnRows
+from dsel.search.design.comparisons import Comparison, DrawnRows
 from dsel.search.design.folds import CVScheme
 from dsel.search.engine.jobs import CandidateGroup, CountResult, FitResult, FitStatus
 
@@ -121,7 +120,7 @@ def records_of(kind: str, records: Records) -> Iterator[tuple[list[str], Record]
 
 
 @dataclass
-class CountTable:
+class FitTable:
     """Fits by candidate and split, and their counts; only the driver writes to it."""
 
     scheme: CVScheme

@@ -21,7 +21,7 @@ from dsel.runtime.progress import Progress
 from dsel.runtime.tasks import Finished, Inputs, Output, Task
 from dsel.search.design.comparisons import Comparison
 from dsel.search.engine.count_batch import ComparedModels, count_slice
-from dsel.search.engine.exhaustive_table import ExhaustiveTable
+from dsel.search.engine.exact_pruner import ExhaustiveTable
 from dsel.search.engine.fit_batch import (
     FitBatch,
     fit_jobs,

@@ -25,7 +25,7 @@ from dsel.losses.base import Counts
 from dsel.losses.declared import DeclaredLosses
 from dsel.results.fit_messages import FitMessage, FitProblem, message_of_text
 from dsel.results.records import to_record
-from dsel.search.design.drawn_rows import DrawnRows
+from dsel.search.design.comparisons import DrawnRows
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class FitStatus(IntEnum):
     """State of a fit; the table has one for each candidate and split."""
 
     # A pruned fit stays open: what is needed is decided anew at each turn, in
-    # `CountTable.needed`.
+    # `FitTable.needed`.
     OPEN = 0
     SUBMITTED = 1
     DONE = 2

@@ -16,7 +16,7 @@ from dsel.criteria.base import TIE_TOLERANCE
 from dsel.errors import AllFitsFailedError
 from dsel.option_values import Pruning
 from dsel.search.design.folds import CVScheme
-from dsel.search.engine.counts import CountTable, KnownCounts, SearchCounts
+from dsel.search.engine.counts import FitTable, KnownCounts, SearchCounts
 from dsel.search.engine.jobs import FitStatus
 from dsel.search.engine.pruning import Flags, Standing, first_proofs, margin_above
 
@@ -79,7 +79,7 @@ class NestedPruner:
         """Whether counts decide what is fitted next."""
         return self.prune_by == Pruning.EXACT
 
-    def failed_candidates(self, table: CountTable) -> Flags:
+    def failed_candidates(self, table: FitTable) -> Flags:
         """Return whether a fit of each candidate failed in a search, (n_candidates,).
 
         A later fit than one that has not ended does not count yet.
@@ -87,11 +87,11 @@ class NestedPruner:
         failed = table.failed & table.in_order
         return np.asarray(failed.any(axis=1))
 
-    def active_candidates(self, table: CountTable) -> Flags:
+    def active_candidates(self, table: FitTable) -> Flags:
         """Return whether each candidate has fits that searches wait for."""
         return np.asarray((table.needed & ~table.ended).any(axis=1))
 
-    def compare(self, table: CountTable) -> Standing:
+    def compare(self, table: FitTable) -> Standing:
         """Return lower bounds of scores in any search, and the fits that it needs."""
         lower, complete = self.scores(table, table.in_order)
         needed = table.needed
@@ -109,7 +109,7 @@ class NestedPruner:
         """Return whether each candidate is worse than the best one in all searches."""
         return np.asarray((lower > margin_above(best)).all(axis=0))
 
-    def fits_of_rounds(self, table: CountTable) -> Flags:
+    def fits_of_rounds(self, table: FitTable) -> Flags:
         """Return the fits of the first round of halving, or of both once it has ended.
 
         A fit of the second round is made if a search that uses it has kept its
@@ -126,7 +126,7 @@ class NestedPruner:
                 needed[:, test.split] |= kept[test.search]
         return needed
 
-    def scores(self, table: CountTable, shown: Flags) -> tuple[Floats, Flags]:
+    def scores(self, table: FitTable, shown: Flags) -> tuple[Floats, Flags]:
         """Return scores with missing losses at 0, and whether none is missing.
 
         Both (n_searches, n_candidates): the searches without each fold, then the one by
@@ -154,7 +154,7 @@ class NestedPruner:
             is_complete[:] = (status == FitStatus.DONE).all(axis=1)
         return scores, complete
 
-    def survivors(self, table: CountTable) -> Flags:
+    def survivors(self, table: FitTable) -> Flags:
         """Return which candidates each search keeps, (n_searches, n_candidates).
 
         The search by all folds, the last one, drops none, and needs no other fits.
@@ -173,7 +173,7 @@ class NestedPruner:
         kept[-1] = True
         return kept
 
-    def finalists(self, table: CountTable, shown: Flags) -> Flags:
+    def finalists(self, table: FitTable, shown: Flags) -> Flags:
         """Return the candidates among which the search by all folds chooses.
 
         They have every fit; with halving those with the most fits, which most searches
@@ -185,7 +185,7 @@ class NestedPruner:
         n_all = n_fits.max() if self.prune_by == Pruning.HALVING else done.shape[1]
         return np.asarray(n_fits == n_all)
 
-    def choose_candidates(self, table: CountTable) -> ChosenCandidates:
+    def choose_candidates(self, table: FitTable) -> ChosenCandidates:
         """Return the chosen candidates, by all folds and without each.
 
         Raises AllFitsFailedError if a search has no candidate left.
@@ -210,7 +210,7 @@ class NestedPruner:
         *by_fold, by_all_folds = np.argmin(tie_ranks(eligible), axis=1).tolist()
         return ChosenCandidates(by_all_folds, tuple(by_fold))
 
-    def final_counts(self, table: CountTable, known: KnownCounts) -> SearchCounts:
+    def final_counts(self, table: FitTable, known: KnownCounts) -> SearchCounts:
         """Return errors on each fold of the models without it, and status.
 
         Every fitted model without this fold and another one predicts each of its rows.

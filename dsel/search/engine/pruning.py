@@ -1,6 +1,6 @@
 """Pruning: which fits of a search are still needed, by the counts so far.
 
-A pruner reads the count table and never writes to it: `Search` writes what it decides.
+A pruner reads the fit table and never writes to it: `Search` writes what it decides.
 `exact_pruner` drops candidates that cannot win, `nested_pruner` has the inner searches
 of a nested search, which drop candidates exactly or by halving.
 
@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.arrays import Floats
-from dsel.search.engine.counts import CountTable
+from dsel.search.engine.counts import FitTable
 
 PRUNING_MARGIN: Final = 1e-9
 """A lower bound must exceed the best estimate by more than this to prune; relative to
 an estimate above 1, such as a mean square."""
 
 Flags = NDArray[np.bool_]
-TableT = TypeVar("TableT", bound=CountTable, contravariant=True)
+TableT = TypeVar("TableT", bound=FitTable, contravariant=True)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from dsel.search.engine.jobs import JobContext
 from dsel.search.engine.nested_pruner import count_survivors
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan_caveats import name_counted_rows
-from dsel.search.planning.plan_identity import splits_text
+from dsel.search.planning.plan_design import splits_text
 from dsel.search.planning.plan_text import plan_facts, plan_lines
 from dsel.search.running.execute import execute
 from dsel.typing import Options, PathLike

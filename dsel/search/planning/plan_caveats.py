@@ -15,9 +15,8 @@ from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.certificate import DECLARED, VIOLATED, Assumption, full_list
 from dsel.search.design.assumptions import caveats_of_rows, caveats_of_sizes
 from dsel.search.design.folds import CVScheme
-from dsel.search.planning.plan_design import SearchDesign
+from dsel.search.planning.plan_design import SearchDesign, SearchOptions
 from dsel.search.planning.plan_inputs import PoolParts, SearchInputs
-from dsel.search.planning.plan_options import SearchOptions
 
 GIVEN_FOLDS: Final = "the folds are not plain random: `cv` gave them"
 IN_GROUPS: Final = (

@@ -1,16 +1,27 @@
-"""The design of a search: its certificate, models, counted rows and losses."""
+"""The options of a search, and its design: certificate, models, counted rows, losses.
 
-from dataclasses import dataclass
+Both give the identity by which a store recognizes a plan.
+"""
 
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any, Final
+
+from sklearn import get_config
+
+from dsel.arrays import Floats
+from dsel.checks import check_delta, check_integer
 from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
+from dsel.data.identity import exact_text
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.losses.base import Loss, Rows
 from dsel.losses.checking import LOSS_CHECK_ROWS, check_loss_on_rows
 from dsel.losses.declared import DeclaredLosses, declare_losses
 from dsel.option_values import Pruning
+from dsel.search.design.baseline import Baseline
 from dsel.search.design.certificate_methods import (
     CertificateMethod,
     MethodOptions,
@@ -19,8 +30,101 @@ from dsel.search.design.certificate_methods import (
     choose_pruning,
 )
 from dsel.search.design.folds import CVScheme
+from dsel.search.engine.jobs import JobContext
 from dsel.search.planning.plan_inputs import PoolParts, SearchInputs
-from dsel.search.planning.plan_options import SearchOptions, check_losses, check_queries
+
+# Divided among folds and by the smallest weight of a prior, it stays above the share at
+# which binomial tails underflow (`binomial.SMALLEST_SHARE`).
+SMALLEST_DELTA: Final = 1e-100
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """Arguments of `plan_search` that decide the search and its certificates.
+
+    `plan_search` documents each of them.
+    """
+
+    certificate: str | None
+    deploy: str | None
+    criterion: str | None
+    cv: Any
+    delta: float
+    prune: str | bool | None
+    max_pool_rows: int | None
+    loss: Any
+    report: Any
+    report_by: str | int | None
+    prior: Any
+    n_queries: int
+    baseline: Any
+
+
+def check_search_options(options: SearchOptions) -> SearchOptions:
+    """Return the options with plain numbers; raise if one is of the wrong kind."""
+    delta = check_delta(options.delta)
+    if delta < SMALLEST_DELTA:
+        raise ValueError(
+            f"`delta` must be at least {SMALLEST_DELTA:g}, got {delta:g}; no data are "
+            f"that certain: 5 % is written 0.05."
+        )
+    if options.max_pool_rows is not None:
+        check_integer(options.max_pool_rows, "max_pool_rows", at_least=1)
+    n_queries = check_integer(options.n_queries, "n_queries", at_least=0)
+    return replace(options, delta=delta, n_queries=n_queries)
+
+
+def check_losses(
+    losses: DeclaredLosses, method: CertificateMethod, report_by: str | int | None
+) -> None:
+    """Raise ValueError if a loss is declared and the certificate bounds errors only."""
+    if not (losses.is_default or method.takes(losses.main)):
+        options = "`loss` and `report` are"
+        if losses.by_value is not None:
+            options = f"`report_by` {report_by!r} is"
+        raise ValueError(
+            f"{options} for certificate='nested' with plain random folds "
+            f"and no `criterion`, got certificate={method.name or None!r}; the others "
+            f"are about the error: leave one of them out."
+        )
+
+
+def check_options_of_numbers(options: SearchOptions) -> None:
+    """Raise ValueError if an option is not for regressors."""
+    if options.n_queries:
+        raise ValueError(
+            f"`n_queries` {options.n_queries} is for classifiers: two regressors "
+            f"differ on every row; leave it out."
+        )
+
+
+def check_queries(
+    n_queries: int,
+    method: CertificateMethod,
+    losses: DeclaredLosses,
+    *,
+    has_pool: bool,
+    in_groups: bool,
+) -> None:
+    """Raise ValueError if labels of pool rows cannot make a bound smaller."""
+    if not n_queries:
+        return
+    for is_wrong, why in (
+        (not method.bounds_two_models,
+         f"queries labels where the two models of certificate='nested' differ, got "
+         f"certificate={method.name or None!r}, which has one model; leave it out, and "
+         f"give `cv` as a number"),
+        (in_groups,
+         "queries labels of pool rows, which have no `groups`; leave one of them out"),
+        (not has_pool,
+         "queries labels of unlabeled rows, but `pool` is None; pass the pool"),
+        (losses != DeclaredLosses(),
+         f"is for loss='error' without a report, got loss={losses.main!r}"
+         f"{' and a report' * bool(losses.reported)}"
+         f"{' and report_by' * (losses.by_value is not None)}; leave one of them out"),
+    ):  # fmt: skip
+        if is_wrong:
+            raise ValueError(f"`n_queries` {n_queries} {why}.")
 
 
 @dataclass(frozen=True)
@@ -142,3 +246,61 @@ def ranking_criterion(losses: DeclaredLosses, method: CertificateMethod) -> Crit
     if losses == DeclaredLosses():
         return method.criterion
     return get_criterion(losses.main.criterion)
+
+
+def plan_identity(
+    options: SearchOptions,
+    inputs: SearchInputs,
+    design: SearchDesign,
+    context: JobContext,
+    *,
+    criterion: Criterion,
+    prior: Floats | None,
+    baseline: Baseline | None,
+) -> dict[str, str]:
+    """Return the identity of a plan: texts and hashes by name.
+
+    Names and texts are in the stores of users, so none of them may change.
+    """
+    losses, fitting = context.losses, context.fitting_pool
+    keys = [group.keys for group in context.candidate_groups]
+    certificate = design.method.name or "none"
+    identity = {
+        "estimator": short_hash(exact_text(inputs.estimator)),
+        "candidates": short_hash(keys),
+        "certificate": f"{certificate}, {criterion.name}, delta={options.delta:g}",
+        "splits": splits_text(design.scheme),
+        "prune": design.prune or "no",
+        "deploy": design.deploy,
+        "loss": repr(losses.main),
+        "report": repr(losses.tolerances or losses.reported or None),
+        "max_pool_rows": str(options.max_pool_rows),
+        "fit_params": short_hash(exact_text(inputs.fit_params)),
+        "transform_output": str(get_config()["transform_output"]),
+        "seed": str(inputs.seed),
+    }
+    # Options that came later stand here only where they are used: other plans keep the
+    # identity that their stores have.
+    if fitting is not None and fitting.other_records:
+        identity["other_records"] = "declared"
+    if losses.by_value is not None:
+        identity["report_by"] = losses.by_value.column.name
+    if prior is not None:
+        identity["prior"] = short_hash(prior.tolist())
+    if options.n_queries:
+        identity["n_queries"] = str(options.n_queries)
+    if baseline is not None:
+        identity["baseline"] = baseline.identity
+    if inputs.groups is not None:
+        identity["groups"] = inputs.groups.token
+    return identity
+
+
+def splits_text(scheme: CVScheme) -> str:
+    """Return a text that identifies the splits of a scheme."""
+    return f"{scheme.n_folds}, {scheme.token}"
+
+
+def short_hash(value: object) -> str:
+    """Return a hash of a value's text."""
+    return blake2b(str(value).encode(), digest_size=12).hexdigest()

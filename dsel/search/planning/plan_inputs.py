@@ -36,11 +36,12 @@ from dsel.families.assignment import assign_families, group_label
 from dsel.families.family import Candidate
 from dsel.families.fit_arguments import (
     check_fit_params,
+    check_groups_reach,
     check_pool_learners,
+    groups_arguments,
     takes_pool,
 )
 from dsel.families.kinds import is_classifier
-from dsel.families.routing import check_groups_reach, groups_arguments
 from dsel.losses.by_value import ValueColumn, find_column
 from dsel.results.certificate import params_text
 from dsel.results.cube import GridAxes, grid_axes

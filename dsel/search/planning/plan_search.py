@@ -11,17 +11,15 @@ from dsel.search.engine.jobs import JobContext
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_caveats import known_assumptions, plan_caveats
 from dsel.search.planning.plan_design import (
-    choose_design,
-    choose_losses,
-    ranking_criterion,
-)
-from dsel.search.planning.plan_identity import plan_identity
-from dsel.search.planning.plan_inputs import read_inputs, read_pool, read_prior
-from dsel.search.planning.plan_options import (
     SearchOptions,
     check_options_of_numbers,
     check_search_options,
+    choose_design,
+    choose_losses,
+    plan_identity,
+    ranking_criterion,
 )
+from dsel.search.planning.plan_inputs import read_inputs, read_pool, read_prior
 
 
 def plan_search(

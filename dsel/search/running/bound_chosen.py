@@ -38,14 +38,17 @@ from dsel.results.queries import Queries
 from dsel.results.tables import constant_fields, largest_class
 from dsel.rounded_texts import confidence
 from dsel.search.engine.counts import SearchCounts
-from dsel.search.running.chosen_models import (
-    ChosenModels,
-    mean_inner_loss,
+from dsel.search.running.cube_caveats import (
+    caveats_of_missed_classes,
+    caveats_of_search,
+    join_caveats,
     warn_of_failed_folds,
 )
-from dsel.search.running.cube_caveats import caveats_of_search, join_caveats
 from dsel.search.running.cube_of_run import RunDescription
-from dsel.search.running.missed_classes import caveats_of_missed_classes
+from dsel.search.running.fit_chosen import (
+    ChosenModels,
+    mean_inner_loss,
+)
 from dsel.search.running.procedures import name_procedure
 from dsel.typing import Model
 

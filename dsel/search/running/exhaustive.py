@@ -18,24 +18,23 @@ from dsel.results.cube import read_counts
 from dsel.runtime.progress import CHECKING, COUNTING, Phase, Progress
 from dsel.search.engine.counts import KnownCounts
 from dsel.search.engine.engine import Engine
-from dsel.search.engine.exact_pruner import ExactPruner
+from dsel.search.engine.exact_pruner import ExactPruner, ExhaustiveTable
 from dsel.search.engine.exhaustive_search import ExhaustiveSearch
-from dsel.search.engine.exhaustive_table import ExhaustiveTable
 from dsel.search.engine.fit_batch import count_rows
 from dsel.search.engine.nested_pruner import ChosenCandidates
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.bound_chosen import bound_chosen
-from dsel.search.running.check_pool import check_pool
-from dsel.search.running.chosen_models import ChosenModels
 from dsel.search.running.cube_caveats import check_failures
 from dsel.search.running.cube_of_run import (
     describe_run,
     make_cube_of_run,
     make_known_counts,
 )
+from dsel.search.running.fit_chosen import ChosenModels
 from dsel.search.running.run import (
     Remade,
     Run,
+    check_pool,
     fitting_phase,
     open_engine,
     replay_counts,

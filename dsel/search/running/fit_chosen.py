@@ -8,28 +8,32 @@ model is the counted one, even if the learner draws at random.
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel import names
+from dsel.arrays import Floats
 from dsel.criteria.base import CandidateCounts
 from dsel.data.equal_rows import duplicate_finder
 from dsel.errors import AllFitsFailedError
-from dsel.losses.base import FoldCounts, stack_folds
+from dsel.losses.base import FoldCounts, PoolCounts, Statistic, stack_folds
+from dsel.losses.error_rate import ERROR
+from dsel.losses.joint import Evidence
 from dsel.results.fit_messages import FitMessage
 from dsel.runtime.progress import Progress
 from dsel.runtime.tasks import Task
 from dsel.search.design.assumptions import PoolCheck
-from dsel.search.design.comparisons import EachFold
+from dsel.search.design.comparisons import DrawnRows, EachFold
 from dsel.search.engine.count_batch import (
     CHOSEN_SET,
     ComparedModels,
     CountChosenBatch,
     JoinedModels,
 )
-from dsel.search.engine.counts import PoolTable
+from dsel.search.engine.counts import PoolTable, SearchCounts
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.fit_batch import FitChosenBatch
 from dsel.search.engine.jobs import (
@@ -40,14 +44,83 @@ from dsel.search.engine.jobs import (
     join_tokens,
 )
 from dsel.search.engine.nested_pruner import ChosenCandidates, tie_ranks
-from dsel.search.running.chosen_models import ChosenModels, mean_inner_loss
 from dsel.search.running.cube_caveats import name_column
+from dsel.search.running.evaluate import cv_error
 from dsel.search.running.run import Run, replay_counts, show_nested_progress
+from dsel.typing import Model
 
 if TYPE_CHECKING:
-    pass
+    from dsel.search.planning.plan import Plan
 
 NOTHING_DONE: Final = Progress()
+
+
+@dataclass(frozen=True)
+class ChosenModels:
+    """The fitted models of the chosen candidates, with all counts of them."""
+
+    candidates: ChosenCandidates
+    """The chosen candidates: one for each fold, and one by all rows."""
+    models: Mapping[int, Model]
+    """Fitted estimators by fold; that of all rows, if there is one, has the key k."""
+    folds: Mapping[Statistic, FoldCounts]
+    """Counts of the models without a fold on this fold."""
+    scores: Floats
+    """The ranking loss of each model on its fold, (n_folds,)."""
+    deployed_fold: int
+    """The fold whose model is deployed: labeled rows decide it, before the pool."""
+    failures: tuple[str, ...] = ()
+    """Cause, if the fit on all rows failed."""
+    failed_folds: Mapping[int, str] = field(default_factory=dict)
+    """Cause by fold, where the fit without it failed, or its model cannot predict it:
+    then all of its rows count as errors."""
+    messages: Mapping[int, FitMessage] = field(default_factory=dict)
+    """The first message of completed fits by candidate, such as an early stop."""
+    pool: Mapping[Statistic, PoolCounts] = field(default_factory=dict)
+    """Counts on the pool; empty without a pool, or without a model of all rows."""
+    drawn: DrawnRows = field(default_factory=DrawnRows)
+    """Pool rows to label."""
+
+    @property
+    def evidence(self) -> Evidence:
+        """The counts from which losses bound the models."""
+        return Evidence(self.folds, self.pool)
+
+    def without_failed_folds(self, statistic: Statistic) -> FoldCounts:
+        """Return the counts of the folds that a model has predicted."""
+        folds = self.folds[statistic]
+        kept = sorted({*range(len(folds.n_rows))} - self.failed_folds.keys())
+        return FoldCounts(folds.counts[kept], folds.n_rows[kept])
+
+
+def add_chosen(
+    plan: "Plan", counts: SearchCounts, chosen: ChosenModels
+) -> SearchCounts:
+    """Return the counts of inner searches, completed by those of the chosen models."""
+    if plan.n_candidates == 1:  # inner searches have counted nothing
+        errors, n_rows = chosen.folds.get(ERROR.statistic), counts.fold_rows
+        counts = replace(
+            counts,
+            fold_errors=None if errors is None else errors.integers[np.newaxis],
+            fold_answers=n_rows[np.newaxis],
+            fold_loss_mean=chosen.scores[np.newaxis],
+        )
+    if names.FOLD_LOSS_MEAN not in plan.criterion.needs:  # errors say the same
+        counts = replace(counts, fold_loss_mean=None)
+    return replace(
+        counts,
+        messages={**chosen.messages, **counts.messages},
+        outer_candidate=np.array(chosen.candidates.by_fold),
+        evidence=chosen.evidence,
+    )
+
+
+def mean_inner_loss(counts: CandidateCounts, candidate: int) -> float:
+    """Return the mean over folds of the loss by which inner searches ranked it."""
+    means = counts.get(names.FOLD_LOSS_MEAN)
+    if means is None:
+        return cv_error(counts, candidate)
+    return float(means[candidate].mean())
 
 
 def fit_chosen(

@@ -19,21 +19,19 @@ from dsel.results import Choice
 from dsel.results.cube import make_pair_cube, read_counts
 from dsel.runtime.progress import CHECKING, Phase, Progress
 from dsel.search.design.assumptions import PoolCheck, PoolFacts
-from dsel.search.engine.counts import CountTable, SearchCounts
+from dsel.search.engine.counts import FitTable, SearchCounts
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.nested_pruner import ChosenCandidates, NestedPruner
 from dsel.search.engine.search_loop import Search
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.bound_chosen import bound_chosen
-from dsel.search.running.check_pool import start_pool_check
-from dsel.search.running.chosen_models import add_chosen
 from dsel.search.running.cube_caveats import check_failures
 from dsel.search.running.cube_of_run import (
     RunDescription,
     describe_run,
     make_cube_of_run,
 )
-from dsel.search.running.fit_chosen import NOTHING_DONE, fit_chosen
+from dsel.search.running.fit_chosen import NOTHING_DONE, add_chosen, fit_chosen
 from dsel.search.running.run import (
     Remade,
     Run,
@@ -41,6 +39,7 @@ from dsel.search.running.run import (
     open_engine,
     replay_counts,
     show_nested_progress,
+    start_pool_check,
 )
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def search_nested(run: Run) -> Outcome:
     The pool is checked at the same time as the inner searches are made.
     """
     plan = run.plan
-    table = CountTable(plan.scheme, plan.context.candidate_groups, plan.n_candidates)
+    table = FitTable(plan.scheme, plan.context.candidate_groups, plan.n_candidates)
     replay_counts(run, table)
     with open_engine(run) as engine, start_pool_check(run) as pending:
 
@@ -123,7 +122,7 @@ def read_queried_rows(run: Run, choice: Choice) -> pd.DataFrame | None:
     return rows.drop(columns=rows.index.name, errors="ignore")
 
 
-def pair_results(plan: "Plan", table: CountTable) -> xr.Dataset:
+def pair_results(plan: "Plan", table: FitTable) -> xr.Dataset:
     """Return the Dataset with the counts of inner searches."""
     splits = plan.scheme.splits
     # With two folds a split has one part of test rows, and no second count.

@@ -1,20 +1,34 @@
-"""One run of a plan: where it computes and writes, and the progress that it shows."""
+"""One run of a plan: where it computes and writes, its progress, its check of the pool.
 
+The check counts rows that equal labeled ones, and makes a two-sample test.
+"""
+
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.sampled_rows import SampledRows
+from dsel.families.generic import collect_warnings
 from dsel.option_values import Pruning
 from dsel.results.run_store import Store
+from dsel.runtime.clients import current_worker
 from dsel.runtime.progress import CHOSEN, COUNTING, FITTING, Phase, Progress
 from dsel.runtime.submission import make_executor
-from dsel.search.engine.counts import CountTable, PoolTable
+from dsel.runtime.tasks import is_task
+from dsel.search.design.assumptions import (
+    PoolCheck,
+    PoolFacts,
+    compare_pool,
+    count_fitting_rows,
+)
+from dsel.search.engine.counts import FitTable, PoolTable
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.search_loop import Search
 from dsel.typing import Model
@@ -23,6 +37,11 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from dsel.search.planning.plan import Plan
+
+FACTS: Final = "pool/facts"
+"""Key of the record of the pass that checks the pool."""
+STOP_SECONDS: Final = 1.0
+"""Longest wait for the check to end, after the search has failed."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +80,7 @@ def open_engine(run: Run, sampled_rows: SampledRows | None = None) -> Iterator[E
         yield Engine(executor, run.store, run.plan.pool)
 
 
-def replay_counts(run: Run, table: CountTable | PoolTable) -> None:
+def replay_counts(run: Run, table: FitTable | PoolTable) -> None:
     """Write the counts of earlier runs into a table."""
     if run.store is None:
         return
@@ -148,3 +167,83 @@ def fitting_phase(plan: "Plan", search: Search[Any]) -> Phase:
         in_round &= table.needed
     n_done, n_fits = int((table.ended & in_round).sum()), int(in_round.sum())
     return Phase(f"{FITTING}, round {1 + int(is_second)} of 2", n_done, n_fits)
+
+
+def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolCheck:
+    """Compare the pool with the labeled rows, unless an earlier run has done it.
+
+    `on_turn` is called at least every half second; an exception of it ends this.
+    """
+    plan, store = run.plan, run.store
+    fitting, allow_nan = plan.context.fitting_pool, plan.context.allow_nan
+    if plan.pool is None or not (plan.certificate or fitting):
+        return PoolCheck()
+    known = store.records.get(FACTS) if store is not None else None
+    # The record of an older version lacks a field: then the pool is checked again.
+    if known is not None and known.keys() == vars(PoolFacts()).keys():
+        return PoolCheck(PoolFacts(**known))
+    check = PoolCheck()
+    if plan.certificate:
+        check = compare_pool(
+            plan.pool,
+            plan.labeled,
+            seed=plan.seed,
+            allow_nan=allow_nan,
+            client=run.client,
+            on_turn=on_turn,
+        )
+    if fitting is not None and fitting.n_rows:
+        n_duplicates = count_fitting_rows(
+            fitting,
+            plan.labeled,
+            allow_nan=allow_nan,
+            client=run.client,
+            on_turn=on_turn,
+        )
+        check = replace(
+            check, facts=replace(check.facts, fitting_equal_rows=n_duplicates)
+        )
+    if on_turn is not None:
+        on_turn()  # the store may be closed by now
+    if store is not None:
+        store.append(FACTS, vars(check.facts))
+    return check
+
+
+@contextmanager
+def start_pool_check(run: Run) -> "Iterator[Future[PoolCheck]]":
+    """Check the pool in a thread next to the fits, which do not depend on the result.
+
+    If the search fails or is interrupted, the check stops. Its error, or Ctrl-C, does
+    not wait for slices of the pool that are being read.
+    """
+    if is_task() or current_worker() is not None:
+        # A thread of its own would not know that it is part of a task.
+        done: Future[PoolCheck] = Future()
+        done.set_result(check_pool(run))
+        yield done
+        return
+    is_over = threading.Event()
+
+    def stop() -> None:
+        if is_over.is_set():
+            raise CancelledError
+
+    def make_check() -> PoolCheck:
+        # Warning filters belong to the process. The code that is called here may set
+        # and restore them; fits, which set them as well, must not end in between.
+        with collect_warnings():
+            return check_pool(run, stop)
+
+    # Made before the fits, the check took a third of the time of a small search.
+    thread = ThreadPoolExecutor(1)
+    pending = thread.submit(make_check)
+    try:
+        yield pending
+    except BaseException:
+        is_over.set()
+        # Most often it ends, and restores warning filters.
+        wait([pending], STOP_SECONDS)
+        raise
+    finally:
+        thread.shutdown(wait=not is_over.is_set(), cancel_futures=True)

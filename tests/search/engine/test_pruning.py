@@ -5,7 +5,7 @@ import pytest
 
 from dsel.errors import AllFitsFailedError
 from dsel.search.design.folds import pairs_of_folds, scheme_of_pairs
-from dsel.search.engine.counts import CountTable
+from dsel.search.engine.counts import FitTable
 from dsel.search.engine.jobs import FitStatus
 from dsel.search.engine.nested_pruner import NestedPruner
 
@@ -16,7 +16,7 @@ PAIRS = pairs_of_folds(N_FOLDS)
 
 def table_of(losses, done=True):
     """Return a table of these losses on both folds of each pair, (3, 10, 2)."""
-    table = CountTable(SCHEME, (), N_CANDIDATES)
+    table = FitTable(SCHEME, (), N_CANDIDATES)
     table.scores[:] = losses
     table.errors[:] = 0
     table.fit_status[:, :] = np.where(done, FitStatus.DONE, FitStatus.OPEN)
