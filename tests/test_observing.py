@@ -118,7 +118,7 @@ def test_log__has_a_line_for_every_fit_and_span(plan, caplog):
     assert {(c, split) for text, split in fits for c in numbers(text)} == {
         (candidate, split.name) for candidate in (0, 1) for split in plan.scheme.splits
     }
-    line = re.compile(r"slice rows=(\d+)-(\d+) candidates=\((.*)\) seconds=[\d.]+")
+    line = re.compile(r"slice rows=(\d+)-(\d+) model_sets=\((.*)\) seconds=[\d.]+")
     slices = [found.groups() for found in map(line.fullmatch, lines) if found]
     assert {tuple(numbers(text)) for *_, text in slices} == {(0, 1)}
     assert sum(int(stop) - int(start) for start, stop, _ in slices) == plan.pool.n_rows

@@ -384,7 +384,8 @@ class _Lines:
     def _write(self, *texts: str) -> None:
         assert self.phase is not None  # else there is nothing to write about
         text = ", ".join(filter(None, texts))
-        sys.stderr.write(f"{self.phase.state.phase}: {text}\n")
+        name = self.phase.state.phase
+        sys.stderr.write(f"{name}: {text}\n" if text else f"{name}\n")
         sys.stderr.flush()
         self.written = time.monotonic()
 

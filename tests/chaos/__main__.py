@@ -55,7 +55,8 @@ WORKERS = 2
 PATIENCE = 400.0  # seconds in which a disturbed run ends, or it hangs
 STALL_SECONDS = (0.2, 3.0)
 COUNTED = re.compile(
-    r"^(?:fit|slice rows=(?P<rows>\S+)) candidates=\((?P<candidates>[\d, ]+)\)"
+    r"^(?:fit candidates|slice rows=(?P<rows>\S+) model_sets)="
+    r"\((?P<candidates>[\d, ]+)\)"
     r"(?: split=(?P<split>\S+))?"
 )
 

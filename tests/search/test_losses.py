@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 import dsel
 from dsel import losses
 from dsel.bounds.by_class import counted_mean_limit
+from dsel.losses.by_class import Recall
 from tests.bounds.test_by_class import lower, upper
 from tests.search.running.test_nested import FailsOnRows
 
@@ -411,7 +412,7 @@ REFUSED = [
     (lambda: plan(loss=losses.recall("1"), y=NUMBERS[:500]), "'1' write 1"),
     (lambda: plan(loss=LOSSES["recall"], certificate="cv_bound"), "`loss` 'cv_bound'"),
     (lambda: plan(loss="f1"), "`loss` recall:CLASS 'f1'"),
-    (lambda: plan(loss=losses.Recall), "`loss` dsel.losses"),
+    (lambda: plan(loss=Recall), "`loss` dsel.losses"),
     (lambda: plan(loss=np.eye(2)), "`loss` dsel.losses .cost("),
     (lambda: plan(criterion="mean_loss"), "'mean_loss' loss="),
     (lambda: plan(report=["fraud", "theft"]), "`report` 'theft'"),

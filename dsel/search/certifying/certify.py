@@ -8,7 +8,7 @@ is tested on rows that it was not trained on.
 
 import inspect
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
@@ -26,7 +26,9 @@ from dsel.runtime.progress import Progress
 from dsel.search.certifying.prefit import certify_prefit
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan_search import plan_search
+from dsel.search.running.execute import execute
 from dsel.search.running.procedures import as_estimator, returned_model
+from dsel.search.running.run import RunOptions
 from dsel.typing import (
     BaselineLike,
     GroupsLike,
@@ -236,6 +238,15 @@ def certify(
     Error at most 13.6% (95% confidence), model as given, 75 rows that it has
     not seen, as you declare (A3)
     """
+    options = RunOptions(
+        client=client,
+        out=out,
+        storage_options=storage_options,
+        on_failure=on_failure,
+        on_progress=on_progress,
+        verbose=verbose,
+        n_jobs=n_jobs,
+    )
     if isinstance(cv, str) and cv == PREFIT:  # arrays compare by element
         named = {
             "pool": pool is not None,
@@ -243,13 +254,7 @@ def certify(
             "n_queries": n_queries != 0,
             "max_pool_rows": max_pool_rows is not None,
             "fit_params": fit_params is not None,
-            "client": client is not None,
-            "out": out is not None,
-            "storage_options": storage_options is not None,
-            "on_failure": on_failure != "record",
-            "on_progress": on_progress is not None,
-            "verbose": verbose is not None,
-            "n_jobs": n_jobs is not None,
+            **{f.name: getattr(options, f.name) != f.default for f in fields(options)},
         }
         if unknown := sorted(name for name, is_given in named.items() if is_given):
             raise TypeError(
@@ -328,15 +333,7 @@ def certify(
         )
         note = Caveat(Effect.INFO, text)
         plan = replace(plan, caveats=collect_caveats(plan.caveats, [note]))
-    outcome = plan.run(
-        client,
-        out=out,
-        storage_options=storage_options,
-        on_failure=on_failure,
-        on_progress=on_progress,
-        verbose=verbose,
-        n_jobs=n_jobs,
-    )
+    outcome = execute(plan, options)
     if is_estimator:
         return outcome
     return replace(outcome, make_models=partial(_return_models, outcome))

@@ -190,6 +190,19 @@ class FitTable:
         return np.asarray(~self.needed.any(axis=1) & has_fits)
 
     @property
+    def failed_candidates(self) -> NDArray[np.bool_]:
+        """Whether each candidate is out because a fit of it failed, (n_candidates,).
+
+        A later fit than one that has not ended does not count yet.
+        """
+        return np.asarray((self.failed & self.in_order).any(axis=1))
+
+    @property
+    def active_candidates(self) -> NDArray[np.bool_]:
+        """Whether a search waits for each candidate, (n_candidates,)."""
+        return np.asarray((self.needed & ~self.ended).any(axis=1))
+
+    @property
     def in_order(self) -> NDArray[np.bool_]:
         """Whether each fit ended, and so did the candidate's fits on earlier splits.
 

@@ -175,7 +175,7 @@ class Engine:
         """Write counts to the table and the store; yield sets of other models."""
         job = counted.job
         logger.info(
-            "slice rows=%d-%d candidates=%s seconds=%.6f",
+            "slice rows=%d-%d model_sets=%s seconds=%.6f",
             job.start,
             job.stop,
             job.model_sets,

@@ -83,6 +83,59 @@ class ExhaustiveTable(FitTable):
         """Whether every fit of each candidate is done, and the whole pool counted."""
         return np.asarray(self.fitted & self.pool.is_complete)
 
+    @property
+    def failed_candidates(self) -> NDArray[np.bool_]:
+        """Whether each candidate is out because of a failure, (n_candidates,).
+
+        A candidate that can predict on no fold has failed, too: it gets no pool rows.
+        """
+        return np.asarray(super().failed_candidates | (self.fitted & self.unpredicting))
+
+    @property
+    def active_candidates(self) -> NDArray[np.bool_]:
+        """Whether each candidate may still win, and is not complete."""
+        return ~(self.pruned | self.failed_candidates | self.complete)
+
+    def counts(
+        self,
+        known: KnownCounts,
+        shown: Flags | None = None,
+        counted: Flags | None = None,
+    ) -> SearchCounts:
+        """Return the counts by which a criterion compares the candidates.
+
+        By default those of the fits `in_order`, (n_candidates, n_splits), and the pool
+        counts of complete candidates.
+        """
+        scheme, k = self.scheme, self.scheme.n_folds
+        shown = self.in_order if shown is None else shown
+        counted = self.pool.is_complete if counted is None else counted
+        status = np.full(self.n_candidates, names.STATUS_MISSING, np.int8)
+        status[self.complete] = names.STATUS_DONE
+        status[self.pruned] = names.STATUS_PRUNED
+        status[self.failed_candidates] = names.STATUS_FAILED
+        errors, train_errors = (
+            np.where(shown, self.errors[..., part], names.UNCOUNTED) for part in (0, 1)
+        )
+        seconds = np.where(shown, self.fit_seconds, np.nan)
+        full, loo = scheme.all_rows_number, scheme.leave_one_out
+        # The errors of a regressor are predictions that are no number.
+        is_regression = not known.n_classes
+        losses = np.where(shown, self.scores[..., 0], np.nan)[:, :k]
+        return SearchCounts(
+            known,
+            status,
+            scheme.fold_rows,
+            np.array([len(split.train_rows) for split in scheme.splits[:k]]),
+            fold_errors=None if is_regression else errors[:, :k],
+            fold_loss_mean=losses if is_regression else None,
+            train_errors=train_errors[:, :k] if scheme.n_halvings else None,
+            loo_errors=None if loo is None else errors[:, loo],
+            fit_seconds=seconds[:, :k],
+            full_fit_seconds=None if full is None else seconds[:, full],
+            pool=self.pool_counts(counted),
+        )
+
     def current_comparisons(self) -> tuple[Comparison, ...]:
         """Return the comparisons, with each candidate's best fold so far."""
         k, best = self.scheme.n_folds, np.full(self.n_candidates, -1)
@@ -136,31 +189,19 @@ class ExactPruner:
         """Whether any candidate is ever dropped."""
         return self.may_prune and self.criterion.can_prune
 
-    def failed_candidates(self, table: ExhaustiveTable) -> Flags:
-        """Return whether a fit of each candidate failed, (n_candidates,).
-
-        A candidate that can predict on no fold has failed, too: it gets no pool rows.
-        """
-        failed = table.failed & table.in_order
-        return np.asarray(failed.any(axis=1) | (table.fitted & table.unpredicting))
-
-    def active_candidates(self, table: ExhaustiveTable) -> Flags:
-        """Return whether each candidate may still win, and is not complete."""
-        return ~(table.pruned | self.failed_candidates(table) | table.complete)
-
     def compare(self, table: ExhaustiveTable) -> Standing:
         """Return lower bounds of the criterion, and the fits that are still needed.
 
         With more counts lower bounds only grow and the best estimate only falls, so
         that a dropped candidate would never win later.
         """
-        counts = self.counts(table).by_name
+        counts = table.counts(self.known).by_name
         lower = np.asarray(self.criterion.lower_bound(counts, self.settings))
         needed = table.needed
         # Complete candidates stay: their counts are there, and the cube shows them.
         if self.best_first:
             is_beaten = lower > margin_above(self._best(counts))
-            is_lost = self.active_candidates(table) & is_beaten
+            is_lost = table.active_candidates & is_beaten
             needed = needed & ~is_lost[:, np.newaxis]
         return Standing(lower, needed)
 
@@ -169,49 +210,9 @@ class ExactPruner:
         values = self.criterion.evaluate(counts, self.settings).value
         return float(np.min(values[~np.isnan(values)], initial=np.inf))
 
-    def counts(
-        self,
-        table: ExhaustiveTable,
-        shown: Flags | None = None,
-        counted: Flags | None = None,
-    ) -> SearchCounts:
-        """Return the counts of a table, for the criterion.
-
-        By default those of the fits `in_order`, (n_candidates, n_splits), and the pool
-        counts of complete candidates.
-        """
-        scheme, k = table.scheme, table.scheme.n_folds
-        shown = table.in_order if shown is None else shown
-        counted = table.pool.is_complete if counted is None else counted
-        status = np.full(table.n_candidates, names.STATUS_MISSING, np.int8)
-        status[table.complete] = names.STATUS_DONE
-        status[table.pruned] = names.STATUS_PRUNED
-        status[self.failed_candidates(table)] = names.STATUS_FAILED
-        errors, train_errors = (
-            np.where(shown, table.errors[..., part], names.UNCOUNTED) for part in (0, 1)
-        )
-        seconds = np.where(shown, table.fit_seconds, np.nan)
-        full, loo = scheme.all_rows_number, scheme.leave_one_out
-        # The errors of a regressor are predictions that are no number.
-        is_regression = not self.known.n_classes
-        losses = np.where(shown, table.scores[..., 0], np.nan)[:, :k]
-        return SearchCounts(
-            self.known,
-            status,
-            scheme.fold_rows,
-            np.array([len(split.train_rows) for split in scheme.splits[:k]]),
-            fold_errors=None if is_regression else errors[:, :k],
-            fold_loss_mean=losses if is_regression else None,
-            train_errors=train_errors[:, :k] if scheme.n_halvings else None,
-            loo_errors=None if loo is None else errors[:, loo],
-            fit_seconds=seconds[:, :k],
-            full_fit_seconds=None if full is None else seconds[:, full],
-            pool=table.pool_counts(counted),
-        )
-
     def final_counts(self, table: ExhaustiveTable) -> SearchCounts:
         """Return the counts of a finished run, for the cube."""
-        final, shown = self.counts(table), table.in_order
+        final, shown = table.counts(self.known), table.in_order
         status, counted = final.status, table.pool.is_complete
         if self.best_first:
             best = self._best(final.by_name)
@@ -221,7 +222,7 @@ class ExactPruner:
             def is_beaten(fits: Flags) -> Flags:
                 # By these fits alone, whatever this run has found out by others.
                 counts = replace(
-                    self.counts(table, fits, none_counted),
+                    table.counts(self.known, fits, none_counted),
                     status=np.zeros_like(status),
                 )
                 lower = self.criterion.lower_bound(counts.by_name, self.settings)
@@ -232,7 +233,7 @@ class ExactPruner:
             counted &= ~beaten
             status[beaten] = names.STATUS_PRUNED
         return replace(
-            self.counts(table, shown, counted),
+            table.counts(self.known, shown, counted),
             status=status,
             messages=table.first_messages(shown),
         )

@@ -225,7 +225,7 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
         table = self.table
         if not table.pool.slices:
             return ()
-        active = np.flatnonzero(self.pruner.active_candidates(table))
+        active = np.flatnonzero(table.active_candidates)
         # Equal bounds are in order of the candidates, so that passes are repeatable.
         order = active[np.lexsort((active, self.lower_bounds[active]))]
         ready = order[table.fitted[order]]
@@ -297,7 +297,7 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
         least = np.min(self.lower_bounds[complete], initial=np.inf)
         # The best candidate may be deployed, and its model is fetched after the search.
         leads = complete & (self.lower_bounds <= margin_above(least))
-        is_needed = leads | self.pruner.active_candidates(self.table)
+        is_needed = leads | self.table.active_candidates
         wanted = {
             key for fit, key in self.model_keys.items() if is_needed[fit.candidate]
         }

@@ -79,18 +79,6 @@ class NestedPruner:
         """Whether counts decide what is fitted next."""
         return self.prune_by == Pruning.EXACT
 
-    def failed_candidates(self, table: FitTable) -> Flags:
-        """Return whether a fit of each candidate failed in a search, (n_candidates,).
-
-        A later fit than one that has not ended does not count yet.
-        """
-        failed = table.failed & table.in_order
-        return np.asarray(failed.any(axis=1))
-
-    def active_candidates(self, table: FitTable) -> Flags:
-        """Return whether each candidate has fits that searches wait for."""
-        return np.asarray((table.needed & ~table.ended).any(axis=1))
-
     def compare(self, table: FitTable) -> Standing:
         """Return lower bounds of scores in any search, and the fits that it needs."""
         lower, complete = self.scores(table, table.in_order)
@@ -98,7 +86,7 @@ class NestedPruner:
         if self.prune_by == Pruning.EXACT:
             best = np.where(complete, lower, np.inf).min(axis=1, keepdims=True)
             # A fit serves two searches: a candidate is dropped where it can win none.
-            is_lost = self.active_candidates(table) & self._is_beaten(lower, best)
+            is_lost = table.active_candidates & self._is_beaten(lower, best)
             needed = needed & ~is_lost[:, np.newaxis]
         elif self.prune_by == Pruning.HALVING:
             needed = self.fits_of_rounds(table)

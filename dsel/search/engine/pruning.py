@@ -48,15 +48,6 @@ class Pruner(Protocol[TableT]):
     def compare(self, table: TableT) -> Standing:
         """Return lower bounds of the candidates, and the fits that are still needed."""
 
-    def failed_candidates(self, table: TableT) -> Flags:
-        """Return whether each candidate is out because of a failure, (n_candidates,).
-
-        A fit counts once all earlier fits of its candidate have ended.
-        """
-
-    def active_candidates(self, table: TableT) -> Flags:
-        """Return whether the search waits for each candidate, (n_candidates,)."""
-
 
 def margin_above(best: Floats | float) -> Floats:
     """Return the number that a lower bound must exceed to prune a candidate."""

@@ -103,8 +103,7 @@ class Search(Generic[TableT]):
     def open_fits(self) -> NDArray[np.bool_]:
         """Whether each fit is needed and not submitted, (n_candidates, n_splits)."""
         is_open = (self.table.fit_status == FitStatus.OPEN) & self.table.needed
-        is_active = self.pruner.active_candidates(self.table)
-        return np.asarray(is_open & is_active[:, np.newaxis])
+        return np.asarray(is_open & self.table.active_candidates[:, np.newaxis])
 
     def next_task(self) -> Task[list[FittedJob]] | None:
         """Return the next task, with the best open fits; None if there is none."""
@@ -292,7 +291,7 @@ class Search(Generic[TableT]):
             fits_done=int(table.ended.sum()),
             fits_total=table.fit_status.size,
             fits_dropped=int((~table.ended & ~table.needed).sum()),
-            candidates_active=int(self.pruner.active_candidates(table).sum()),
+            candidates_active=int(table.active_candidates.sum()),
             candidates_pruned=int(table.pruned.sum()),
             seconds=time.perf_counter() - self.started,
             fits_kept=self.n_kept,

@@ -41,6 +41,7 @@ from dsel.search.planning.plan_caveats import name_counted_rows
 from dsel.search.planning.plan_design import splits_text
 from dsel.search.planning.plan_text import plan_facts, plan_lines
 from dsel.search.running.execute import execute
+from dsel.search.running.run import RunOptions
 from dsel.typing import Options, PathLike
 
 if TYPE_CHECKING:
@@ -263,9 +264,8 @@ class Plan:
         VersionMismatchError
             If a worker has another version of a package that affects results.
         """
-        return execute(
-            self,
-            client,
+        options = RunOptions(
+            client=client,
             out=out,
             storage_options=storage_options,
             on_failure=on_failure,
@@ -273,6 +273,7 @@ class Plan:
             verbose=verbose,
             n_jobs=n_jobs,
         )
+        return execute(self, options)
 
     def with_leave_one_out(self) -> Self:
         """Return a plan that also counts leave-one-out errors, for ``loo_error``.

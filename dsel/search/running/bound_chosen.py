@@ -23,6 +23,7 @@ counts the regressor that was chosen by squared errors. The calls, in their orde
         cube_of_run.make_cube_of_run
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ from dsel.losses.calls import naming_loss
 from dsel.losses.joint import ModelBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
-from dsel.results.caveats import Effect, make_caveats, texts_of
+from dsel.results.caveats import Caveat, Effect, make_caveats, texts_of
 from dsel.results.loss_reports import ModelReports
 from dsel.results.queries import Queries
 from dsel.results.tables import constant_fields, largest_class
@@ -101,29 +102,10 @@ def bound_chosen(
     models = {name: chosen.models[split] for name, split in splits.items()}
     certificates = {name: model.certificate for name, model in bounded.items()}
     failed = warn_of_failed_folds(plan, chosen.failed_folds, main)
-    for why in chosen.failures:
-        text = f"the fit on all labels failed ({why}), so it has no model and no bound"
-        effect = Effect.INFO
-        if plan.deploy == ALL_ROWS:
-            text += f"; the {certificates[ONE_FOLD].model} is deployed in its place"
-            effect = Effect.WARNS
-        failed += make_caveats(effect, [text])
-    notes, missed = [], caveats_of_missed_classes(plan, certificates, models)
+    failed += caveats_of_failure(plan, chosen.failures, certificates[ONE_FOLD])
+    missed = caveats_of_missed_classes(plan, certificates, models)
     for name in bounded:
         bounded[name] = bounded[name].with_caveats(*failed, *missed.get(name, ()))
-    never = {n for n, some in missed.items() if texts_of(some, Effect.WARNS)}
-    if deploy in never and never != models.keys():
-        [other] = models.keys() - never
-        notes.append(
-            f"the {certificates[other].model} finds some rows of each class: "
-            f"deploy={other!r} (--deploy {other}) deploys it"
-        )
-    if (part := losses.shares(plan.delta)[0]) < plan.delta:
-        notes.append(
-            f"the report and the bounds above hold jointly with "
-            f"{confidence(plan.delta)}% confidence, so the bounds alone have "
-            f"{confidence(part)}%: without a report they are smaller"
-        )
     choice = Choice(
         plan.criterion.name,
         mean_inner_loss(counts.by_name, bounded[deploy].candidate),
@@ -133,7 +115,7 @@ def bound_chosen(
         np.nan if plan.scheme.is_holdout else main.expected_holdout,
         join_caveats(
             description.caveats,
-            make_caveats(Effect.INFO, notes),
+            notes_of_choice(plan, certificates, missed, deploy),
             caveats_of_search(counts),
         ),
         make_queries(plan, chosen, main) if ALL_ROWS in bounded else None,
@@ -148,6 +130,53 @@ def bound_chosen(
         of_folds = [chosen.models.get(fold) for fold in range(k)]
         choice = name_procedure(choice, models, of_folds)
     return choice, models
+
+
+def caveats_of_failure(
+    plan: "Plan", failures: Sequence[str], one_fold: Certificate
+) -> list[Caveat]:
+    """Return the caveat of a fit on all labels that failed, if it did."""
+    text, effect = "", Effect.INFO
+    if plan.deploy == ALL_ROWS:
+        text = f"; the {one_fold.model} is deployed in its place"
+        effect = Effect.WARNS
+    return make_caveats(
+        effect,
+        (
+            f"the fit on all labels failed ({why}), so it has no model and no bound"
+            f"{text}"
+            for why in failures
+        ),
+    )
+
+
+def notes_of_choice(
+    plan: "Plan",
+    certificates: Mapping[str, Certificate],
+    missed: Mapping[str, Sequence[Caveat]],
+    deploy: str,
+) -> list[Caveat]:
+    """Return notes about what another choice of options would give.
+
+    `missed` has caveats about classes that each model misses; `deploy` is the name of
+    the deployed model.
+    """
+    notes = []
+    never = {name for name, some in missed.items() if texts_of(some, Effect.WARNS)}
+    if deploy in never and never != certificates.keys():
+        [other] = certificates.keys() - never
+        notes.append(
+            f"the {certificates[other].model} finds some rows of each class: "
+            f"deploy={other!r} (--deploy {other}) deploys it"
+        )
+    part = plan.context.losses.shares(plan.delta)[0]
+    if part < plan.delta:
+        notes.append(
+            f"the report and the bounds above hold jointly with "
+            f"{confidence(plan.delta)}% confidence, so the bounds alone have "
+            f"{confidence(part)}%: without a report they are smaller"
+        )
+    return make_caveats(Effect.INFO, notes)
 
 
 def make_certificate(

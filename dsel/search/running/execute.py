@@ -3,7 +3,7 @@
 A stored certificate is final: another run of the same plan in the same folder reads it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -23,7 +23,7 @@ from dsel.results.run_store import (
     read_query_rows,
 )
 from dsel.runtime.clients import count_threads, resolve_client
-from dsel.runtime.progress import Progress, check_verbose, run_progress
+from dsel.runtime.progress import check_verbose, run_progress
 from dsel.runtime.versions import installed_versions
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.outcomes.predict_table import InputFormat
@@ -34,8 +34,8 @@ from dsel.search.running.nested import (
     remake_nested,
     search_nested,
 )
-from dsel.search.running.run import Run
-from dsel.typing import Model, Options, PathLike
+from dsel.search.running.run import Run, RunOptions
+from dsel.typing import Model
 from dsel.zarr_stores import BAD_HEADER
 
 if TYPE_CHECKING:
@@ -47,37 +47,21 @@ CHANGED_POOL: Final = "pool/changed"
 """Key of a record that marks all counts in the store as invalid."""
 
 
-def execute(
-    plan: "Plan",
-    client: "Client | None",
-    *,
-    out: PathLike | None,
-    storage_options: Options | None,
-    on_failure: str,
-    on_progress: Callable[[Progress], None] | None,
-    verbose: bool | int | None,
-    n_jobs: int | None,
-) -> Outcome:
+def execute(plan: "Plan", options: RunOptions) -> Outcome:
     """Run a plan; see `Plan.run`."""
-    check_choice(on_failure, "on_failure", ("record", "raise"))
-    # Refused before the pool is read.
-    count_threads(n_jobs)
-    verbose = check_verbose(verbose)
-    if on_progress is not None and not callable(on_progress):
-        raise TypeError(
-            f"`on_progress` must be a function that takes a Progress, got "
-            f"{on_progress!r}; verbose=True shows progress without one."
-        )
-    check_storage_options(storage_options)
-    client = resolve_client(client)
+    on_progress, verbose = options.on_progress, check_run_options(options)
+    client = resolve_client(options.client)
+    run = Run(plan, client, options.n_jobs, options.on_failure == "raise")
     with ExitStack() as stack:
         store, not_kept = None, ""
-        if out is not None:
+        if options.out is not None:
             check_names((*plan.axes.sizes, *plan.axes.coords), "param_grid")
-            identity = {**plan.identity, **row_tokens(plan, client)}
             store = stack.enter_context(
                 Store(
-                    out, kind="search", plan=identity, storage_options=storage_options
+                    options.out,
+                    kind="search",
+                    plan={**plan.identity, **row_tokens(plan, client)},
+                    storage_options=options.storage_options,
                 )
             )
             if CHANGED_POOL in store.records:
@@ -88,13 +72,12 @@ def execute(
             cube = store.dataset(CUBE)
             # The outcome is written last: without one a killed run continues.
             if store.outcome is not None and cube is not None:
-                run = Run(plan, client, n_jobs, on_failure == "raise")
                 return add_inputs(plan, open_finished_run(run, store, cube))
             # Hours of fits should not end with models that cannot be written.
             not_kept = check_estimators(plan.context.estimators, store.place)
         if on_progress is None:
             on_progress = stack.enter_context(run_progress(verbose))
-        run = Run(plan, client, n_jobs, on_failure == "raise", store, on_progress)
+        run = replace(run, store=store, on_progress=on_progress)
         search = search_nested if plan.scheme.is_nested else search_exhaustively
         stack.enter_context(explaining_interrupt(how_to_resume(store, plan.seed)))
         try:
@@ -108,6 +91,20 @@ def execute(
         if store is not None:
             outcome = keep_outcome(run, outcome, store, not_kept)
     return add_inputs(plan, outcome)
+
+
+def check_run_options(options: RunOptions) -> bool | None:
+    """Raise for a wrong option, before the pool is read; return `verbose` as a flag."""
+    check_choice(options.on_failure, "on_failure", ("record", "raise"))
+    count_threads(options.n_jobs)
+    verbose = check_verbose(options.verbose)
+    if options.on_progress is not None and not callable(options.on_progress):
+        raise TypeError(
+            f"`on_progress` must be a function that takes a Progress, got "
+            f"{options.on_progress!r}; verbose=True shows progress without one."
+        )
+    check_storage_options(options.storage_options)
+    return verbose
 
 
 def add_inputs(plan: "Plan", outcome: Outcome) -> Outcome:

@@ -157,7 +157,7 @@ def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
         # Only the chosen candidate is fitted again.
         search.table.needed[np.arange(run.plan.n_candidates) != number] = False
         search.run()
-        again = pruner.counts(search.table).by_name
+        again = search.table.counts(pruner.known).by_name
         models = deployed_model(run.plan, search, choice)
         if bounds_only_choice(run.plan):
             chosen = count_only_fold(run.plan, search, number, choice.estimate)

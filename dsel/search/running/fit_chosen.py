@@ -23,7 +23,7 @@ from dsel.losses.base import FoldCounts, PoolCounts, Statistic, stack_folds
 from dsel.losses.error_rate import ERROR
 from dsel.losses.joint import Evidence
 from dsel.results.fit_messages import FitMessage
-from dsel.runtime.progress import Progress
+from dsel.runtime.progress import CHOSEN, COUNTING, FITTING, Phase, Progress
 from dsel.runtime.tasks import Task
 from dsel.search.design.assumptions import PoolCheck
 from dsel.search.design.comparisons import DrawnRows, EachFold
@@ -46,7 +46,7 @@ from dsel.search.engine.jobs import (
 from dsel.search.engine.nested_pruner import ChosenCandidates, tie_ranks
 from dsel.search.running.cube_caveats import name_column
 from dsel.search.running.evaluate import cv_error
-from dsel.search.running.run import Run, replay_counts, show_nested_progress
+from dsel.search.running.run import Run, chosen_progress, replay_counts, show_progress
 from dsel.typing import Model
 
 if TYPE_CHECKING:
@@ -142,10 +142,14 @@ def fit_chosen(
     fitted: dict[int, ChosenFit] = {}
 
     def show(n_slices: int = 0) -> None:
-        seconds = time.perf_counter() - started
-        show_nested_progress(
-            run, before, fits=len(fitted), slices=n_slices, seconds=seconds
-        )
+        n_fits, seconds = len(fitted), time.perf_counter() - started
+        # Of a single candidate nothing is chosen before.
+        name = CHOSEN if plan.n_candidates > 1 else FITTING
+        phase = Phase(name, n_fits, n_splits)
+        if n_fits == n_splits and plan.pool is not None:
+            phase = Phase(COUNTING, n_slices, len(plan.slices))
+        done = chosen_progress(plan, n_fits, n_slices, seconds)
+        show_progress(run, before + done, phase)
 
     def make_task(jobs: list[FitJob]) -> Task[list[ChosenFit]]:
         # One model a task: these fits are few, and no slot should wait for another one.

@@ -35,10 +35,11 @@ from dsel.search.running.fit_chosen import NOTHING_DONE, add_chosen, fit_chosen
 from dsel.search.running.run import (
     Remade,
     Run,
+    chosen_progress,
     fitting_phase,
     open_engine,
     replay_counts,
-    show_nested_progress,
+    show_progress,
     start_pool_check,
 )
 
@@ -61,8 +62,8 @@ def search_nested(run: Run) -> Outcome:
                 pending.result()
             # A single candidate has no fits before it is chosen.
             if run.on_progress is not None and table.fit_status.size:
-                phase = fitting_phase(plan, search)
-                show_nested_progress(run, search.progress(), phase)
+                progress = search.progress() + chosen_progress(plan)
+                show_progress(run, progress, fitting_phase(plan, search))
 
         pruner = NestedPruner(plan.scheme, plan.prune)
         # Only what is chosen has a model of all rows to be compared with, so this loop
@@ -72,7 +73,7 @@ def search_nested(run: Run) -> Outcome:
         # What follows goes on with these totals, so that no bar begins again at 0.
         before = search.progress()
         if not pending.done():
-            show_nested_progress(run, before, Phase(CHECKING))
+            show_progress(run, before + chosen_progress(plan), Phase(CHECKING))
         description = describe_run(plan, pending.result())
         counts = pruner.final_counts(table, description.known)
         # Before fits of the chosen candidates are paid for.

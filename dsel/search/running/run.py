@@ -19,7 +19,7 @@ from dsel.families.generic import collect_warnings
 from dsel.option_values import Pruning
 from dsel.results.run_store import Store
 from dsel.runtime.clients import current_worker
-from dsel.runtime.progress import CHOSEN, COUNTING, FITTING, Phase, Progress
+from dsel.runtime.progress import FITTING, Phase, Progress
 from dsel.runtime.submission import make_executor
 from dsel.runtime.tasks import is_task
 from dsel.search.design.assumptions import (
@@ -31,7 +31,7 @@ from dsel.search.design.assumptions import (
 from dsel.search.engine.counts import FitTable, PoolTable
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.search_loop import Search
-from dsel.typing import Model
+from dsel.typing import Model, Options, PathLike
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -42,6 +42,19 @@ FACTS: Final = "pool/facts"
 """Key of the record of the pass that checks the pool."""
 STOP_SECONDS: Final = 1.0
 """Longest wait for the check to end, after the search has failed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """Options of `Plan.run`, which documents each of them."""
+
+    client: "Client | None" = None
+    out: PathLike | None = None
+    storage_options: Options | None = None
+    on_failure: str = "record"
+    on_progress: Callable[[Progress], None] | None = None
+    verbose: bool | int | None = None
+    n_jobs: int | None = None
 
 
 @dataclass(frozen=True)
@@ -117,35 +130,19 @@ def show_progress(run: Run, progress: Progress, phase: Phase) -> None:
         )
 
 
-def show_nested_progress(
-    run: Run,
-    before: Progress,
-    phase: Phase | None = None,
-    *,
-    fits: int = 0,
-    slices: int = 0,
-    seconds: float = 0.0,
-) -> None:
-    """Show the progress of a nested search.
-
-    `before` is that of its inner searches; `fits`, `slices` and `seconds` are those of
-    the chosen candidates since then. Their totals are known before.
-    """
-    pool, n_slices = run.plan.pool, len(run.plan.slices)
-    n_fits = run.plan.n_chosen_fits
-    of_chosen = Progress(
-        fits_done=fits,
-        fits_total=n_fits,
-        slices_done=slices,
-        slices_total=n_slices,
-        pool_rows_done=0 if pool is None else pool.n_rows * slices // n_slices,
+def chosen_progress(
+    plan: "Plan", n_fits: int = 0, n_slices: int = 0, seconds: float = 0.0
+) -> Progress:
+    """Return the progress of chosen candidates, whose totals are known in advance."""
+    pool, slices_total = plan.pool, len(plan.slices)
+    return Progress(
+        fits_done=n_fits,
+        fits_total=plan.n_chosen_fits,
+        slices_done=n_slices,
+        slices_total=slices_total,
+        pool_rows_done=0 if pool is None else pool.n_rows * n_slices // slices_total,
         seconds=seconds,
     )
-    if phase is None and fits >= n_fits and pool is not None:
-        phase = Phase(COUNTING, slices, n_slices)
-    elif phase is None:  # of a single candidate nothing is chosen before
-        phase = Phase(CHOSEN if run.plan.n_candidates > 1 else FITTING, fits, n_fits)
-    show_progress(run, before + of_chosen, phase)
 
 
 def fitting_phase(plan: "Plan", search: Search[Any]) -> Phase:
@@ -154,7 +151,7 @@ def fitting_phase(plan: "Plan", search: Search[Any]) -> Phase:
     if not plan.is_halved:
         n_done, n_fits = int(table.ended.sum()), table.fit_status.size
         # A failed candidate, like a pruned one, does not get all fits.
-        has_failed = search.pruner.failed_candidates(table).any()
+        has_failed = table.failed_candidates.any()
         is_exact = plan.prune == Pruning.NONE and not has_failed
         return Phase(FITTING, n_done, n_fits, is_exact)
     first = list(plan.scheme.first_round)
