@@ -491,6 +491,75 @@ def listing(names: Sequence[str], most: int) -> str:
     return f"{', '.join(names[:most])}{more}"
 
 
+def list_columns(columns: Iterable[str], missing: str, used: Iterable[str] = ()) -> str:
+    """Return the end of a message about a column that a table lacks.
+
+    `used` are names that mean something else already.
+
+    Examples
+    --------
+    >>> list_columns(["age", "town"], "towns")
+    "; it has age, town; did you mean 'town'?"
+    """
+    names, hint = [name for name in map(str, columns) if name], ""
+    if len(names) == 1 and re.search(r"\S[ :]+\S", names[0]):
+        sign = ":" if ":" in names[0] else " "
+        hint = (
+            f"; if this is a title, remove the lines above the header; if {sign!r} "
+            f"separates its values, write --sep {sign!r}"
+        )
+    shown = listing(names, MOST_LISTED) or "no names"
+    return f"; it has {shown}{hint}{did_you_mean(missing, names, used)}"
+
+
+def describe_unused(columns: Iterable[str], used: Iterable[str]) -> str:
+    """Return a text about the columns of a pool that are not used, or "".
+
+    Examples
+    --------
+    >>> describe_unused(["age", "site"], ["age"])
+    "column 'site' of the pool, which is not in the labeled table"
+    """
+    used = {*used}
+    unused = [repr(name) for name in columns if name not in used]
+    is_one = len(unused) == 1
+    what = f"{'column' if is_one else 'columns'} {listing(unused, 8)} of the pool"
+    text = f"{what}, which {'is' if is_one else 'are'} not in the labeled table"
+    return text if unused else ""
+
+
+def check_columns(
+    columns: Iterable[str],
+    wanted: Iterable[str],
+    where: str,
+    whose: str = "",
+    way: str = "",
+    *,
+    used: Iterable[str] = (),
+    named: Iterable[str] = (),
+    option: str = "id",
+) -> None:
+    """Raise ValueError that names all columns which a table lacks.
+
+    `whose` says why they are needed, and `way` a way out. `used` are names that have a
+    meaning already, and `named` those that the argument `option` names.
+
+    Examples
+    --------
+    >>> check_columns(["age"], ["age", "town"], "'new.csv'", " of `X`")
+    Traceback (most recent call last):
+    ValueError: 'new.csv' lacks the column 'town' of `X`; it has age.
+    """
+    columns = list(map(str, columns))
+    if not (missing := [name for name in wanted if name not in {*columns}]):
+        return
+    shown = [f"{name!r}{f' (of `{option}`)' * (name in {*named})}" for name in missing]
+    raise ValueError(
+        f"{where} lacks the column{'s' * (len(missing) > 1)} {listing(shown, 10)}"
+        f"{whose}{list_columns(columns, missing[0], used)}{way}"
+    )
+
+
 def check_url(url: str, name: str) -> None:
     """Raise if a URL may contain a secret, or its protocol needs a missing package.
 

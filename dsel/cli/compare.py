@@ -84,11 +84,7 @@ def open_rows(location: str, deployed: list[Deployed], text: dict[str, Any]) -> 
     if pool.frames is None or any(schema is None for schema in schemas):
         return pool
     columns, schema = pool.columns or (), joint_schema(deployed, location)
-    if lacking := schema.missing_columns(columns):
-        raise ValueError(
-            f"{location!r} lacks the column {lacking[0]!r}, which a model was trained "
-            f"on; it has {', '.join(columns[:20])}."
-        )
+    schema.check_columns(columns, repr(location), ())
     like = replace(schema, ids=other_columns(columns, schema))
     pool = pool.with_columns((*schema.names, *like.ids))
     return convert_pool(pool, like, location, where=repr(location))

@@ -49,6 +49,7 @@ NAMES: Final = {
     "`n_queries`": "--queries",
     "an `out` of its own": "an --out of its own",
     "`source`": "the table",
+    "(of `id`)": "(of --id)",
     "'model__regressor__": "'",
     "'model__": "'",
 }

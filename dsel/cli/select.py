@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from dsel.arrays import Estimator, narrow_objects
-from dsel.checks import listing
+from dsel.checks import describe_unused, listing
 from dsel.cli.compare import join_columns, read_all_columns
 from dsel.cli.models import (
     MODELS,
@@ -346,11 +346,8 @@ def open_pools(
         unknown = find_unknown_values(rows.X, known_values(schema))
         pool, caveats = open_pool(rows.X), (*rows.caveats, *describe_alike(unknown))
     known = {*schema.used_names, *schema.dropped}
-    new = [repr(name) for name in names if name not in known]
-    what = f"column{'s' * (len(new) > 1)} {listing(new, 8)} of the pool"
-    are = "are" if len(new) > 1 else "is"
-    facts = [("not used", f"{what}, which {are} not in the labeled table")]
-    return pool, shown, facts[: len(new)], caveats
+    unused = describe_unused(names, known)
+    return pool, shown, [("not used", unused)] * bool(unused), caveats
 
 
 def write_rows(out: str | None, target: str, n_queries: int, outcome: Outcome) -> str:

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from dsel.arrays import Features
-from dsel.checks import did_you_mean
 from dsel.data.frames import NUMBER, TEXT, FrameSchema, columns_of, native
 from dsel.data.kinds import LARGEST_EXACT, Bad, Kind, trim
 from dsel.data.open import open_pool
@@ -81,14 +80,7 @@ def open_pool_like(
         )
     if not columns or not schema.columns:
         return pool, stored, caveats
-    if missing := [name for name in schema.names if name not in columns]:
-        raise ValueError(
-            f"{pool.where} lacks the column{'s' * (len(missing) > 1)} "
-            f"{', '.join(map(repr, missing[:10]))} of the labeled table; it has "
-            f"{', '.join(columns[:20])}"
-            f"{did_you_mean(missing[0], columns, schema.used_names)} "
-            f"Rename columns, or leave them out by --drop."
-        )
+    schema.check_columns(columns, pool.where)
     pool = pool.with_columns(schema.names)
     if pool.frames is None:
         schema.refuse_plain_numbers(schema.names, pool.where)

@@ -21,7 +21,7 @@ from scipy import sparse
 
 from dsel.arrays import ArrayLike, fill_masked_values
 from dsel.cards import render_card
-from dsel.checks import listing
+from dsel.checks import check_columns, listing
 from dsel.data.cache import process_cache
 from dsel.data.frames import (
     Frame,
@@ -234,11 +234,7 @@ class Pool:
         names, columns = tuple(map(str, names)), self.columns or ()
         if names == columns and (block_rows is None or not self.origin.read_columns):
             return self
-        if missing := [name for name in names if name not in columns]:
-            raise ValueError(
-                f"{self.where} lacks the column {missing[0]!r} of {what}; it has "
-                f"{', '.join(columns[:20])}. Rename one, or leave it out of {what}."
-            )
+        check_columns(columns, names, self.where, f" of {what}")
         target = self.target_schema and self.target_schema.with_columns(names)
         if self.origin.read_columns is not None:
             # Filters refer to row numbers, so they are valid for the reopened rows.

@@ -6,6 +6,7 @@ whatever their own values look like; a value of another kind is an error that na
 
 import json
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dsel.arrays import ArrayLike
+from dsel.checks import check_columns
 from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, columns_of
 from dsel.data.kinds import (
     GAP_WORDS,
@@ -198,10 +200,38 @@ class TableSchema:
         target = () if self.target is None else (self.target,)
         return (*self.names, *self.ids, *target)
 
-    def missing_columns(self, names: Iterable[str]) -> list[str]:
-        """Return the features and ids that are not among the names."""
-        present = set(names)
-        return [name for name in (*self.names, *self.ids) if name not in present]
+    def check_columns(
+        self,
+        names: Iterable[str],
+        where: str,
+        ids: Sequence[str] | None = None,
+        *,
+        option: str = "id",
+    ) -> None:
+        """Raise ValueError that names all features and ids which a table lacks.
+
+        `ids`, which the argument `option` names, are by default those of the schema.
+        """
+        names, wanted = [*names], (*self.names, *(self.ids if ids is None else ids))
+        missing = [name for name in self.names if name not in names]
+        way = ""
+        # Schemas of searches have a target; that of a table has one once it is named.
+        if ids is None and self.target is None and len(missing) == 1:
+            [name] = missing
+            way = f" If {name!r} holds the labels, write --target {shlex.quote(name)}."
+        # Where only ids are missing, the target may be meant by one of them.
+        used = [n for n in self.used_names if missing or n != self.target]
+        whose = " of the labeled table" * bool(missing)
+        check_columns(
+            names,
+            wanted,
+            where,
+            whose,
+            way,
+            used=[*wanted, *used],
+            named=ids or (),
+            option=option,
+        )
 
     def convert_texts(
         self,

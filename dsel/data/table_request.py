@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dsel.arrays import ArrayLike
-from dsel.checks import did_you_mean, listing, show
+from dsel.checks import list_columns, show
 from dsel.data.kinds import LARGEST_EXACT
 from dsel.data.schema import TableSchema
 from dsel.option_values import CLASSIFICATION
@@ -104,14 +104,6 @@ class TableRequest(NamedTuple):
     gap_classes: tuple[str, ...] = ()
     number: tuple[str, ...] = ()
 
-    def _target_hint(self, missing: Sequence[str]) -> str:
-        # Schemas of searches have a target; a labeled table's has none before it is
-        # named.
-        if self.like is None or self.like.target is not None or len(missing) > 1:
-            return ""
-        [name] = missing
-        return f" If {name!r} holds the labels, write --target {shlex.quote(name)}."
-
     def _check_options(
         self, columns: Sequence[str], where: str, row_names: Sequence[str]
     ) -> None:
@@ -124,12 +116,13 @@ class TableRequest(NamedTuple):
         ):
             known = {*columns, *row_names}
             if missing := [name for name in values if name not in known]:
-                way = did_you_mean(missing[0], columns, (self.target, *values))
+                used = (*values, *(() if self.target is None else (self.target,)))
+                end = list_columns(columns, missing[0], used)
                 if "" in row_names and ROW_NUMBERS.fullmatch(missing[0]):
-                    way = "; its first column has no name, and no model uses it."
+                    end = "; its first column has no name, and no model uses it."
                 raise ValueError(
                     f"{option} names {', '.join(map(repr, missing))}, which is no "
-                    f"column of {where}; it has {listing(list(columns), 20)}{way}"
+                    f"column of {where}{end}"
                 )
             if self.target in values and values is not self.number:
                 raise ValueError(f"{option} names {self.target!r}, the target.")
@@ -153,14 +146,7 @@ class TableRequest(NamedTuple):
         """
         if self.like is not None:
             self._check_options(columns, where, row_names)
-            if missing := self.like.missing_columns([*columns, *row_names]):
-                raise ValueError(
-                    f"{where} lacks the column{'s' * (len(missing) > 1)} "
-                    f"{', '.join(map(repr, missing[:10]))} of the labeled table; it "
-                    f"has {listing(list(columns), 20)}{separator_hint(columns)}"
-                    f"{did_you_mean(missing[0], columns, self.like.used_names)}"
-                    f"{self._target_hint(missing)}"
-                )
+            self.like.check_columns([*columns, *row_names], where)
             return list(self.like.names)
         names = feature_columns(columns, self.target, where)
         self._check_options(columns, where, row_names)
@@ -193,22 +179,10 @@ def feature_columns(
     """Return the columns without the target, which must be one of them."""
     if target is not None and target not in columns:
         raise ValueError(
-            f"`target` must be a column of {where}, got {show(target)}; it has "
-            f"{listing(list(columns), 20) or 'no names'}{separator_hint(columns)}"
-            f"{did_you_mean(target, columns)}"
+            f"`target` must be a column of {where}, got {show(target)}"
+            f"{list_columns(columns, target)}"
         )
     return [name for name in columns if name != target]
-
-
-def separator_hint(columns: Sequence[str]) -> str:
-    """Return a hint if the only column name may consist of several names."""
-    if len(columns) != 1 or not re.search(r"\S[ :]+\S", columns[0]):
-        return ""
-    sign = ":" if ":" in columns[0] else " "
-    return (
-        f"; if this is a title, remove the lines above the header; if {sign!r} "
-        f"separates its values, write --sep {sign!r}"
-    )
 
 
 ROW_NUMBERS: Final = re.compile(r"(?:Unnamed: .*)?")

@@ -144,23 +144,27 @@ class TextSource(NamedTuple):
 
     def requested_features(self, request: TableRequest) -> list[str]:
         """Return the columns that become features; raise where one is missing."""
-        try:
+        names = [] if request.target is None else [request.target]
+        if request.like is not None:
+            names = list(request.like.names)
+        with self.hint_at_header(names):
             return request.features(
                 self.names, repr(self.location), self.row_number_names
             )
-        except ValueError as error:
-            names = [] if request.target is None else [request.target]
-            if request.like is not None:
-                names = list(request.like.names)
-            raise ValueError(f"{error}{self.header_hint(names)}") from error
 
-    def header_hint(self, names: Sequence[str]) -> str:
-        """Return a hint at another line that has all of these names, or ""."""
-        first = self.files[0]
-        number = header_line(first.path, first.encoding, names) if names else None
-        if number is None:
-            return ""
-        return f" If line {number} is the header, remove the lines above it."
+    @contextmanager
+    def hint_at_header(self, names: Sequence[str]) -> Iterator[None]:
+        """Add another line that has all of these names to errors about columns."""
+        try:
+            yield
+        except ValueError as error:
+            first = self.files[0]
+            number = header_line(first.path, first.encoding, names) if names else None
+            if number is None:
+                raise
+            raise ValueError(
+                f"{error} If line {number} is the header, remove the lines above it."
+            ) from error
 
     @property
     def notes(self) -> list[str]:

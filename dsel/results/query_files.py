@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from dsel.checks import nothing_at
+from dsel.checks import check_columns, nothing_at
 from dsel.data.kinds import GAP_WORDS, TRUTH_PAIRS
 from dsel.data.query_rows import POOL_ROW
 from dsel.data.schema import TableSchema
@@ -199,11 +199,7 @@ def read_labels(
         (POOL_ROW, "which has the row number of each label"),
         (target, "which has the labels; name another one by --target"),
     ):
-        if name not in source.names:
-            raise ValueError(
-                f"{location!r} lacks the column {name!r}, {what}; it has "
-                f"{', '.join(source.names[:20])}."
-            )
+        check_columns(source.names, [name], repr(location), f", {what}")
     queried, numbers, labels = set(rows), list[int](), list[Any]()
     n_read = 0
     for batch in source.batches([POOL_ROW, target]):

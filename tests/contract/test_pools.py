@@ -114,7 +114,10 @@ def test_pool__labeled_rows_may_be_of_its_kind(kind):
 def test_pool__columns_in_another_order_are_found_by_name():
     pool = POOL_FRAME[NAMES[::-1]].assign(label=1)
     plan = dsel.plan_search(*TREES, FRAME, Y, pool)
-    assert "`pool` are found by their names; left out: label" in repr(plan)
+    assert (
+        "not used: column 'label' of the pool, which is not in the labeled table"
+        in repr(plan)
+    )
     assert counted("tree", FRAME, pool) == expected("tree")
 
 

@@ -6,7 +6,7 @@ are those of `predict`, which the certificate is about.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from pathlib import Path
@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import Features
 from dsel.candidates import takes_nan
-from dsel.checks import did_you_mean, listing, nothing_at
+from dsel.checks import check_columns, nothing_at
 from dsel.data.frames import (
     NOTHING,
     NUMBER,
@@ -47,6 +47,7 @@ from dsel.data.table_request import count_row_names
 from dsel.data.text import PLAIN_DIALECT, Dialect
 from dsel.data.text_tables import (
     TextRows,
+    TextSource,
     decimal_marks,
     is_text,
     read_ahead,
@@ -517,7 +518,8 @@ def open_table(
             f"`source` must be a table that exists, but {nothing_at(str(source))}"
         )
     if is_file and is_text(os.fspath(source)):
-        return TextTable(input_format, os.fspath(source), ids, separator, encoding)
+        text = text_source(os.fspath(source), separator=separator, encoding=encoding)
+        return TextTable(input_format, text, ids, option)
     return PoolRows(input_format, model, source, ids, option)
 
 
@@ -533,27 +535,21 @@ class TextTable:
     def __init__(
         self,
         input_format: InputFormat,
-        path: str,
+        text: TextSource,
         ids: tuple[str, ...] | None,
-        separator: str | None,
-        encoding: str | None,
+        option: str,
     ) -> None:
-        schema = input_format.table_schema
+        self.where, schema = repr(text.location), input_format.table_schema
         if schema is None:
             raise ValueError(
-                f"{path!r} is a text file, but the results have no types of its "
+                f"{self.where} is a text file, but the results have no types of its "
                 f"columns: their labeled rows had no names of columns, or were "
                 f"searched by dsel 0.2; pass an array, or run `dsel select` again."
             )
-        self.where = repr(path)
-        text = text_source(path, separator=separator, encoding=encoding)
         names, row_names = text.names, text.row_number_names
         self.ids = ids = _ids_of(schema, ids, names, row_names)
-        try:
-            wanted = [n for n in (*schema.names, *ids) if n not in row_names]
-            _check_names(names, wanted, self.where, schema)
-        except ValueError as error:
-            raise ValueError(f"{error}{text.header_hint(schema.names)}") from error
+        with text.hint_at_header(schema.names):
+            schema.check_columns([*names, *row_names], self.where, ids, option=option)
         self.file_notes = tuple(text.notes)
         own = tuple(name for name in ids if name not in schema.names)
         self.unused = tuple(n for n in names if n not in {*schema.names, *own})
@@ -605,7 +601,10 @@ class PoolRows:
         self.ids = ids = _ids_of(schema, ids, columns, columns[:n])
         if names is not None and columns:
             wanted = dict.fromkeys((*names, *ids))
-            _check_names(columns, wanted, self.where, schema)
+            if schema is None:
+                check_columns(columns, wanted, self.where, named=ids, option=option)
+            else:
+                schema.check_columns(columns, self.where, ids, option=option)
             # Smaller blocks of one row group would be decoded together, and joined.
             n_rows = _block_rows(len(wanted))
             pool = pool.with_columns(wanted, block_rows=n_rows)
@@ -735,26 +734,6 @@ class PredictPart:
         frames, unknown = zip(*parts, strict=True)
         frame = pd.concat(frames) if len(frames) > 1 else frames[0]
         return Output((frame, reduce(merge_unknown_values, unknown)))
-
-
-def _check_names(
-    names: Iterable[str],
-    wanted: Iterable[str],
-    where: str,
-    schema: TableSchema | None,
-) -> None:
-    """Raise ValueError, which names all missing columns, if a table lacks some."""
-    names, wanted = list(names), list(wanted)
-    if lacking := [name for name in wanted if name not in {*names}]:
-        used = [*wanted, *(() if schema is None else schema.used_names)]
-        # The target of the labeled rows is meant where their labels are asked for.
-        if schema is not None and lacking[0] not in schema.names:
-            used = [name for name in used if name != schema.target]
-        shown = listing([repr(name) for name in lacking], 10)
-        raise ValueError(
-            f"{where} lacks the column{'s' * (len(lacking) > 1)} {shown}; it has "
-            f"{listing(names, 20)}{did_you_mean(lacking[0], names, used)}"
-        )
 
 
 def _check_kinds(pool: Pool, schema: TableSchema, where: str) -> None:

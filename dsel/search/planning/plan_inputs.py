@@ -18,7 +18,7 @@ from dsel.candidates import (
     read_grid,
     takes_nan,
 )
-from dsel.checks import listing
+from dsel.checks import describe_unused, listing
 from dsel.data.frames import Frame, number_matrix
 from dsel.data.groups import RowGroups, row_groups, take_groups
 from dsel.data.identity import NEVER_AGAIN
@@ -221,9 +221,9 @@ def read_pool(pool: PoolLike, inputs: SearchInputs, max_rows: int | None) -> Poo
     counted, notes = matching_pool(source, inputs.labeled), tuple[str, ...]()
     names_given, names_kept = source.columns or (), counted.columns or ()
     if names_given != names_kept:
-        left = [name for name in names_given if name not in names_kept]
-        out = f"; left out: {listing(left, 5)}" if left else ""
-        notes = (f"columns of `pool` are found by their names{out}",)
+        unused = describe_unused(names_given, names_kept)
+        notes = ("columns of `pool` are found by their names",)
+        notes += (f"not used: {unused}",) * bool(unused)
     if inputs.takes_pool:
         # By random words, not by order: both parts must be of one distribution.
         fitting = counted.part(0.0, FITTING_PART, seed=inputs.seed)
