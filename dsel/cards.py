@@ -1,5 +1,6 @@
 """Cards: rows of texts as HTML for notebooks, in light and dark themes."""
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import groupby
@@ -47,17 +48,22 @@ def render_card(facts: Iterable[Fact], *, n_heads: int = 1) -> str:
         if kind == "row":
             parts.append(_table(rows))
         elif kind == "named":
-            listed = (f"<dt>{escape(n)}</dt><dd>{escape(t)}</dd>" for n, t in rows)
+            listed = (f"<dt>{escape(n)}</dt><dd>{mark_code(t)}</dd>" for n, t in rows)
             parts.append(f"<dl>{''.join(listed)}</dl>")
         else:
             for _, text in rows:
                 is_head = n_lines < n_heads
                 name = ' class="dsel-head"' if is_head else ""
-                parts.append(f"<p{name}>{escape(text)}</p>")
+                parts.append(f"<p{name}>{mark_code(text)}</p>")
                 n_lines += 1
     return (
         f'<article class="dsel-card"><style>{_STYLE}</style>{"".join(parts)}</article>'
     )
+
+
+def mark_code(text: str) -> str:
+    """Return a text as HTML, with what is between backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _kind_of(fact: Fact) -> str:

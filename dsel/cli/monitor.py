@@ -13,7 +13,7 @@ from dsel.cli.running import notes, open_client, print_json
 from dsel.data.table_files import NPY, NPZ, SVMLIGHT
 from dsel.data.tables import read_table
 from dsel.results.renderings import render_lines
-from dsel.rounded_texts import wrap_line
+from dsel.rounded_texts import PLAIN_WIDTH, terminal_width, wrap_line
 from dsel.runtime.progress import row_progress
 from dsel.search.outcomes.monitor import monitor_table
 from dsel.search.outcomes.new_labels import NewLabels, checked_labels
@@ -58,8 +58,8 @@ def run(
     elif output.quiet:
         click.echo(wrap_line(report.headline()))
     else:
-        for line in render_lines(report.facts()).splitlines():
-            click.echo(wrap_line(line, 9 if line.startswith("Note ") else 2))
+        width = terminal_width() or PLAIN_WIDTH
+        click.echo(render_lines(report.facts(), width))
     if not report.n_tested:
         # A cron job that reads statuses must not take silence for a kept promise.
         reasons = dict.fromkeys(test.reason for test in report.tests)

@@ -12,9 +12,10 @@ from typing import Any, Final
 import jinja2
 import numpy as np
 import xarray as xr
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from dsel import names
+from dsel.cards import mark_code
 from dsel.checks import check_path
 from dsel.files import check_free, check_no_link, whole_file
 from dsel.plots import (
@@ -170,7 +171,7 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["code"] = _mark_code
+    environment.filters["code"] = lambda text: Markup(mark_code(text))
     return environment.get_template("report.html.j2").render(
         begins=BEGINS,
         style=(FOLDER / "report.css").read_text(encoding="utf-8"),
@@ -211,11 +212,6 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
             if name not in SHOWN_ELSEWHERE
         ),
     )
-
-
-def _mark_code(text: str) -> Markup:
-    """Return escaped text, with words between backticks as code."""
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def _title(inputs: RunInputs | None) -> str:

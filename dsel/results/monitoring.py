@@ -14,12 +14,8 @@ from dsel.results.renderings import Renderable
 KEPT: Final = "kept"
 REFUTED: Final = "refuted"
 UNTESTED: Final = "cannot be tested"
-MEANS: Final = (
-    "Each test refutes a statement that is true with a probability of at most "
-    "{level}{together}. "
-    "What is kept is not proved: few rows refute little."
-)
-"""Line below the tests."""
+NAMES: Final = {KEPT: "Kept", REFUTED: "Refuted", UNTESTED: "Untested"}
+"""Names of results at the beginning of a line."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +27,9 @@ class PromiseTest:
     >>> test = PromiseTest(
     ...     "error of one_fold", "refuted", "Error at most 4.2%, model trained on 80% "
     ...     "of the labels", "seen 10.3%, at least 6.6%, on 300 rows with a label")
-    >>> test.is_refuted, test.line
-    (True, 'Error at most 4.2%, model trained on 80% of the labels: refuted (seen 10.3%, at least 6.6%, on 300 rows with a label)')
-    """  # noqa: E501
+    >>> test.is_refuted
+    True
+    """
 
     name: str
     """Short name: ``rows``, ``disagreement``, ``error of one_fold``."""
@@ -61,12 +57,9 @@ class PromiseTest:
         """Whether the promise is refuted."""
         return self.result == REFUTED
 
-    @property
-    def line(self) -> str:
-        """The test in one line."""
-        if self.result == UNTESTED:
-            return f"{self.promise}: {UNTESTED} because {self.reason}"
-        return f"{self.promise}: {self.result} ({self.reason})"
+    def fact(self) -> Fact:
+        """Return the result, and the statement with what was observed."""
+        return NAMES[self.result], f"{self.promise}: {self.reason}"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -89,9 +82,9 @@ class MonitorReport(Renderable):
     ...     "rows", "kept", "The new rows are like the labeled rows", "p = 0.4")
     >>> print(MonitorReport(0.01, 300, 0, (test,)))
     Nothing is refuted by 300 new rows (each test at level 1%)
-    The new rows are like the labeled rows: kept (p = 0.4)
-    Each test refutes a statement that is true with a probability of at most 1%. What is kept is not proved: few rows refute little.
-    """  # noqa: E501
+    Kept     The new rows are like the labeled rows: p = 0.4
+    Note     what is kept is not proved: few rows refute little
+    """
 
     level: float
     """Largest probability that a test refutes a promise that holds."""
@@ -128,16 +121,13 @@ class MonitorReport(Renderable):
         if n_refuted:
             verb, plural = "is" if n_refuted == 1 else "are", "s" * (n_tested != 1)
             what = f"{n_refuted} of {n_tested} statement{plural} {verb}"
-        return f"{what} refuted by {rows} (each test at level {self._level})"
-
-    @property
-    def _level(self) -> str:
-        return f"{100 * self.level:g}%"
+        level = f"{100 * self.level:g}%"
+        return f"{what} refuted by {rows} (each test at level {level})"
 
     def facts(self) -> list[Fact]:
         """Return names and texts, which all renderings show."""
-        lines = [self.headline(), *(test.line for test in self.tests)]
-        facts: list[Fact] = [("", line) for line in lines]
+        facts: list[Fact] = [("", self.headline())]
+        facts += [test.fact() for test in self.tests]
         if self.n_duplicates:
             text = (
                 f"{self.n_duplicates:,} of {self.n_rows:,} new rows equal labeled rows "
@@ -146,10 +136,10 @@ class MonitorReport(Renderable):
             )
             facts.append(("Note", text))
         facts += [("Note", note) for note in self.notes]
-        n, words = self.n_tested, ""
+        n, words = self.n_tested, "what is kept is not proved: few rows refute little"
         if n > 1:  # the probabilities of all tests add up
-            together = f"{100 * min(1.0, n * self.level):g}%"
-            words = f", at least one of {n} with at most {together}"
+            most = f"{100 * min(1.0, n * self.level):g}%"
+            words += f"; at most {most} of such reports refute a true statement"
         if n:
-            facts.append(("", MEANS.format(level=self._level, together=words)))
+            facts.append(("Note", words))
         return facts

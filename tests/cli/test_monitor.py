@@ -42,7 +42,7 @@ def by_name(found):
 def test_monitor__keeps_what_holds(place, name):
     found = succeed("monitor", place / "results", place / name, "--target", "label")
     assert found.stdout.startswith("Nothing is refuted by 700 new rows")
-    assert found.stdout.count(": kept") == 4
+    assert found.stdout.count("\nKept ") == 4
     assert all(len(line) <= 80 for line in found.stdout.splitlines())
 
 
