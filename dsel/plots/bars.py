@@ -35,7 +35,7 @@ from dsel.results.certificate import Certificate
 from dsel.results.comparison import ModelComparison
 from dsel.results.cube import check_cube, read_counts
 from dsel.results.tables import all_params
-from dsel.rounded_texts import about_percent, floor_percent, in_percent
+from dsel.rounded_texts import NONE, about_percent, floor_percent, in_percent
 from dsel.search.running.evaluate import evaluate
 from dsel.search.running.select import method_of, select
 
@@ -268,7 +268,8 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     shown = replace(report, numbers=drawn, test_rows=n_rows)
     texts = [
         f"{name if len(name) <= LONGEST else name[: LONGEST - 3] + '...'}: "
-        f"at most {limit}, measured {seen} on {rows} labeled rows"
+        f"{'no limit' if limit == NONE else f'at most {limit}'}, "
+        f"measured {seen} on {rows} labeled rows"
         for name, seen, limit, rows in shown.table()[1:]
     ]
     ax = new_axes(ax, height=1.2 + 0.45 * len(texts))
@@ -370,7 +371,8 @@ def plot_terms(
     bars = first[best], sums, errors
     _draw_bars(ax, texts, bars, BLUE, label="from labeled rows")
     ax.set_xlabel(f"{ranking.name}, %")
-    tidy(ax, title=f"Smallest values of {ranking.name}, and their parts")
+    what = f"{labels[best[0]]} has the smallest {ranking.name}"
+    tidy(ax, title=f"{what}: {amount(sums[0])}")
     return ax
 
 

@@ -21,6 +21,8 @@ from dsel.plots.style import (
 )
 from dsel.results.cube import answers_behind, read_counts
 from dsel.results.tables import all_params
+from dsel.results.tolerances import amount_about
+from dsel.rounded_texts import about_percent, in_percent
 from dsel.search.design.certificate_methods import is_nested
 from dsel.search.planning.plan_bound import PLAIN_HOLDOUT, plan_bound
 from dsel.search.running.evaluate import first_criterion
@@ -35,7 +37,7 @@ FEWEST_CANDIDATES_DRAWN: Final = 3
 """Fewest candidates in it, however small the axes are."""
 ROW_HEIGHT: Final = 28.0
 """Points that the label and the dots of a candidate need, one above the other."""
-WITH_LABELS: Final = "this run, with labels of queried rows"
+WITH_LABELS: Final = "this run, with queried labels"
 FAR: Final = 3.0
 """Means of losses, relative to the smallest, above which a figure of folds ends."""
 FACTORS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -155,8 +157,14 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         ax.xaxis.set_major_formatter(in_hundreds)
     ax.grid(axis="x", color=MIDDLE, alpha=0.4, linewidth=0.5)
     ax.set_xlabel(name + ", %" * in_percent)
-    what = name[:1].upper() + name.removesuffix(" on the fold")[1:]
-    tidy(ax, title=f"{what} on each fold")
+    about = about_percent if in_percent else choice.certificate.about
+    if is_squared(results):
+        about = amount_about
+    shown = chosen if is_whole[chosen] else order[0]
+    least, most = losses[shown].min(), losses[shown].max()
+    who = "The chosen candidate" if shown == chosen else "The best candidate"
+    title = f"{who}: {about(means[shown])} on average, {about(least)} to {about(most)}"
+    tidy(ax, title=f"{title} on the folds")
     return ax
 
 
@@ -216,10 +224,10 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     ]
     bounds = xr.concat(plans, "n_labels")
     ax = new_axes(ax, height=3.2)
-    part = f"{1 - 1 / k:.0%} of the labels" if k else "a part of the labels"
+    part = f"{1 - 1 / k:.0%}" if k else "a part"
     texts = {
         ONE_FOLD: f"trained on {part}",
-        ALL_ROWS: "trained on all labels",
+        ALL_ROWS: "trained on all",
         PLAIN_HOLDOUT: "20% hold-out set",
     }
     drawn = [each.bound for each in choice.certificates.values()]
@@ -230,7 +238,7 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
             style = "--" if name == PLAIN_HOLDOUT else "-"
             ax.plot(numbers, values, style, color=COLORS[name], lw=1.4, label=text)
     for name, each in choice.certificates.items():
-        label = "" if name == ALL_ROWS else "bound in this run"
+        label = "" if name == ALL_ROWS else "this run"
         label = WITH_LABELS if each.n_queried else label
         ax.plot(n_labeled, each.bound, "s", color=COLORS[name], ms=7, label=label)
     estimate = certificate.estimate
@@ -245,7 +253,10 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     ax.grid(axis="y", color=MIDDLE, alpha=0.4, linewidth=0.5)
     ax.set_xlabel(unit)
     ax.set_ylabel("bound on the error, %")
-    tidy(ax, title="Bounds to expect with more labels, on average")
+    what = "groups" if certificate.n_groups else "labels"
+    later = bounds.sel({names.CERTIFICATE: choice.deploy})[numbers.index(4 * n_labeled)]
+    bound = in_percent(min(1.0, later.item()))
+    tidy(ax, title=f"4 times as many {what} would give a bound of {bound} on average")
     return ax
 
 

@@ -26,7 +26,7 @@ from dsel.plots.style import (
     value_labels,
 )
 from dsel.results.certificate import short_names, short_params_text
-from dsel.results.cube import candidate_dims, check_cube
+from dsel.results.cube import candidate_dims, check_cube, parameter_name
 from dsel.results.tolerances import amount_about
 from dsel.rounded_texts import about_percent, in_percent
 from dsel.search.running.evaluate import evaluate
@@ -134,7 +134,8 @@ def plot_surface(
     if rest:
         smallest = plane.fillna(np.inf).argmin(dim=rest)
         plane, dropped = plane.isel(smallest), dropped.isel(smallest)
-    short = short_names(dims)
+    parameters = [parameter_name(dim) for dim in dims]
+    short = dict(zip(dims, short_names(parameters).values(), strict=True))
     others = ", ".join(short[dim] for dim in rest if results.sizes[dim] > 1)
     axis = _value_axis(results, ranking, others)
     place, title = _choice(results, criterion)
@@ -212,8 +213,10 @@ class ValueAxis(NamedTuple):
 def _value_axis(results: xr.Dataset, ranking: Criterion, others: str) -> ValueAxis:
     """Return how the numbers of a criterion are shown, smallest over other axes."""
     loss = declared_loss(results) if ranking.of_declared_loss else None
-    label = f"{loss.what if loss else _WORDS.get(ranking.name, ranking.name)} "
-    label += "(bound)" if ranking.is_guarantee else "(estimate)"
+    label = loss.what if loss else _WORDS.get(ranking.name, ranking.name)
+    label = f"{label} (estimate)"
+    if ranking.is_guarantee:
+        label = f"error (bound by {ranking.name})"
     label += f", smallest over {others}" if others else ""
     is_rate = ranking.name != "mean_squared_error" and not (loss and loss.is_cost)
     amount: Callable[[float], str] = amount_about

@@ -370,12 +370,15 @@ def candidate_dims(cube: xr.Dataset) -> tuple[str, ...]:
 
     They are sorted by parameter, as in `grid_axes`; the regularization comes first.
     """
+    dims = map(str, cube[names.STATUS].dims)
+    by_name = sorted(dims, key=parameter_name)
+    return tuple(sorted(by_name, key=lambda dim: dim == names.REGULARIZATION))
 
-    def parameter(dim: str) -> tuple[bool, str]:
-        bare = dim.removeprefix("param_")
-        return dim == names.REGULARIZATION, bare if bare in names.RESERVED else dim
 
-    return tuple(sorted(map(str, cube[names.STATUS].dims), key=parameter))
+def parameter_name(dim: str) -> str:
+    """Return the parameter of a dimension, whose name may have been taken."""
+    bare = dim.removeprefix("param_")
+    return bare if bare in names.RESERVED else dim
 
 
 def in_order(cube: xr.Dataset) -> xr.Dataset:

@@ -14,7 +14,13 @@ from scipy.stats import rankdata
 
 from dsel import names
 from dsel.arrays import Floats
-from dsel.results.cube import GridAxes, candidate_dims, in_order, read_counts
+from dsel.results.cube import (
+    GridAxes,
+    candidate_dims,
+    in_order,
+    parameter_name,
+    read_counts,
+)
 from dsel.results.values import UNSET, read_coordinate
 
 CV_ERROR: Final = "cv_error"
@@ -80,11 +86,7 @@ def all_params(cube: xr.Dataset) -> list[dict[str, Any]]:
     such as estimators, are texts.
     """
     columns = _values_by_column(cube)
-    bare = {name: name.removeprefix("param_") for name in columns}
-    values_of = {
-        bare[name] if bare[name] in names.RESERVED else name: values
-        for name, values in columns.items()
-    }
+    values_of = {parameter_name(name): values for name, values in columns.items()}
     return [
         {
             name: values[n]
