@@ -134,9 +134,18 @@ def write_signature(
     del app, more
     if not name.startswith("dsel") or what not in {"class", "exception"} | CALLABLES:
         return None
-    if getattr(subject, "_is_protocol", False):
-        return "", None  # it is never called
+    # A protocol is never called, and a dataclass has its fields on the page.
+    if getattr(subject, "_is_protocol", False) or dataclasses.is_dataclass(subject):
+        return "", None
     return source_signature(subject)
+
+
+def skip_default(
+    app: Any, what: str, name: str, member: Any, skip: bool, options: Any
+) -> bool | None:
+    """Leave out a field whose default is a class, which autodoc takes for its alias."""
+    del app, what, name, skip, options
+    return True if member is dict else None
 
 
 CALLABLES = {"function", "method"}
@@ -172,5 +181,6 @@ def link_short_name(app: Any, env: Any, node: Any, content: Any) -> nodes.Node |
 def setup(app: Any) -> None:
     """Write signatures from the source, and link the names in them."""
     app.connect("autodoc-process-signature", write_signature)
+    app.connect("autodoc-skip-member", skip_default)
     app.connect("missing-reference", link_short_name)
     app.add_directive("aliases", Aliases)
