@@ -21,7 +21,7 @@ from dsel.data.tables import read_table
 from dsel.data.text_tables import is_text, text_source
 from dsel.results.query_files import check_new_place, check_target, write_comparison
 from dsel.search.certifying.compare_models import compare_models
-from dsel.search.outcomes.predict_table import Deployed, open_deployed_model
+from dsel.search.outcomes.deployed_model import Deployed, open_deployed_model
 
 
 def run(

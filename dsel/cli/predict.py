@@ -14,7 +14,8 @@ from dsel.cli.running import names_in, notes, open_client, print_json
 from dsel.data.table_request import is_name_of_identifier
 from dsel.results.predictions import ROW
 from dsel.runtime.progress import row_progress
-from dsel.search.outcomes.predict_table import open_deployed_model, predict_table
+from dsel.search.outcomes.deployed_model import open_deployed_model
+from dsel.search.outcomes.predict_table import predict_table
 
 
 def run(

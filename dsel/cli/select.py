@@ -47,8 +47,8 @@ from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.inputs import RunInputs
 from dsel.results.query_files import write_query_rows
 from dsel.search.design.assumptions import IF_COPIES
+from dsel.search.outcomes.deployed_model import open_deployed_model
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.outcomes.predict_table import open_deployed_model
 from dsel.search.planning.plan_search import plan_search
 from dsel.typing import AnyArray
 

@@ -733,10 +733,7 @@ class LeastSquaresSearch(BaseSearch):
         model = check_choice(deploy or choice.deploy, "deploy", (ONE_FOLD, ALL_ROWS))
         check_tolerance(choice, ONE_FOLD)
         rows = self._check_rows(X)
-        tolerance = Tolerance(
-            choice.certificates[ONE_FOLD].bound,
-            self.models_[ONE_FOLD] if model == ALL_ROWS else None,
-        )
+        tolerance = Tolerance.of(choice.certificates, model, self.models_.__getitem__)
         return tolerance.interval(rows, predict_numbers(self.models_[model], rows))
 
     def certified_report(

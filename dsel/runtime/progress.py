@@ -17,6 +17,9 @@ from dsel.checks import check_integer, show
 from dsel.errors import warn_of_old_name
 from dsel.runtime.tasks import is_task
 
+OnProgress = Callable[[int, int | None], None]
+"""Called with the number of rows done, and that of all rows, None if unknown."""
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -163,7 +166,7 @@ def run_progress(verbose: bool | None) -> Iterator[Callable[[Progress], None] | 
 @contextmanager
 def row_progress(
     verbose: bool | None, phase: str = "Writing rows"
-) -> Iterator[Callable[[int, int | None], None] | None]:
+) -> Iterator[OnProgress | None]:
     """Yield a function that shows the number of rows done, for `write_pool`.
 
     It also takes the total number, None where it is unknown.

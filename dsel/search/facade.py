@@ -33,8 +33,9 @@ from dsel.results.by_value import ReportByValue
 from dsel.results.cube import is_list
 from dsel.results.tables import cv_results
 from dsel.results.tolerances import ToleranceReport
+from dsel.search.outcomes.deployed_model import rows_for_models
 from dsel.search.outcomes.intervals import predict_interval
-from dsel.search.outcomes.outcome import Outcome, rows_for_models
+from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan_search import plan_search
 from dsel.typing import AnyArray, LabelsLike, Model, ReportLike, RowsLike, SplitsLike
 

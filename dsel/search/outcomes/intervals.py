@@ -1,6 +1,6 @@
 """Prediction intervals of regressors, by their certified tolerance."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from dsel.arrays import ArrayLike, Estimator, Floats
 from dsel.bounds.tolerance import add_tolerances
 from dsel.families.answers import predict_numbers
 from dsel.option_values import ALL_ROWS, ONE_FOLD
-from dsel.results import Choice
+from dsel.results import Certificate, Choice
 
 
 def check_tolerance(choice: Choice, deploy: str | None = None) -> str:
@@ -49,6 +49,17 @@ class Tolerance:
     only if the fold's model is off by more than its tolerance.
     """
 
+    @classmethod
+    def of(
+        cls,
+        certificates: Mapping[str, Certificate],
+        name: str,
+        load_model: Callable[[str], Any],
+    ) -> "Tolerance":
+        """Return the tolerance of a model, by its name and that of the fold's model."""
+        fold_model = load_model(ONE_FOLD) if name == ALL_ROWS else None
+        return cls(certificates[ONE_FOLD].bound, fold_model)
+
     def interval(self, X: ArrayLike, predicted: Floats) -> NDArray[np.float64]:
         """Return prediction minus and plus tolerance, (n_rows, 2), rounded outward."""
         tolerances = np.full(len(predicted), self.bound)
@@ -72,8 +83,5 @@ def predict_interval(
 ) -> NDArray[np.float64]:
     """Return the lower and upper end of each interval, (n_rows, 2)."""
     wanted = check_tolerance(choice, deploy)
-    tolerance = Tolerance(
-        choice.certificates[ONE_FOLD].bound,
-        models[ONE_FOLD] if wanted == ALL_ROWS else None,
-    )
+    tolerance = Tolerance.of(choice.certificates, wanted, models.__getitem__)
     return tolerance.interval(X, predict_numbers(models[wanted], X))

@@ -18,12 +18,13 @@ from dsel.families.kinds import is_regressor
 from dsel.option_values import MONITOR_LEVEL
 from dsel.results.monitoring import MonitorReport
 from dsel.runtime.clients import resolve_client
+from dsel.runtime.progress import OnProgress
 from dsel.search.design.assumptions import N_PERMUTATIONS
 from dsel.search.outcomes.new_labels import NewLabels, draw_rows_of_groups
 from dsel.search.outcomes.new_row_counts import CountPart, MonitorContext, Tally
-from dsel.search.outcomes.predict_table import Report, open_table
 from dsel.search.outcomes.promise_tests import read_report
 from dsel.search.outcomes.promises import Promises
+from dsel.search.outcomes.table_rows import open_table
 from dsel.typing import PoolLike
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def monitor_table(
     *,
     level: float = MONITOR_LEVEL,
     client: "Client | None" = None,
-    on_progress: Report | None = None,
+    on_progress: OnProgress | None = None,
     separator: str | None = None,
     encoding: str | None = None,
 ) -> MonitorReport:

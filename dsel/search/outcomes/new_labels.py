@@ -12,8 +12,8 @@ from dsel.checks import as_array
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import check_no_masks
 from dsel.runtime.tasks import Inputs, Output
-from dsel.search.outcomes.predict_table import PoolRows, TextTable, read_table_part
 from dsel.search.outcomes.promises import Promises
+from dsel.search.outcomes.table_rows import TableRows, read_table_part
 
 SEED: Final = 0
 """Seed of the sample and the forest of the two-sample test: the same each time."""
@@ -80,7 +80,7 @@ class ReadKeys:
 
 
 def draw_rows_of_groups(
-    promises: Promises, table: TextTable | PoolRows, labels: NewLabels, client: Any
+    promises: Promises, table: TableRows, labels: NewLabels, client: Any
 ) -> tuple[Bools, list[str]]:
     """Draw one row with a label of each new group; return a mask of rows, and notes.
 

@@ -32,14 +32,10 @@ from dsel.losses.regression import absolute_residuals
 from dsel.results.query_files import as_label
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.design.assumptions import SAMPLE_ROWS
+from dsel.search.outcomes.deployed_model import ModelRows
 from dsel.search.outcomes.new_labels import SEED, NewLabels
-from dsel.search.outcomes.predict_table import (
-    ModelRows,
-    PoolRows,
-    TextTable,
-    read_table_part,
-)
 from dsel.search.outcomes.promises import Promises
+from dsel.search.outcomes.table_rows import TableRows, read_table_part
 from dsel.typing import AnyArray, LabelsLike
 
 NO_LABEL: Final = -1
@@ -120,7 +116,7 @@ class MonitorContext:
 
     @classmethod
     def of(
-        cls, promises: Promises, table: TextTable | PoolRows, labels: NewLabels
+        cls, promises: Promises, table: TableRows, labels: NewLabels
     ) -> "MonitorContext":
         """Return the data that tasks of a table need."""
         models, labeled = tuple(promises.models.values()), promises.labeled

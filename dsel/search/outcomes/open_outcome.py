@@ -11,8 +11,8 @@ from dsel.results.models import open_model
 from dsel.results.place import PAIRS, Place, check_has_results, read_outcome
 from dsel.results.query_files import read_labeled_choice
 from dsel.results.run_store import open_results, read_dataset, read_query_rows
+from dsel.search.outcomes.deployed_model import InputFormat, read_input_format
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.outcomes.predict_table import InputFormat, read_input_format
 from dsel.typing import Options
 
 
@@ -74,20 +74,20 @@ def open_outcome(
     trusted = check_strings(trusted, "trusted")
     where = Place(place, storage_options=storage_options, name="place")
     check_has_results(where)
-    outcome = read_outcome(where)
-    if outcome is None or "choice" not in outcome["said"]:
+    record = read_outcome(where)
+    if record is None or "choice" not in record["said"]:
         raise FileNotFoundError(
             f"`place` {where} holds no search that has ended; run the same command "
             f"again to go on with it, or open what `save_results` kept by "
             f"`open_results`."
         )
-    said = outcome["said"]
-    choice = Choice.from_json(said["choice"])
+    statements = record["said"]
+    choice = Choice.from_json(statements["choice"])
     labeled = read_labeled_choice(where)
     results = open_results(place, storage_options=storage_options)
     pairs = None
-    if PAIRS in outcome["datasets"]:
-        pairs = read_dataset(where, PAIRS, outcome["datasets"][PAIRS])
+    if PAIRS in record["datasets"]:
+        pairs = read_dataset(where, PAIRS, record["datasets"][PAIRS])
     return Outcome(
         results,
         choice if labeled is None else labeled,
@@ -96,7 +96,9 @@ def open_outcome(
             _open_models, place, tuple(choice.bounded_models), trusted, storage_options
         ),
         read_query_rows(where),
-        read_input_format(place, said, InputFormat(), storage_options=storage_options),
+        read_input_format(
+            place, statements, InputFormat(), storage_options=storage_options
+        ),
     )
 
 

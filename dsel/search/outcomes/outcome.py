@@ -10,15 +10,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
-from dsel.arrays import ArrayLike, check_rows, validate_data
-from dsel.checks import as_array, check_choice, did_you_mean
-from dsel.data.frames import FrameSchema, frame_like, frame_of, has_named_columns
+from dsel.arrays import ArrayLike
+from dsel.checks import check_choice, did_you_mean
 from dsel.data.labeled import LabeledRows
 from dsel.errors import GuaranteeWarning, warn
 from dsel.losses.base import Loss
-from dsel.option_values import ALL_ROWS, MONITOR_LEVEL, ONE_FOLD
+from dsel.option_values import MONITOR_LEVEL
 from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.baseline import BaselineComparison
 from dsel.results.by_class import CertifiedReport
@@ -27,66 +25,17 @@ from dsel.results.certificate import CHOICE, NO_QUERIES
 from dsel.results.monitoring import MonitorReport
 from dsel.results.tolerances import ToleranceReport
 from dsel.runtime.progress import check_verbose, row_progress
-from dsel.search.outcomes.intervals import Tolerance, predict_interval
+from dsel.search.outcomes.deployed_model import Deployed, InputFormat
+from dsel.search.outcomes.intervals import predict_interval
 from dsel.search.outcomes.monitor import monitor_table
 from dsel.search.outcomes.new_labels import NewLabels, checked_labels
-from dsel.search.outcomes.predict_table import (
-    Deployed,
-    InputFormat,
-    PredictedTable,
-    predict_table,
-)
+from dsel.search.outcomes.predict_table import PredictedTable, predict_table
 from dsel.search.outcomes.promises import Promises, disagreement_limit
-from dsel.typing import RowsLike
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from dsel.accessor import ResultsPlots
-
-
-def rows_for_models(
-    estimator: BaseEstimator, X: RowsLike, schema: FrameSchema | None
-) -> Any:
-    """Return rows converted for the models; ValueError if columns differ.
-
-    They are compared with ``feature_names_in_`` and ``n_features_in_`` of `estimator`.
-    """
-    if len(getattr(X, "shape", (0, 0))) == 1:
-        return X  # the model raises an error that says what is wrong
-    if isinstance(X, Sequence):
-        as_array(X, "X")  # raises where rows have several lengths
-    rows = validate_data(estimator, X, reset=False, skip_check_array=True)
-    # As the models saw them; the names of columns were checked above.
-    if has_named_columns(rows):
-        if schema is not None:
-            return frame_like(frame_of(rows).given, schema).native
-        return frame_of(rows).numbers
-    return rows.to_numpy() if hasattr(rows, "to_numpy") else rows
-
-
-class LabeledColumns(BaseEstimator):
-    """Columns of the labeled rows, for scikit-learn's check of other rows."""
-
-    def __init__(self, n_columns: int, names: Sequence[str] | None) -> None:
-        self.n_features_in_ = n_columns
-        if names is not None:
-            self.feature_names_in_ = np.array(names, dtype=object)
-
-
-@dataclass(frozen=True)
-class RowFormat:
-    """The columns that rows must have, and their types for the models."""
-
-    columns: LabeledColumns
-    schema: FrameSchema | None
-    """Types of the columns of data frames; None if models get arrays."""
-
-    @classmethod
-    def of(cls, labeled: LabeledRows) -> "RowFormat":
-        """Return the format of labeled rows, without the rows."""
-        columns = LabeledColumns(labeled.n_columns, labeled.columns)
-        return cls(columns, getattr(labeled.X, "schema", None))
 
 
 SEARCH_ATTRIBUTES: Final[Mapping[str, str]] = {
@@ -143,7 +92,6 @@ class Outcome:
             "labeled": None,
             "group_keys": None,
             "make_models": make_models,
-            "_row_format": self._row_format,
         }
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -438,16 +386,16 @@ class Outcome:
         wanted = check_choice(
             deploy or self.choice.deploy, "deploy", tuple(self.certificates)
         )
-        certificate, tolerance = self.certificates[wanted], None
-        if certificate.is_tolerance and certificate.certified:
-            other = self.models[ONE_FOLD] if wanted == ALL_ROWS else None
-            tolerance = Tolerance(self.certificates[ONE_FOLD].bound, other)
-        deployed = Deployed(
-            self.models[wanted], certificate, self.input_format, tolerance
+        deployed = Deployed.of(
+            wanted,
+            self.models[wanted],
+            self.certificates,
+            self.input_format,
+            self._load_model,
         )
-        with row_progress(check_verbose(verbose), "Predicting") as report:
+        with row_progress(check_verbose(verbose), "Predicting") as on_progress:
             made = predict_table(
-                deployed, source, out, id=id, client=client, on_progress=report
+                deployed, source, out, id=id, client=client, on_progress=on_progress
             )
         for line in made.notes:
             warn(f"{line[0].upper()}{line[1:]}.", GuaranteeWarning)
@@ -539,9 +487,14 @@ class Outcome:
             self.group_keys,
             self.loss,
         )
-        with row_progress(check_verbose(verbose), "Testing new rows") as report:
+        with row_progress(check_verbose(verbose), "Testing new rows") as on_progress:
             return monitor_table(
-                promises, source, labels, level=level, client=client, on_progress=report
+                promises,
+                source,
+                labels,
+                level=level,
+                client=client,
+                on_progress=on_progress,
             )
 
     def predict(self, X: ArrayLike, *, deploy: str | None = None) -> NDArray[Any]:
@@ -579,24 +532,7 @@ class Outcome:
         wanted = check_choice(
             deploy or self.choice.deploy, "deploy", tuple(self.certificates)
         )
-        return np.asarray(self.models[wanted].predict(self._rows(X)))
-
-    def _rows(self, X: ArrayLike) -> Any:
-        """Return rows converted for the models."""
-        check_rows(X)
-        if self._row_format is not None:
-            return rows_for_models(self._row_format.columns, X, self._row_format.schema)
-        # Of an outcome that was opened: its store has the names of columns only.
-        if (names := self.input_format.columns) is None:
-            return X
-        columns = LabeledColumns(len(names), names)
-        if self.input_format.library is None:
-            return rows_for_models(columns, X, None)
-        return validate_data(columns, X, reset=False, skip_check_array=True)
-
-    @cached_property
-    def _row_format(self) -> RowFormat | None:
-        return None if self.labeled is None else RowFormat.of(self.labeled)
+        return np.asarray(self.models[wanted].predict(self.input_format.convert(X)))
 
     def predict_interval(
         self, X: ArrayLike, *, deploy: str | None = None
@@ -647,7 +583,8 @@ class Outcome:
         """
         if deploy is not None:
             check_choice(deploy, "deploy", tuple(self.certificates))
-        return predict_interval(self.choice, self.models, self._rows(X), deploy)
+        rows = self.input_format.convert(X)
+        return predict_interval(self.choice, self.models, rows, deploy)
 
     def __repr__(self) -> str:
         return str(self.choice)

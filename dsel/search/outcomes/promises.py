@@ -26,7 +26,7 @@ from dsel.results.inputs import load_inputs
 from dsel.results.place import Place
 from dsel.results.query_files import read_choice, read_labeled_choice
 from dsel.results.run_store import open_results
-from dsel.search.outcomes.predict_table import InputFormat, open_deployed_model
+from dsel.search.outcomes.deployed_model import InputFormat, open_deployed_model
 
 NAME_LABELED: Final = "name it by --labeled"
 

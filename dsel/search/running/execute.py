@@ -25,8 +25,8 @@ from dsel.results.run_store import (
 from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.progress import check_verbose, run_progress
 from dsel.runtime.versions import installed_versions
+from dsel.search.outcomes.deployed_model import InputFormat
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.outcomes.predict_table import InputFormat
 from dsel.search.running.exhaustive import remake_chosen, search_exhaustively
 from dsel.search.running.keep_models import check_estimators, keep_models, trusted_types
 from dsel.search.running.nested import (
@@ -167,7 +167,7 @@ def keep_outcome(run: Run, outcome: Outcome, store: Store, not_kept: str) -> Out
             "choice": outcome.choice.to_json(),
             "deploy": outcome.choice.deploy,
             "not_kept": reasons,
-            "input_format": vars(InputFormat.of(labeled)),
+            "input_format": InputFormat.of(labeled).to_record(),
         }
     )
     final = Choice.from_json(record["choice"])

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -53,6 +54,24 @@ def test_predict_table__gives_the_model_frames_of_its_library(
     assert (found["label"] == expected).all()
     assert made.n_rows == 240
     assert made.unused == ()
+
+
+class OwnClassifier(BaseEstimator, ClassifierMixin):
+    """A classifier whose tags scikit-learn does not find, by the order of its bases."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+def test_predict_table__knows_classifiers_by_any_order_of_their_bases(tmp_path):
+    made = search(FEATURES[["x"]], OwnClassifier()).predict_table(
+        FEATURES[["x"]], out=tmp_path / "p.csv"
+    )
+    assert made.columns == ("row", "label")
 
 
 @pytest.mark.parametrize("deploy", ["one_fold", "all_rows"])

@@ -1,0 +1,288 @@
+"""A deployed model, its certificate, and the format of the rows that it gets."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from dsel.arrays import Features, check_rows, validate_data
+from dsel.candidates import takes_nan
+from dsel.checks import as_array
+from dsel.data.frames import (
+    Frame,
+    FrameSchema,
+    check_finite,
+    frame_like,
+    frame_of,
+    has_named_columns,
+    read_only_rows,
+)
+from dsel.data.kinds import Kind
+from dsel.data.labeled import LabeledRows
+from dsel.data.schema import ColumnSchema, TableSchema, schema_of, with_categories
+from dsel.results.certificate import Certificate
+from dsel.results.choice import Choice
+from dsel.results.models import open_model
+from dsel.results.place import Place, check_has_results, read_outcome
+from dsel.results.query_files import read_labeled_choice
+from dsel.results.run_store import load_schema
+from dsel.search.outcomes.intervals import Tolerance
+from dsel.typing import Options, RowsLike
+
+
+def rows_for_models(
+    estimator: BaseEstimator, X: RowsLike, schema: FrameSchema | None
+) -> Any:
+    """Return rows converted for the models; ValueError if columns differ.
+
+    They are compared with ``feature_names_in_`` and ``n_features_in_`` of `estimator`.
+    """
+    if len(getattr(X, "shape", (0, 0))) == 1:
+        return X  # the model raises an error that says what is wrong
+    if isinstance(X, Sequence):
+        as_array(X, "X")  # raises where rows have several lengths
+    rows = validate_data(estimator, X, reset=False, skip_check_array=True)
+    # As the models saw them; the names of columns were checked above.
+    if has_named_columns(rows):
+        if schema is not None:
+            return frame_like(frame_of(rows).given, schema).native
+        return frame_of(rows).numbers
+    return rows.to_numpy() if hasattr(rows, "to_numpy") else rows
+
+
+class LabeledColumns(BaseEstimator):
+    """Columns of the labeled rows, for scikit-learn's check of other rows."""
+
+    def __init__(self, n_columns: int, names: Sequence[str] | None) -> None:
+        self.n_features_in_ = n_columns
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+
+@dataclass(frozen=True)
+class InputFormat:
+    """Format of the rows that a model gets."""
+
+    columns: tuple[str, ...] | None = None
+    """Names of the features in their order; None without names."""
+    library: str | None = None
+    """Library of its data frames, such as ``pandas``; None if it gets arrays."""
+    schema: str | None = None
+    """Kinds of the columns, JSON of a `TableSchema`; None for arrays without names."""
+    n_columns: int | None = None
+    """Number of the features; None if unknown: a store has no number without names."""
+    frame_schema: FrameSchema | None = field(default=None, compare=False)
+    """Types of the columns of data frames, which a store does not have."""
+
+    @classmethod
+    def of(cls, labeled: LabeledRows) -> "InputFormat":
+        """Return the format of labeled rows."""
+        X, names, n_columns = labeled.X, labeled.columns, labeled.n_columns
+        if names is None:
+            return cls(n_columns=n_columns)
+        if isinstance(X, Frame):
+            library = type(X.schema.empty).__module__.partition(".")[0]
+            kinds = schema_of(X.given).to_json()
+            return cls(names, library, kinds, n_columns, X.schema)
+        frame = pd.DataFrame(columns=list(names), dtype=np.float64)
+        return cls(names, None, schema_of(frame).to_json(), n_columns)
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> "InputFormat":
+        """Return the format of a record of `to_record`."""
+        names, kinds = record["columns"], record["schema"]
+        if names is None:
+            return cls(None, record["library"], kinds)
+        return cls(tuple(names), record["library"], kinds, len(names))
+
+    def to_record(self) -> dict[str, Any]:
+        """Return what a store keeps of the format."""
+        return {name: getattr(self, name) for name in ("columns", "library", "schema")}
+
+    def convert(self, X: RowsLike) -> Any:
+        """Return rows as the models get them; ValueError if columns differ."""
+        check_rows(X)
+        if self.n_columns is None:
+            return X
+        columns = LabeledColumns(self.n_columns, self.columns)
+        if self.library is not None and self.frame_schema is None:
+            return validate_data(columns, X, reset=False, skip_check_array=True)
+        return rows_for_models(columns, X, self.frame_schema)
+
+    def with_numbers(self, name: str) -> "InputFormat":
+        """Return the format with one more column of numbers."""
+        schema = self.table_schema
+        if schema is None or name in schema.names:
+            return self
+        amounts = schema.target_amounts if name == schema.target else None
+        columns = (*schema.columns, ColumnSchema(name, Kind.NUMBERS, amounts=amounts))
+        return replace(self, schema=replace(schema, columns=columns).to_json())
+
+    @property
+    def table_schema(self) -> TableSchema | None:
+        """Kinds of the columns; None without names."""
+        return None if self.schema is None else TableSchema.from_json(self.schema)
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """A model, with its certificate and the format of its rows."""
+
+    model: Any
+    certificate: Certificate | None
+    """Its certificate; None for a model of `save_model`."""
+    input_format: InputFormat
+    tolerance: Tolerance | None = None
+    """Certified tolerance of a regressor; None if there is none."""
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        model: Any,
+        certificates: Mapping[str, Certificate],
+        input_format: InputFormat,
+        load_model: Callable[[str], Any],
+    ) -> "Deployed":
+        """Return the model with this name among those that a search has certified.
+
+        `load_model` opens others by their names, where the tolerance needs them.
+        """
+        certificate, tolerance = certificates[name], None
+        if certificate.is_tolerance and certificate.certified:
+            tolerance = Tolerance.of(certificates, name, load_model)
+        return cls(model, certificate, input_format, tolerance)
+
+
+def open_deployed_model(
+    place: str | os.PathLike[str],
+    *,
+    deploy: str | None = None,
+    trusted: Sequence[str] = (),
+    storage_options: Options | None = None,
+) -> Deployed:
+    """Open a stored model, with its certificate and the format of its rows.
+
+    Parameters are those of `open_model`, whose `name` is `deploy` here.
+    """
+
+    def load_model(name: str | None) -> Any:
+        return open_model(
+            place, name=name, trusted=trusted, storage_options=storage_options
+        )
+
+    model = load_model(deploy)
+    where = Place(place, storage_options=storage_options, name="place")
+    check_has_results(where)
+    names = getattr(model, "feature_names_in_", None)
+    input_format = InputFormat()
+    if names is not None:
+        input_format = InputFormat(tuple(map(str, names)), "pandas")
+    outcome_record = read_outcome(where) or {"said": {}}
+    statements = outcome_record["said"]
+    input_format = read_input_format(
+        place, statements, input_format, storage_options=storage_options
+    )
+    if "choice" not in statements:
+        return Deployed(model, None, input_format)
+    # Bounds that labels of queried rows have made smaller are final, too.
+    choice = read_labeled_choice(where) or Choice.from_json(statements["choice"])
+    name = deploy or choice.deploy
+    return Deployed.of(name, model, choice.certificates, input_format, load_model)
+
+
+def read_input_format(
+    place: str | os.PathLike[str],
+    statements: Mapping[str, Any],
+    default: InputFormat,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> InputFormat:
+    """Return how the models of an outcome get their rows.
+
+    `statements` are those of its record; `default` is the format where they have none,
+    as of dsel 0.2 or of `save_model`.
+    """
+    input_format = default
+    if "input_format" in statements:
+        input_format = InputFormat.from_record(statements["input_format"])
+    # The schema of a file also has its words for missing values.
+    schema = load_schema(place, storage_options=storage_options)
+    if schema is not None:
+        # The file may also have rows without a label.
+        of_labeled, of_file = input_format.table_schema, TableSchema.from_json(schema)
+        if of_labeled is not None:
+            of_file = with_categories(of_file, of_labeled)
+        input_format = replace(input_format, schema=of_file.to_json())
+    return input_format
+
+
+@dataclass(frozen=True)
+class ModelRows:
+    """Conversion of blocks of a table to the rows that models get."""
+
+    input_format: InputFormat
+    where: str
+    """Name of the table in messages."""
+    allow_nan: bool
+
+    @classmethod
+    def of(
+        cls, models: Sequence[Any], input_format: InputFormat, where: str
+    ) -> "ModelRows":
+        """Return the conversion for models that were fitted to the same rows."""
+        inner = [getattr(model, "best_estimator_", model) for model in models]
+        return cls(input_format, where, takes_nan(inner))
+
+    def prepare(self, X: Features, rows: NDArray[np.int64]) -> Any:
+        """Return a block with these row numbers as models get it: read-only.
+
+        Raises ValueError if a number is infinite, or missing and the models refuse it.
+        """
+        names, checked = self.input_format.columns, X
+        if isinstance(X, Frame):
+            checked = X if names is None else _select(X, names)
+            X = checked.given
+        X = self._rows_of_model(X)
+        if isinstance(X, np.ndarray) and isinstance(checked, Frame):
+            checked = X  # as the model gets it, with truth values as numbers
+        check_finite(checked, self.where, rows, names, self.allow_nan)
+        return read_only_rows(X)
+
+    def numbers(self, X: Features) -> Any:
+        """Return a block of numbers as an array, or CSR, of the models' columns."""
+        if isinstance(X, Frame):
+            names = self.input_format.columns
+            X = X.given if names is None else X.given[list(names)]
+        if not isinstance(X, pd.DataFrame):
+            return X
+        return np.ascontiguousarray(X.to_numpy(dtype=np.float64, na_value=np.nan))
+
+    def _rows_of_model(self, X: Any) -> Any:
+        """Return rows for the model: an array, or a frame of its library."""
+        library, names = self.input_format.library, self.input_format.columns
+        if library is None:
+            return self.numbers(X)
+        if not isinstance(X, pd.DataFrame):
+            X = pd.DataFrame(X, columns=list(names or ()), copy=False)
+        if library == "pandas":
+            return X
+        frame = nw.from_native(X.reset_index(drop=True), eager_only=True)
+        return frame.to_polars() if library == "polars" else frame.to_arrow()
+
+
+def _select(X: Frame, names: Sequence[str]) -> Frame:
+    """Return a block with these columns, in this order."""
+    given = X.given
+    if list(given.columns) != list(names):
+        given = given[list(names)]
+    # The types are known, and finding them again would read all texts.
+    kinds = {column.name: column for column in X.schema.columns}
+    columns = tuple(kinds[name] for name in names)
+    return Frame(given, replace(X.schema, columns=columns))

@@ -1,0 +1,318 @@
+"""The rows of a table, block by block in its order, for a model or for counts.
+
+Rows are read as `dsel select` reads a pool: this process reads text files in order, by
+the schema of the labeled table, and tasks read all other files.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+
+from dsel.checks import check_columns, nothing_at
+from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, frame_of
+from dsel.data.labeled import by_position, with_columns
+from dsel.data.like import convert_pool
+from dsel.data.open import open_pool
+from dsel.data.pool import Block, Pool, PoolSlice, read_blocks, send_values
+from dsel.data.schema import TableSchema
+from dsel.data.table_request import count_row_names
+from dsel.data.text import PLAIN_DIALECT, Dialect
+from dsel.data.text_tables import (
+    TextRows,
+    TextSource,
+    decimal_marks,
+    is_text,
+    read_ahead,
+    text_source,
+)
+from dsel.runtime.clients import count_threads
+from dsel.runtime.submission import results_in_order
+from dsel.runtime.tasks import Inputs, Task, Work
+from dsel.search.outcomes.deployed_model import InputFormat
+from dsel.typing import Model, PoolLike
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+R = TypeVar("R")
+
+BLOCK_ROWS: Final = 2**16
+"""Most rows of a task, which a model predicts at once."""
+BLOCK_CELLS: Final = 2**22
+"""Approximate number of values of a task."""
+
+
+class TableRows(Protocol):
+    """All rows of a table, of which tasks get one part after the other."""
+
+    where: str
+    """Name of the table in messages."""
+    ids: tuple[str, ...]
+    """Columns to copy, which identify rows."""
+    unused: tuple[str, ...]
+    """Columns that neither the model nor `ids` has."""
+    n_rows: int | None = None
+    """Number of rows; None if it is known at the end only."""
+    dialect: Dialect = PLAIN_DIALECT
+    """Dialect of a text file."""
+    taken_by_position: str = ""
+    """A warning where the model knows no names of columns, but the table does."""
+    file_notes: tuple[str, ...] = ()
+    """Notes about lines and columns of a text file that are left out."""
+
+    @property
+    def like(self) -> Pool:
+        """Rows in the types of all rows; not always all of them."""
+
+    def run(
+        self, context: object, work: Work[R], client: "Client | None"
+    ) -> Iterator[R]:
+        """Do work on each part, and yield the results in order.
+
+        The work gets a part by `read_table_part`.
+        """
+
+
+def open_table(
+    input_format: InputFormat,
+    source: Any,
+    ids: tuple[str, ...] | None,
+    *,
+    model: Any,
+    option: str = "id",
+    separator: str | None = None,
+    encoding: str | None = None,
+) -> TableRows:
+    """Open a table for predictions by one model, or by several with the same columns.
+
+    `ids` are columns that no model uses; errors name their argument `option`.
+    """
+    is_file = isinstance(source, (str, os.PathLike))
+    if is_file and "://" not in str(source) and not os.path.exists(source):
+        raise FileNotFoundError(
+            f"`source` must be a table that exists, but {nothing_at(str(source))}"
+        )
+    if is_file and is_text(os.fspath(source)):
+        text = text_source(os.fspath(source), separator=separator, encoding=encoding)
+        return TextTable(input_format, text, ids, option)
+    return PoolRows(input_format, model, source, ids, option)
+
+
+class TextTable(TableRows):
+    """A text file, whose lines this process reads in order.
+
+    Tasks convert them by the schema of the labeled table.
+    """
+
+    def __init__(
+        self,
+        input_format: InputFormat,
+        text: TextSource,
+        ids: tuple[str, ...] | None,
+        option: str,
+    ) -> None:
+        self.where, schema = repr(text.location), input_format.table_schema
+        if schema is None:
+            raise ValueError(
+                f"{self.where} is a text file, but the results have no types of its "
+                f"columns: their labeled rows had no names of columns, or were "
+                f"searched by dsel 0.2; pass an array, or run `dsel select` again."
+            )
+        names, row_names = text.names, text.row_number_names
+        self.ids = ids = _ids_of(schema, ids, names, row_names)
+        with text.hint_at_header(schema.names):
+            schema.check_columns([*names, *row_names], self.where, ids, option=option)
+        self.file_notes = tuple(text.notes)
+        self.unused = tuple(n for n in names if n not in {*schema.names, *ids})
+        self._text = text
+        self._schema = replace(schema, ids=_new_ids(ids, schema))
+        self._decimal, written = decimal_marks(text, self._schema)
+        self.dialect = text.files[0].dialect(written)
+
+    @property
+    def like(self) -> Pool:
+        """The first rows, in the types of all of them."""
+        with self._text.name_lines():
+            first = next(self._parts())
+            return _as_frames(open_pool(next(first.frames(BLOCK_ROWS))))
+
+    def _parts(self) -> Iterator[TextRows]:
+        n_rows = _block_rows(len(self._schema.names))
+        return self._text.parts(self._schema, self._decimal, n_rows)
+
+    def run(
+        self, context: object, work: Work[R], client: "Client | None"
+    ) -> Iterator[R]:
+        """Do work on each part of the file, and yield the results in order."""
+        tasks = (
+            Task(f"predict-{rows.first}", work, partial(_text_sources, rows))
+            for rows in self._parts()
+        )
+        with self._text.name_lines():
+            yield from results_in_order(context, tasks, client)
+
+
+class PoolRows(TableRows):
+    """Rows that tasks read by themselves, of anything that `open_pool` takes."""
+
+    def __init__(
+        self,
+        input_format: InputFormat,
+        model: Model,
+        source: PoolLike,
+        ids: tuple[str, ...] | None,
+        option: str = "id",
+    ) -> None:
+        pool, names = open_pool(source), input_format.columns
+        self.where = pool.where.replace("`pool`", "`source`")
+        columns, schema = pool.columns or (), input_format.table_schema
+        # Without names of features no column is found by its name.
+        n = 0 if names is None else count_row_names(columns)
+        self.ids = ids = _ids_of(schema, ids, columns, columns[:n])
+        if names is not None and columns:
+            wanted = dict.fromkeys((*names, *ids))
+            if schema is None:
+                check_columns(columns, wanted, self.where, named=ids, option=option)
+            else:
+                schema.check_columns(columns, self.where, ids, option=option)
+            # Smaller blocks of one row group would be decoded together, and joined.
+            n_rows = _block_rows(len(wanted))
+            pool = pool.with_columns(wanted, block_rows=n_rows)
+            if pool.frames is None and schema is not None:
+                schema.refuse_plain_numbers(schema.names, self.where)
+            if pool.frames is not None and schema is not None:
+                _check_kinds(pool, schema, self.where)
+                location = source if isinstance(source, (str, os.PathLike)) else ""
+                like = replace(schema, ids=_new_ids(ids, schema))
+                pool = convert_pool(pool, like, os.fspath(location), where=self.where)
+        elif ids:
+            raise ValueError(
+                f"`{option}` names {ids[0]!r}, but columns are found by names where "
+                f"both the labeled rows and {self.where} have some; leave it out."
+            )
+        else:
+            n_columns = getattr(model, "n_features_in_", len(names or columns))
+            pool = with_columns(pool, n_columns, None)
+            if columns:
+                self.taken_by_position = by_position(columns, self.where)
+        self.unused = tuple(n for n in columns if n not in (pool.columns or ()))
+        self._pool, self.n_rows = _as_frames(pool), pool.n_rows
+
+    @property
+    def like(self) -> Pool:
+        """All rows, in their types."""
+        return self._pool
+
+    def run(
+        self, context: object, work: Work[R], client: "Client | None"
+    ) -> Iterator[R]:
+        """Do work on each part of the pool, and yield the results in order."""
+        pool, n_rows = self._pool, _block_rows(self._pool.n_columns)
+        parts = pool.slices(n_rows)
+        # A Parquet file of a million rows often has one row group, for one task.
+        are_few = client is None and len(parts) < 2 * count_threads()
+        if are_few and any(part.stop - part.start > 2 * n_rows for part in parts):
+            tasks = self._tasks_of_blocks(work, parts, n_rows)
+        else:
+            tasks = (
+                Task(f"predict-{part.start}", work, partial(pool.sources, part))
+                for part in parts
+            )
+        yield from results_in_order(context, tasks, client)
+
+    def _tasks_of_blocks(
+        self, work: Work[R], parts: Sequence[PoolSlice], n_rows: int
+    ) -> Iterator[Task[R]]:
+        """Read large parts here, and yield a task for each of their blocks."""
+        blocks = (
+            block
+            for part in parts
+            for block in read_blocks(self._pool.sources(part), n_rows, allow_nan=True)
+        )
+        for block in read_ahead(blocks):
+            sources = partial(_same_source, block)
+            yield Task(f"predict-{block.rows[0]}", work, sources)
+
+
+def _same_source(block: Block, client: "Client | None") -> list[Any]:
+    """Return the argument of `read_table_part` for a block in memory."""
+    return [block]
+
+
+def _text_sources(rows: TextRows, client: "Client | None") -> list[Any]:
+    """Return the argument of `read_table_part` for rows of a text file."""
+    sent = [] if client is None else send_values([rows], rows.nbytes, client)
+    return sent or [rows]
+
+
+def _ids_of(
+    schema: TableSchema | None,
+    ids: tuple[str, ...] | None,
+    names: Sequence[str],
+    row_names: Sequence[str],
+) -> tuple[str, ...]:
+    """Return the columns to copy: by default those of `dsel select --id`.
+
+    Without any, the names of the rows identify them, where the table has some.
+    """
+    if ids is not None:
+        return tuple(dict.fromkeys(ids))
+    known, features = ((), ()) if schema is None else (schema.ids, schema.names)
+    known = tuple(name for name in known if name in (*row_names, *names))
+    return known or tuple(name for name in row_names[:1] if name not in features)
+
+
+def _new_ids(ids: tuple[str, ...], schema: TableSchema) -> tuple[str, ...]:
+    """Return the columns to copy that are no features."""
+    return tuple(name for name in ids if name not in schema.names)
+
+
+def _block_rows(n_columns: int) -> int:
+    return min(BLOCK_ROWS, max(BLOCK_CELLS // max(n_columns, 1), 1))
+
+
+def _as_frames(pool: Pool) -> Pool:
+    """Return a pool whose data frames stay frames, even if all columns are numbers."""
+    return pool.with_schema(pool.frames)
+
+
+def read_table_part(
+    inputs: Inputs, *, allow_nan: bool | None = True
+) -> Iterator[Block]:
+    """Yield the rows of one of the tasks of a table, block by block.
+
+    `allow_nan` is that of `read_blocks`.
+    """
+    source = inputs.sources[0]
+    if isinstance(source, Block):
+        yield source
+        return
+    if not isinstance(source, TextRows):
+        n_rows = _block_rows(source.n_columns)
+        yield from read_blocks(inputs.sources, n_rows, allow_nan=allow_nan)
+        return
+    for frame in source.frames(_block_rows(len(source.like.names))):
+        yield Block(frame.index.to_numpy(), frame_of(frame))
+
+
+def _check_kinds(pool: Pool, schema: TableSchema, where: str) -> None:
+    """Raise TypeError if a column has another type than in the labeled rows."""
+    assert pool.frames is not None
+    found = {column.name: column for column in pool.frames.columns}
+    for column in schema.columns:
+        kind, known = found[column.name].kind, column.kind
+        is_right = kind in (TEXT, NOTHING) or (
+            (known.is_number and kind in (NUMBER, TRUTH))
+            # Which numbers are text is known where the file was written from text.
+            or known is known.TEXT
+            or (known is known.TRUTH and kind == TRUTH)
+            or (known.is_time and kind.startswith(("date", "time")))
+            or known in (known.OTHER, known.GAPS)
+        )
+        if not is_right:
+            raise TypeError(
+                f"{where} holds {kind} ({found[column.name].dtype}) in column "
+                f"{column.name!r}, where the labeled rows hold {known}; convert it."
+            )
