@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
+from dsel.cli.options import ClusterOptions, RunOutput
 from dsel.cli.running import run_plan
 from dsel.search.planning.plan_search import plan_search
 
@@ -16,7 +17,13 @@ GRID: Final = {
 }
 
 
-def run(delta: float, seed: int, **options: Any) -> None:
+def run(
+    seed: int,
+    delta: float,
+    cluster: ClusterOptions,
+    output: RunOutput,
+    out: str | None,
+) -> None:
     """Select an SVM for scikit-learn's digits, and bound its error."""
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(seed).permutation(len(y))
@@ -32,4 +39,4 @@ def run(delta: float, seed: int, **options: Any) -> None:
     plan = plan_search(
         SVC(), GRID, X[labeled], y[labeled], X[others], delta=delta, random_state=seed
     )
-    run_plan(plan, after=observe_error, **options)
+    run_plan(plan, after=observe_error, cluster=cluster, output=output, out=out)

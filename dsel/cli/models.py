@@ -183,7 +183,7 @@ def import_name(name: str) -> Any:
 
 
 def show_failure(
-    name: str, estimator: Estimator, grid: Any, X: ArrayLike, y: ArrayLike
+    name: str, estimator: Estimator | None, grid: Any, X: ArrayLike, y: ArrayLike
 ) -> None:
     """Fit the first candidate in this process, so that its error has a traceback.
 

@@ -19,18 +19,23 @@ from dsel.cli.option_types import DELTA
 Command = Callable[..., Any]
 
 
-def run_from(module: str, function: str = "run") -> Callable[[Command], Command]:
+def run_from(
+    module: str, function: str = "run", record: type[Any] | None = None
+) -> Callable[[Command], Command]:
     """Return a decorator: the command calls this function, which is imported then.
 
-    What is decorated has the help in its docstring, and no code of its own. Every
-    command is called here, so this is where empty values are refused.
+    The function gets the values of options and arguments as parameters of their names,
+    or as one `record` with fields of their names. What is decorated has the help in its
+    docstring, and no code of its own. Every command is called here, so this is where
+    empty values are refused.
     """
 
     def decorate(declared: Command) -> Command:
         @wraps(declared)
         def call(**values: Any) -> Any:
             refuse_empty_values(click.get_current_context())
-            return getattr(import_module(module), function)(**values)
+            run = getattr(import_module(module), function)
+            return run(**values) if record is None else run(record(**values))
 
         return call
 

@@ -6,54 +6,42 @@ from dataclasses import asdict
 import click
 
 from dsel.checks import listing
+from dsel.cli.commands.predict import PredictOptions
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.models import import_from_here
-from dsel.cli.options import ClusterOptions, OutputOptions, TextOptions
 from dsel.cli.printing import say
 from dsel.cli.running import names_in, notes, open_client, print_json
 from dsel.data.table_request import is_name_of_identifier
 from dsel.results.predictions import ROW
 from dsel.runtime.progress import row_progress
 from dsel.search.outcomes.deployed_model import open_deployed_model
-from dsel.search.outcomes.predict_table import predict_table
+from dsel.search.outcomes.predict_table import PredictedTable, predict_table
 
 
-def run(
-    results: str,
-    new: str,
-    out: str,
-    deploy: str | None,
-    ids: str | None,
-    trust: tuple[str, ...],
-    text: TextOptions,
-    cluster: ClusterOptions,
-    output: OutputOptions,
-) -> None:
+def run(options: PredictOptions) -> None:
     """Predict every row of NEW with the model in RESULTS."""
-    import_from_here(trust)
-    id = None if ids is None else names_in(ids)
-    deployed = open_deployed_model(results, deploy=deploy, trusted=trust)
+    import_from_here(options.trust)
+    deployed = open_deployed_model(
+        options.results, deploy=options.deploy, trusted=options.trust
+    )
+    output, out = options.output, options.out
     progress = row_progress(output.shows_progress, "Predicting")
     try:
-        with open_client(cluster) as client, progress as report:
+        with open_client(options.cluster) as client, progress as on_progress:
             made = predict_table(
                 deployed,
-                new,
+                options.new,
                 out,
-                id=id,
+                id=None if options.ids is None else names_in(options.ids),
                 client=client,
-                on_progress=report,
-                **text.arguments,
+                on_progress=on_progress,
+                **options.text.arguments,
             )
     except KeyboardInterrupt:  # unlike a search it does not continue
         say(f"Interrupted. Nothing is at {out}.", err=True)
         click.get_current_context().exit(ExitStatus.INTERRUPTED)
     notes(made.notes)
-    certificate = deployed.certificate
-    is_certified = certificate is not None and certificate.certified
-    limit = made.note_on_bound if is_certified else ""
     if output.as_json:
-        bound = None if certificate is None else certificate.bound
         print_json(
             "predict",
             file=out,
@@ -63,30 +51,39 @@ def run(
             unknown_values=[asdict(each) for each in made.unknown],
             separator=made.dialect.separator,
             decimal=made.dialect.decimal,
-            bound=bound,
-            certified=is_certified,
-            certificate=certificate,
-            note_on_bound=limit or None,
+            bound=None if made.certificate is None else made.certificate.bound,
+            certified=made.is_certified,
+            certificate=made.certificate,
+            note_on_bound=made.note_on_bound or None,
         )
         return
+    schema = deployed.input_format.table_schema
+    target = None if schema is None else schema.target
+    for line in bound_lines(made) if output.quiet else all_lines(made, out, target):
+        say(line)
+
+
+def bound_lines(made: PredictedTable) -> list[str]:
+    """Return the bound of the model, and whether it is about these rows."""
     unknown = "No error bound: the model was stored by `save_model`, not by a search"
-    say(unknown if certificate is None else certificate.headline())
-    if limit:
-        say(f"{limit}.")
-    if output.quiet:
-        return
+    certificate, note = made.certificate, made.note_on_bound
+    line = unknown if certificate is None else certificate.headline()
+    return [line, f"{note}."] if note else [line]
+
+
+def all_lines(made: PredictedTable, out: str, target: str | None) -> list[str]:
+    """Return all that is printed: the bound, unused columns, and what the file has."""
+    lines = bound_lines(made)
     if made.unused:
-        schema = deployed.input_format.table_schema
-        target = None if schema is None else schema.target
         unused = [f"{n} (the target)" if n == target else n for n in made.unused]
-        say(f"Not used of NEW: {listing(unused, 10)}")
+        lines.append(f"Not used of NEW: {listing(unused, 10)}")
     columns = listing([name or "names of rows" for name in made.columns], 10)
-    form = made.dialect.words
-    where = f"{out} ({form})" if form else out
-    say(f"Wrote {made.n_rows:,} rows to {where}: {columns}")
+    form = f" ({made.dialect.words})" if made.dialect.words else ""
+    lines.append(f"Wrote {made.n_rows:,} rows to {out}{form}: {columns}")
     if made.columns[0] == ROW:
         key = next(filter(is_name_of_identifier, made.unused), "COLUMN")
-        say(
+        lines.append(
             f"Its column {ROW} is the number of the row in NEW, from 0; to join by a "
             f"key of NEW instead, write --id {shlex.quote(key)}"
         )
+    return lines

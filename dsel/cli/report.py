@@ -17,20 +17,19 @@ from dsel.results.query_files import read_labeled_choice
 from dsel.search.running.select import select
 
 
-def run(place: str, out: str | None, output: OutputOptions) -> None:
-    """Write a page about the run at PLACE, the folder or URL of its --out."""
-    results = open_results(place)
-    labeled = read_labeled_choice(Place(place, name="place"))
-    if labeled is not None:  # what `dsel label` has proved since
-        results = results.assign_attrs({CHOICE: labeled.to_json()})
+def run(results: str, out: str | None, output: OutputOptions) -> None:
+    """Write a page about the run in RESULTS, the folder or URL of its --out."""
+    cube, place = open_results(results), Place(results, name="place")
+    choice = read_labeled_choice(place)
+    if choice is not None:  # what `dsel label` has proved since
+        cube = cube.assign_attrs({CHOICE: choice.to_json()})
     if out is None:
-        folder = Place(place).folder
-        here = "" if folder is None else folder if "://" in place else place
+        here = results if "://" not in results else place.folder or ""
         out = os.path.join(here, "report.html")
     with naming({"`path`": "`--out`"}):
-        page = write_report(results, out, inputs=load_inputs(place))
+        page = write_report(cube, out, inputs=load_inputs(results))
     if output.as_json:
-        print_json("report", page=page, **choice_content(select(results)))
+        print_json("report", page=page, **choice_content(select(cube)))
         return
     if output.quiet:
         click.echo(page)  # in one line, however long

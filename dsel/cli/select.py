@@ -1,9 +1,9 @@
 """``dsel select``: choose a model from files."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from typing import Any, Final
@@ -14,6 +14,7 @@ import pandas as pd
 
 from dsel.arrays import Estimator, narrow_objects
 from dsel.checks import describe_unused, listing
+from dsel.cli.commands.select import SelectOptions
 from dsel.cli.compare import join_columns, read_all_columns
 from dsel.cli.models import (
     MODELS,
@@ -23,7 +24,7 @@ from dsel.cli.models import (
     import_from_here,
     show_failure,
 )
-from dsel.cli.options import ClusterOptions, RunOutput, TextOptions
+from dsel.cli.options import TextOptions
 from dsel.cli.running import format_names_columns, names_in, notes, numbers_in, run_plan
 from dsel.data.frames import take_rows
 from dsel.data.labeled import MOST_WHOLE, check_labels
@@ -49,50 +50,140 @@ from dsel.results.query_files import write_query_rows
 from dsel.search.design.assumptions import IF_COPIES
 from dsel.search.outcomes.deployed_model import open_deployed_model
 from dsel.search.outcomes.outcome import Outcome
+from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_search import plan_search
 from dsel.typing import AnyArray
 
 REPORT: Final = "report"
 
 
-def run(
-    labeled: str,
-    target: str | None,
-    pool: str | None,
-    drop: str | None,
-    ids: str | None,
-    groups: str | None,
-    text: TextOptions,
-    day_first: bool | None,
-    number: tuple[str, ...],
-    unlabeled_words: tuple[str, ...],
-    gap_classes: tuple[str, ...],
-    task: str | None,
-    model: str | None,
-    grid: tuple[str, ...],
-    loss: tuple[str, ...],
-    report_by: str | None,
-    queries: int,
-    baseline: str | None,
-    trust: tuple[str, ...],
-    seed: int,
-    cluster: ClusterOptions,
-    output: RunOutput,
-    out: str | None,
-    **of_plan: Any,
-) -> None:
+@dataclass(frozen=True)
+class SelectInputs:
+    """What the files of a command hold, and what its options mean for them."""
+
+    table: Table
+    X: Any
+    """Rows with a label."""
+    y: Any
+    model: str
+    """Name of the model, which is the default where none was named."""
+    estimator: Estimator | None
+    grid: Any
+    """Values of parameters, or a list with a model that has none to be chosen."""
+    loss: Any
+    report: Any
+    pool: Pool | None
+    people_pool: Pool | None
+    """The pool with the columns that help people to label; None if `pool` does."""
+    facts: list[tuple[str, str]]
+    notes: tuple[str, ...]
+    """Notes on the tables, without those that the plan has, too."""
+
+    @property
+    def label_column(self) -> str:
+        """Name of the column for the labels of queried rows."""
+        schema = self.table.schema
+        return (None if schema is None else schema.target) or "label"
+
+
+def run(options: SelectOptions) -> None:
     """Choose a model from labeled rows and bound its error."""
+    inputs = read_inputs(options)
+    plan = make_plan(options, inputs)
+    # Notes come after all checks, so that a refusal is a single line, and before a run
+    # that may take hours. What the plan found, too, is printed with the choice.
+    known = {caveat.text for caveat in plan.caveats}
+    notes([*(line for line in inputs.notes if line not in known), *plan.few_rows])
+    pool, text = options.pool, options.text
+    try:
+        run_plan(
+            plan,
+            facts=inputs.facts,
+            schema=inputs.table.schema,
+            inputs=RunInputs(
+                os.path.abspath(options.labeled),
+                options.target,
+                pool if pool is None or "://" in pool else os.path.abspath(pool),
+                inputs.model,
+                date.today().isoformat(),
+                text.sep,
+                text.encoding,
+            ),
+            after=partial(
+                write_rows, options.out, inputs.label_column, options.queries
+            ),
+            cluster=options.cluster,
+            output=options.output,
+            out=options.out,
+        )
+    except AllFitsFailedError:
+        if ":" in inputs.model:
+            show_failure(
+                inputs.model, inputs.estimator, inputs.grid, inputs.X, inputs.y
+            )
+        raise
+
+
+def read_inputs(options: SelectOptions) -> SelectInputs:
+    """Read the tables, and find what is searched: model, grid and loss."""
+    table = read_labeled_table(options)
+    X, y, unlabeled, label_notes = take_labeled_rows(table, options)
+    model = options.model or default_model(
+        options.grid, is_regression=table.is_regression
+    )
+    check_named_model(model, y, options, is_regression=table.is_regression)
+    classes: list[Any] = []  # numbers have none
+    if options.loss and not table.is_regression:
+        classes = np.unique(check_labels(y)).tolist()
+    loss = parse_loss(options.loss, classes)
+    is_unused = options.report_by in names_in(options.drop)
+    estimator, grid, encoder_facts = build(
+        model,
+        options.grid,
+        X,
+        table.why_texts,
+        options.report_by if is_unused else None,
+        is_regression=table.is_regression,
+        # The error alone counts each row alike, whichever class it has.
+        weighs_classes=loss != "error",
+    )
+    one_of_them = grid[0] if estimator is None else estimator
+    check_kind_of_model(one_of_them, model, options, table)
+    report = parse_report(options.loss, classes, is_regression=table.is_regression)
+    pool, people_pool, pool_facts, caveats = open_pools(unlabeled, table, options)
+    by_default = "" if options.model else " by default; --model names another"
+    facts = [("model", model + by_default), *encoder_facts, *table.notes, *pool_facts]
+    lines = dict.fromkeys((*table.caveats, *label_notes, *caveats))
+    return SelectInputs(
+        table,
+        X,
+        y,
+        model,
+        estimator,
+        grid,
+        loss,
+        report,
+        pool,
+        people_pool,
+        facts,
+        tuple(lines),
+    )
+
+
+def read_labeled_table(options: SelectOptions) -> Table:
+    """Read the labeled table; raise if options about its columns contradict."""
+    labeled, target, report_by = options.labeled, options.target, options.report_by
     if target is None and format_names_columns(labeled):
         raise click.UsageError(
             f"any column of {labeled!r} may hold the labels; name it by --target."
         )
-    if queries and not out:
+    if options.queries and not options.out:
         raise click.UsageError(
-            f"--queries {queries} writes rows to label; name a folder by --out."
+            f"--queries {options.queries} writes rows to label; name a folder by --out."
         )
-    dropped, kept = names_in(drop), names_in(ids)
-    if report_by is not None and report_by in (*kept, target, groups):
-        option = "--id" if report_by in kept else "--groups"
+    ids = names_in(options.ids)
+    if report_by is not None and report_by in (*ids, target, options.groups):
+        option = "--id" if report_by in ids else "--groups"
         what = "the target" if report_by == target else f"no feature, by {option}"
         raise click.UsageError(
             f"--report-by {report_by!r} is {what}; name a column that new rows have, "
@@ -101,102 +192,58 @@ def run(
     table = read_table(
         labeled,
         target=target,
-        drop=[name for name in dropped if name != report_by],
-        ids=kept,
-        groups=groups,
-        **text.arguments,
-        task=task,
-        day_first=day_first,
-        number=number,
-        unlabeled=unlabeled_words,
-        gap_classes=gap_classes,
+        drop=[name for name in names_in(options.drop) if name != report_by],
+        ids=ids,
+        groups=options.groups,
+        **options.text.arguments,
+        task=options.task,
+        day_first=options.day_first,
+        number=options.number,
+        unlabeled=options.unlabeled_words,
+        gap_classes=options.gap_classes,
     )
     if table.y is None:
         raise click.UsageError(
             f"LABELED {labeled!r} holds no labels; name their array by --target."
         )
-    X, y, unlabeled, words = take_labeled_rows(
-        table, labeled, target, has_pool=pool is not None
-    )
-    unused = report_by if report_by in dropped else None
-    by_default = "" if model else " by default; --model names another"
-    model = model or default_model(grid, is_regression=table.is_regression)
-    check_named_model(model, target, y, task, is_regression=table.is_regression)
-    classes: list[Any] = []  # numbers have none
-    if loss and not table.is_regression:
-        classes = np.unique(check_labels(y)).tolist()
-    ranked = parse_loss(loss, classes)
-    estimator, values, used = build(
-        model,
-        grid,
-        X,
-        table.why_texts,
-        unused,
-        is_regression=table.is_regression,
-        # The error alone counts each row alike, whichever class it has.
-        weighs_classes=ranked != "error",
-    )
-    check_kind_of_model(
-        values[0] if estimator is None else estimator, model, target, table
-    )
-    rows, shown, facts, caveats = open_pools(
-        pool, unlabeled, table, text.arguments, queries
-    )
-    with _name_lines(labeled, table.y, text):
+    return table
+
+
+def make_plan(options: SelectOptions, inputs: SelectInputs) -> Plan:
+    """Return the plan of the search, with the caveats of the labeled table."""
+    table = inputs.table
+    with _name_lines(options.labeled, np.asarray(table.y), options.text):
         plan = plan_search(
-            estimator,
-            values,
-            X,
-            y,
-            rows,
-            report=parse_report(loss, classes, is_regression=table.is_regression),
-            loss=ranked,
-            report_by=_column(report_by, table.columns),
-            random_state=seed,
-            n_queries=queries,
+            inputs.estimator,
+            inputs.grid,
+            inputs.X,
+            inputs.y,
+            inputs.pool,
+            certificate=options.certificate,
+            deploy=options.deploy,
+            cv=options.cv,
+            delta=options.delta,
+            random_state=options.seed,
             groups=table.labeled_groups,
-            baseline=open_baseline(baseline, table.schema, trust),
-            **of_plan,
+            loss=inputs.loss,
+            report=inputs.report,
+            report_by=_column(options.report_by, table.columns),
+            n_queries=options.queries,
+            baseline=open_baseline(options.baseline, table.schema, options.trust),
         )
-    repeats = make_caveats(Effect.WEAKENS, table.repeats)
-    found = _caveats_with_ids(plan.caveats, table)
-    empty = make_caveats(Effect.INFO, _notes_on_empty_columns(X))
-    plan = replace(plan, caveats=collect_caveats(found, repeats, empty))
-    column = (None if table.schema is None else table.schema.target) or "label"
-    if plan.source is not None:
-        source = shown or plan.source
-        if column in (source.columns or ()):  # it would reveal the labels
-            names = [name for name in source.columns or () if name != column]
-            source = source.with_columns(names)
-        plan = replace(plan, source=source)
-    # Notes come after all checks, so that a refusal is a single line, and before a run
-    # that may take hours. What the plan found, too, is printed with the choice.
-    known = {caveat.text for caveat in plan.caveats}
-    lines = dict.fromkeys((*table.caveats, *words, *caveats))
-    notes([*(line for line in lines if line not in known), *plan.few_rows])
-    try:
-        run_plan(
-            plan,
-            facts=[("model", model + by_default), *used, *table.notes, *facts],
-            schema=table.schema,
-            inputs=RunInputs(
-                os.path.abspath(labeled),
-                target,
-                pool if pool is None or "://" in pool else os.path.abspath(pool),
-                model,
-                date.today().isoformat(),
-                text.sep,
-                text.encoding,
-            ),
-            after=partial(write_rows, out, column, queries),
-            cluster=cluster,
-            output=output,
-            out=out,
-        )
-    except AllFitsFailedError:
-        if ":" in model:
-            show_failure(model, estimator, values, X, y)
-        raise
+    caveats = collect_caveats(
+        _caveats_with_ids(plan.caveats, table),
+        make_caveats(Effect.WEAKENS, table.repeats),
+        make_caveats(Effect.INFO, _notes_on_empty_columns(inputs.X)),
+    )
+    source = plan.source
+    if source is not None:
+        source = inputs.people_pool or source
+        columns = source.columns or ()
+        if inputs.label_column in columns:  # it would reveal the labels
+            kept = [name for name in columns if name != inputs.label_column]
+            source = source.with_columns(kept)
+    return replace(plan, caveats=caveats, source=source)
 
 
 def open_baseline(
@@ -257,12 +304,7 @@ def _notes_on_empty_columns(X: Any) -> list[str]:
 
 
 def check_named_model(
-    model: str,
-    target: str | None,
-    y: Sequence[object] | AnyArray,
-    task: str | None,
-    *,
-    is_regression: bool,
+    model: str, y: Iterable[object], options: SelectOptions, *, is_regression: bool
 ) -> None:
     """Raise where a model is named that predicts what the target was not taken for."""
     here, others = (REGRESSORS, MODELS) if is_regression else (MODELS, REGRESSORS)
@@ -270,8 +312,8 @@ def check_named_model(
         return
     kinds = ("classes", "numbers") if is_regression else ("numbers", "classes")
     why = "because it has fractions"
-    if task is not None:
-        why = f"by --task {task}"
+    if options.task is not None:
+        why = f"by --task {options.task}"
     elif not is_regression:
         is_text = any(isinstance(label, str) for label in y)
         why = (
@@ -281,14 +323,14 @@ def check_named_model(
         )
     other = CLASSIFICATION if is_regression else REGRESSION
     raise click.BadParameter(
-        f"{model!r} predicts {kinds[0]}, but {target or 'y'!r} was taken for "
+        f"{model!r} predicts {kinds[0]}, but {options.target or 'y'!r} was taken for "
         f"{kinds[1]}, {why}; write --task {other}, or name one of {', '.join(here)}.",
         param_hint="--model",
     )
 
 
 def check_kind_of_model(
-    estimator: Estimator, model: str, target: str | None, table: Table
+    estimator: Estimator, model: str, options: SelectOptions, table: Table
 ) -> None:
     """Raise if a user's model predicts classes of a numeric target, or conversely."""
     fits_numbers = is_regressor(estimator)
@@ -298,8 +340,8 @@ def check_kind_of_model(
         return  # the plan refuses an estimator that is neither
     kinds = ("classes", "a regressor") if fits_numbers else ("numbers", "a classifier")
     raise click.UsageError(
-        f"{target or 'y'!r} holds {kinds[0]}, and --model {model} is {kinds[1]}; set "
-        f"--task to what it holds, or name another model."
+        f"{options.target or 'y'!r} holds {kinds[0]}, and --model {model} is "
+        f"{kinds[1]}; set --task to what it holds, or name another model."
     )
 
 
@@ -311,19 +353,16 @@ def _column(report_by: str | None, columns: Sequence[str] | None) -> str | int |
 
 
 def open_pools(
-    location: str | None,
-    unlabeled: Any,
-    table: Table,
-    text: Mapping[str, Any],
-    n_queries: int,
+    unlabeled: Any, table: Table, options: SelectOptions
 ) -> tuple[Pool | None, Pool | None, list[tuple[str, str]], tuple[str, ...]]:
     """Return the pool for models, that for people who label, facts, and caveats.
 
     The one for people also has the columns that no model uses; it is None where the
-    models' is as good. Without a `location` the `unlabeled` rows of the table are the
-    pool, if there are some.
+    models' is as good. Without --pool the `unlabeled` rows of the table are the pool,
+    if there are some.
     """
-    schema, ids = table.schema, table.ids
+    location, schema, ids = options.pool, table.schema, table.ids
+    text, n_queries = options.text.arguments, options.queries
     if location is None and unlabeled is None:
         return None, None, [], ()
     if location is None:
@@ -367,20 +406,21 @@ def write_rows(out: str | None, target: str, n_queries: int, outcome: Outcome) -
 
 
 def take_labeled_rows(
-    table: Table, labeled: str, target: str | None, *, has_pool: bool
+    table: Table, options: SelectOptions
 ) -> tuple[Any, Any, Any, list[str]]:
     """Return rows with a label, their labels, the other rows, and notes about these.
 
     Rows with an empty target are the pool if there is no other one.
     """
     X, y, others, remarks = table.X, np.asarray(table.y), None, list[str]()
+    target, has_pool = options.target, options.pool is not None
     if table.columns is not None and isinstance(X, np.ndarray):
         X = pd.DataFrame(X, columns=list(table.columns))  # so that names are compared
     missing = pd.isna(y) if y.ndim == 1 else np.zeros(len(y), dtype=np.bool_)
     if missing.any() and missing.all():
         raise ValueError(
-            f"{labeled!r} must have rows with a label, but every cell of {target!r} "
-            f"is empty; name the column of the labels by --target."
+            f"{options.labeled!r} must have rows with a label, but every cell of "
+            f"{target!r} is empty; name the column of the labels by --target."
         )
     if n_missing := int(missing.sum()):
         use = "are left out, since --pool names others" if has_pool else "are the pool"

@@ -1,15 +1,35 @@
 """Options of ``dsel predict``: apply the stored model of a search to a table."""
 
+from dataclasses import dataclass
+
 import click
 
 from dsel.cli.option_types import check_predictions_ending
 from dsel.cli.options import (
+    ClusterOptions,
     ExistingPath,
     NameOf,
+    OutputOptions,
+    TextOptions,
     model_options,
     run_from,
 )
 from dsel.option_values import ALL_ROWS, ONE_FOLD
+
+
+@dataclass(frozen=True)
+class PredictOptions:
+    """Values of all options and arguments."""
+
+    results: str
+    new: str
+    out: str
+    deploy: str | None
+    ids: str | None
+    output: OutputOptions
+    cluster: ClusterOptions
+    text: TextOptions
+    trust: tuple[str, ...]
 
 
 @click.command
@@ -33,7 +53,7 @@ from dsel.option_values import ALL_ROWS, ONE_FOLD
     "those of `dsel select --id` by default.",
 )
 @model_options
-@run_from("dsel.cli.predict")
+@run_from("dsel.cli.predict", record=PredictOptions)
 def command() -> None:
     """Predict every row of NEW with the model in RESULTS.
 

@@ -6,16 +6,16 @@ from dsel.cli.options import ExistingPath, output_options, run_from
 
 
 @click.command
-@click.argument("place", type=ExistingPath())
+@click.argument("results", type=ExistingPath())
 @click.option(
     "--out",
-    help="File of the page; by default report.html in PLACE, or here if PLACE is a "
+    help="File of the page; by default report.html in RESULTS, or here if that is a "
     "URL. A page of an earlier `dsel report` is replaced, any other file is kept.",
 )
 @output_options
 @run_from("dsel.cli.report")
 def command() -> None:
-    """Write a page about the run at PLACE, the folder or URL of its --out.
+    """Write a page about the run in RESULTS, the folder or URL of its --out.
 
     The page needs no network to read. Nothing is fitted.
     """

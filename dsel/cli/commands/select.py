@@ -1,10 +1,15 @@
 """Options of ``dsel select``: choose a model from files."""
 
+from dataclasses import dataclass
+
 import click
 
 from dsel.cli.options import (
+    ClusterOptions,
     ExistingPath,
     NameOf,
+    RunOutput,
+    TextOptions,
     day_first_option,
     number_option,
     run_from,
@@ -24,6 +29,39 @@ from dsel.option_values import (
     REGRESSORS,
     TASKS,
 )
+
+
+@dataclass(frozen=True)
+class SelectOptions:
+    """Values of all options and arguments."""
+
+    labeled: str
+    target: str | None
+    pool: str | None
+    drop: str | None
+    ids: str | None
+    groups: str | None
+    text: TextOptions
+    day_first: bool | None
+    number: tuple[str, ...]
+    unlabeled_words: tuple[str, ...]
+    gap_classes: tuple[str, ...]
+    task: str | None
+    model: str | None
+    grid: tuple[str, ...]
+    certificate: str | None
+    deploy: str | None
+    loss: tuple[str, ...]
+    report_by: str | None
+    queries: int
+    baseline: str | None
+    cv: int | None
+    trust: tuple[str, ...]
+    output: RunOutput
+    seed: int
+    delta: float
+    cluster: ClusterOptions
+    out: str | None
 
 
 @click.command
@@ -132,7 +170,7 @@ from dsel.option_values import (
 )
 @trust_option
 @run_options
-@run_from("dsel.cli.select")
+@run_from("dsel.cli.select", record=SelectOptions)
 def command() -> None:
     """Choose a model from labeled rows and bound its error.
 
