@@ -14,7 +14,8 @@ class Effect(Enum):
     VOIDS = 0
     """The number is no guarantee."""
     WARNS = 1
-    """The number holds, and its model is likely not wanted: it misses a class."""
+    """The number holds, and nobody should read it first: its model misses a class, or
+    labeled rows may be copies, which no pool shows."""
     WEAKENS = 2
     """The number is doubtful, though no assumption is known to be broken."""
     INFO = 3
@@ -36,6 +37,8 @@ class Caveat:
 
 POOLED: Final = "models of all folds, pooled"
 """Whose an estimate is that no single model has: each fold tests its own model."""
+OF_NUMBER: Final = (Effect.VOIDS, Effect.WARNS)
+"""Effects of caveats that a certificate shows, not its choice alone."""
 NAMES: Final[Mapping[Effect, str]] = {
     Effect.VOIDS: "But",
     Effect.WARNS: "Warning",

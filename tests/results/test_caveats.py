@@ -71,10 +71,11 @@ def test_what_weakens_a_plan__is_said_by_every_choice_from_its_cube():
         KNeighborsClassifier(), {"n_neighbors": [1, 5]}, copies, Y, random_state=0
     )
     outcome = plan.run()
-    [weak] = [each for each in plan.caveats if each.effect is Effect.WEAKENS]
-    assert "equal rows of other folds" in weak.text
+    [copied] = [each for each in plan.caveats if each.effect is Effect.WARNS]
+    assert "equal rows of other folds" in copied.text
     for choice in (outcome.choice, dsel.select(outcome, "cv_error")):
-        assert weak in choice.caveats
+        assert copied in choice.caveats
+        assert str(choice).startswith("Warning  ")
     assert "by nearest" not in str(outcome.choice)  # what is about the plan stays there
 
 

@@ -58,6 +58,8 @@ CLEAR: Final = 0.1
 """A p-value of the first stage above this is the result, without a second stage."""
 ALARM: Final = 0.001
 """The p-value below which populations differ: one false alarm in 1,000 searches."""
+COPIES_ALARM: Final = 1e-6
+"""The p-value below which labeled rows are copied more often than pool rows are."""
 IF_COPIES: Final = (
     "if they are copies of the same records, rows are not independent (A1), so take "
     "each once; to balance classes use class_weight"
@@ -284,9 +286,12 @@ def _permutation_p_value(
 
 
 def with_pool_facts(
-    assumptions: Sequence[Assumption], facts: PoolFacts
+    assumptions: Sequence[Assumption], facts: PoolFacts, copies: str = ""
 ) -> tuple[Assumption, ...]:
-    """Return the assumptions, A1 with the results of the pass over the pool."""
+    """Return the assumptions, A1 with the results of the pass over the pool.
+
+    `copies` is why copied rows refute it; "" if they do not.
+    """
     is_shifted = facts.p_value <= ALARM  # probably not one population
     equal = f"{facts.equal_rows:,} pool rows equal a labeled row"
     if facts.equal_rows == 1:
@@ -306,28 +311,41 @@ def with_pool_facts(
         if facts.telling_column is not None:
             finding += f", most by column {facts.telling_column}"
         finding += f" ({test})"
+    if copies:
+        finding = f"{copies}; {finding}" if is_shifted else copies
+    is_refuted = bool(is_shifted or copies)
     return tuple(
         replace(
             assumption,
-            state=VIOLATED if is_shifted else assumption.state,
+            state=VIOLATED if is_refuted else assumption.state,
             reason=finding,
         )
-        if assumption.name == "A1" and (is_shifted or not assumption.is_violated)
+        if assumption.name == "A1" and (is_refuted or not assumption.is_violated)
         else assumption
         for assumption in assumptions
     )
 
 
-def caveats_of_rows(labeled: LabeledRows, scheme: CVScheme) -> list[Caveat]:
-    """Return caveats about rows that weaken a number, such as copies in other folds."""
+def caveats_of_rows(
+    labeled: LabeledRows, scheme: CVScheme, *, has_pool: bool
+) -> list[Caveat]:
+    """Return caveats about rows that weaken a number, such as copies in other folds.
+
+    Without a pool nothing tests whether equal rows are copies.
+    """
     X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
-    texts = [_remark_on_scaling(X), _remark_on_copies(labeled.X, scheme)]
+    texts = [_remark_on_scaling(X)]
+    copies = CopiedRows.of(labeled.X, scheme).remark
     if len(labeled.classes):
         texts += [
             _remark_on_absent_classes(labeled, scheme),
             *_remarks_on_spelling(labeled),
         ]
-    return make_caveats(Effect.WEAKENS, filter(None, texts))
+    effect = Effect.WEAKENS if has_pool else Effect.WARNS
+    return [
+        *make_caveats(effect, filter(None, [copies])),
+        *make_caveats(Effect.WEAKENS, filter(None, texts)),
+    ]
 
 
 def _remark_on_absent_classes(labeled: LabeledRows, scheme: CVScheme) -> str:
@@ -442,20 +460,71 @@ def _remark_on_scaling(X: Any) -> str:
     return ""
 
 
-def _remark_on_copies(X: Features, scheme: CVScheme) -> str:
-    """Return a caveat's text if labeled rows have copies in other folds, else ""."""
-    hashes = row_hashes(comparable(X, np.dtype(np.float64)))
-    fold_of = pd.Series(-1, np.arange(len(hashes)))
-    for number, split in enumerate(scheme.held_out):
-        rows = split.test_rows
-        if scheme.is_plain_random:
-            # With groups a fold has more rows than are counted, one of each group.
-            rows = np.setdiff1d(fold_of.index, split.train_rows)
-        fold_of[rows] = number
-    n_copied = int((fold_of.groupby(hashes).transform("nunique") > 1).sum())
-    if n_copied < max(1, MANY_COPIES * len(hashes)):
-        return ""
-    return (
-        f"{n_copied:,} of {len(hashes):,} labeled rows equal rows of other folds: "
-        f"{IF_COPIES}"
-    )
+@dataclass(frozen=True)
+class CopiedRows:
+    """Labeled rows that equal rows of other folds, which have other groups."""
+
+    n_rows: int
+    """Labeled rows."""
+    n_copied: int
+    """Labeled rows that equal one of another fold."""
+    n_tested: int
+    """Labeled rows of one half of the folds."""
+    n_equal: int
+    """Rows of this half that equal a row of the other half."""
+
+    @classmethod
+    def of(cls, X: Features, scheme: CVScheme) -> "CopiedRows":
+        """Count the copies among labeled rows, whose content alone is compared."""
+        hashes = row_hashes(comparable(X, np.dtype(np.float64)))
+        fold_of = pd.Series(-1, np.arange(len(hashes)))
+        for number, split in enumerate(scheme.held_out):
+            rows = split.test_rows
+            if scheme.is_plain_random:
+                # With groups a fold has more rows than are counted, one of each group.
+                rows = np.setdiff1d(fold_of.index, split.train_rows)
+            fold_of[rows] = number
+        n_folds = fold_of.groupby(hashes).transform("nunique")
+        is_tested = fold_of.to_numpy() % 2 == 0  # a hold-out set, without other rows
+        is_equal = np.isin(hashes[is_tested], hashes[~is_tested])
+        return cls(
+            len(hashes),
+            int((n_folds > 1).sum()),
+            int(is_tested.sum()),
+            int(is_equal.sum()),
+        )
+
+    @property
+    def text(self) -> str:
+        """How many rows are copied."""
+        return (
+            f"{self.n_copied:,} of {self.n_rows:,} labeled rows equal rows of other "
+            f"folds"
+        )
+
+    @property
+    def remark(self) -> str:
+        """Text of the caveat about copies; "" if there are few."""
+        if self.n_copied < max(1, MANY_COPIES * self.n_rows):
+            return ""
+        return f"{self.text}: {IF_COPIES}"
+
+    def why_refuted(self, n_equal: int, n_pool: int) -> str:
+        """Return why A1 is violated, if labeled rows are copied and pool rows are not.
+
+        Given one half of the labeled rows, the rows of the other half and of the pool
+        are exchangeable under A1, so that Fisher's exact test is valid however many
+        copies a row has. The `n_equal` of `n_pool` rows that equal a labeled row of
+        either half are at least those of the given half, so the p-value is too large.
+        """
+        equal = self.n_equal
+        p_value = stats.hypergeom.sf(
+            equal - 1, self.n_tested + n_pool, equal + n_equal, self.n_tested
+        )
+        if not self.remark or p_value > COPIES_ALARM:
+            return ""
+        few = f"only {n_equal:,} of {n_pool:,} pool rows equal" if n_equal else ""
+        return (
+            f"{self.text}, but {few or 'no pool row equals'} a labeled row: copies; "
+            f"take each record once (drop_duplicates), or pass groups="
+        )

@@ -101,7 +101,7 @@ def plan_caveats(
                 *remarks_on_parameters(inputs.estimator, inputs.candidates),
             ],
         ),
-        caveats_of_rows(labeled, scheme),
+        caveats_of_rows(labeled, scheme, has_pool=design.pool is not None),
         make_caveats(Effect.PLAN, [*inputs.notes, *parts.notes]),
         make_caveats(
             Effect.INFO,

@@ -33,7 +33,7 @@ from dsel.losses.calls import naming_loss
 from dsel.losses.joint import ModelBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
-from dsel.results.caveats import Caveat, Effect, make_caveats, texts_of
+from dsel.results.caveats import OF_NUMBER, Caveat, Effect, make_caveats, texts_of
 from dsel.results.loss_reports import ModelReports
 from dsel.results.queries import Queries
 from dsel.results.tables import constant_fields, largest_class
@@ -198,7 +198,7 @@ def make_certificate(
         plan.method.name,
         name,
         description.assumptions,
-        tuple(c for c in description.caveats if c.effect is Effect.VOIDS),
+        tuple(c for c in description.caveats if c.effect in OF_NUMBER),
         estimate=bounds.estimate,
         estimate_of_models=estimate,
         n_labeled=known.n_labeled,

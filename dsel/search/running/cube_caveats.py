@@ -29,7 +29,13 @@ from dsel.families.generic import collect_warnings
 from dsel.losses.error_rate import ERROR
 from dsel.losses.joint import ModelBounds
 from dsel.results import Certificate
-from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
+from dsel.results.caveats import (
+    OF_NUMBER,
+    Caveat,
+    Effect,
+    collect_caveats,
+    make_caveats,
+)
 from dsel.results.certificate import attribute, params_text
 from dsel.results.cube import read_counts
 from dsel.results.fit_messages import FitProblem, problems_of_cube
@@ -70,9 +76,9 @@ def run_caveats(cube: xr.Dataset) -> tuple[Caveat, ...]:
     )
 
 
-def voiding_caveats(cube: xr.Dataset) -> list[Caveat]:
-    """Return the caveats of a run that void all numbers of its cube."""
-    return [each for each in run_caveats(cube) if each.effect is Effect.VOIDS]
+def caveats_of_numbers(cube: xr.Dataset) -> list[Caveat]:
+    """Return the caveats of a run that every number of its cube shows."""
+    return [each for each in run_caveats(cube) if each.effect in OF_NUMBER]
 
 
 def caveats_of(cube: xr.Dataset) -> tuple[Caveat, ...]:

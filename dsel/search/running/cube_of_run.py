@@ -21,6 +21,7 @@ from dsel.results.cube import make_cube
 from dsel.results.records import to_record
 from dsel.runtime.versions import installed_versions
 from dsel.search.design.assumptions import (
+    CopiedRows,
     PoolCheck,
     caveats_of_fitting_rows,
     with_pool_facts,
@@ -63,8 +64,13 @@ def make_known_counts(plan: "Plan", equal_rows: int = 0) -> KnownCounts:
 def describe_run(plan: "Plan", pool_check: PoolCheck) -> RunDescription:
     """Return the assumptions, caveats and known counts of the plan and its pool."""
     labeled, facts, assumptions = plan.labeled, pool_check.facts, plan.assumptions
+    caveats = [each for each in plan.caveats if each.effect is not Effect.PLAN]
     if plan.pool is not None and plan.certificate:
-        assumptions = with_pool_facts(assumptions, facts)
+        copies = CopiedRows.of(labeled.X, plan.scheme)
+        refuted = copies.why_refuted(facts.equal_rows, plan.pool.n_rows)
+        assumptions = with_pool_facts(assumptions, facts, refuted)
+        if refuted:  # which says what the plan could only suspect
+            caveats = [each for each in caveats if each.text != copies.remark]
     classes, class_rows = plan.classes.tolist(), dict[str, int]()
     if classes:
         n_rows = np.bincount(labeled.y, minlength=len(classes)).tolist()
@@ -74,7 +80,7 @@ def describe_run(plan: "Plan", pool_check: PoolCheck) -> RunDescription:
         make_known_counts(plan, facts.equal_rows),
         assumptions,
         collect_caveats(
-            (each for each in plan.caveats if each.effect is not Effect.PLAN),
+            caveats,
             caveats_of_fitting_rows(facts, plan.context.fitting_pool),
         ),
         class_rows,

@@ -30,7 +30,7 @@ from dsel.results.tables import (
 )
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.engine.pruning import margin_above
-from dsel.search.running.cube_caveats import caveats_of, voiding_caveats
+from dsel.search.running.cube_caveats import caveats_of, caveats_of_numbers
 from dsel.search.running.evaluate import (
     TOKEN,
     Evaluation,
@@ -182,7 +182,7 @@ def _certify_candidate(
         reported.criterion.name,
         deploy,
         assumptions_of(cube),
-        collect_caveats(make_caveats(Effect.VOIDS, unsure), voiding_caveats(cube)),
+        collect_caveats(make_caveats(Effect.VOIDS, unsure), caveats_of_numbers(cube)),
         label_term=float(reported.terms.label_term[number]),
         disagreement_term=float(reported.terms.disagreement_term[number]),
         fold=fold,

@@ -76,3 +76,51 @@ def test_two_sample_test__has_valid_p_values_in_both_of_its_stages():
         assert stats.binom.sf(n_refuted - 1, len(p_values), level) > 0.001, level
     assert (p_values > 0.1).any()
     assert (p_values < 0.1).any()
+
+
+def search_copies(rows, pool=None, groups=None):
+    """Certify one neighbor; labels are those of distinct rows, repeated."""
+    y = np.repeat(np.random.default_rng(1).integers(2, size=len(rows) // 2), 2)
+    one = KNeighborsClassifier(1)
+    return dsel.certify(one, rows, y, pool, groups=groups, random_state=0)
+
+
+COPIED = np.repeat(np.random.default_rng(0).normal(size=(100, 3)), 2, axis=0)
+FRESH = np.random.default_rng(2).normal(size=(600, 3))
+
+
+@pytest.mark.parametrize("n_equal", [0, 3])
+def test_copies__that_the_pool_lacks_void_every_bound(n_equal):
+    outcome = search_copies(COPIED, np.vstack([COPIED[: 2 * n_equal : 2], FRESH]))
+    which = (
+        f"only {n_equal} of 603 pool rows equal" if n_equal else "no pool row equals"
+    )
+    for certificate in outcome.certificates.values():
+        assert not certificate.certified
+        [reason] = certificate.reasons
+        assert "of 200 labeled rows equal rows of other folds, but " + which in reason
+        assert "(drop_duplicates), or pass groups=" in certificate.headline()
+        assert reason in repr(certificate)
+    assert str(outcome.choice).count("equal rows of other folds") == 1
+
+
+def test_copies__without_a_pool_are_the_first_thing_said():
+    outcome = search_copies(COPIED)
+    assert outcome.certificate.certified
+    for shown in (outcome.choice, outcome.certificate):
+        assert str(shown).startswith("Warning  ")
+        assert str(shown).count("labeled rows equal rows of other folds") == 1
+    assert "labeled rows equal rows of other folds" in repr(outcome.certificate)
+
+
+def test_equal_rows__are_no_copies_where_pool_rows_are_equal_as_often():
+    few = np.random.default_rng(3).integers(9, size=(800, 2)).astype(float)
+    outcome = search_copies(few[:200], few[200:])
+    assert outcome.certificate.certified
+    assert "Caveat" in str(outcome.choice)  # what the plan has remarked stays
+
+
+def test_copies__in_one_group_say_nothing():
+    outcome = search_copies(COPIED, groups=np.repeat(np.arange(100), 2))
+    assert outcome.certificate.certified
+    assert "equal rows of other folds" not in str(outcome.choice)
