@@ -117,9 +117,9 @@ def test_page__is_a_session_that_runs(page, n_shown, tmp_path, monkeypatch):
         assert not re.match(r"\n(But|Warning|Caveat|Note)\b", after)  # no line is cut
 
 
-def test_readme__bounds_are_those_of_plan_bound():
+def test_page_why__has_the_bounds_of_plan_bound():
     row = r"^\| ([\d,]+) \| (0\.\d+) \| (0\.\d+ \| .*) \|$"
-    shown = re.findall(row, README.read_text(), re.MULTILINE)
+    shown = re.findall(row, (ROOT / "docs/why.md").read_text(), re.MULTILINE)
     certificates = ["one_fold", "all_rows", "cv_bound", "holdout_20_percent"]
     assert len(shown) == 3
     for labels, error, cells in shown:
