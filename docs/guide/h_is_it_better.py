@@ -61,14 +61,14 @@ plots.plot_comparison(answer)
 # -------------
 # All labels of the pool, which nobody has outside of an example:
 
-difference = (new.predict(pool) != truth).mean() - (old.predict(pool) != truth).mean()
-print(f"{100 * difference:.1f} percentage points")
+less = (old.predict(pool) != truth).mean() - (new.predict(pool) != truth).mean()
+print(f"The new model errs {100 * less:.1f} percentage points less.")
 
 # %%
 # The same 60 labels on rows drawn at random would compare two error rates of a few rows
 # each. Of 60 such rows the models would differ on nine:
 
-print(60 * question.n_differ / question.n_unlabeled)
+print(round(60 * question.n_differ / question.n_unlabeled, 1))
 
 # %%
 # When one model was trained on rows that are still in the pool, pass them as
