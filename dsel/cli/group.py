@@ -13,7 +13,7 @@ from dsel.checks import did_you_mean
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.printing import say
 from dsel.cli.users_code import user_frames
-from dsel.errors import ClusterLostError, DselWarning, UserCodeError, naming, reaching
+from dsel.errors import ClusterLostError, DselWarning, UserCodeError, reaching
 
 COMMANDS: Final = {
     "audit": "Count how often certificates fail where the truth is known.",
@@ -38,22 +38,6 @@ FORESEEN: Final = (
     TypeError,
     ValueError,
 )
-NAMES: Final = {
-    "`param_grid[0]`": "--model",
-    "`param_grid`": "--grid",
-    "`estimator`": "--model",
-    "`path`": "the table",
-    "search regressors": "write --task regression",
-    "pass a regressor, such as Ridge()": "write --task regression",
-    "n_queries=": "--queries ",
-    "`n_queries`": "--queries",
-    "an `out` of its own": "an --out of its own",
-    "`source`": "the table",
-    "(of `id`)": "(of --id)",
-    "'model__regressor__": "'",
-    "'model__": "'",
-}
-"""Names of arguments that commands fill in, and what their users wrote."""
 TRACEBACK: Final = "--traceback"
 SHOWS: Final = "Print the full traceback of an error before its message."
 
@@ -107,7 +91,7 @@ class LazyGroup(click.Group):
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             try:
-                with reaching("an object store"), naming(NAMES):
+                with reaching("an object store"):
                     code = super().main(*args, **options)
             except click.exceptions.NoArgsIsHelpError as error:
                 click.echo(error.format_message(), err=True)  # the help alone

@@ -9,14 +9,34 @@ from dataclasses import dataclass, fields
 from functools import reduce, wraps
 from importlib import import_module
 from os.path import exists
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import click
 
 from dsel.checks import did_you_mean, nothing_at
 from dsel.cli.option_types import DELTA
+from dsel.errors import naming
 
 Command = Callable[..., Any]
+NAMES: Final = {
+    "`param_grid[0]`": "--model",
+    "`param_grid`": "--grid",
+    "`estimator`": "--model",
+    "`path`": "the table",
+    "search regressors": "write --task regression",
+    "pass a regressor, such as Ridge()": "write --task regression",
+    "n_queries=": "--queries ",
+    "`n_queries`": "--queries",
+    "an `out` of its own": "an --out of its own",
+    "`source`": "the table",
+    "(of `id`)": "(of --id)",
+    "'model__regressor__": "'",
+    "'model__": "'",
+}
+"""Words of messages about arguments that commands fill in, and those of their users.
+
+A test finds each of the left words in a message of dsel.
+"""
 
 
 def run_from(
@@ -27,19 +47,35 @@ def run_from(
     The function gets the values of options and arguments as parameters of their names,
     or as one `record` with fields of their names. What is decorated has the help in its
     docstring, and no code of its own. Every command is called here, so this is where
-    empty values are refused.
+    empty values are refused, and where messages get the names that a shell has.
     """
 
     def decorate(declared: Command) -> Command:
         @wraps(declared)
         def call(**values: Any) -> Any:
-            refuse_empty_values(click.get_current_context())
+            context = click.get_current_context()
+            refuse_empty_values(context)
             run = getattr(import_module(module), function)
-            return run(**values) if record is None else run(record(**values))
+            with naming(shell_names(context.command)):
+                return run(**values) if record is None else run(record(**values))
 
         return call
 
     return decorate
+
+
+def shell_names(command: click.Command) -> dict[str, str]:
+    """Return what the user of a command wrote, by the words of messages.
+
+    These are `NAMES`, and parameters that the command spells in another way.
+    """
+    names = {}
+    for parameter in command.params:
+        is_option = isinstance(parameter, click.Option)
+        written = parameter.opts[0] if is_option else parameter.human_readable_name
+        if written.lstrip("-") != parameter.name:
+            names[f"`{parameter.name}`"] = written
+    return names | NAMES
 
 
 def refuse_empty_values(context: click.Context) -> None:

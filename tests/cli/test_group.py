@@ -1,3 +1,4 @@
+import ast
 import re
 import subprocess
 import sys
@@ -10,10 +11,12 @@ import numpy as np
 import pytest
 import zarr
 
+import dsel
 from dsel import option_values
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.group import COMMANDS
 from dsel.cli.models import MODELS, REGRESSORS
+from dsel.cli.options import NAMES
 from dsel.errors import ClusterLostError, DselWarning
 from dsel.search.design.certificate_methods import METHODS
 from tests.shell import run
@@ -77,6 +80,21 @@ def test_main__refuses_an_empty_value_of_every_option_by_its_name(
     last = " ".join(found.output.split()).partition("Error: ")[2]
     assert last.startswith(f"Invalid value for '{option.opts[0]}': ")
     assert "''" in last
+
+
+def texts_of_messages():
+    root = Path(dsel.__file__).parent
+    for path in root.rglob("*.py"):
+        if path != root / "cli/options.py":
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    yield node.value
+
+
+def test_names__each_is_in_a_message_so_that_no_rule_outlives_it():
+    texts = "\n".join(texts_of_messages())
+    composed = {"(of `id`)", "'model__regressor__", "'model__"}  # where they are raised
+    assert [word for word in {*NAMES} - composed if word not in texts] == []
 
 
 def test_main__refuses_a_list_of_no_names_but_takes_a_comma_as_separator(tmp_path):

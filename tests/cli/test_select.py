@@ -199,7 +199,7 @@ def test_select__reports_by_the_number_of_a_column_without_a_name(tmp_path, rng)
     assert "Error by column 1 (95%" in run(*asked, "--report-by", 1).stdout
     told = run(*asked, "--report-by", 2)
     assert told.exit_code == 1
-    assert "`report_by` must be the position of a column" in told.output
+    assert "--report-by must be the position of a column" in told.output
 
 
 @pytest.mark.parametrize(
@@ -207,8 +207,8 @@ def test_select__reports_by_the_number_of_a_column_without_a_name(tmp_path, rng)
     [
         (("--report-by", "label"), "'label' is the target"),
         (("--report-by", "city", "--id", "city"), "'city' is no feature, by --id"),
-        (("--report-by", "town"), "`report_by` must name one of the 6 columns"),
-        (("--report-by", "age"), "`report_by` 'age' must have at most 75 different"),
+        (("--report-by", "town"), "--report-by must name one of the 6 columns"),
+        (("--report-by", "age"), "--report-by 'age' must have at most 75 different"),
         (
             ("--report-by", "city", "--drop", "city", "--model", "sklearn.svm:SVC"),
             "--drop: 'city' is named by --report-by, too",
