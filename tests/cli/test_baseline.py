@@ -38,7 +38,8 @@ def select(place, *more):
 def test_select__says_whether_the_model_is_better_than_the_one_of_a_folder(
     place, tmp_path
 ):
-    done = select(place, "--baseline", place / "old", "--out", tmp_path / "out")
+    words = ("--baseline", place / "old", "--verbose", "--out", tmp_path / "out")
+    done = select(place, *words)
     assert done.exit_code == 0, done.output
     text = " ".join(done.output.split())
     assert "Better than the baseline (Pipeline with LogisticRegression): errs" in text
