@@ -120,18 +120,17 @@ def joint_schema(deployed: list[Deployed], location: str) -> TableSchema:
     columns = {each.name: each for each in new.columns}
     for each in old.columns:
         other = columns.setdefault(each.name, each)
-        orders = {each.day_first, other.day_first} - {None}
+        orders = {each.form.day_first, other.form.day_first} - {None}
         if each.meaning != other.meaning or len(orders) > 1:
             raise ValueError(
                 f"OLD learned the column {each.name!r} as {each.noun}, NEW as "
                 f"{other.noun}; give the pool as Parquet, with types of its own."
             )
         # Each order accepts dates of ISO, and digits in groups plain numbers.
-        columns[each.name] = replace(
-            other,
-            day_first=each.day_first if other.day_first is None else other.day_first,
-            amounts=other.amounts or each.amounts,
-        )
+        has_more = each.form.is_amount and not other.form.is_amount
+        form = each.form if has_more else other.form
+        form = replace(form, day_first=next(iter(orders), None))
+        columns[each.name] = replace(other, form=form)
     return replace(new, columns=tuple(columns.values()), ids=())
 
 

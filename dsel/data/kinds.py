@@ -8,6 +8,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -52,13 +53,6 @@ LARGEST_EXACT: Final = 2**53 - 1
 NUMBER: Final = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 COMMA_NUMBER: Final = r"^-?(?:0|[1-9][0-9]*),[0-9]+(?:[eE][+-]?[0-9]+)?$"
 WHOLE: Final = r"^(?:0|-?[1-9][0-9]*)$"
-# Up to 15 digits survive conversion to float64 and back; trailing zeros do not, and
-# below 0.0001 Python writes an exponent.
-SHORT_DECIMAL: Final = (
-    r"^-?(?:(?:0|[1-9][0-9]{0,7})\.0|[1-9][0-9]{0,7}\.[0-9]{0,6}[1-9]"
-    r"|0\.(?:[1-9](?:[0-9]{0,5}[1-9])?|0[1-9](?:[0-9]{0,4}[1-9])?"
-    r"|00[1-9](?:[0-9]{0,3}[1-9])?|000[1-9](?:[0-9]{0,2}[1-9])?))$"
-)
 _DAY: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _CLOCK: Final = r"[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6}0*)?)?"
 _ZONE: Final = r" ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)"
@@ -136,6 +130,30 @@ class Kind(StrEnum):
         return self in (Kind.DATES, Kind.TIMES, Kind.ZONED_TIMES)
 
 
+@dataclass(frozen=True)
+class Form:
+    """How the values of a column are written, where its kind does not say it."""
+
+    words: tuple[str, str] | None = None
+    """Words for truth values, the true one first; None where any pair is accepted."""
+    day_first: bool | None = None
+    """Whether the day comes first in dates such as 5/9/2023, or the month; None where
+    dates are written as 2023-09-05 only."""
+    sign: str | None = None
+    """Sign of amounts, such as $, "" for amounts without one; None for plain numbers"""
+    decimal: str = "."
+    """Decimal mark of amounts, by which other tables are read that do not show theirs.
+    """
+
+    @property
+    def is_amount(self) -> bool:
+        """Whether the values are amounts, which may have a sign and grouped digits."""
+        return self.sign is not None
+
+
+PLAIN: Final = Form()
+
+
 class Bad(NamedTuple):
     """A value that is not of the kind of its column."""
 
@@ -203,7 +221,11 @@ class NumberForms(NamedTuple):
     is_whole: NDArray[np.bool_]
     """Matches `WHOLE`."""
     is_short: NDArray[np.bool_]
-    """Matches `SHORT_DECIMAL`."""
+    """A plain decimal of at most 8 digits before the point and 7 behind it.
+
+    Up to 15 digits survive conversion to float64 and back; trailing zeros do not, and
+    below 0.0001 Python writes an exponent.
+    """
     n_point_zero: int
     """How many end in ".0"."""
 
@@ -239,34 +261,58 @@ def number_forms(values: pa.StringArray) -> NumberForms | None:
     )
 
 
-def _forms_of_part(values: pa.StringArray) -> NumberForms | None:
-    starts, stops, content = text_bytes(values)
-    n, has_letters = len(values), (content - np.uint8(0x2B) > 0x0E).any()  # not + to 9
-    if has_letters:  # Arrow takes long to refuse texts
-        letters = content[content - np.uint8(0x2B) > 0x0E]
-        if not ((letters | 0x20) == ord("e")).all():
-            return None
+class _PlainNumbers(NamedTuple):
+    """Floats of texts that all match `NUMBER`, and where the known ones are."""
+
+    floats: pa.Array
+    content: NDArray[np.uint8]
+    starts: NDArray[np.int32]
+    stops: NDArray[np.int32]
+    digits: NDArray[np.int32]
+    """Where they begin without their sign."""
+    has_exponents: bool
+
+
+def _read_plain_numbers(texts: pa.StringArray) -> _PlainNumbers | None:
+    """Return numbers, gaps as null; None if the patterns must decide."""
+    starts, stops, content = text_bytes(texts)
+    is_other = content - np.uint8(0x2B) > 0x0E  # not + to 9
+    has_letters = bool(is_other.any())
+    if has_letters and not ((content[is_other] | 0x20) == ord("e")).all():
+        return None  # Arrow takes long to refuse texts
     try:
-        floats = pc.cast(values, pa.float64())
+        floats = pc.cast(texts, pa.float64())
     except pa.ArrowInvalid:
         return None
-    if not np.isfinite(floats.to_numpy()).all():
+    if texts.null_count:
+        is_known = starts < stops
+        starts, stops = starts[is_known], stops[is_known]
+    # Arrow also reads a plus and leading zeros.
+    first = content.take(starts)
+    if (first == ord("+")).any():
         return None
+    digits = starts + (first == ord("-"))
+    after = np.minimum(digits + 1, stops - 1)
+    is_leading = (content.take(digits) == ord("0")) & (after > digits)
+    is_leading &= content.take(after) - np.uint8(ord("0")) <= 9
+    if is_leading.any():
+        return None
+    return _PlainNumbers(floats, content, starts, stops, digits, has_letters)
+
+
+def _forms_of_part(values: pa.StringArray) -> NumberForms | None:
+    numbers = _read_plain_numbers(values)
+    if numbers is None or not np.isfinite(numbers.floats.to_numpy()).all():
+        return None
+    floats, content, starts, stops, digits, has_exponents = numbers
     is_point = content == ord(".")
     points = np.flatnonzero(is_point)
-    has_point = None  # all have one: no number has two
-    if len(points) < n:
+    if len(points) == len(values):  # no number has two
+        n_before = points - digits
+    else:
         has_point = np.add.reduceat(is_point, starts, dtype=np.uint8) > 0
-    signs = content[starts]
-    if (signs == ord("+")).any():
-        return None
-    digits = starts + (signs == ord("-"))
-    n_before = (points if has_point is None else stops) - digits
-    if has_point is not None:
+        n_before = stops - digits
         n_before[has_point] = points - digits[has_point]
-    begins_by_zero = content[digits] == ord("0")
-    if (begins_by_zero & (n_before > 1)).any():
-        return None
     n_after = stops - digits - n_before - 1  # -1 where there is no point
     ends_by_zero = content[stops - 1] == ord("0")
     is_short = (n_after == 1) | (~ends_by_zero & (n_after > 1) & (n_after <= 7))
@@ -275,18 +321,13 @@ def _forms_of_part(values: pa.StringArray) -> NumberForms | None:
     sizes = np.abs(floats.to_numpy())
     is_short &= (sizes >= 1e-4) | (sizes == 0.0)
     is_whole = n_after < 0
-    is_whole &= ~(begins_by_zero & (digits > starts))  # -0
-    if has_letters:
+    is_whole &= ~((content[digits] == ord("0")) & (digits > starts))  # -0
+    if has_exponents:
         is_exponent = (content | 0x20) == ord("e")
         is_plain = np.add.reduceat(is_exponent, starts, dtype=np.uint8) == 0
         is_short &= is_plain
         is_whole &= is_plain
     return NumberForms(floats, is_whole, is_short, int(n_point_zero))
-
-
-def count_point_zero(texts: pa.Array) -> int:
-    """Return how many numbers are whole and written with a point."""
-    return int(pc.sum(pc.ends_with(texts, ".0")).as_py() or 0)
 
 
 def comes_back(texts: pa.Array, floats: pa.Array) -> NDArray[np.bool_]:
@@ -373,7 +414,6 @@ class ColumnScan:
         self.n_other_dates = 0
         self.examples: dict[str, str] = {}
         self.truth_words: set[str] | None = set()
-        self._likely = WHOLE
         self._is_text = False
 
     @property
@@ -388,32 +428,19 @@ class ColumnScan:
         known = values
         if values.null_count:
             known = values.drop_null()
-        # Matching patterns takes most of a pass. So values that are all numbers are
-        # recognized by their bytes; else the pattern that matched last comes first, and
-        # in columns without numbers only distinct values are matched.
+        # Matching patterns takes most of a pass. So values that are all numbers, or
+        # gaps, are recognized by their bytes; else only distinct values are matched.
         if self._is_text:
             known = self._without_words(known)
-        elif len(known) and (forms := number_forms(known)) is not None:
-            self._add_forms(known, forms)
+        elif self._add_forms(known):
             return
-        else:
-            for pattern in (self._likely, SHORT_DECIMAL, WHOLE):
-                if not len(known):
-                    return
-                mask = matches(known, pattern)
-                n_matching = pc.sum(mask).as_py()
-                if n_matching:
-                    is_all = n_matching == len(known)
-                    numbers = known if is_all else known.filter(mask)
-                    if pattern == WHOLE:
-                        self._add_whole(numbers)
-                    else:
-                        self.n_point_zero += count_point_zero(numbers)
-                        self._add_short_decimals(len(numbers))
-                    self._likely = pattern
-                    known = (
-                        known.slice(0, 0) if is_all else known.filter(pc.invert(mask))
-                    )
+        is_gap = is_gap_word(known)
+        if _any(is_gap):
+            for each in pc.value_counts(known.filter(is_gap)).to_pylist():
+                self.gap_words[each["values"]] += each["counts"]
+            known = known.filter(pc.invert(is_gap))
+            if self._add_forms(known):
+                return
         if not len(known):
             return
         counted = pc.value_counts(known)
@@ -435,43 +462,32 @@ class ColumnScan:
         is_word = _OF_WORDS[content[starts]]
         return known.slice(0, 0) if is_word.all() else known.filter(pa.array(~is_word))
 
-    def _add_forms(self, known: pa.Array, forms: NumberForms) -> None:
-        """Count numbers of known forms."""
+    def _add_forms(self, known: pa.Array) -> bool:
+        """Count values that are all numbers of known forms; False if some are not."""
+        forms = number_forms(known) if len(known) else None
+        if forms is None:
+            return False
+        n_short, n_whole = int(forms.is_short.sum()), int(forms.is_whole.sum())
+        self.n_numbers += len(known)
+        self.n_with_point += len(known) - n_whole
+        self.n_whole += n_whole
+        self.n_exact += n_short + n_whole
         self.n_point_zero += forms.n_point_zero
-        n_short = int(forms.is_short.sum())
-        if n_short:
-            self._add_short_decimals(n_short)
-        if forms.is_whole.all():
-            self._add_whole(known)
-        elif forms.is_whole.any():
-            self._add_whole(known.filter(pa.array(forms.is_whole)))
+        # float64 holds every integer of up to 15 digits.
+        if n_whole and pc.max(pc.binary_length(known)).as_py() > 15:
+            texts = known.filter(pa.array(forms.is_whole)).to_pylist()
+            sizes = [abs(int(text)) for text in texts if len(text) > 15]
+            self.n_too_large += sum(size > LARGEST_EXACT for size in sizes)
         others = ~(forms.is_short | forms.is_whole)
         if others.any():
             mask = pa.array(others)
             rest, floats = known.filter(mask), forms.floats.filter(mask)
             # Of whole numbers only -0 is here.
-            is_minus_zero = pc.equal(rest, "-0")
-            n, n_minus_zero = len(rest), int(pc.sum(is_minus_zero).as_py())
-            self.n_numbers += n
+            n_minus_zero = int(pc.sum(pc.equal(rest, "-0")).as_py())
             self.n_whole += n_minus_zero
-            self.n_with_point += n - n_minus_zero
+            self.n_with_point -= n_minus_zero
             self.n_exact += int(comes_back(rest, floats).sum())
-
-    def _add_short_decimals(self, n: int) -> None:
-        self.n_numbers += n
-        self.n_with_point += n
-        self.n_exact += n
-
-    def _add_whole(self, known: pa.Array) -> None:
-        """Count integers in plain form."""
-        n = len(known)
-        self.n_numbers += n
-        self.n_whole += n
-        self.n_exact += n
-        # float64 holds every integer of up to 15 digits.
-        if pc.max(pc.binary_length(known)).as_py() > 15:
-            sizes = [abs(int(text)) for text in known.to_pylist() if len(text) > 15]
-            self.n_too_large += sum(size > LARGEST_EXACT for size in sizes)
+        return True
 
     def _add_numbers(self, values: pa.Array, counts: pa.Array) -> None:
         """Count distinct numbers of any form, with the number of times each occurs."""
@@ -495,17 +511,6 @@ class ColumnScan:
 
     def _add_others(self, values: pa.Array, counts: pa.Array) -> None:
         """Count distinct values that are not numbers with a decimal point."""
-        gaps = is_gap_word(values)
-        for word, count in zip(
-            values.filter(gaps).to_pylist(),
-            counts.filter(gaps).to_pylist(),
-            strict=True,
-        ):
-            self.gap_words[word] += count
-        keep = pc.invert(gaps)
-        values, counts = values.filter(keep), counts.filter(keep)
-        if not len(values):
-            return
 
         def n_of(mask: pa.Array, name: str = "") -> int:
             if name and name not in self.examples and _any(mask):
@@ -825,20 +830,19 @@ def convert(
     values: pa.Array,
     kind: Kind,
     decimal: str = ".",
-    words: tuple[str, str] | None = None,
+    form: Form = PLAIN,
     *,
-    day_first: bool | None = None,
     is_sure: bool = False,
 ) -> tuple[pa.Array | None, Bad | None]:
     """Return values in the Arrow type of a kind, or the first that does not fit.
 
-    `words` are those of truth values, the true one first; None accepts any pair.
-    `day_first` is the order of dates of numbers; None accepts ISO's form only. With
-    `is_sure`, a scan has shown that all numbers are valid and none is a gap word, so
-    they are parsed without checks.
+    With `is_sure`, a scan has shown that all numbers are valid and none is a gap word,
+    so they are parsed without checks.
     """
     if kind in (Kind.TEXT, Kind.OTHER):
         return values, None
+    if form.sign is not None:
+        return _amounts(values, kind, decimal, form.sign)
     if is_sure and kind.is_number:
         return parse_numbers(values, decimal), None
     if kind.is_number and decimal == ".":
@@ -852,24 +856,11 @@ def convert(
     if kind is Kind.GAPS:  # no model uses such a column, so values do not matter
         return pa.nulls(len(texts)), None
     if kind is Kind.TRUTH:
-        return _truths(texts, words)
+        return _truths(texts, form.words)
     if kind.is_number:
-        right = matches(texts, NUMBER)
-        if decimal == ",":
-            right = pc.or_(matches(texts, WHOLE), matches(texts, COMMA_NUMBER))
-        if not _all(right):
-            return None, _first(texts, pc.invert(right))
-        numbers = parse_numbers(texts, decimal)
-        # Larger integers would become other numbers.
-        wrong = pc.invert(pc.is_finite(numbers))
-        large = pc.greater(pc.abs(numbers), float(LARGEST_EXACT))
-        if _any(large):
-            wrong = pc.or_(wrong, pc.and_(large, pc.invert(matches(texts, "[.,eE]"))))
-        if _any(wrong):
-            return None, _first(texts, wrong)
-        return numbers, None
+        return _numbers(texts, decimal)
     zoned = kind is Kind.ZONED_TIMES
-    times = iso_dates(texts, day_first=day_first)
+    times = iso_dates(texts, day_first=form.day_first)
     right = matches(times, ZONED if zoned else TIME)
     if not _all(right):
         return None, _first(texts, pc.invert(right))
@@ -879,51 +870,47 @@ def convert(
     return parse_times(times, zoned=zoned), None
 
 
-def convert_amounts(
-    values: pa.Array, sign: str, decimal: str
+def _numbers(texts: pa.Array, decimal: str) -> tuple[pa.Array | None, Bad | None]:
+    right = matches(texts, NUMBER)
+    if decimal == ",":
+        right = pc.or_(matches(texts, WHOLE), matches(texts, COMMA_NUMBER))
+    if not _all(right):
+        return None, _first(texts, pc.invert(right))
+    numbers = parse_numbers(texts, decimal)
+    # Larger integers would become other numbers.
+    wrong = pc.invert(pc.is_finite(numbers))
+    large = pc.greater(pc.abs(numbers), float(LARGEST_EXACT))
+    if _any(large):
+        wrong = pc.or_(wrong, pc.and_(large, pc.invert(matches(texts, "[.,eE]"))))
+    if _any(wrong):
+        return None, _first(texts, wrong)
+    return numbers, None
+
+
+def _amounts(
+    values: pa.Array, kind: Kind, decimal: str, sign: str
 ) -> tuple[pa.Array | None, Bad | None]:
-    """Return amounts with this sign as numbers, or the first text that is none."""
     known = pc.if_else(is_gap_word(values), pa.scalar(None, pa.string()), values)
     plain = plain_numbers(known, sign, decimal)
     wrong = pc.and_(pc.is_valid(known), pc.is_null(plain))
     if _any(wrong):
         return None, _first(values, wrong)
-    numbers, bad = convert(plain, Kind.NUMBERS)
+    numbers, bad = convert(plain, kind)
     return numbers, bad and Bad(bad.row, values[bad.row].as_py())
 
 
 def _plain_floats(texts: pa.Array) -> pa.Array | None:
-    """Return numbers with decimal points that float64 holds; None where one is not.
-
-    Gaps are null. With None the patterns decide, as in `number_forms`.
-    """
+    """Return numbers that float64 holds; None if patterns must decide, as above."""
     if not isinstance(texts, pa.StringArray) or texts.null_count == len(texts):
         return None
-    starts, stops, content = text_bytes(texts)
-    is_other = content - np.uint8(0x2B) > 0x0E  # not + to 9
-    has_letters = is_other.any()
-    if has_letters and not ((content[is_other] | 0x20) == ord("e")).all():
-        return None  # Arrow takes long to refuse texts
-    try:
-        floats = pc.cast(texts, pa.float64())
-    except pa.ArrowInvalid:
+    numbers = _read_plain_numbers(texts)
+    if numbers is None:
         return None
-    if has_letters or (stops - starts).max() > 15:
-        ends = pc.min_max(floats)
+    if numbers.has_exponents or (numbers.stops - numbers.starts).max() > 15:
+        ends = pc.min_max(numbers.floats)
         if max(-ends["min"].as_py(), ends["max"].as_py()) > LARGEST_EXACT:
             return None
-    if texts.null_count:
-        is_known = starts < stops
-        starts, stops = starts[is_known], stops[is_known]
-    # Arrow also reads a plus and leading zeros.
-    first = content.take(starts)
-    if (first == ord("+")).any():
-        return None
-    digits = starts + (first == ord("-"))
-    after = np.minimum(digits + 1, stops - 1)
-    is_leading = (content.take(digits) == ord("0")) & (after > digits)
-    is_leading &= content.take(after) - np.uint8(ord("0")) <= 9
-    return None if is_leading.any() else floats
+    return numbers.floats
 
 
 def _truths(

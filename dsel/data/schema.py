@@ -7,7 +7,7 @@ whatever their own values look like; a value of another kind is an error that na
 import json
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
@@ -22,16 +22,17 @@ from dsel.checks import check_columns
 from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, columns_of
 from dsel.data.kinds import (
     GAP_WORDS,
+    PLAIN,
     Bad,
     ColumnScan,
+    Form,
     Kind,
     convert,
-    convert_amounts,
     trim,
 )
 from dsel.errors import RowError
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Version of the file; it is raised if an older reader could misread a newer file."""
 MOST_CATEGORIES: Final = 1000
 """Largest number of distinct values of a text column that are stored."""
@@ -45,38 +46,27 @@ class ColumnSchema:
 
     name: str
     kind: Kind
-    words: tuple[str, str] | None = None
-    """Words for truth values, the true one first; None where any pair is accepted."""
+    form: Form = PLAIN
     categories: tuple[str, ...] | None = None
     """Sorted distinct values of a text column; None where there are too many."""
     has_gaps: bool | None = None
     """Whether a row of a text column has no value; None if that was not recorded."""
-    day_first: bool | None = None
-    """Whether the day comes first in dates such as 5/9/2023, or the month; None where
-    dates are written as 2023-09-05 only."""
-    amounts: tuple[str, str] | None = None
-    """Sign of amounts, such as $, and their decimal mark, by which other tables are
-    read that do not show theirs; None for plain numbers."""
-
-    @property
-    def sign(self) -> str:
-        """The sign that every number must have; "" where none has one."""
-        return "" if self.amounts is None else self.amounts[0]
 
     @property
     def meaning(self) -> tuple[Kind, str]:
         """Kind and sign, which are the same where values mean the same to a model."""
-        return self.kind, self.sign
+        return self.kind, self.form.sign or ""
 
     @property
     def noun(self) -> str:
         """The noun for its values in messages."""
-        if self.kind is Kind.TRUTH and self.words:
-            return " and ".join(map(repr, self.words))
-        if self.day_first is not None:
-            return f"{self.kind}, {'day' if self.day_first else 'month'} first"
-        if self.amounts is not None:
-            return f"numbers {f'with {self.sign!r}' if self.sign else 'without a sign'}"
+        words, sign = self.form.words, self.form.sign
+        if self.kind is Kind.TRUTH and words:
+            return " and ".join(map(repr, words))
+        if self.form.day_first is not None:
+            return f"{self.kind}, {'day' if self.form.day_first else 'month'} first"
+        if sign is not None:
+            return f"numbers {f'with {sign!r}' if sign else 'without a sign'}"
         return f"{self.kind}{' (YYYY-MM-DD)' * self.kind.is_time}"
 
     def convert(
@@ -88,16 +78,8 @@ class ColumnSchema:
         have points and amounts the mark of the labeled table. `is_sure` is that of
         `kinds.convert`.
         """
-        if self.amounts is not None:
-            return convert_amounts(values, self.sign, decimal or self.amounts[1])
-        return convert(
-            values,
-            self.kind,
-            decimal or ".",
-            self.words,
-            day_first=self.day_first,
-            is_sure=is_sure,
-        )
+        mark = decimal or self.form.decimal
+        return convert(values, self.kind, mark, self.form, is_sure=is_sure)
 
 
 @dataclass(frozen=True)
@@ -129,8 +111,8 @@ class TableSchema:
     """Words for a gap in text files, in addition to the empty cell."""
     is_typed: bool = False
     """Whether the table's format has types; there "" is a value, not a gap."""
-    target_amounts: tuple[str, str] | None = None
-    """`ColumnSchema.amounts` of a target that is a column of amounts."""
+    target_form: Form = PLAIN
+    """Form of a target that is a column of amounts."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -150,7 +132,7 @@ class TableSchema:
             kind, version = content.pop("kind"), content.pop("version")
             if kind != _FILE_KIND:
                 raise ValueError
-            if version != FORMAT:
+            if version not in (1, FORMAT):
                 raise ValueError(
                     f"the schema was written in version {version} of its format, and "
                     f"this dsel reads version {FORMAT}; install the dsel that wrote it"
@@ -159,17 +141,17 @@ class TableSchema:
                 ColumnSchema(
                     column["name"],
                     Kind(column["kind"]),
-                    _tuple(column["words"]),
+                    # dsel 0.2 has these two keys in the record of the column.
+                    _read_form(column["form"] if version == FORMAT else column),
                     _tuple(column["categories"]),
                     column["has_gaps"],
-                    column["day_first"],
-                    _tuple(column.get("amounts")),  # no table of dsel 0.2 has some
                 )
                 for column in content.pop("columns")
             )
             lists = ("classes", "ids", "dropped", "gap_words")
             content |= {name: _tuple(content[name]) for name in lists}
-            content["target_amounts"] = _tuple(content.get("target_amounts"))
+            if version == FORMAT:
+                content["target_form"] = _read_form(content["target_form"])
             return cls(columns, **content)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             why = str(error) if "version" in str(error) else "the schema is damaged"
@@ -178,14 +160,14 @@ class TableSchema:
     @property
     def amount_marks(self) -> dict[str, str]:
         """Decimal marks of the columns of amounts in the labeled table, by name."""
-        return {c.name: c.amounts[1] for c in self.columns if c.amounts is not None}
+        return {c.name: c.form.decimal for c in self.columns if c.form.is_amount}
 
     def refuse_plain_numbers(self, names: Iterable[str], where: str) -> None:
         """Raise ValueError where columns of numbers have a sign in the labeled table.
 
         0.18 may be 18%, and 900 an amount in another currency.
         """
-        signs = {column.name: column.sign for column in self.columns if column.sign}
+        signs = {c.name: c.form.sign for c in self.columns if c.form.sign}
         for name in names:
             if name in signs:
                 raise ValueError(
@@ -261,6 +243,11 @@ class TableSchema:
         return pd.DataFrame(converted, copy=False)
 
 
+def _read_form(record: Mapping[str, Any]) -> Form:
+    sign, decimal = record.get("sign"), record.get("decimal", ".")
+    return Form(_tuple(record["words"]), record["day_first"], sign, decimal)
+
+
 def _tuple(values: Any) -> tuple[Any, ...] | None:
     return None if values is None else tuple(values)
 
@@ -306,7 +293,8 @@ def number_column(name: str, scan: ColumnScan, decimal: str) -> ColumnSchema:
     kind = scan.kind(decimal)
     if kind.is_number or kind is Kind.GAPS:
         return ColumnSchema(name, kind)
-    return ColumnSchema(name, Kind.NUMBERS, amounts=(scan.amount_sign, decimal))
+    form = Form(sign=scan.amount_sign, decimal=decimal)
+    return ColumnSchema(name, Kind.NUMBERS, form)
 
 
 def schema_of(frame: pd.DataFrame, *, target: str | None = None) -> TableSchema:

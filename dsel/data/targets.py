@@ -96,12 +96,12 @@ def numbers_of_texts(
     """
     if scan is None or task == CLASSIFICATION:
         return None
-    if task is None and not scan.kind(decimal).is_number and column.amounts is None:
+    if task is None and not scan.kind(decimal).is_number and not column.form.is_amount:
         return None
     typed, bad = column.convert(values, decimal)
     if typed is None:
         assert bad is not None  # values that cannot be converted have a bad one
-        way = "" if column.amounts else scan.way_to_amounts(column.name)
+        way = "" if column.form.is_amount else scan.way_to_amounts(column.name)
         raise RowError(
             f"`target` {column.name!r} must hold {column.noun} for a regression, got "
             f"{show(bad.value)} in ",

@@ -20,8 +20,10 @@ from dsel.checks import listing
 from dsel.data.frames import NUMERIC
 from dsel.data.kinds import (
     GAP_WORDS,
+    PLAIN,
     TRUTH_PAIRS,
     ColumnScan,
+    Form,
     Kind,
     decimal_mark,
     is_gap_word,
@@ -371,8 +373,7 @@ def read_text(location: str, request: TableRequest) -> Table:
             ColumnSchema(
                 name,
                 scan.kind(decimal, request.day_first),
-                truth_words(scan),
-                day_first=scan.day_first(request.day_first),
+                Form(truth_words(scan), scan.day_first(request.day_first)),
             )
             if name not in request.number
             else number_column(name, scan, decimal)
@@ -386,7 +387,7 @@ def read_text(location: str, request: TableRequest) -> Table:
             labels.classes,
             request.ids,
             left_out,
-            target_amounts=labels.amounts,
+            target_form=labels.form,
         )
     with source.name_lines():
         frame = schema.convert_texts(rows, decimal=decimal, where=repr(location))
@@ -568,7 +569,7 @@ class _Labels(NamedTuple):
     caveats: Sequence[str] = ()
     why_text: str | None = None
     """Reason why they are texts, if another kind was likely."""
-    amounts: tuple[str, str] | None = None
+    form: Form = PLAIN
 
 
 _NO_LABELS: Final = _Labels(None)
@@ -595,7 +596,7 @@ def _read_target(
     with notes, source.name_lines():
         numbers = numbers_of_texts(cells, column, scan, decimal, request.task)
     if numbers is not None:
-        return _Labels(numbers, amounts=column.amounts)
+        return _Labels(numbers, form=column.form)
     _check_gap_words(cells, target, scans, decimal, request.gap_classes)
     return _text_labels(values, target, scan, decimal)
 
@@ -708,11 +709,11 @@ def _text_facts(
         )
         facts.append(("gaps", f"in {listing(with_gaps, 8)}: {shown}"))
     for is_day, order in ((True, "day first"), (False, "month first")):
-        if named := [c.name for c in schema.columns if c.day_first is is_day]:
+        if named := [c.name for c in schema.columns if c.form.day_first is is_day]:
             facts.append(("dates", f"{order} in {listing(named, 8)}"))
     signs: dict[str, list[str]] = {}
     for column in schema.columns:
-        if column.amounts is not None:
+        if column.form.is_amount:
             signs.setdefault(column.noun, []).append(column.name)
     facts += [("amounts", f"{noun} in {listing(c, 8)}") for noun, c in signs.items()]
     if schema.dropped or schema.ids or file.n_quiet_end:

@@ -19,7 +19,15 @@ from scipy import sparse
 
 from dsel.checks import listing, show
 from dsel.data.frames import NOTHING, NUMBER, NUMERIC, TEXT, columns_of
-from dsel.data.kinds import LARGEST_EXACT, ColumnScan, Kind, decimal_mark, trim
+from dsel.data.kinds import (
+    LARGEST_EXACT,
+    PLAIN,
+    ColumnScan,
+    Form,
+    Kind,
+    decimal_mark,
+    trim,
+)
 from dsel.data.parquet import to_exact_pandas
 from dsel.data.schema import (
     convert_frame,
@@ -223,9 +231,9 @@ def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
     X = X.assign(**{name: None for name in names if len(X) and X[name].isna().all()})
     X = in_utc(X)
     schema = schema_of(X, target=request.target)
-    with_amounts = (replace(c, amounts=amounts.get(c.name)) for c in schema.columns)
-    of_target = amounts.get(request.target or "")
-    schema = replace(schema, columns=tuple(with_amounts), target_amounts=of_target)
+    forms = (replace(c, form=amounts.get(c.name, PLAIN)) for c in schema.columns)
+    of_target = amounts.get(request.target or "", PLAIN)
+    schema = replace(schema, columns=tuple(forms), target_form=of_target)
     caveats = [
         note
         for column in schema.columns
@@ -261,8 +269,8 @@ def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
 
 def _read_amounts(
     frame: pd.DataFrame, names: Sequence[str], where: str
-) -> tuple[pd.DataFrame, dict[str, tuple[str, str]]]:
-    """Return a frame in which these columns are numbers, and `ColumnSchema.amounts`."""
+) -> tuple[pd.DataFrame, dict[str, Form]]:
+    """Return a frame in which these columns are numbers, and their forms."""
     numbers, columns = {}, {}
     for name in names:
         values = frame[name]
@@ -286,8 +294,7 @@ def _read_amounts(
             else:
                 series = to_pandas(typed, column.kind)
                 numbers[name] = series.set_axis(frame.index)
-            if column.amounts is not None:
-                columns[name] = column.amounts
+            columns[name] = column.form
     return frame.assign(**numbers), columns
 
 

@@ -355,7 +355,7 @@ class _TextColumns(NamedTuple):
 
         Amounts stay texts, so that their sign is known to all who read the pool.
         """
-        if column.amounts is not None:
+        if column.form.is_amount:
             return values
         is_sure = column.name not in self.with_gap_words
         typed, _ = column.convert(values, self.decimal, is_sure=is_sure)
@@ -413,7 +413,7 @@ def _why_text(scan: ColumnScan, name: str, decimal: str) -> str | None:
 def _is_sure(scan: ColumnScan, column: ColumnSchema, decimal: str) -> bool:
     """Return whether the first pass has shown that every value fits the kind."""
     kind = scan.kind(decimal)
-    if column.amounts is not None:
+    if column.form.is_amount:
         return False
     if column.kind.is_number:
         return kind.is_number or kind is Kind.GAPS
@@ -449,7 +449,7 @@ def _fill_from_text(
     scanned = _scan_text(source, columns, report, is_exact=False)
     are_numbers = (Kind.WHOLE, Kind.NUMBERS, Kind.TRUTH, Kind.GAPS)
     not_numeric = [
-        c for c in scanned.columns if c.kind not in are_numbers or c.amounts is not None
+        c for c in scanned.columns if c.kind not in are_numbers or c.form.is_amount
     ]
     if not_numeric:
         shown = ", ".join(
@@ -593,7 +593,7 @@ class _ConvertBatch(NamedTuple):
 
 
 def _arrow_type(column: ColumnSchema, scanned: _TextColumns) -> pa.DataType:
-    if column.amounts is not None:
+    if column.form.is_amount:
         return pa.string()
     if column.kind.is_number:
         is_whole = column.kind is Kind.WHOLE and column.name not in scanned.with_gaps

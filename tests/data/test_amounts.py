@@ -6,7 +6,7 @@ import pytest
 
 from dsel.data import write_pool
 from dsel.data.frames import native
-from dsel.data.kinds import Kind
+from dsel.data.kinds import Form, Kind
 from dsel.data.like import open_pool_like
 from dsel.data.schema import TableSchema
 from dsel.data.tables import read_table
@@ -45,7 +45,8 @@ def test_read_table__reads_amounts_of_one_sign_as_numbers(
     path = written(tmp_path, values, sep=sep)
     table = read_table(path, number=["a"])
     column = table.schema.columns[0]
-    assert (column.kind, column.amounts) == (Kind.NUMBERS, amounts)
+    form = None if amounts is None else Form(sign=amounts[0], decimal=amounts[1])
+    assert (column.kind, column.form) == (Kind.NUMBERS, form)
     np.testing.assert_array_equal(table.X["a"], numbers)
     assert not table.caveats
     assert ("amounts", f"{column.noun} in a") in table.notes
@@ -59,7 +60,7 @@ def test_read_table__reads_amounts_of_one_sign_as_numbers(
     for name in ("p.parquet", "p.feather"):
         getattr(frame, f"to_{name[2:]}")(tmp_path / name)
         typed = read_table(tmp_path / name, number=["a"])
-        assert typed.schema.columns[0].amounts == amounts
+        assert typed.schema.columns[0].form == form
         np.testing.assert_array_equal(typed.X["a"], numbers)
         found = read_table(tmp_path / name, like=schema).X["a"]
         np.testing.assert_array_equal(found, numbers)
@@ -141,7 +142,7 @@ def test_read_table__reads_amounts_as_targets(name, tmp_path):
         frame.to_parquet(path)
     table = read_table(path, target="a", number=["a"], task=None)
     np.testing.assert_array_equal(table.y, [1234.5, np.nan, 3])
-    assert table.schema.target_amounts == ("$", ".")
+    assert table.schema.target_form == Form(sign="$", decimal=".")
     with pytest.raises(ValueError, match="--number names 'a', the target"):
         read_table(path, target="a", number=["a"])
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from dsel.data.kinds import (
     NUMBER,
-    SHORT_DECIMAL,
     WHOLE,
     ColumnScan,
     Kind,
@@ -25,6 +24,14 @@ ROUNDED = st.tuples(st.floats(-1e9, 1e9), st.integers(0, 9)).map(
     lambda pair: f"{pair[0]:.{pair[1]}f}"
 )
 NUMBERS = st.one_of(SIGNS, REALS, ROUNDED, st.integers().map(str))
+
+# Up to 15 digits survive conversion to float64 and back; trailing zeros do not, and
+# below 0.0001 Python writes an exponent.
+SHORT_DECIMAL = (
+    r"^-?(?:(?:0|[1-9][0-9]{0,7})\.0|[1-9][0-9]{0,7}\.[0-9]{0,6}[1-9]"
+    r"|0\.(?:[1-9](?:[0-9]{0,5}[1-9])?|0[1-9](?:[0-9]{0,4}[1-9])?"
+    r"|00[1-9](?:[0-9]{0,3}[1-9])?|000[1-9](?:[0-9]{0,2}[1-9])?))$"
+)
 
 
 def mask(texts, pattern):

@@ -523,7 +523,7 @@ def test_read_table__reads_dates_of_numbers_in_an_order_that_is_shown(
 ):
     path = text_table(tmp_path, "q|x\n" + "".join(f"{text}|1\n" for text in texts))
     table = read_table(path, day_first=named)
-    assert table.schema.columns[0].day_first is day_first
+    assert table.schema.columns[0].form.day_first is day_first
     assert [str(value).removesuffix(" 00:00:00") for value in table.X["q"]] == times
     order = "day" if day_first else "month"
     assert ("dates", f"{order} first in q") in table.notes
@@ -589,7 +589,7 @@ def test_schema__that_is_damaged_is_refused(text):
 
 
 def test_schema__of_a_newer_version_is_refused():
-    text = TableSchema(()).to_json().replace('"version": 1', '"version": 99')
+    text = TableSchema(()).to_json().replace('"version": 2', '"version": 99')
     with pytest.raises(ValueError, match="written in version 99"):
         TableSchema.from_json(text)
 

@@ -23,7 +23,7 @@ from dsel.data.frames import (
     has_named_columns,
     read_only_rows,
 )
-from dsel.data.kinds import Kind
+from dsel.data.kinds import PLAIN, Kind
 from dsel.data.labeled import LabeledRows
 from dsel.data.schema import ColumnSchema, TableSchema, schema_of, with_categories
 from dsel.results.certificate import Certificate
@@ -120,8 +120,8 @@ class InputFormat:
         schema = self.table_schema
         if schema is None or name in schema.names:
             return self
-        amounts = schema.target_amounts if name == schema.target else None
-        columns = (*schema.columns, ColumnSchema(name, Kind.NUMBERS, amounts=amounts))
+        form = schema.target_form if name == schema.target else PLAIN
+        columns = (*schema.columns, ColumnSchema(name, Kind.NUMBERS, form))
         return replace(self, schema=replace(schema, columns=columns).to_json())
 
     @property
