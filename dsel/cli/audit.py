@@ -5,8 +5,8 @@ import click
 from dsel import names
 from dsel.auditing.audit import audit, is_sound
 from dsel.cli.exit_status import ExitStatus
+from dsel.cli.printing import say
 from dsel.cli.running import numbers_in
-from dsel.rounded_texts import wrap_line
 
 
 def run(
@@ -27,7 +27,7 @@ def run(
         else "A certificate FAILED too often, or a control was not caught,"
     )
     n_draws = int(report["n_draws"])
-    click.echo(wrap_line(f"{verdict} in {n_draws:,} draws of each setting."))
+    say(f"{verdict} in {n_draws:,} draws of each setting.")
     columns = ["certified", "failures", "p_value"]
     table = report[columns].to_dataframe(dim_order=["setting", names.DELTA])[columns]
     text = table.to_string(sparsify=False, float_format=lambda value: f"{value:.2g}")

@@ -11,7 +11,7 @@ from dsel.cli.models import count_default_candidates
 from dsel.cli.options import OutputOptions
 from dsel.cli.printing import say
 from dsel.cli.running import numbers_in, print_json
-from dsel.rounded_texts import confidence, wrap_line
+from dsel.rounded_texts import confidence
 from dsel.search.planning.plan_bound import name_row, plan_bound, table_rows
 
 
@@ -65,8 +65,10 @@ def run(
     if output.quiet:
         click.echo(bounds)
     else:
-        remarks = map(wrap_line, plan.attrs["remarks"])
-        click.echo("\n".join([wrap_line(head), "", bounds, "", *remarks]))
+        say(head)
+        click.echo(f"\n{bounds}\n")
+        for remark in plan.attrs["remarks"]:
+            say(remark)
     wanted, titles = assumed["wanted"], {"labels": "labeled", "pool_rows": "pool"}
     for kind, title in titles.items():
         needed = plan.get(f"{kind}_needed")
@@ -93,9 +95,10 @@ def _show_tolerances(plan: Any, share: float, n_unlabeled: int, is_quiet: bool) 
     if is_quiet:
         click.echo(needed)
         return
-    click.echo(f"{wrap_line(head)}\n\n{needed}\n")
+    say(head)
+    click.echo(f"\n{needed}\n")
     for remark in plan.attrs["remarks"]:
-        click.echo(wrap_line(f"{remark} With {n:,} labeled rows:"))
+        say(f"{remark} With {n:,} labeled rows:")
     quantiles = _table(
         plan["residual_quantile"], lambda q: "none" if q != q else f"{100 * q:.1f}%"
     )

@@ -8,6 +8,7 @@ import click
 
 from dsel.checks import listing
 from dsel.cli.options import ClusterOptions, TextOptions
+from dsel.cli.printing import say
 from dsel.cli.running import names_in, notes, open_client
 from dsel.data.like import open_pool_like
 from dsel.data.open import open_pool
@@ -17,7 +18,6 @@ from dsel.data.text_tables import is_text, text_source
 from dsel.data.write import pool_notes, write_pool
 from dsel.results.place import HEAD
 from dsel.results.run_store import load_schema
-from dsel.rounded_texts import wrap_line
 from dsel.runtime.progress import row_progress
 
 
@@ -99,5 +99,5 @@ def info(path: str) -> None:
     click.echo(f"{path}: {pool!r}")
     columns = list(pool.columns or ())
     if columns:
-        click.echo(wrap_line(f"columns: {listing(columns, 10)}", 9))
+        say(f"columns: {listing(columns, 10)}", indent=9)
     click.echo(f"fingerprint: {pool.token}")

@@ -22,7 +22,7 @@ from dsel.results.choice import Choice
 from dsel.results.inputs import RunInputs, save_inputs
 from dsel.results.renderings import Renderable, render_lines
 from dsel.results.run_store import save_schema
-from dsel.rounded_texts import terminal_width, wrap_line
+from dsel.rounded_texts import terminal_width
 from dsel.search.planning.plan_text import plan_facts, plan_lines
 from dsel.search.running.keep_models import trusted_types
 
@@ -201,8 +201,7 @@ def run_plan(
     if output.verbose:
         click.echo()
         lines = [*choice.origins(), *(("Assumes", a.text) for a in assumed)]
-    for text in render_lines(lines).splitlines():
-        click.echo(wrap_line(text, 9))
+    click.echo(render_lines(lines, terminal_width()))
     if out is not None:
         place = shlex.quote(out)
         click.echo(f"Next: dsel predict {place} NEW --out FILE, or dsel report {place}")

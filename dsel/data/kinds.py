@@ -95,6 +95,10 @@ LIKE_NUMBER: Final = (
 """Numbers with thousands separators, units, signs of currencies, a decimal comma, the
 minus sign of print, or in parentheses, as accounts write what is below zero; numbers of
 base 16, in digits of other scripts, and as C and Fortran print them."""
+IN_OTHER_QUOTES: Final = (
+    "(?s)^(?:'.*'|`.*`|\u2018.*\u2019|\u201c.*\u201d|\u201e.*\u201c|\u00ab.*\u00bb)$"
+)
+"""Texts in quotes that do not enclose the values of a text table."""
 _LEADING_ZERO: Final = r"^-?0[0-9]"
 
 _OF_WORDS: Final = np.zeros(256, dtype=np.bool_)
@@ -412,6 +416,7 @@ class ColumnScan:
         self.n_with_time = 0  # those of them that have a time
         self.date_signs: set[str] = set()
         self.n_other_dates = 0
+        self.n_in_quotes = 0
         self.examples: dict[str, str] = {}
         self.truth_words: set[str] | None = set()
         self._is_text = False
@@ -518,6 +523,8 @@ class ColumnScan:
             return int(pc.sum(counts.filter(mask)).as_py() or 0)
 
         self.examples.setdefault("other", values[0].as_py())
+        if re.match(IN_OTHER_QUOTES, values[0].as_py()):  # a pattern more takes time
+            self.n_in_quotes += n_of(matches(values, IN_OTHER_QUOTES), "quoted")
         self.n_commas += n_of(matches(values, COMMA_NUMBER), "comma")
         is_like = matches(values, LIKE_NUMBER)
         n_like_numbers = n_of(is_like, "like")
@@ -664,6 +671,11 @@ class ColumnScan:
         n = self.n_values
         if not n:
             return None
+        if 2 * self.n_in_quotes > n:
+            return (
+                f"column {name!r} is read as text with the quotes of its values, such "
+                f"as {self.examples['quoted']}; only double quotes are left out"
+            )
         if 2 * self.n_like_dates > n:
             return f"column {name!r} {self._describe_numeric_dates()}"
         if "no day" in self.examples and 2 * (self.n_times + self.n_zoned) > n:

@@ -86,7 +86,7 @@ def from_parquet(location: str, options: Mapping[str, object]) -> Pool:
         origin_of(location, options),
         location=f"`pool` {(root if len(paths) > 1 else paths[0])!r}",
     )
-    schema = _joined_schema(fragments, keys)
+    schema = join_schemas(fragments, keys, "`pool` ")
     return _open_columns(fragments, schema, origin, schema.names)
 
 
@@ -145,10 +145,20 @@ def _read_footer(fragment: Any) -> None:
         fragment.ensure_complete_metadata()
 
 
-def _joined_schema(fragments: Sequence[Any], keys: Sequence[Any]) -> Any:
+def join_schemas(
+    fragments: Sequence[Any], keys: Sequence[Any] = (), what: str = ""
+) -> pa.Schema:
     """Return the common schema of all files, with the fields of partition folders.
 
-    Categories become plain values, since the labeled rows decide the categories.
+    Categories become plain values, since the labeled rows decide the categories. Errors
+    begin with `what`.
+
+    Raises
+    ------
+    TypeError
+        Where files have a column in types that no type holds both.
+    ValueError
+        Where files have different columns, or one of them twice.
     """
     first, joined = fragments[0].path, None
     for fragment in fragments:
@@ -161,12 +171,12 @@ def _joined_schema(fragments: Sequence[Any], keys: Sequence[Any]) -> Any:
             types[name] = kind.value_type if pa.types.is_dictionary(kind) else kind
         schema = pa.schema([*types.items(), *keys])
         joined = joined or schema
-        check_same_names(first, joined.names, here, schema.names, what="`pool` ")
+        check_same_names(first, joined.names, here, schema.names, what=what)
         try:
             joined = pa.unify_schemas([joined, schema], promote_options="permissive")
         except pa.ArrowException as error:
             raise TypeError(
-                f"`pool` {here!r} holds other types than {first!r}: {error}; write "
+                f"{what}{here!r} holds other types than {first!r}: {error}; write "
                 f"all files with the same types."
             ) from error
     return joined

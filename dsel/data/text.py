@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from dsel.checks import listing, show
-from dsel.data.kinds import NUMBER, trim
+from dsel.data.kinds import IN_OTHER_QUOTES, NUMBER, trim
 from dsel.data.table_request import count_row_names
 
 SEPARATORS: Final = (",", ";", "\t", "|")
@@ -511,23 +511,30 @@ def _check_one_column(first: str, below: Sequence[str]) -> None:
 
     The header and all lines then have the same number of a sign that separates values.
     """
-    rows = [line.strip() for line in below if line.strip()]
-    if len(rows) < 2 or '"' in first:
+    lines = [line.strip() for line in (first, *below) if line.strip()]
+    if len(lines) < 3:
         return
     for sign in (" ", ":", "^", "~"):
-        pattern = f"{re.escape(sign)}+"
-        parts = [re.split(pattern, line) for line in (first.strip(), *rows)]
+        parts = list(csv.reader(lines, delimiter=sign, skipinitialspace=True))
         n = len(parts[0])
-        if n == 1 or any(len(each) != n for each in parts):
+        # R writes the names of rows into a column that the header does not have.
+        has_row_names = all(len(values) == n + 1 for values in parts[1:])
+        if n == 1 or not (has_row_names or {len(values) for values in parts} == {n}):
             continue
         # "full name" may well be the header of names of two words.
         has_numbers = any(
-            all(re.match(NUMBER, each[k]) for each in parts[1:]) for k in range(n)
+            all(re.match(NUMBER, values[k]) for values in parts[1:]) for k in range(n)
         )
-        if n > 2 or sign != " " or has_numbers:
+        has_quotes = lines[0].startswith('"') and lines[1].startswith('"')
+        if (n > 2 and not has_row_names) or sign != " " or has_numbers or has_quotes:
             way = f"write --sep {sign!r}"
-            if any(2 * sign in line for line in (first.strip(), *rows)):
+            if any(2 * sign in line for line in lines):
                 way = "write it as CSV"
+            if has_row_names:
+                way = (
+                    "lines have one value more, as R writes the names of rows, so "
+                    f"write it by write.csv, or name that column and {way},"
+                )
             raise ValueError(
                 f"it has one column, and {sign!r} separates each line, like the header "
                 f"{first.strip()[:60]!r}, into {n} parts; {way} if these are its "
@@ -572,6 +579,11 @@ def _check_header(names: Sequence[str], n_before: int) -> None:
                 f"its column {place} has no name, but {listing(others, 5)} "
                 f"have one; name it in the header, or remove this line if it is a title"
             )
+    if all(re.fullmatch(IN_OTHER_QUOTES, name) for name in names):
+        raise ValueError(
+            f"its header has the name {names[0]}, in quotes as all others, but only "
+            f"double quotes enclose values; write the file with double quotes"
+        )
     running = list(map(str, range(len(names))))
     # pandas writes the numbers 0, 1, ... for columns without names.
     if list(names) != running and all(re.match(NUMBER, name) for name in names):
@@ -748,10 +760,9 @@ class _Utf8Stream(io.RawIOBase):
                 is_last = not more
                 parts.append(more)
                 nbytes += len(more)
-            self._buffer = content = b"".join(parts)
-            part = content[:wanted]
-            is_end = is_last and len(part) == len(content)
-            found = None if self.is_doubtful else _whole_records(part, is_end)
+            self._buffer = content = parts[0] if len(parts) == 1 else b"".join(parts)
+            n, is_end = min(wanted, nbytes), is_last and wanted >= nbytes
+            found = None if self.is_doubtful else _whole_records(content, n, is_end)
             if found is None:
                 return
             stop, n_records = found
@@ -841,35 +852,35 @@ class _Utf8Stream(io.RawIOBase):
         super().close()
 
 
-def _whole_records(content: bytes, is_last: bool) -> tuple[int, int] | None:
-    r"""Return where the last whole record ends, and how many there are.
+def _whole_records(content: bytes, n: int, is_last: bool) -> tuple[int, int] | None:
+    r"""Return where the last whole record in `n` bytes ends, and how many there are.
 
     None where an empty line, an unusual line end or an open quote needs a parser, or no
     record ends. Quotes open and close whole values, so that they alternate.
 
     Examples
     --------
-    >>> _whole_records(b'1,2\n3,"x\ny"\n5', False)
+    >>> _whole_records(b'1,2\n3,"x\ny"\n5', 13, False)
     (12, 2)
-    >>> _whole_records(b"1,2\n\n3,4\n", True)
+    >>> _whole_records(b"1,2\n\n3,4\n", 9, True)
     """
-    codes = np.frombuffer(content, np.uint8)
+    codes = np.frombuffer(content, np.uint8, n)  # of a slice they would be a copy
     ends = np.flatnonzero(codes == ord("\n"))
     n_quotes = 0
-    if b'"' in content:
+    if content.find(b'"', 0, n) >= 0:
         quotes = np.flatnonzero(codes == _QUOTE)
         ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
         n_quotes = len(quotes)
     stop = int(ends[-1]) + 1 if len(ends) else 0
-    if is_last and stop < len(content):  # the last line has no end
+    if is_last and stop < n:  # the last line has no end
         if n_quotes % 2:
             return None
-        stop = len(content)
+        stop = n
         ends = np.append(ends, stop)
-    least, has_returns = 2, b"\r" in content
-    if has_returns:
-        lines, least = content[:stop], 3
-        if lines.count(b"\r") != lines.count(b"\r\n"):
+    least, n_returns = 2, content.count(b"\r", 0, n)
+    if n_returns:
+        least = 3
+        if content.count(b"\r", 0, stop) != content.count(b"\r\n", 0, stop):
             return None
     if not len(ends) or (np.diff(ends, prepend=-1) < least).any():
         return None

@@ -15,6 +15,7 @@ import pyarrow as pa
 import zarr
 from numpy.typing import NDArray
 from pyarrow import dataset, feather, parquet
+from pyarrow.fs import LocalFileSystem
 from scipy import sparse
 
 from dsel.checks import listing, show
@@ -28,7 +29,7 @@ from dsel.data.kinds import (
     decimal_mark,
     trim,
 )
-from dsel.data.parquet import to_exact_pandas
+from dsel.data.parquet import join_schemas, to_exact_pandas
 from dsel.data.schema import (
     convert_frame,
     in_utc,
@@ -50,7 +51,6 @@ from dsel.data.table_request import (
     Table,
     TableRequest,
     check_distinct_names,
-    check_same_names,
     count_row_names,
     left_out,
     notes_on_row_names,
@@ -73,12 +73,13 @@ def read_parquet(location: str, request: TableRequest) -> Table:
                 check_distinct_names(names, location)
             frame = to_exact_pandas(parquet.read_table(location))
         else:
-            first = parquet.read_schema(files[0]).names
-            for file in files:
-                names = parquet.read_schema(file).names
-                check_distinct_names(names, file)
-                check_same_names(files[0], first, file, names)
-            rows = dataset.dataset(files, format="parquet").to_table()
+            make = dataset.ParquetFileFormat().make_fragment
+            fragments = [make(file, LocalFileSystem()) for file in files]
+            first, joined = fragments[0].physical_schema, join_schemas(fragments)
+            # Types of pandas stay where all files have the same.
+            are_same = all(part.physical_schema.equals(first) for part in fragments)
+            schema = first if are_same else joined
+            rows = dataset.dataset(files, format="parquet", schema=schema).to_table()
             frame = to_exact_pandas(rows)
     return _of_frame(frame, request, location)
 
