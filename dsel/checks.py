@@ -49,6 +49,8 @@ SHORTEST_START: Final = 3
 """Fewest letters of a beginning that stands for a whole name."""
 MOST_CHARACTERS: Final = 100
 """Most characters of a value in a message."""
+MOST_COLUMNS_NAMED: Final = 5
+"""Most wrong columns in a message."""
 MOST_AXES: Final = 16
 """Most axes of an argument; numpy broadcasts 32, and results have more axes."""
 MOST_LISTED: Final = 20

@@ -11,8 +11,8 @@ from dsel.results.queried_labels import LabelTerms
 from dsel.results.queries import EFFECT
 from dsel.results.query_files import (
     is_comparison,
-    keep_answer,
     keep_choice,
+    keep_comparison,
     read_choice,
     read_comparison,
     read_labels,
@@ -42,7 +42,7 @@ def run(
             **text.arguments,
         )
         terms = _terms(labels, column, partial, allow_unknown)
-        answer = keep_answer(place, question.with_labels(row_labels, terms))
+        answer = keep_comparison(place, question.with_labels(row_labels, terms))
         if output.as_json:
             print_json("label", comparison=answer)
             return

@@ -109,9 +109,7 @@ def run(options: SelectOptions) -> None:
                 text.sep,
                 text.encoding,
             ),
-            after=partial(
-                write_rows, options.out, inputs.label_column, options.queries
-            ),
+            after=partial(write_rows, options.out, inputs.label_column),
             cluster=options.cluster,
             output=options.output,
             out=options.out,
@@ -389,16 +387,16 @@ def open_pools(
     return pool, shown, [("not used", unused)] * bool(unused), caveats
 
 
-def write_rows(out: str | None, target: str, n_queries: int, outcome: Outcome) -> str:
+def write_rows(out: str | None, target: str, outcome: Outcome) -> str:
     """Write the rows to label; return a line of advice."""
     if out is None or outcome.pool_rows is None:
         return ""
     file, is_new = write_query_rows(out, outcome.query_rows(), target=target)
     what = "" if is_new else " (it existed already and is unchanged)"
-    n_rows = len(outcome.pool_rows)
+    n_rows, queries = len(outcome.pool_rows), outcome.choice.queries
     are_all = ""
-    if n_rows < n_queries:
-        are_all = f", all on which both models differ (--queries was {n_queries:,})"
+    if queries is not None and n_rows < (n := queries.n_planned):
+        are_all = f", all on which both models differ (--queries was {n:,})"
     return (
         f"Label the {n_rows:,} rows of {file}{what} in their last "
         f"column, {target!r}{are_all}, then run: dsel label {out} {file}"

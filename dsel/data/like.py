@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from dsel.arrays import Features
+from dsel.checks import MOST_COLUMNS_NAMED
 from dsel.data.frames import NUMBER, TEXT, FrameSchema, columns_of, native
 from dsel.data.kinds import LARGEST_EXACT, Bad, Kind, trim
 from dsel.data.open import open_pool
@@ -241,7 +242,7 @@ def _check_kinds(
                 f"numbers in {where}"
             )
     if wrong:
-        raise ValueError(f"{'. '.join(wrong[:5])}. Write both in one way.")
+        raise ValueError(f"{'. '.join(wrong[:MOST_COLUMNS_NAMED])}. Write both in one way.")
 
 
 def _columns_to_convert(schema: TableSchema, pool: Pool) -> list[ColumnSchema]:

@@ -18,8 +18,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dsel.arrays import ArrayLike
-from dsel.checks import check_columns
-from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, columns_of
+from dsel.checks import MOST_COLUMNS_NAMED, check_columns
+from dsel.data.frames import (
+    NOTHING,
+    NUMBER,
+    TEXT,
+    TRUTH,
+    Column,
+    Frame,
+    FrameSchema,
+    columns_of,
+)
 from dsel.data.kinds import (
     GAP_WORDS,
     PLAIN,
@@ -37,7 +46,24 @@ FORMAT: Final = 2
 MOST_CATEGORIES: Final = 1000
 """Largest number of distinct values of a text column that are stored."""
 _FILE_KIND: Final = "dsel table schema"
-_MOST_COLUMNS_NAMED: Final = 5
+
+
+_KINDS: Final = {
+    NUMBER: Kind.NUMBERS,
+    TRUTH: Kind.TRUTH,
+    NOTHING: Kind.GAPS,
+    "date": Kind.DATES,
+    "time": Kind.TIMES,
+    TEXT: Kind.TEXT,
+}
+"""Kinds by those of columns of data frames."""
+_FRAME_KINDS: Final = {
+    **{kind: name for name, kind in _KINDS.items()},
+    Kind.WHOLE: NUMBER,
+    Kind.DATES: "time",
+    Kind.ZONED_TIMES: "time in zone UTC",
+}
+"""Kinds of columns of data frames that texts are converted to."""
 
 
 @dataclass(frozen=True)
@@ -243,6 +269,19 @@ class TableSchema:
         return pd.DataFrame(converted, copy=False)
 
 
+def frame_of_texts(frame: pd.DataFrame, schema: TableSchema) -> Frame:
+    """Return what `TableSchema.convert_texts` returned, with its kinds of columns.
+
+    To find them again from the values would read all of them.
+    """
+    kinds = {c.name: _FRAME_KINDS.get(c.kind, TEXT) for c in schema.columns}
+    columns = tuple(
+        Column(str(name), kinds.get(str(name), TEXT), str(dtype))
+        for name, dtype in frame.dtypes.items()
+    )
+    return Frame(frame, FrameSchema(frame.iloc[:0], columns))
+
+
 def _read_form(record: Mapping[str, Any]) -> Form:
     sign, decimal = record.get("sign"), record.get("decimal", ".")
     return Form(_tuple(record["words"]), record["day_first"], sign, decimal)
@@ -260,14 +299,14 @@ def refuse_wrong_values(
         return
     known = [(column, bad) for column, bad in wrong if bad is not None]
     parts: list[str | int] = []
-    for column, bad in known[:_MOST_COLUMNS_NAMED]:
+    for column, bad in known[:MOST_COLUMNS_NAMED]:
         start = f"column {column.name!r} of {where} has {bad.value!r} in "
         lost = ""
         if column.kind.is_number and re.match("0[0-9]", bad.value):
             lost = " (the labeled table may have lost zeros at the beginning)"
         parts += [start, first_row + bad.row, f"; it holds {column.noun}{lost}. "]
-    if len(known) > _MOST_COLUMNS_NAMED:
-        parts.append(f"(And {len(known) - _MOST_COLUMNS_NAMED} more columns.) ")
+    if len(known) > MOST_COLUMNS_NAMED:
+        parts.append(f"(And {len(known) - MOST_COLUMNS_NAMED} more columns.) ")
     raise RowError(
         *parts,
         "Correct the values, write the empty cell for a gap, or leave the columns out "
@@ -301,23 +340,14 @@ def schema_of(frame: pd.DataFrame, *, target: str | None = None) -> TableSchema:
     """Return the schema of a data frame, with the kinds of its types."""
     columns = []
     for column in columns_of(frame):
-        values = frame[column.name]
-        kind, categories, has_gaps = Kind.OTHER, None, None
-        if column.kind == NUMBER:
-            kind = Kind.WHOLE if values.dtype.kind in "iu" else Kind.NUMBERS
-        elif column.kind == TRUTH:
-            kind = Kind.TRUTH
-        elif column.kind == NOTHING:
-            kind = Kind.GAPS
-        elif column.kind == "date":
-            kind = Kind.DATES
+        values, categories, has_gaps = frame[column.name], None, None
+        kind = _KINDS.get(column.kind, Kind.OTHER)
+        if kind is Kind.NUMBERS and values.dtype.kind in "iu":
+            kind = Kind.WHOLE
         elif column.kind.startswith("time in zone"):
             kind = Kind.ZONED_TIMES
-        elif column.kind == "time":
-            kind = Kind.TIMES
-        elif column.kind == TEXT:
-            kind, categories = Kind.TEXT, categories_of(values)
-            has_gaps = bool(values.hasnans)
+        elif kind is Kind.TEXT:
+            categories, has_gaps = categories_of(values), bool(values.hasnans)
         columns.append(
             ColumnSchema(column.name, kind, categories=categories, has_gaps=has_gaps)
         )

@@ -24,11 +24,13 @@ from zarr.storage import FsspecStore, LocalStore
 from dsel import names
 from dsel.arrays import DTypeLike
 from dsel.checks import (
+    MOST_COLUMNS_NAMED,
     check_integer,
     check_path,
     check_storage_options,
     check_string,
     check_url,
+    listing,
     show,
 )
 from dsel.data.frames import NUMERIC, check_numeric
@@ -452,12 +454,10 @@ def _fill_from_text(
         c for c in scanned.columns if c.kind not in are_numbers or c.form.is_amount
     ]
     if not_numeric:
-        shown = ", ".join(
-            f"column {c.name!r} holds {scanned.example(c)}" for c in not_numeric[:5]
-        )
-        more = f" and {len(not_numeric) - 5} more" * (len(not_numeric) > 5)
+        kinds = [f"column {c.name!r} holds {scanned.example(c)}" for c in not_numeric]
+        shown = listing(kinds, MOST_COLUMNS_NAMED)
         raise TypeError(
-            f"`source` {source.location!r} must be numeric, but {shown}{more}; write "
+            f"`source` {source.location!r} must be numeric, but {shown}; write "
             f"it to a path that ends in .parquet, or encode it as numbers."
         )
     size, done = array.chunks[0], 0

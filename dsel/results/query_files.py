@@ -9,7 +9,6 @@ import json
 import os
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
@@ -19,7 +18,7 @@ from dsel.data.kinds import GAP_WORDS, TRUTH_PAIRS
 from dsel.data.query_rows import POOL_ROW
 from dsel.data.schema import TableSchema
 from dsel.data.text_tables import is_text, text_source
-from dsel.files import check_folder, check_no_link, create_file, whole_file
+from dsel.files import check_folder
 from dsel.results.choice import Choice
 from dsel.results.comparison import ModelComparison
 from dsel.results.place import Place, check_has_results, read_outcome, seal, unseal
@@ -54,24 +53,20 @@ def check_new_place(folder: str | os.PathLike[str], name: str = "out") -> None:
 
 def write_comparison(
     folder: str | os.PathLike[str], comparison: ModelComparison, *, target: str
-) -> Path | None:
+) -> str | None:
     """Write a comparison, and the rows to label with an empty column `target`.
 
     Return the path of the rows; None if there are none.
     """
-    place = Path(folder)
-    rows = None
+    file = None
     if comparison.rows:
         shown = comparison.query_rows()
         check_target(target, list(map(str, shown.columns)))
-        rows = place / QUERY_ROWS
-        with whole_file(rows, "out") as partial:
-            shown.assign(**{target: ""}).to_csv(partial, index_label=POOL_ROW)
+        file, _ = write_query_rows(folder, shown, target=target)
     record = {**json.loads(comparison.to_json()), TARGET: target}
     # Written last: a folder with a record has all other files, too.
-    with whole_file(place / COMPARISON, "out") as partial:
-        partial.write_text(json.dumps(record), "utf-8")
-    return rows
+    Place(folder).create(COMPARISON, json.dumps(record).encode())
+    return file
 
 
 def check_target(target: str, columns: Sequence[str]) -> None:
@@ -86,18 +81,18 @@ def check_target(target: str, columns: Sequence[str]) -> None:
 
 def read_comparison(folder: str | os.PathLike[str]) -> tuple[ModelComparison, str]:
     """Return the comparison in a folder, and the name of its column of labels."""
-    file = Path(folder, COMPARISON)
-    if not file.is_file():
+    content = Place(folder, name="place").read(COMPARISON)
+    if content is None:
         raise FileNotFoundError(
             f"there is no {COMPARISON} in {os.fspath(folder)!r}; name the folder that "
             f"`dsel compare --out` has made."
         )
-    text = file.read_text("utf-8")
     try:
-        comparison = ModelComparison.from_json(text)
-        return comparison, str(json.loads(text)[TARGET])
+        comparison = ModelComparison.from_json(content.decode())
+        return comparison, str(json.loads(content)[TARGET])
     except (KeyError, ValueError) as error:
-        raise ValueError(f"{os.fspath(file)!r} cannot be read: {error}") from error
+        file = f"{os.fspath(folder)}/{COMPARISON}"
+        raise ValueError(f"{file!r} cannot be read: {error}") from error
 
 
 def write_query_rows(
@@ -118,7 +113,7 @@ def write_query_rows(
 
 def is_comparison(folder: str | os.PathLike[str]) -> bool:
     """Return whether a folder holds a comparison of two models."""
-    return Path(folder, COMPARISON).is_file()
+    return Place(folder, name="place").read(COMPARISON) is not None
 
 
 def read_choice(place: str | os.PathLike[str]) -> tuple[Choice, str]:
@@ -142,8 +137,7 @@ def keep_choice(place: str | os.PathLike[str], answer: Choice) -> Choice:
     Raises ValueError if other labels were stored before.
     """
     where = Place(place, name="place")
-    where.create(ANSWER, seal(answer.to_json().encode()))
-    stored = read_labeled_choice(where) or answer
+    stored = Choice.from_json(_keep_answer(where, answer.to_json()))
     check_same_labels(
         None if stored.queries is None else stored.queries.labels,
         None if answer.queries is None else answer.queries.labels,
@@ -154,16 +148,43 @@ def keep_choice(place: str | os.PathLike[str], answer: Choice) -> Choice:
 
 def read_labeled_choice(place: Place) -> Choice | None:
     """Return the choice that `keep_choice` stored; None if there is none."""
+    text = _read_answer(place)
+    return None if text is None else Choice.from_json(text)
+
+
+def keep_comparison(
+    folder: str | os.PathLike[str], answer: ModelComparison
+) -> ModelComparison:
+    """Store a comparison with labels, once; return the stored one.
+
+    Raises ValueError if other labels were stored before.
+    """
+    where = Place(folder, name="place")
+    stored = ModelComparison.from_json(_keep_answer(where, answer.to_json()))
+    check_same_labels(stored.labels, answer.labels, f"{where}/{ANSWER}")
+    return stored
+
+
+def _keep_answer(place: Place, text: str) -> str:
+    """Store an answer with its checksum unless there is one; return the stored one."""
+    place.create(ANSWER, seal(text.encode()))
+    return _read_answer(place) or text
+
+
+def _read_answer(place: Place) -> str | None:
     content = place.read(ANSWER)
     if content is None:
         return None
     text = unseal(content)
+    # The answers of comparisons had no checksum in dsel 0.2.
+    if text is None and content.startswith(b"{") and place.read(COMPARISON):
+        text = content
     if text is None:
         raise ValueError(
             f"{ANSWER} in {place} is damaged, or not what dsel wrote there; restore it "
             f"from a copy."
         )
-    return Choice.from_json(text.decode())
+    return text.decode()
 
 
 def read_labels(
@@ -224,21 +245,6 @@ def read_labels(
             numbers.append(number)
             labels.append(as_label(text, known))
     return pd.Series(labels, index=numbers, dtype=object)
-
-
-def keep_answer(
-    folder: str | os.PathLike[str], answer: ModelComparison
-) -> ModelComparison:
-    """Store a comparison with labels, once; return the stored one.
-
-    Raises ValueError if other labels were stored before.
-    """
-    file = Path(folder, ANSWER)
-    check_no_link(file, "comparison")
-    create_file(file, answer.to_json().encode())
-    stored = ModelComparison.from_json(file.read_text("utf-8"))
-    check_same_labels(stored.labels, answer.labels, os.fspath(file))
-    return stored
 
 
 def _row_number(text: str | None) -> int | None:

@@ -11,12 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from dsel.checks import check_columns, nothing_at
-from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, frame_of
+from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH
 from dsel.data.labeled import by_position, with_columns
 from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
 from dsel.data.pool import Block, Pool, PoolSlice, read_blocks, send_values
-from dsel.data.schema import TableSchema
+from dsel.data.schema import TableSchema, frame_of_texts
 from dsel.data.table_request import count_row_names
 from dsel.data.text import PLAIN_DIALECT, Dialect
 from dsel.data.text_tables import (
@@ -294,7 +294,7 @@ def read_table_part(
         yield from read_blocks(inputs.sources, n_rows, allow_nan=allow_nan)
         return
     for frame in source.frames(_block_rows(len(source.like.names))):
-        yield Block(frame.index.to_numpy(), frame_of(frame))
+        yield Block(frame.index.to_numpy(), frame_of_texts(frame, source.like))
 
 
 def _check_kinds(pool: Pool, schema: TableSchema, where: str) -> None:
