@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import dsel
 from dsel.results import ModelComparison, save_model
+from dsel.results.place import unseal
 from tests.shell import run, succeed
 
 N_POOL = 2000
@@ -60,6 +61,11 @@ def test_compare__writes_rows_with_an_empty_last_column(place):
     assert kept.rows == tuple(rows.pool_row)
 
 
+def stored_answer(folder):
+    text = unseal((folder / "answer.json").read_bytes()).decode()
+    return ModelComparison.from_json(text)
+
+
 def test_label__says_what_python_says(place, made):
     folder, truth, _ = place
     labeled(folder, truth).to_csv(folder / "query_rows.csv", index=False)
@@ -70,7 +76,7 @@ def test_label__says_what_python_says(place, made):
         n_queries=60, random_state=0,
     )  # fmt: skip
     answer = question.certify_with_labels(truth[list(question.rows)])
-    kept = ModelComparison.from_json((folder / "answer.json").read_text())
+    kept = stored_answer(folder)
     assert (kept.lower, kept.upper) == (answer.lower, answer.upper)
     short = run("label", folder, folder / "query_rows.csv", "--quiet")
     assert short.output == f"{answer.headline()}\n"
@@ -135,7 +141,7 @@ def test_label__joins_by_the_row_number_whatever_a_spreadsheet_does(
     rows = labeled(folder, truth)
     (tmp_path / "back.csv").write_bytes(write(rows))
     succeed("label", folder, tmp_path / "back.csv")
-    kept = ModelComparison.from_json((folder / "answer.json").read_text())
+    kept = stored_answer(folder)
     assert kept.labels == tuple(truth[list(kept.rows)])
 
 
@@ -178,6 +184,14 @@ def test_label__an_answer_is_final(place, tmp_path):
     assert "a result is final" in other.output
     assert "(1 of 60 rows differ)" in other.output
     assert (folder / "answer.json").read_bytes() == kept
+    # dsel 0.2 stored no checksum.
+    (folder / "answer.json").write_bytes(unseal(kept))
+    assert run("label", folder, tmp_path / "first.csv").output == first.output
+    (folder / "answer.json").write_bytes(kept[:-9])
+    damaged = run("label", folder, tmp_path / "first.csv")
+    assert damaged.exit_code == 1
+    assert "answer.json in" in damaged.output
+    assert "is damaged, or not what dsel wrote there" in damaged.output
 
 
 def with_stranger(rows):
@@ -241,7 +255,7 @@ def test_label__understands_numbers_as_classes(tmp_path, rng):
     rows["true digit"] = [f"{n},0" for n in y[200:][rows.pool_row]]
     rows.to_csv(tmp_path / "back.csv", index=False, sep=";")
     assert run("label", tmp_path / "c", tmp_path / "back.csv").exit_code == 0
-    kept = ModelComparison.from_json((tmp_path / "c" / "answer.json").read_text())
+    kept = stored_answer(tmp_path / "c")
     assert kept.labels == tuple(y[200:][list(kept.rows)].tolist())
     assert kept.unusable_labels == 0
 

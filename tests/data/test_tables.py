@@ -1,5 +1,6 @@
 import bz2
 import gzip
+import json
 import lzma
 import os
 import re
@@ -16,10 +17,10 @@ from pyarrow import feather, parquet
 
 from dsel.data import open_pool, write_pool
 from dsel.data.frames import native
-from dsel.data.kinds import Kind
+from dsel.data.kinds import Form, Kind
 from dsel.data.labeled import check_labels
 from dsel.data.like import open_pool_like
-from dsel.data.schema import TableSchema
+from dsel.data.schema import ColumnSchema, TableSchema
 from dsel.data.table_files import ENDINGS
 from dsel.data.tables import FORMATS, read_table
 from dsel.data.text_tables import text_source
@@ -277,6 +278,12 @@ WRONG = [
     ("x z label\n1 2 a\n3 4 b\n", "' ' separates each line, .* into 3 parts; .*--sep"),
     ("x label\n1.5 a\n3 b\n", "' ' separates each line"),
     ("x  label\n1.5  a\n3   b\n", "write it as CSV if these are its values"),
+    (
+        '"x" "z"\n"1" 1 "a b"\n"2" 2 "c"\n',
+        "names of rows, .* column and write --sep ' '",
+    ),
+    ('"x" "z"\n1 "a"\n2 "c"\n', "' ' separates each line, .* write --sep ' ' if these"),
+    ("'x','z'\n'1','a'\n", "its header has the name 'x', in quotes as all others"),
     ("x^z\n1^2\n3^4\n", r"write --sep '\^' if these"),
     ("PK\x03\x04\x14", "a zip archive, as .xlsx files are: save the sheet"),
     ("%PDF-1.4\n1,2\n", "a PDF file"),
@@ -337,6 +344,28 @@ def test_read_table__reads_a_folder_of_files_with_the_same_columns(ending, tmp_p
     getattr(frame[["a"]], f"to_{ending}")(tmp_path / f"2.{ending}", index=False)
     with pytest.raises(ValueError, match="lacks the column 'b' that"):
         read_table(tmp_path)
+
+
+@pytest.mark.parametrize("first", [[1, 2], [0.5, 2]])
+def test_read_table__joins_the_types_of_the_files_of_a_folder(first, tmp_path):
+    for k, values in enumerate((first, [1.5, 3] if first == [1, 2] else [1, 3])):
+        pd.DataFrame({"a": values}).to_parquet(tmp_path / f"{k}.parquet")
+    table = read_table(tmp_path)
+    pooled = open_pool(tmp_path).as_array().compute()
+    np.testing.assert_array_equal(table.X, pooled)
+    assert table.X[:2, 0].tolist() == first
+    pd.DataFrame({"a": ["x"]}).to_parquet(tmp_path / "2.parquet")
+    with pytest.raises(TypeError, match=r"2\.parquet' holds other types than .*a has"):
+        read_table(tmp_path)
+
+
+def test_read_table__says_that_values_are_in_quotes_of_their_own(tmp_path):
+    path = text_table(tmp_path, "a,b\n'1',x\n'2',z\nNA,z\n")
+    [caveat] = read_table(path).caveats
+    assert caveat == (
+        "column 'a' is read as text with the quotes of its values, such as '1'; only "
+        "double quotes are left out"
+    )
 
 
 def test_read_table__takes_5000_columns_and_names_of_300_letters(tmp_path, rng):
@@ -586,6 +615,29 @@ def test_schema__converts_other_tables_and_names_every_wrong_value(tmp_path):
 def test_schema__that_is_damaged_is_refused(text):
     with pytest.raises(ValueError, match="schema is damaged; run `dsel select` again"):
         TableSchema.from_json(text)
+
+
+def test_schema__of_dsel_0_2_is_read():
+    columns = [
+        {"name": name, "kind": kind, "words": words, "categories": None,
+         "has_gaps": None, "day_first": day_first}
+        for name, kind, words, day_first in (
+            ("member", "true/false", ["yes", "no"], None),
+            ("since", "dates", None, True),
+        )
+    ]  # fmt: skip
+    others = {"target": "y", "classes": [0, 1], "ids": [], "dropped": []}
+    record = {"columns": columns, **others, "gap_words": ["NA"], "is_typed": False}
+    text = json.dumps(record | {"kind": "dsel table schema", "version": 1})
+    assert TableSchema.from_json(text) == TableSchema(
+        (
+            ColumnSchema("member", Kind.TRUTH, Form(words=("yes", "no"))),
+            ColumnSchema("since", Kind.DATES, Form(day_first=True)),
+        ),
+        "y",
+        (0, 1),
+        gap_words=("NA",),
+    )
 
 
 def test_schema__of_a_newer_version_is_refused():
