@@ -242,7 +242,9 @@ def _check_kinds(
                 f"numbers in {where}"
             )
     if wrong:
-        raise ValueError(f"{'. '.join(wrong[:MOST_COLUMNS_NAMED])}. Write both in one way.")
+        raise ValueError(
+            f"{'. '.join(wrong[:MOST_COLUMNS_NAMED])}. Write both in one way."
+        )
 
 
 def _columns_to_convert(schema: TableSchema, pool: Pool) -> list[ColumnSchema]:
