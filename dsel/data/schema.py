@@ -221,8 +221,8 @@ class TableSchema:
         `ids`, which the argument `option` names, are by default those of the schema.
         """
         names, wanted = [*names], (*self.names, *(self.ids if ids is None else ids))
-        missing = [name for name in self.names if name not in names]
-        way = ""
+        there, way = {*names}, ""
+        missing = [name for name in self.names if name not in there]
         # Schemas of searches have a target; that of a table has one once it is named.
         if ids is None and self.target is None and len(missing) == 1:
             [name] = missing

@@ -515,7 +515,10 @@ def _check_one_column(first: str, below: Sequence[str]) -> None:
     if len(lines) < 3:
         return
     for sign in (" ", ":", "^", "~"):
-        parts = list(csv.reader(lines, delimiter=sign, skipinitialspace=True))
+        try:
+            parts = list(csv.reader(lines, delimiter=sign, skipinitialspace=True))
+        except csv.Error:  # a value of more than 128 KiB
+            continue
         n = len(parts[0])
         # R writes the names of rows into a column that the header does not have.
         has_row_names = all(len(values) == n + 1 for values in parts[1:])
