@@ -446,6 +446,10 @@ class ColumnScan:
             known = known.filter(pc.invert(is_gap))
             if self._add_forms(known):
                 return
+        if not self._is_text:  # most of codes such as 0123 and 1234 are numbers
+            is_whole = matches(known, WHOLE)
+            if _any(is_whole) and self._add_forms(known.filter(is_whole)):
+                known = known.filter(pc.invert(is_whole))
         if not len(known):
             return
         counted = pc.value_counts(known)
