@@ -62,6 +62,29 @@ def exact_text(value: object) -> str:
         return f"{NEVER_AGAIN} {uuid.uuid4().hex}"
 
 
+def is_of_dsel(value: object) -> bool:
+    """Return whether a value holds code of dsel and its requirements only.
+
+    Every store has the versions of these, so that no text of their code is needed.
+    """
+    waiting, seen = [value], dict[int, Any]()
+    while waiting:
+        item = waiting.pop()
+        if id(item) not in seen:
+            seen[id(item)] = item  # kept, so that no other object gets its id
+            try:
+                kind, parts = _parts(item)
+            except Exception:  # as in `exact_text`
+                return False
+            # The version of another package stands behind the name of what is imported.
+            if kind.startswith(("class ", "function", "module ")) or (
+                kind.startswith("import ") and kind.count(" ") > 1
+            ):
+                return False
+            waiting += parts
+    return True
+
+
 def _digest(value: object, seen: dict[int, tuple[int, Any]]) -> bytes:
     """Return the hash of a value and everything that it contains; cycles are allowed.
 

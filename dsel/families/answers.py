@@ -19,6 +19,7 @@ from dsel.checks import listing, show
 from dsel.data.cache import nbytes_of
 from dsel.data.frames import read_only_rows
 from dsel.data.labeled import codes_of
+from dsel.families.ensemble_sizes import hash_pickle
 from dsel.families.family import FitCounts, FitKey, FittedGroup, iter_splits
 from dsel.families.prefixes import has_prefix, transform_rows
 from dsel.typing import AnyArray, Model, SplitNumbers
@@ -221,3 +222,7 @@ class FittedClassifiers(FittedGroup):
         # Pipelines share fitted steps. A caller who fits one again must not change the
         # others, so it gets a copy.
         return deepcopy(model) if isinstance(model, Pipeline) else model
+
+    def token(self, candidate: int, split: int) -> str:
+        """Return the hash of the model's pickle; see `FittedGroup.token`."""
+        return hash_pickle(self.models[FitKey(candidate, split)])

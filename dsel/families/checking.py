@@ -64,6 +64,7 @@ def check_family(
     def fit(group: Sequence[Candidate], some: Sequence[Any]) -> FittedGroup:
         return family.fit(group, X, codes, some, budget=process_cache())
 
+    answers: dict[str, bytes] = {}
     fitted = [fit(group, splits) for group in groups]
     for group, together in zip(groups, fitted, strict=True):
         shape = len(group), len(splits), N_PARTS
@@ -82,7 +83,7 @@ def check_family(
                 # A resumed or retried run fits what is missing together with other
                 # candidates, and its counts must be the same.
                 alone = fit([candidate], [split])
-                _compare(family, alone, together, row, column, X)
+                _compare(family, alone, together, row, column, X, answers)
                 _check_model(family, alone, candidate.number, split, X, codes)
     joined = family.join(fitted)
     for together in fitted:
@@ -104,8 +105,12 @@ def _compare(
     row: int,
     column: int,
     X: NDArray[np.generic],
+    answers: dict[str, bytes],
 ) -> None:
-    """Raise where a model counts or predicts differently alone than in its group."""
+    """Raise where a model counts, predicts or is named differently alone.
+
+    `answers` has the predictions that were made under each token.
+    """
     counts = [
         (fitted.counts.errors[index].tolist(), fitted.counts.has_failed[index])
         for fitted, index in ((alone, (0, 0)), (together, (row, column)))
@@ -117,6 +122,13 @@ def _compare(
     ):
         raise ValueError(
             f"{type(family).__name__}.fit must give the same model alone and together."
+        )
+    fit, answer = (alone.candidates[0], alone.splits[0]), one.tobytes()
+    token = alone.token(*fit)
+    if token != together.token(*fit) or answers.setdefault(token, answer) != answer:
+        raise ValueError(
+            f"{type(family).__name__}: `token` must be the same for a model fitted "
+            f"alone and together, and differ between models that predict differently."
         )
     # Pools are read in blocks of any size.
     halves = [alone.predict(part, which)[0, 0] for part in np.array_split(X, 2)]

@@ -5,8 +5,10 @@ other, so an ensemble of 30 members is exactly the beginning of one of 100. Its
 `warm_start` and `staged_predict` rest on this.
 """
 
+import uuid
 from collections.abc import Callable, Mapping
 from copy import copy
+from hashlib import blake2b
 from io import BytesIO
 from numbers import Integral
 from typing import Any, Final
@@ -159,15 +161,17 @@ class _WithoutGenerators(cloudpickle.Pickler):
         return super().reducer_override(obj)
 
 
-def pickle_model(model: Any) -> bytes:
-    """Return the pickle of a model, the same for an ensemble fitted alone or larger.
+def hash_pickle(model: Any) -> str:
+    """Return a hash of a model's pickle, the same if a larger ensemble was fitted.
 
     Boosting keeps its generator, whose state depends on how many members were drawn
-    from it, and no prediction does.
+    from it, and no prediction does. A model that cannot be pickled equals no other one.
     """
-    last = model.steps[-1][1] if has_prefix(model) else model
-    if type(last) not in ENSEMBLES:
-        return bytes(cloudpickle.dumps(model))
-    file = BytesIO()
-    _WithoutGenerators(file).dump(model)
-    return file.getvalue()
+    last, file = model.steps[-1][1] if has_prefix(model) else model, BytesIO()
+    is_ensemble = type(last) in ENSEMBLES
+    pickler = _WithoutGenerators if is_ensemble else cloudpickle.Pickler
+    try:
+        pickler(file).dump(model)
+    except Exception:  # pickling runs the user's code, which may raise anything
+        return uuid.uuid4().hex
+    return blake2b(file.getbuffer(), digest_size=12).hexdigest()

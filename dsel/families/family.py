@@ -212,6 +212,15 @@ class FittedGroup:
         """Return the fitted estimator of a candidate and split; KeyError if none."""
         raise NotImplementedError
 
+    def token(self, candidate: int, split: int) -> str:
+        """Return a hash of all that the predictions of a model depend on.
+
+        Equal tokens say that a fit was repeated exactly, so that counts of the model of
+        another fit are those of this one. It is asked for once, where the model was
+        fitted: a model that was sent may be written otherwise. KeyError if none.
+        """
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
 class Family:

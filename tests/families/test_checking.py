@@ -1,5 +1,7 @@
 """The check of a family: ours pass, and what depends on the company is refused."""
 
+import time
+
 import numpy as np
 import pytest
 from sklearn.svm import SVC
@@ -58,9 +60,30 @@ class WritesTexts(ScikitLearnFamily):
         return made
 
 
+class NamesOne(FittedClassifiers):
+    def token(self, candidate, split):
+        return "any model"
+
+
+class NamesAllAlike(ScikitLearnFamily):
+    def fit(self, *arguments, **options):
+        made = super().fit(*arguments, **options)
+        return NamesOne(*(getattr(made, name) for name in made.__dataclass_fields__))
+
+
+class NamesEachFit(ScikitLearnFamily):
+    def fit(self, group, *arguments, **options):
+        made = super().fit(group, *arguments, **options)
+        for model in made.models.values():
+            model.fitted_at_ = time.perf_counter_ns()
+        return made
+
+
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
+        (NamesAllAlike, ValueError, "`token` must .* differ between models"),
+        (NamesEachFit, ValueError, "`token` must be the same"),
         (DependsOnRows, ValueError, "other rows"),
         (DependsOnCompany, ValueError, "alone and together"),
         (WritesTexts, TypeError, "a FitMessage, .* got 'it stopped'"),

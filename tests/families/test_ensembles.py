@@ -31,7 +31,6 @@ from dsel.families.ensembles import EnsembleFamily
 from dsel.families.family import Candidate
 from dsel.families.generic import ScikitLearnFamily
 from dsel.results.fit_messages import FitProblem
-from dsel.search.engine.fit_batch import model_token
 
 SIZES = [3, 12, 7, 1]
 Forest, Extra = RandomForestClassifier, ExtraTreesClassifier
@@ -128,7 +127,7 @@ def test_fit__equals_the_fit_of_each_size_alone(estimator, seed, weighted, rng):
             if hasattr(models[0], "predict_proba"):
                 np.testing.assert_array_equal(*(m.predict_proba(new) for m in models))
             np.testing.assert_array_equal(*(m.predict(new) for m in models))
-            tokens = {model_token(fitted, key) for fitted in (together, alone)}
+            tokens = {fitted.token(*key) for fitted in (together, alone)}
             assert len(tokens) == 1
             assert all(
                 model.get_params()[size_name(estimator)] == SIZES[place]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from dsel.arrays import Features, Floats, Integers, Singles
 from dsel.data.cache import nbytes_of
 from dsel.data.frames import number_matrix
+from dsel.data.identity import content_hash, row_hashes
+from dsel.families.ensemble_sizes import hash_pickle
 from dsel.families.family import FitCounts, FittedGroup, iter_splits
 from dsel.families.svm.decisions import (
     LEAST,
@@ -170,7 +173,8 @@ class PackedSVMs(FittedGroup):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out arrays that are computed again after unpickling."""
-        return {name: v for name, v in self.__dict__.items() if name != "plans"}
+        remade = ("plans", "_hashes")
+        return {name: v for name, v in self.__dict__.items() if name not in remade}
 
     def predict(self, X: Features, which: Sequence[SplitNumbers]) -> Integers:
         """Return class codes; see `FittedGroup.predict`."""
@@ -222,14 +226,45 @@ class PackedSVMs(FittedGroup):
 
     def model(self, candidate: int, split: int) -> Any:
         """Return the fitted estimator, which predicts as the group does."""
+        machines = self._machines_of(candidate, split)
+        return make_svc(
+            machines,
+            self.row_sets[machines.rows_of],
+            self.train_rows[split],
+            self.estimators[candidate],
+            candidate,
+            self.classes,
+        )
+
+    def _machines_of(self, candidate: int, split: int) -> Machines:
         for machines in self.machines:
             if machines.split == split and candidate in machines.candidates:
-                return make_svc(
-                    machines,
-                    self.row_sets[machines.rows_of],
-                    self.train_rows[split],
-                    self.estimators[candidate],
-                    candidate,
-                    self.classes,
-                )
+                return machines
         raise KeyError(f"candidate {candidate} has no model of split {split}")
+
+    @cached_property
+    def _hashes(self) -> dict[str, tuple[str, NDArray[np.uint64]]]:
+        """Hashes of the steps and of each support row, by origin; none if no steps."""
+        return {
+            origin: (hash_pickle(labeled.steps), row_hashes(labeled.rows))
+            for origin, labeled in self.row_sets.items()
+            if labeled.steps
+        }
+
+    def token(self, candidate: int, split: int) -> str:
+        """Return a hash of the steps and the machine; see `FittedGroup.token`.
+
+        Without steps support rows are labeled rows, which their numbers identify.
+        """
+        machines = self._machines_of(candidate, split)
+        model = machines.model_of[machines.candidates.index(candidate)]
+        coefs = machines.coefs[:, :, model]
+        used = coefs.any(axis=1)
+        numbers, steps = machines.numbers[used], ""
+        state = [machines.present, numbers, coefs[used], machines.offsets[:, model]]
+        if machines.rows_of in self._hashes:
+            steps, rows = self._hashes[machines.rows_of]
+            # `fit_transform` may have drawn what no step has kept.
+            state.append(rows[self.row_sets[machines.rows_of].positions(numbers)])
+        text = f"{machines.kernel!r} {steps} {content_hash(*state)}"
+        return blake2b(text.encode(), digest_size=12).hexdigest()

@@ -45,6 +45,8 @@ class ExhaustiveTable(FitTable):
         super().__post_init__()
         # By candidate and split; a token identifies the model of one fit.
         self.tokens: dict[FitKey, str] = {}
+        # Candidates with a fit that was made again and gave another model.
+        self.redrawn: set[int] = set()
         # It asks for tokens when a slice arrives, because fits may have been repeated
         # by then.
         self.pool = PoolTable(slices, comparisons, self.keys, self.joined_token)
@@ -52,16 +54,17 @@ class ExhaustiveTable(FitTable):
     def add_fit(self, number: int, split: int, result: FitResult) -> None:
         """Write the result of a fit; drop the counts of its earlier model."""
         key = FitKey(number, split)
-        # The pool may be counted with the former model, which is gone: a fit that
-        # repeats exactly has no token, and its counts stay.
+        # The pool may be counted with the former model, which is gone.
         is_again = self.fit_status[key] == FitStatus.DONE
         if is_again and self.tokens.get(key, "") != result.token:
+            self.redrawn.add(number)
             self.pool.forget(number)
         super().add_fit(number, split, result)
         self.tokens[key] = result.token
 
     def forget_fits(self, number: int) -> None:
         """Drop all counts of a candidate, whose models differ from the counted ones."""
+        self.redrawn.add(number)
         for split in range(len(self.scheme.splits)):
             super().add_fit(number, split, FitResult(FitStatus.OPEN, np.nan))
             self.tokens.pop(FitKey(number, split), None)

@@ -27,7 +27,7 @@ from dsel.search.engine.fit_batch import (
     fit_jobs,
     fit_result,
     fit_results,
-    model_token,
+    model_tokens,
 )
 from dsel.search.engine.jobs import (
     CountedJob,
@@ -78,7 +78,7 @@ class FitAndKeepBatch(FitBatch):
         others = [job for job in self.jobs if job not in one_by_one]
         for jobs, models in fit_jobs(context, others, self.ending_groups):
             keys = [FitKey(n, job.split) for job in jobs for n in job.candidates]
-            tokens = {key: model_token(models, key) for key in keys}
+            tokens = model_tokens(models, keys)
             # Models of one call are kept together: each of its jobs counts its part.
             # To measure them may take a pickle.
             nbytes = models.nbytes // len(jobs)
@@ -170,6 +170,8 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
         self.keeping: set[str] = set()  # tasks that keep models
         # Bytes of all models that were ever fitted of a candidate.
         self.model_nbytes: Counter[int] = Counter()
+        # Candidates with a model of this run that was dropped, since others led.
+        self.dropped: set[int] = set()
         # How often models of a candidate were others than those that were counted.
         self.changed: Counter[int] = Counter()
 
@@ -296,8 +298,10 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
         complete = self.table.complete
         least = np.min(self.lower_bounds[complete], initial=np.inf)
         # The best candidate may be deployed, and its model is fetched after the search.
-        leads = complete & (self.lower_bounds <= margin_above(least))
-        is_needed = leads | self.table.active_candidates
+        is_needed = complete & (self.lower_bounds <= margin_above(least))
+        is_needed |= self.table.active_candidates
+        redrawn = np.isin(np.arange(len(complete)), list(self.table.redrawn))
+        is_needed |= complete & redrawn  # see `model`
         wanted = {
             key for fit, key in self.model_keys.items() if is_needed[fit.candidate]
         }
@@ -306,41 +310,55 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
             self.engine.executor.forget(key)
         self.keeping &= wanted
         kept = self.model_keys.items()
+        self.dropped |= {fit.candidate for fit, key in kept if key not in wanted}
         self.model_keys = {fit: key for fit, key in kept if key in wanted}
 
-    def model(self, candidate: int, split: int) -> FittedGroup:
-        """Return the group with the counted model, which is fitted again if lost."""
+    def model(self, candidate: int, split: int) -> FittedGroup | None:
+        """Return the group with the model that was counted; None to choose again.
+
+        A model that is gone, with its worker or the run that counted it, is fitted
+        again. If the learner draws without a seed, it is another one: then the counts
+        of the candidate are those of the new model, and what was chosen by the old ones
+        is void.
+
+        Notes
+        -----
+        The bounds stay valid: whatever is chosen by counts, a candidate is deployed by
+        its first model since the last loss only, so that one model of each candidate
+        takes part, for which the bounds of all candidates hold at once (losses must not
+        depend on counts). A model that this search has dropped because of its counts is
+        no such loss: its candidate fails if the fit does not repeat, since the better
+        of two draws would hold only at twice its delta.
+        """
+        fit, table = FitKey(candidate, split), self.table
+        counted, was_dropped = table.joined_token(candidate), candidate in self.dropped
         for _ in range(ATTEMPTS):
             # A worker may die between the fit and the fetch, and takes the model with
             # it.
             if self.restore_models([candidate]):
-                models = self._fetch(FitKey(candidate, split))
-                if models is not None:
-                    return models
+                # Only deployed models are transferred: passes use them where they were
+                # fitted. Dask repeats a lost task by itself, so its token is compared.
+                kept: Kept = self.engine.executor.fetch(self.model_keys[fit])
+                for each in kept.values():
+                    if each.tokens.get(fit, "") == table.tokens[fit]:
+                        return each.models
                 self.forget(candidate)
             self.run()
+            if table.joined_token(candidate) != counted:
+                if was_dropped:
+                    self.forget(candidate, for_good=True)
+                return None
         raise RuntimeError(f"the model of candidate {candidate} was lost several times")
 
-    def _fetch(self, fit: FitKey) -> FittedGroup | None:
-        """Return the group with a kept model; None if it is not the counted one.
-
-        Dask repeats a lost task by itself, and a learner may draw without a seed.
-        """
-        # Only deployed models are transferred: passes use them where they were fitted.
-        kept: Kept = self.engine.executor.fetch(self.model_keys[fit])
-        token = self.table.tokens.get(fit, "")
-        counted = (k.models for k in kept.values() if k.tokens.get(fit) == token)
-        return next(counted, None)
-
-    def forget(self, number: int) -> None:
+    def forget(self, number: int, *, for_good: bool = False) -> None:
         """Drop all counts of a candidate whose models have changed."""
         self.table.forget_fits(number)
         kept = self.model_keys.items()
         self.model_keys = {fit: key for fit, key in kept if fit.candidate != number}
         self.changed[number] += 1
         # A learner that draws without a seed differs each time, so counts never end.
-        if self.changed[number] >= ATTEMPTS:
-            why = "its models were lost and made again several times, never the same"
+        if for_good or self.changed[number] >= ATTEMPTS:
+            why = "its models were made again, never the same; give it a `random_state`"
             split = self.table.scheme.with_models[0]
             self.table.add_fit(number, split, FitResult.of_failure(why))
 

@@ -1,9 +1,8 @@
 """Code of workers: fits of candidates on splits, and their losses."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any, ClassVar, cast
 
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 from dsel.data.cache import LastUse, process_cache
 from dsel.data.splits import Split
 from dsel.families.batches import has_function, refuse_batches
-from dsel.families.ensemble_sizes import pickle_model
 from dsel.families.family import (
     Cache,
     FitCounts,
@@ -75,7 +73,7 @@ class FitChosenBatch:
         # A run that goes on fits again: only by this token are the slices that it has
         # counted those of the same model.
         [result] = fit_results(
-            context, [number], split, models, {key: model_token(models, key)}
+            context, [number], split, models, model_tokens(models, [key])
         )
         counts = count_rows(context, split, models, int(models.counts.errors[0, 0, 0]))
         # They have been counted, and would be pickled with the model.
@@ -235,18 +233,10 @@ def predict_labeled_rows(
     return codes
 
 
-def model_token(fitted: FittedGroup, key: FitKey) -> str:
-    """Return a token that identifies a model; "" if fits repeat exactly.
-
-    Families of dsel make the same model for the same rows and seed. For other learners
-    a hash of the pickle reveals draws without a seed.
-    """
-    models = getattr(fitted, "models", None)
-    if models is None or key not in models:
-        return ""
-    # Where the model was fitted: one that has moved may be written otherwise.
-    try:
-        content = pickle_model(models[key])
-    except Exception:  # what cannot be pickled stays in this process
-        return f"object-{id(models[key])}"
-    return blake2b(content, digest_size=12).hexdigest()
+def model_tokens(fitted: FittedGroup, keys: Iterable[FitKey]) -> dict[FitKey, str]:
+    """Return the token of each model; fits that failed have none."""
+    tokens = {}
+    for key in keys:
+        with suppress(KeyError):
+            tokens[key] = fitted.token(*key)
+    return tokens

@@ -142,8 +142,8 @@ class FitResult:
     message: FitMessage | None = None
     """The problem of the fit; None without one."""
     token: str = ""
-    """Identifies the model among those of other fits; "" if fits repeat exactly, or the
-    model is not needed later."""
+    """`FittedGroup.token` of the model; "" if the fit failed, or its model is dropped
+    once it is tested."""
 
     @classmethod
     def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
@@ -261,8 +261,5 @@ class CountedJob:
 
 def join_tokens(tokens: dict[int, str]) -> str:
     """Return the tokens of a candidate's models, by split, as one text."""
-    # Models that repeat exactly have no tokens, and their counts survive a new fit.
-    if not any(tokens.values()):
-        return ""
     text = ".".join(f"{split}:{tokens[split]}" for split in sorted(tokens))
     return blake2b(text.encode(), digest_size=12).hexdigest()

@@ -14,7 +14,7 @@ from dsel.checks import check_delta, check_integer
 from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
-from dsel.data.identity import exact_text
+from dsel.data.identity import exact_text, is_of_dsel
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.losses.base import Loss, Rows
@@ -265,10 +265,13 @@ def plan_identity(
     losses, fitting = context.losses, context.fitting_pool
     keys = [group.keys for group in context.candidate_groups]
     certificate = design.method.name or "none"
+    delta = f"{options.delta:g}"
+    if float(delta) != options.delta:
+        delta = repr(options.delta)
     identity = {
         "estimator": short_hash(exact_text(inputs.estimator)),
         "candidates": short_hash(keys),
-        "certificate": f"{certificate}, {criterion.name}, delta={options.delta:g}",
+        "certificate": f"{certificate}, {criterion.name}, delta={delta}",
         "splits": splits_text(design.scheme),
         "prune": design.prune or "no",
         "deploy": design.deploy,
@@ -293,7 +296,27 @@ def plan_identity(
         identity["baseline"] = baseline.identity
     if inputs.groups is not None:
         identity["groups"] = inputs.groups.token
+    own = own_code(context, criterion, design.method)
+    if own:
+        identity["own_code"] = short_hash(own)
     return identity
+
+
+def own_code(context: JobContext, *others: object) -> list[str]:
+    """Return texts of the code that counts and ranks, as far as it is not of dsel.
+
+    An edited loss, statistic, kernel, family, criterion or certificate counts something
+    else under its old name.
+    """
+    parts: list[object] = [context.losses.main, context.losses.main.statistic, *others]
+    for group in context.candidate_groups:
+        parts.append(type(group.family))
+        if own := getattr(group.family, "own_kernels", {}):
+            values = [v for each in group.candidates for v in each.all_params.values()]
+            named = {value for value in values if isinstance(value, str)}
+            parts += [own[name] for name in sorted(named & own.keys())]
+    texts = [exact_text(part) for part in parts if not is_of_dsel(part)]
+    return list(dict.fromkeys(texts))
 
 
 def splits_text(scheme: CVScheme) -> str:

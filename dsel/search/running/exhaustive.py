@@ -69,19 +69,24 @@ def search_exhaustively(run: Run) -> Outcome:
         may_prune = plan.prune != Pruning.NONE
         pruner = exact_pruner(plan, description.known, may_prune=may_prune)
         search = make_search(run, engine, pruner, show)
-        search.run()
-        counts = pruner.final_counts(search.table)
-        check_failures(plan, counts, search.table.unpredicting)
-        if bounds_only_choice(plan):
-            chosen = count_only_fold(plan, search, *pruner.choose_candidate(counts))
-            counts = replace(counts, evidence=chosen.evidence)
-            choice, models = bound_chosen(plan, counts, chosen, description)
-            cube = make_cube_of_run(plan, counts, description, choice)
-        else:
-            cube = make_cube_of_run(plan, counts, description)
-            choice = choose(cube, plan.criterion.name)
-            cube = cube.assign_attrs({CHOICE: choice.to_json()})
-            models = deployed_model(plan, search, choice)
+        models = None
+        # Until the model that the counts choose is one of those that were counted.
+        while models is None:
+            search.run()
+            counts = pruner.final_counts(search.table)
+            check_failures(plan, counts, search.table.unpredicting)
+            if bounds_only_choice(plan):
+                chosen = count_only_fold(plan, search, *pruner.choose_candidate(counts))
+                if chosen is None:
+                    continue
+                counts = replace(counts, evidence=chosen.evidence)
+                choice, models = bound_chosen(plan, counts, chosen, description)
+                cube = make_cube_of_run(plan, counts, description, choice)
+            else:
+                cube = make_cube_of_run(plan, counts, description)
+                choice = choose(cube, plan.criterion.name)
+                cube = cube.assign_attrs({CHOICE: choice.to_json()})
+                models = deployed_model(plan, search, choice)
     return Outcome(cube, choice, make_models=partial(dict, models))
 
 
@@ -111,8 +116,8 @@ def bounds_only_choice(plan: "Plan") -> bool:
 
 def count_only_fold(
     plan: "Plan", search: ExhaustiveSearch, number: int, score: float
-) -> ChosenModels:
-    """Count the losses of the model of a candidate on the only fold.
+) -> ChosenModels | None:
+    """Count the losses of a candidate's model on the only fold; None if it is gone.
 
     The bounds of all candidates share delta equally and hold at once, so that the same
     rows may both rank and bound.
@@ -120,6 +125,8 @@ def count_only_fold(
     context, scheme = plan.context, plan.scheme
     [split] = scheme.held_out
     fitted, family = search.model(number, 0), context.candidate_group_of(number).family
+    if fitted is None:
+        return None
     counts = count_rows(context, split, family.join([fitted], [number]))
     folds = {
         statistic: FoldCounts(each[np.newaxis], scheme.fold_rows)
@@ -139,13 +146,14 @@ def exact_pruner(plan: "Plan", known: KnownCounts, *, may_prune: bool) -> ExactP
 
 def deployed_model(
     plan: "Plan", search: ExhaustiveSearch, choice: Choice
-) -> dict[str, Model]:
-    """Return the deployed model, by its name."""
+) -> dict[str, Model] | None:
+    """Return the deployed model, by its name; None if the counted one is gone."""
     split, number = choice.fold, choice.candidate
     if split is None:
         split = plan.scheme.all_rows_number
     assert split is not None  # else the choice says its fold
-    return {choice.deploy: search.model(number, split).model(number, split)}
+    fitted = search.model(number, split)
+    return None if fitted is None else {choice.deploy: fitted.model(number, split)}
 
 
 def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
@@ -156,17 +164,21 @@ def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
         search = make_search(run, engine, pruner, lambda: None)
         # Only the chosen candidate is fitted again.
         search.table.needed[np.arange(run.plan.n_candidates) != number] = False
-        search.run()
+        models = chosen = None
+        while models is None and chosen is None:
+            search.run()
+            if bounds_only_choice(run.plan):
+                chosen = count_only_fold(run.plan, search, number, choice.estimate)
+            else:
+                models = deployed_model(run.plan, search, choice)
         again = search.table.counts(pruner.known).by_name
-        models = deployed_model(run.plan, search, choice)
-        if bounds_only_choice(run.plan):
-            chosen = count_only_fold(run.plan, search, number, choice.estimate)
+        if chosen is not None:
             pairs = {k: (cube[k].values, n) for k, n in chosen.evidence.by_name.items()}
-            return Remade(models, pairs)
+            return Remade({choice.deploy: chosen.models[0]}, pairs)
     counted = names.FOLD_ERRORS, names.DISAGREEMENTS, names.BEST_FOLD_DISAGREEMENTS
     pairs = {
         name: (np.ravel(counts[name][number]), np.ravel(again[name][number]))
         for name in counted
         if name in counts
     }
-    return Remade(models, pairs)
+    return Remade(models or {}, pairs)

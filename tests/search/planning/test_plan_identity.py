@@ -1,0 +1,111 @@
+"""A plan's identity holds the code of what a user has added, and exact numbers."""
+
+import importlib
+import sys
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+import dsel
+from dsel.criteria import CRITERIA
+from dsel.data.identity import is_of_dsel
+from dsel.families.assignment import FAMILIES
+from dsel.kernels import KERNELS
+from dsel.search.design.certificate_methods import METHODS
+
+X = np.random.default_rng(0).normal(size=(40, 2))
+Y = (X[:, 0] > 0).astype(int)
+CODE = """
+from dataclasses import dataclass, replace
+from dsel.criteria import CRITERIA
+from dsel.kernels import Kernel
+from dsel.losses.base import Loss
+from dsel.losses import balanced
+from dsel.search.design.certificate_methods import HOLDOUT_METHOD
+
+@dataclass(frozen=True)
+class Own(type(balanced())):
+    def score(self, rows, predictions):
+        return super().score(rows, predictions) + min(0, NUMBER)
+
+    def __repr__(self):
+        return "own()"
+
+@dataclass(frozen=True)
+class OwnKernel(Kernel):
+    base = "products"
+
+    def values(self, base):
+        return base * NUMBER
+
+def formula(counts, settings):
+    return CRITERIA["holdout"].formula(counts, settings) if NUMBER else None
+
+loss = Own()
+criterion = replace(CRITERIA["holdout"], name="own", formula=formula)
+method = replace(HOLDOUT_METHOD, name="own", ranks_by="own")
+make_kernel = lambda svc, gamma: OwnKernel()
+"""
+
+
+TREE = DecisionTreeClassifier(random_state=0)
+
+
+def plan(learner=TREE, name="max_depth", **options):
+    return dsel.plan_search(learner, {name: [1, 2]}, X, Y, random_state=0, **options)
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """Return a function that imports the user's module with a number in its code."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def load(number):
+        (tmp_path / "own_code_of_plan.py").write_text(
+            CODE.replace("NUMBER", str(number))
+        )
+        sys.modules.pop("own_code_of_plan", None)
+        importlib.invalidate_caches()
+        return importlib.import_module("own_code_of_plan")
+
+    yield load
+    sys.modules.pop("own_code_of_plan", None)
+
+
+def plan_with(module, what, monkeypatch):
+    if what == "loss":
+        return plan(loss=module.loss)
+    if what == "kernel":
+        monkeypatch.setitem(KERNELS, "own", module.make_kernel)
+        return plan(make_pipeline(SVC(kernel="own")), "svc__C")
+    monkeypatch.setitem(CRITERIA, "own", module.criterion)
+    monkeypatch.setitem(METHODS, "own", module.method)
+    return plan(certificate="own")
+
+
+@pytest.mark.parametrize("what", ["loss", "kernel", "criterion"])
+def test_identity__changes_with_the_code_that_counts(what, own, monkeypatch):
+    first, again, edited = (
+        plan_with(own(number), what, monkeypatch).identity for number in (1, 1, 2)
+    )
+    assert first == again
+    assert {name for name in first if first[name] != edited[name]} == {"own_code"}
+
+
+def test_identity__of_what_dsel_has_names_no_code():
+    """So that stores of earlier versions are recognized."""
+    assert "own_code" not in plan(loss=dsel.losses.balanced()).identity
+    for part in (*CRITERIA.values(), *METHODS.values(), *FAMILIES):
+        assert is_of_dsel(part)
+
+
+def test_identity__has_all_digits_of_delta():
+    texts = [
+        plan(delta=delta).identity["certificate"] for delta in (0.05, 0.0500000001)
+    ]
+    assert texts[0].endswith("delta=0.05")
+    assert texts[1].endswith("delta=0.0500000001")
