@@ -259,6 +259,17 @@ def _root(
     return np.where(np.abs(gap) < _ACCEPTED, q, hi if is_upper else lo)
 
 
+def sum_outward(first: ArrayLike, second: ArrayLike) -> Floats:
+    """Return sums that are never below the exact ones; a limit stays one.
+
+    Examples
+    --------
+    >>> bool(sum_outward(0.1, 0.7) > 0.1 + 0.7), float(sum_outward(0.5, np.inf))
+    (True, inf)
+    """
+    return np.asarray(np.nextafter(np.add(first, second), np.inf))[()]
+
+
 upper_limits = partial(_look_up, True)
 """Upper limits of counts in rows at shares of delta, broadcast; arguments are not
 checked."""

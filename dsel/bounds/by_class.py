@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dsel import checks
 from dsel.arrays import ArrayLike, Floats
-from dsel.bounds.binomial import lower_limits, upper_limits
+from dsel.bounds.binomial import lower_limits, sum_outward, upper_limits
 
 # They span two orders of magnitude: the best size depends on the unknown mean, and the
 # average wealth of all sizes is at least a ninth of that of the best one.
@@ -121,7 +121,8 @@ def added_false_answers(
         for counts, rows in (of_first, of_joined)
     )
     least = lower_limits(np.array([second_answers]), np.array([second_rows]), share)
-    return _quotient_or_infinity(limits * most, least) + moved
+    product = np.nextafter(limits * most, np.inf)
+    return sum_outward(_quotient_or_infinity(product, least), moved)
 
 
 def counted_mean_limit(
@@ -189,6 +190,6 @@ def counted_mean_limit(
 
 
 def _quotient_or_infinity(above: Floats, below: Floats) -> Floats:
-    """Return a quotient; infinity where the denominator may be 0."""
+    """Return a quotient, rounded up; infinity where the denominator may be 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(below > 0, above / below, np.inf)
+        return np.where(below > 0, np.nextafter(above / below, np.inf), np.inf)

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from dsel import checks
 from dsel.arrays import ArrayLike, Floats
-from dsel.bounds.binomial import upper_limits
+from dsel.bounds.binomial import sum_outward, upper_limits
 from dsel.bounds.shares import LABEL_SHARE, fold_shares
 
 
 class BoundTerms(NamedTuple):
-    """An error bound and the two terms whose sum it is, not clipped at 1."""
+    """An error bound and the two terms whose sum it is, rounded up; not clipped."""
 
     bound: Floats
     """Upper bound on the error of the model trained on all labeled rows."""
@@ -167,7 +167,8 @@ def cv_bound(
     label_term = np.asarray(limits.mean(axis=-1))[()]
     # Given the labeled rows every model is fixed, so the count is binomial.
     disagreement_term = _pool_limits(disagreements, pool_rows, pool_delta)
-    return BoundTerms(label_term + disagreement_term, label_term, disagreement_term)
+    bound = sum_outward(label_term, disagreement_term)
+    return BoundTerms(bound, label_term, disagreement_term)
 
 
 def best_fold(
@@ -224,7 +225,8 @@ def best_fold(
     limits = _equal_limits(errors, rows, label_delta)
     label_term = _at_fold(limits, best_fold_number(errors, rows))
     disagreement_term = _pool_limits(disagreements, pool_rows, pool_delta)
-    return BoundTerms(label_term + disagreement_term, label_term, disagreement_term)
+    bound = sum_outward(label_term, disagreement_term)
+    return BoundTerms(bound, label_term, disagreement_term)
 
 
 def best_fold_number(fold_errors: ArrayLike, fold_rows: ArrayLike) -> NDArray[np.intp]:
@@ -257,7 +259,8 @@ def nested_one_fold(
     :func:`~dsel.bounds.fold_shares`: 1/2, 1/4, ..., the last two equal. So the smallest
     limit need not be that of the fold with the fewest errors.
 
-    A search deploys the model of another fold if its limit is at most 5% larger and its
+    A search takes the limits of all folds from `fold_limits`, as this function does,
+    since it deploys the model of another fold if its limit is at most 5% larger and its
     candidate does better in cross-validation; the limit of this fold holds, too.
 
     Parameters
@@ -372,7 +375,7 @@ def nested_all_rows(
     label_terms = fold_limits(errors, rows, label_delta)
     per_fold = pool_delta[..., np.newaxis] / errors.shape[-1]
     disagreement_terms = _pool_limits(counts, pool_rows, per_fold)
-    sums = label_terms + disagreement_terms
+    sums = sum_outward(label_terms, disagreement_terms)
     fold = np.asarray(sums.argmin(axis=-1))[()]
     terms = (sums, label_terms, disagreement_terms)
     return fold, BoundTerms(*(_at_fold(term, fold) for term in terms))

@@ -14,7 +14,7 @@ import numpy as np
 
 from dsel import checks
 from dsel.arrays import ArrayLike, Floats
-from dsel.bounds.binomial import lower_limits, upper_limits
+from dsel.bounds.binomial import lower_limits, sum_outward, upper_limits
 
 POOL_SHARE: Final = 0.05
 """Part of delta for the pool's counts in a comparison of two models; the labels of
@@ -249,7 +249,7 @@ def queried_difference(
     mean = checks.as_array(mean_limit, "mean_limit", np.float64)
     # One step outward for each rounded operation.
     product = np.nextafter(mean * np.where(mean >= 0, most, least), np.inf)
-    return np.asarray(np.nextafter(product + rest, np.inf))
+    return sum_outward(product, rest)
 
 
 def queried_all_rows(
@@ -331,4 +331,4 @@ def queried_all_rows(
         n_duplicates=n_duplicates,
         n_duplicates_differ=n_duplicates_differ,
     )
-    return float(np.nextafter(fold_limit + float(more), np.inf))
+    return float(sum_outward(fold_limit, more))

@@ -377,7 +377,10 @@ class DistanceLoss(Protocol):
 
 
 def smallest_sum(label_terms: Floats, sums: Floats) -> BoundTerms:
-    """Return the smallest of the sums over folds, with its two terms."""
+    """Return the smallest of the sums over folds, with its two terms.
+
+    `sums` are those of `dsel.bounds.binomial.sum_outward`, so that rounding voids none.
+    """
     fold = int(np.argmin(sums))
     bound, label_term = float(sums[fold]), float(label_terms[fold])
     # Infinity less infinity would be NaN, which reads as "not known".

@@ -15,6 +15,7 @@ import numpy as np
 from dsel import names
 from dsel.arrays import Floats, Integers
 from dsel.bounds import baseline_limits, binomial_tail_inversion
+from dsel.bounds.binomial import sum_outward
 from dsel.bounds.shares import LABEL_SHARE
 from dsel.losses.base import (
     CubeVariable,
@@ -93,14 +94,12 @@ class BaselineDifference:
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> Floats:
         """Return limits of the model of all rows through each fold's, all at once."""
-        rows = pool.upper_rows(pool.duplicates)
         differ = binomial_tail_inversion(
-            np.minimum(pool.counts, rows),
-            rows,
+            pool.counts,
+            pool.upper_rows(pool.duplicates),
             delta=shares.pool_delta / len(folds.n_rows),
         )
-        # One step outward: the sum may round down.
-        return np.nextafter(self.limits(folds, shares.label_delta) + differ, np.inf)
+        return sum_outward(self.limits(folds, shares.label_delta), differ)
 
     def bounds(
         self, evidence: Evidence, delta: float, fold: int, *, has_pool: bool

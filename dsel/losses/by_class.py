@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.arrays import Floats, Integers
 from dsel.bounds import binomial_tail_inversion
-from dsel.bounds.binomial import upper_limits
+from dsel.bounds.binomial import sum_outward, upper_limits
 from dsel.bounds.by_class import added_false_answers, added_misses, counted_mean_limit
 from dsel.bounds.cross_validation import BoundTerms, fold_limits
 from dsel.bounds.duplicates import lower_rate_limits
@@ -285,7 +285,9 @@ class Recall(ClassRate):
     def __repr__(self) -> str:
         return f"recall({self.classes[0]!r})"
 
-    def pool_terms(self, folds: FoldCounts, pool: PoolCounts, delta: float) -> Floats:
+    def disagreement_terms(
+        self, folds: FoldCounts, pool: PoolCounts, delta: float
+    ) -> Floats:
         """Return how much more the model of all rows may miss, for each fold."""
         left, _ = wrong_rows(self.tables(pool.counts))
         duplicates, _ = wrong_rows(self.tables(pool.duplicates))
@@ -299,9 +301,8 @@ class Recall(ClassRate):
     ) -> BoundTerms:
         """Add the pool rows that only the fold's model predicts as the class."""
         limits = self.limits(folds, shares.label_delta)
-        return smallest_sum(
-            limits, limits + self.pool_terms(folds, pool, shares.pool_delta)
-        )
+        added = self.disagreement_terms(folds, pool, shares.pool_delta)
+        return smallest_sum(limits, sum_outward(limits, added))
 
     def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
         """Return a caveat if the class has too few rows for a small bound."""
@@ -395,9 +396,9 @@ class Balanced(TableLoss):
     ) -> BoundTerms:
         """Add the mean of the pool terms of all classes, at equal shares."""
         share = shares.pool_delta / len(self.classes)
-        added = [one.pool_terms(folds, pool, share) for one in self.components]
+        added = [one.disagreement_terms(folds, pool, share) for one in self.components]
         limits = self.limits(folds, shares.label_delta)
-        return smallest_sum(limits, limits + np.mean(added, axis=0))
+        return smallest_sum(limits, sum_outward(limits, np.mean(added, axis=0)))
 
     def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
         """Return the caveats of its classes."""
@@ -480,7 +481,7 @@ class Cost(TableLoss):
             np.full(k, shares.pool_delta / k),
             self.tables(pool.duplicates),
         )
-        return smallest_sum(limits, limits + added)
+        return smallest_sum(limits, sum_outward(limits, added))
 
     def _mean_limits(
         self, tables: Integers, costs: Floats, shares: Floats, duplicates: Integers

@@ -87,7 +87,7 @@ class ErrorRate(SingleLoss):
         return float(folds.counts.sum() / folds.n_rows.sum())
 
     def limits(self, folds: FoldCounts, delta: float) -> Floats:
-        """Return binomial limits, at the shares of the folds."""
+        """Return the limits of :func:`dsel.bounds.nested_one_fold`, of all folds."""
         return fold_limits(folds.integers, folds.n_rows, np.array(delta))
 
     def bound_all_rows(

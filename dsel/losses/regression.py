@@ -14,7 +14,7 @@ import numpy as np
 
 from dsel import names
 from dsel.arrays import Floats, Integers
-from dsel.bounds.binomial import binomial_tail_inversion
+from dsel.bounds.binomial import binomial_tail_inversion, sum_outward
 from dsel.bounds.cross_validation import BoundTerms, fold_limits
 from dsel.bounds.shares import fold_shares
 from dsel.bounds.tolerance import (
@@ -426,7 +426,7 @@ class Beyond(RegressionLoss):
             pool.upper_rows(pool.duplicates),
             delta=(shares.pool_delta - of_labels) / k,
         )
-        return smallest_sum(limits, limits + differ)
+        return smallest_sum(limits, sum_outward(limits, differ))
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
         """Return the limit that a 20% hold-out set would give on average."""

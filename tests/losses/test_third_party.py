@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 import dsel
 from dsel import losses
 from dsel.bounds import binomial_tail_inversion, fold_shares
+from dsel.bounds.binomial import sum_outward
 from dsel.bounds.duplicates import lower_rate_limits
 from dsel.losses.base import CubeVariable, Exceedance, Loss, Statistic, smallest_sum
 from dsel.losses.constants import ConstantPrediction
@@ -101,7 +102,7 @@ class ErrorWhere:
         (differ, rows), (same, same_rows) = pool.counts.T, pool.duplicates.T
         fresh = rows - same_rows + same
         added = binomial_tail_inversion(differ, fresh, delta=shares.pool_delta / k)
-        return smallest_sum(limits, limits + added)
+        return smallest_sum(limits, sum_outward(limits, added))
 
     def expected_holdout(self, folds, delta):
         return float("nan")
