@@ -77,7 +77,8 @@ ReportLike = TypeAliasType("ReportLike", bool | Sequence[object] | None)
 BaselineLike = TypeAliasType(
     "BaselineLike", Model | ArrayLike | Callable[..., ArrayLike] | None
 )
-"""A model to compare with, or its predictions for the labeled rows; None for none."""
+"""A model to compare with, predictions for the labeled rows, or a function that returns
+them; None for none."""
 
 __all__ = [
     "AnyArray",

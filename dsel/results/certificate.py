@@ -1,4 +1,4 @@
-"""The certificate of a model, and its report by class: error bounds and assumptions.
+"""The certificate of a model: its bound, its caveats and its assumptions.
 
 An upper limit is rounded up, so that the printed number is a bound, too.
 """

@@ -444,7 +444,7 @@ class Choice(Renderable):
 
     @property
     def bound(self) -> float:
-        """The certificate's bound, at most 1."""
+        """The certificate's bound, at most the largest loss."""
         return self.certificate.bound
 
     @property

@@ -25,7 +25,8 @@ candidates, how they are pruned, which models are trained, and which options it 
 A search by another certificate than the nested one, or by an estimate, takes
 `running.exhaustive.search_exhaustively` in the place of step 4: its loop, in
 `engine.exhaustive_search`, goes on from that of step 5 and counts on the pool for all
-candidates, and `running.select.choose` reads the bound.
+candidates, and `running.select.choose` reads the bound (`bound_chosen` that of a
+regressor by a hold-out set).
 
 The packages; each imports only from lines below its own. Type checkers may look up:
 `plan_text` names the type `Plan` under `TYPE_CHECKING`, and imports nothing of it::

@@ -141,8 +141,7 @@ class FitTable:
         self.fit_seconds = np.full(fits, np.nan)
         self.failed_tests = np.zeros(fits, bool)  # see `join_tests`
         self.messages: dict[FitKey, FitMessage] = {}
-        # Fits that can still change what is chosen: only the search writes them, by its
-        # pruner.
+        # Fits that can still change what is chosen, by the pruner of the search.
         self.needed = np.ones(fits, bool)
         # Key of every candidate in the store.
         self.keys = [""] * self.n_candidates

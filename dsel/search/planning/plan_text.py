@@ -107,9 +107,9 @@ def _folds_and_fits(plan: "Plan") -> tuple[str, str, dict[str, str]]:
     least, most = plan.fits_range()
     if plan.is_halved:
         pruning = (
-            "each search goes on with the best third of the candidates after a first "
-            "round, so it may not choose the one that is best on all folds; "
-            "prune='exact' does"
+            "each search without a fold goes on with the best third of the candidates "
+            "after a first round, so it may not choose the one that is best on all "
+            "folds; prune='exact' does"
         )
         return folds, f"{least:,} to {most:,}", {"pruning": pruning}
     unit = plan.fit_unit.removeprefix("fits")

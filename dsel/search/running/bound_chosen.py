@@ -1,26 +1,7 @@
 """The bounds of the models that a search has chosen, and the counts behind them.
 
 A nested search fits and counts its chosen candidates again; a search by a hold-out set
-counts the regressor that was chosen by squared errors. The calls, in their order::
-
-    nested.search_nested                exhaustive.search_exhaustively, of a regressor
-      NestedPruner.choose_candidates      ExactPruner.choose_candidate
-      nested.certify_choices              exhaustive.count_only_fold
-        fit_chosen.fit_chosen               fit_batch.count_rows
-          Engine.run_jobs (FitBatch)        -> ChosenModels
-          fit_chosen.collect_models       bound_chosen
-              DeclaredLosses.fold_to_deploy
-          fit_chosen.count_on_pool      cube_of_run.make_cube_of_run
-            Engine.count_pool (EachFold)
-          -> ChosenModels
-        add_chosen -> SearchCounts
-        bound_chosen
-          DeclaredLosses.bound -> JointBounds
-          make_certificate -> Certificate, of each model
-          loss_reports.ModelReports
-          make_queries -> Queries
-          -> Choice, and the models
-        cube_of_run.make_cube_of_run
+counts the regressor that was chosen by squared errors.
 """
 
 from collections.abc import Mapping, Sequence
