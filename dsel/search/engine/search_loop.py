@@ -3,7 +3,7 @@
 If counts decide which fits are needed, candidates with the smallest lower bound are
 fitted first. Otherwise as many groups as there are slots are fitted side by side, then
 the next ones. How early a candidate is pruned depends on timing; the winner and its
-counts do not.
+counts do not, if fits repeat.
 """
 
 import logging
