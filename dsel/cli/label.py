@@ -5,7 +5,7 @@ from dataclasses import replace
 import click
 
 from dsel.cli.options import OutputOptions, TextOptions
-from dsel.cli.running import choice_content, print_json
+from dsel.cli.running import choice_content, choice_text, print_json
 from dsel.results.certificate import NO_QUERIES
 from dsel.results.queried_labels import LabelTerms
 from dsel.results.queries import EFFECT
@@ -67,7 +67,7 @@ def run(
         print_json("label", **choice_content(labeled))
         return
     certificate = labeled.certificates["all_rows"]
-    click.echo(certificate.headline() if output.quiet else str(labeled))
+    click.echo(certificate.headline() if output.quiet else choice_text(labeled))
 
 
 def _terms(file: str, column: str, partial: bool, allow_unknown: bool) -> LabelTerms:

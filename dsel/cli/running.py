@@ -15,7 +15,7 @@ import click
 
 from dsel.cards import Fact
 from dsel.cli.options import ClusterOptions, RunOutput
-from dsel.cli.printing import say
+from dsel.cli.printing import NAMES, say
 from dsel.data.table_files import FEATHER, JSON_LINES, PARQUET
 from dsel.data.text_tables import is_text
 from dsel.results.choice import Choice
@@ -59,6 +59,16 @@ def _plain(value: object) -> Any:
     if isinstance(value, float) and not isfinite(value):
         return None
     return value if isinstance(value, str | int | float | NoneType) else str(value)
+
+
+def choice_text(choice: Choice) -> str:
+    """Return the print of a choice, in which Python's arguments are options."""
+    facts = []
+    for fact in choice.facts():
+        for name, known in NAMES.items():
+            fact = tuple(text.replace(name, known) for text in fact)
+        facts.append(fact)
+    return render_lines(facts, terminal_width())
 
 
 def choice_content(choice: Choice) -> dict[str, Any]:
@@ -189,7 +199,7 @@ def run_plan(
     if choice.reports_by_value:
         reports.append(f"\n{choice.report_by_value()}")
     shown = render_lines([("", line)], terminal_width())
-    click.echo("\n".join(filter(None, [str(choice), shown, *reports])))
+    click.echo("\n".join(filter(None, [choice_text(choice), shown, *reports])))
     if output.quiet:
         return
     # What violates an assumption was printed with the choice.

@@ -394,6 +394,8 @@ def write_rows(out: str | None, target: str, outcome: Outcome) -> str:
     file, is_new = write_query_rows(out, outcome.query_rows(), target=target)
     what = "" if is_new else " (it existed already and is unchanged)"
     n_rows, queries = len(outcome.pool_rows), outcome.choice.queries
+    if queries is not None and not queries.would_help:
+        return f"{file} has these rows{what}"
     are_all = ""
     if queries is not None and n_rows < (n := queries.n_planned):
         are_all = f", all on which both models differ (--queries was {n:,})"

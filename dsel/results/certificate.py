@@ -319,8 +319,7 @@ class Certificate(Renderable):
         if self.is_tolerance and self.says_nothing:
             return f"{self.no_tolerance}, {self.model}"
         if self.says_nothing:
-            most = self.amount(self.largest) if self.loss != "error" else "100%"
-            return f"No bound below {most}, {self.model}"
+            return f"No bound below {self.most}, {self.model}"
         level = ", ".join(
             filter(None, [f"{confidence(self.delta)}% confidence", jointly])
         )
@@ -377,12 +376,12 @@ class Certificate(Renderable):
         if isfinite(self.disagreement_term) and self.label_term < self.largest:
             of_labels, of_pool = self._parts()
             why = (
-                f"{of_labels} from errors on labeled rows and {of_pool} from the pool "
-                f"add up to it"
+                f"{of_labels} from errors on labeled rows and {of_pool} from pool rows "
+                f"on which the models differ add up to {self.most} or more"
             )
             if self.disagreement_term > self.largest:
-                why = f"the pool's part alone is above {self.amount(self.largest)}"
-            more += " and pool rows that equal none of them"
+                why = f"the pool's part alone is above {self.most}"
+            more += " and pool rows"
         if self.divides_delta:
             more += " or fewer candidates"
         return f"{why}; {more} make it smaller, see plan_bound"
@@ -435,11 +434,16 @@ class Certificate(Renderable):
     def _decimals(self) -> int:
         return 3 - min(0, floor(log10(self.largest)))  # more where costs are small
 
+    @property
+    def most(self) -> str:
+        """The largest value of the loss, as text."""
+        return "100%" if self.is_rate else self.amount(self.largest)
+
     def _parts(self) -> tuple[str, str]:
         """Return both parts of the number as texts that add up as they are printed."""
         terms = self.label_term, self.disagreement_term
         if max(terms) > self.largest:  # no rate is above 100%
-            above = f"more than {self.amount(self.largest)}"
+            above = f"more than {self.most}"
             of_labels, of_pool = (
                 above if term > self.largest else self.amount(term) for term in terms
             )

@@ -11,7 +11,7 @@ from dsel.arrays import ArrayLike
 from dsel.cards import Fact
 from dsel.checks import check_choice, check_truth
 from dsel.errors import warn_of_old_name
-from dsel.option_values import ALL_ROWS
+from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import records
 from dsel.results.baseline import BaselineComparison
 from dsel.results.by_class import CertifiedReport
@@ -154,7 +154,7 @@ class Choice(Renderable):
     Error at most 15.1% (95% confidence), model trained on 80% of the labels
     Error at most 17.8% (95% confidence, jointly with the line above), model trained
     on all labels
-    For comparison: a 20% hold-out set would give about 16.4% on average
+    For comparison: a 20% hold-out set would give a bound of about 16.4% on average
     """
 
     n_heads: ClassVar[int] = 2
@@ -283,7 +283,7 @@ class Choice(Renderable):
         )
         of_others = {short_params_text(p): n for n, p in self.params_of.items()}
         if name := of_others.get(params):
-            text += f", and deploy={name!r} (--deploy {name}) has these parameters"
+            text += f", and deploy={name!r} has these parameters"
         return [text]
 
     def _why_much_larger(self) -> list[str]:
@@ -301,10 +301,7 @@ class Choice(Renderable):
         reports = (model.report, model.report_by_value)
         if self.queries or any(reports) or bound.loss != "error" or bound.n_groups:
             return [text]  # no rows can be queried
-        return [
-            f"{text}. Labels of 50 such rows would make it smaller: n_queries=50 "
-            f"(--queries 50)"
-        ]
+        return [f"{text}. Labels of 50 such rows would make it smaller: n_queries=50"]
 
     @classmethod
     def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
@@ -480,7 +477,7 @@ class Choice(Renderable):
             if name in self.baselines
         ]
         main = self.baseline
-        whys = [self.certificates[name].why_nothing for name in order]
+        whys = [self._why_no_bound(name) for name in order]
         compared = [] if main is None else main.details()
         facts = [
             *(("", line) for line in lines),
@@ -490,6 +487,14 @@ class Choice(Renderable):
             *caveat_facts(self.all_caveats, known=known),
         ]
         return warnings_first(facts, self.certificate.all_caveats)
+
+    def _why_no_bound(self, name: str) -> str:
+        """Return why a model has no bound, and the model that has one; or ""."""
+        why = self.certificates[name].why_nothing
+        other = self.certificates.get(ONE_FOLD)
+        if not why or name == ONE_FOLD or other is None or other.says_nothing:
+            return why
+        return f"{why}; the {other.model} has a bound"
 
     @property
     def holdout_text(self) -> str:
@@ -527,9 +532,12 @@ class Choice(Renderable):
         if isinf(estimate):  # the warning about failed fits says so
             estimate = bound.estimate_where_fitted
         if not bound.is_estimate and isfinite(estimate):
+            whose = "models of all folds on labeled rows that they"
+            if bound.is_holdout:
+                whose = "this model on labeled rows that it"
             lines.append(
-                f"{bound.what} about {bound.about(estimate)} on labeled rows "
-                f"that the models had not seen (an estimate)"
+                f"{bound.what} about {bound.about(estimate)} (an estimate), {whose} "
+                f"had not seen"
             )
         if text := self.holdout_text:
             # A hold-out set spends all of delta on its bound, whatever is reported.
@@ -537,7 +545,8 @@ class Choice(Renderable):
             reports = (main.report, main.tolerances, main.report_by_value)
             holdout = f"20% hold-out set{' without a report' * any(reports)}"
             lines.append(
-                f"For comparison: a {holdout} would give about {text} on average"
+                f"For comparison: a {holdout} would give a bound of about {text} on "
+                f"average"
             )
         constant, loss = self.best_constant
         if bound.loss == "error" and constant:
@@ -582,8 +591,8 @@ class Choice(Renderable):
         )
         if bound.loss == "error":
             text += (
-                ": baseline='largest class' (--baseline) tests it, and report=True "
-                "(--loss report) has the recall of each class"
+                ": baseline='largest class' tests it, and report=True has the recall "
+                "of each class"
             )
         note = Caveat(Effect.INFO, text)
         return replace(self, caveats=collect_caveats([note], self.caveats))

@@ -303,9 +303,12 @@ def _check_plan(
             _difference(key, theirs.get(key, "nothing"), ours.get(key, "nothing"))
             for key in sorted({*differing} - FOLLOWS or differing)
         )
+        more = ""
+        if {*differing} - FOLLOWS == {"seed"} and "seed" in theirs:
+            more = f"pass random_state={theirs['seed']} to go on with it, or "
         raise StoreMismatchError(
-            f"`{place.name}` {place} holds another plan: {', '.join(shown)}; choose "
-            f"another place, one for each plan."
+            f"`{place.name}` {place} holds another plan: {', '.join(shown)}; {more}"
+            f"choose another place, one for each plan."
         )
 
 

@@ -134,10 +134,7 @@ class PrefitCertificate(Certificate):
         if self.is_tolerance and self.says_nothing:
             return f"{self.no_tolerance}, {self.model}"
         if self.says_nothing:
-            return (
-                f"No bound below {self.amount(self.largest)}: too few rows, "
-                f"{self.model}"
-            )
+            return f"No bound below {self.most}: too few rows, {self.model}"
         amount, level = self.amount(self.bound), confidence(self.delta)
         return f"{self.says} {amount}{self.on_rows} ({level}% confidence), {self.model}"
 

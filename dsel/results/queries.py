@@ -24,6 +24,10 @@ from dsel.rounded_texts import count_of, in_percent
 
 UNUSABLE: Final = -1
 """Code of a row whose label is missing or no class."""
+FEWEST_ROWS: Final = 5
+"""With fewer rows to label nobody is asked for labels."""
+LEAST_GAIN: Final = 0.01
+"""Nor where the bound is not expected to become smaller by this."""
 EFFECT: Final = "counts as an error of the model trained on all labels"
 """What a row without a usable label does to the bound."""
 
@@ -93,6 +97,12 @@ class Queries:
         n_against = len(self.rows) // 2
         n_for = len(self.rows) - n_against
         return min(self.pool_only, self._bound_of(n_for, n_against))
+
+    @property
+    def would_help(self) -> bool:
+        """Whether labels can make the bound smaller by as much as anyone would want."""
+        gain = min(self.pool_only, 1.0) - min(self.expected, 1.0)
+        return len(self.rows) >= FEWEST_ROWS and gain >= LEAST_GAIN
 
     @property
     def right_alone(self) -> tuple[int, int]:
@@ -168,10 +178,18 @@ class Queries:
             return [
                 ("Queries", "none: both models differ on no row that may be queried")
             ]
+        if self.labels is None and not self.would_help:
+            text = (
+                f"labels of {count_of(n, 'pool row')} on which both models differ "
+                f"would hardly help: with them the bound of the model trained on all "
+                f"labels would be about {_upper(self.expected)}, and it is "
+                f"{_upper(self.pool_only)} from the pool alone"
+            )
+            return [("Queries", text)]
         if self.labels is None:
             text = (
                 f"{count_of(n, 'pool row')} on which both models differ "
-                f"{'waits' if n == 1 else 'wait'} for labels. With them the bound of "
+                f"wait for labels. With them the bound of "
                 f"the model trained on all labels would be about "
                 f"{_upper(self.expected)} (an estimate, if each model is right on half "
                 f"of these rows; {_upper(self.pool_only)} from the pool alone)"

@@ -240,7 +240,7 @@ def test_certify_prefit__predictions_of_no_class_are_errors():
     labels = np.array(["a", "b"])[NEW_Y % 2]
     certificate = prefit(Odd(), labels=labels)
     assert certificate.bound == 1.0
-    assert certificate.headline().startswith("No bound below 100.0%")
+    assert certificate.headline().startswith("No bound below 100%:")
 
 
 def test_certify_prefit__takes_frames_and_kept_models(tmp_path):

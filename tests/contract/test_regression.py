@@ -81,9 +81,13 @@ def test_choice__says_how_far_off_predictions_can_be(found):
     assert re.fullmatch(
         rf"{number}{jointly}\), model trained on all labels.*", lines[2]
     )
-    fifth = r"For comparison: a 20% hold-out set would give about \d\.\d\d on average"
-    estimate = r"90% of predictions are off by about \d\.\d\d on labeled rows that "
-    assert re.fullmatch(rf"{estimate}the models had not seen \(an estimate\)", lines[3])
+    fifth = (
+        r"For comparison: a 20% hold-out set would give a bound of about \d\.\d\d on "
+        r"average"
+    )
+    estimate = r"90% of predictions are off by about \d\.\d\d \(an estimate\), models "
+    rows = "of all folds on labeled rows that they had not seen"
+    assert re.fullmatch(estimate + rows, lines[3])
     assert re.fullmatch(fifth, lines[4])
     assert found.certificate_.certified
     assert found.certificate_.loss == "error_quantile(0.9)"

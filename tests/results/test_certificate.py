@@ -17,7 +17,9 @@ ESTIMATE = Caveat(Effect.VOIDS, "it is an estimate")
 FAILED = Caveat(Effect.INFO, "2 fits failed")
 FIFTHS = "80% of the labels"
 ONE, ALL = "model trained on 80% of the labels", "model trained on all labels"
-COMPARED = "For comparison: a 20% hold-out set would give about {} on average"
+COMPARED = (
+    "For comparison: a 20% hold-out set would give a bound of about {} on average"
+)
 JOINTLY = "95% confidence, jointly with the line above"
 
 
@@ -59,7 +61,8 @@ LINES = [
       "bounded_models": {
           "one_fold": bounded(certificate(share=FIFTHS, estimate=0.1128))}},
      [f"Error at most 15.1% (95% confidence), {ONE}",
-      "Error about 11.3% on labeled rows that the models had not seen (an estimate)",
+      "Error about 11.3% (an estimate), models of all folds on labeled rows that they "
+      "had not seen",
       COMPARED.format("15.1%"),
       "For comparison: always predicting the largest class, ok, errs on 3.5% of the "
       "labeled rows"]),

@@ -89,7 +89,7 @@ def test_choice__names_another_choice_where_nearly_all_folds_made_it(
     choice, others = outcome.choice, {"n_neighbors": 77}
     params = n_same * (choice.params,) + (5 - n_same) * (others,)
     line = "4 of 5 searches without a fold chose n_neighbors=77, so the deployed model"
-    way_out = "and deploy='all_rows' (--deploy all_rows) has these parameters"
+    way_out = "and deploy='all_rows' has these parameters"
     changed = replace(choice, fold_params=params)
     assert (line in str(changed)) == is_told
     assert way_out not in str(changed)
@@ -113,7 +113,7 @@ def with_bounds(choice, one_fold, all_rows, **changes):
 
 def test_choice__says_why_one_bound_is_much_larger_and_what_helps(outcome):
     why = "model trained on all labels has the larger bound: 10.0% from errors on "
-    help_ = "Labels of 50 such rows would make it smaller: n_queries=50 (--queries 50)"
+    help_ = "Labels of 50 such rows would make it smaller: n_queries=50"
     plain = with_bounds(outcome.choice, 0.1, 0.2, report=None)
     assert f"{why}labeled rows, 10.0% from pool rows on which the models d" in str(
         plain

@@ -526,5 +526,5 @@ class CopiedRows:
         few = f"only {n_equal:,} of {n_pool:,} pool rows equal" if n_equal else ""
         return (
             f"{self.text}, but {few or 'no pool row equals'} a labeled row: copies; "
-            f"take each record once (drop_duplicates), or pass groups="
+            f"take each record once (drop_duplicates), or pass `groups`"
         )

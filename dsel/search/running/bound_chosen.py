@@ -96,7 +96,7 @@ def bound_chosen(
         np.nan if plan.scheme.is_holdout else main.expected_holdout,
         join_caveats(
             description.caveats,
-            notes_of_choice(plan, certificates, missed, deploy),
+            notes_of_choice(plan, bounded, missed, deploy),
             caveats_of_search(counts),
         ),
         make_queries(plan, chosen, main) if ALL_ROWS in bounded else None,
@@ -133,7 +133,7 @@ def caveats_of_failure(
 
 def notes_of_choice(
     plan: "Plan",
-    certificates: Mapping[str, Certificate],
+    bounded: Mapping[str, BoundedModel],
     missed: Mapping[str, Sequence[Caveat]],
     deploy: str,
 ) -> list[Caveat]:
@@ -144,16 +144,22 @@ def notes_of_choice(
     """
     notes = []
     never = {name for name, some in missed.items() if texts_of(some, Effect.WARNS)}
-    if deploy in never and never != certificates.keys():
-        [other] = certificates.keys() - never
+    if deploy in never and never != bounded.keys():
+        [other] = bounded.keys() - never
         notes.append(
-            f"the {certificates[other].model} finds some rows of each class: "
-            f"deploy={other!r} (--deploy {other}) deploys it"
+            f"the {bounded[other].certificate.model} finds some rows of each class: "
+            f"deploy={other!r} deploys it"
         )
     part = plan.context.losses.shares(plan.delta)[0]
     if part < plan.delta:
+        made = bounded[deploy]
+        reports = {
+            "certified_report()": made.report or made.tolerances,
+            "report_by_value()": made.report_by_value,
+        }
+        names = " and ".join(name for name, report in reports.items() if report)
         notes.append(
-            f"the report and the bounds above hold jointly with "
+            f"the bounds and {names} hold jointly with "
             f"{confidence(plan.delta)}% confidence, so the bounds alone have "
             f"{confidence(part)}%: without a report they are smaller"
         )

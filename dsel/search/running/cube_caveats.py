@@ -2,7 +2,7 @@
 
 A choice at the end of a search gets them from its counts; one that is made later, by
 `select`, from the cube. Others are about a chosen model: of its folds some may have
-failed, or it never finds a class, of which its bound says nothing where it is rare.
+failed, or it found no row of a class, of which its bound says nothing if it is rare.
 """
 
 import json
@@ -264,7 +264,7 @@ def warn_of_missed_classes(
     classes: AnyArray,
     unseen: NDArray[np.bool_],
 ) -> list[Caveat]:
-    """Return warnings if a model predicts one class only, or never finds some class.
+    """Return warnings if a model predicts one class only, or found no row of another.
 
     Parameters
     ----------
@@ -285,22 +285,20 @@ def warn_of_missed_classes(
             f"the {model} predicts {labels[some[0]]!r} for all of {len(y):,} labeled "
         )
         return [Caveat(Effect.WARNS, f"{text}rows, and finds no other class")]
-    missed = {}
+    missed = []
     for code in np.unique(y):
-        of_class = y == code
-        if not is_right[of_class].any():
-            missed[labels[code]] = count_of(int(of_class.sum()), "labeled row")
-            continue
+        of_class, known = y == code, ""
         # A model may know the rows that it was trained on, and no others.
-        of_class &= unseen
-        if of_class.sum() >= FEWEST_UNSEEN and not is_right[of_class].any():
-            n = count_of(int(of_class.sum()), "labeled row")
-            missed[labels[code]] = f"{n} that it had not seen"
+        if is_right[of_class].any():
+            of_class, known = of_class & unseen, " that it had not seen"
+            if of_class.sum() < FEWEST_UNSEEN or is_right[of_class].any():
+                continue
+        rows = count_of(int(of_class.sum()), "row")
+        missed.append(f"none of {rows} of the class {labels[code]!r}{known}")
     if not missed:
         return []
-    each = [f"{label!r} (none of {n})" for label, n in missed.items()]
-    which = listing(each, MOST_CLASSES_NAMED)
-    return [Caveat(Effect.WARNS, f"the {model} never finds the class {which}")]
+    which = listing(missed, MOST_CLASSES_NAMED)
+    return [Caveat(Effect.WARNS, f"the {model} found {which}")]
 
 
 def note_rarely_found_classes(

@@ -99,7 +99,7 @@ def test_copies__that_the_pool_lacks_void_every_bound(n_equal):
         assert not certificate.certified
         [reason] = certificate.reasons
         assert "of 200 labeled rows equal rows of other folds, but " + which in reason
-        assert "(drop_duplicates), or pass groups=" in certificate.headline()
+        assert "(drop_duplicates), or pass `groups`" in certificate.headline()
         assert reason in repr(certificate)
     assert str(outcome.choice).count("equal rows of other folds") == 1
 
