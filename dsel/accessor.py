@@ -4,7 +4,7 @@ Imports are inside methods: those of searches take a second, and figures need an
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import pandas as pd
 import xarray as xr
@@ -139,10 +139,6 @@ class ResultsPlots:
         # What inner searches counted; None where only the cube is known.
         self._pair_results = pair_results
 
-    def with_pairs(self, pair_results: xr.Dataset | None) -> "ResultsPlots":
-        """Return the figures of a search that has counts of inner searches, too."""
-        return ResultsPlots(self._results, pair_results)
-
     def __call__(
         self,
         criterion: str | None = None,
@@ -260,10 +256,15 @@ class ResultsPlots:
         pairs = self._pair_results
         return plot_timing(self._results if pairs is None else pairs, ax=ax)
 
+    def __repr__(self) -> str:
+        return f"<figures: plot(), {', '.join(f'plot.{name}()' for name in FIGURES)}>"
+
     def __getattr__(self, name: str) -> NoReturn:
-        figures = [name for name in vars(ResultsPlots) if not name.startswith("_")]
-        figures.remove("with_pairs")
         raise AttributeError(
-            f"`plot` has no figure {name!r}; it has {', '.join(figures)}"
-            f"{did_you_mean(name, figures)}"
+            f"`plot` has no figure {name!r}; it has {', '.join(FIGURES)}"
+            f"{did_you_mean(name, FIGURES)}"
         )
+
+
+FIGURES: Final = [name for name in vars(ResultsPlots) if not name.startswith("_")]
+"""Names of the methods that draw."""

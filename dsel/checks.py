@@ -426,9 +426,11 @@ def _explain_call(
     ordered = [p for p in known if p.kind is kinds.POSITIONAL_OR_KEYWORD]
     shown = ", ".join(p.name for p in ordered)
     if len(args) > len(ordered):
+        others = [p.name for p in known if p.kind is p.KEYWORD_ONLY]
+        named = ", ".join(f"{name}=" for name in others if name not in params)
         return (
             f"{owner} takes {shown or 'nothing'} by position, got {len(args)} values; "
-            f"pass the others by name."
+            f"pass the others by name{': ' * bool(named)}{named}."
         )
     needed = [p for p in known if p.default is p.empty and p.name in names]
     given = {*params, *(p.name for p in ordered[: len(args)])}

@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite, isinf, isnan, nan
-from typing import Any, ClassVar, Final, Self, TypeVar
+from typing import Any, ClassVar, Final, NoReturn, Self, TypeVar
 
 from dsel.arrays import ArrayLike
 from dsel.cards import Fact
-from dsel.checks import check_choice, check_truth
+from dsel.checks import check_choice, check_truth, did_you_mean
 from dsel.errors import warn_of_old_name
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import records
@@ -133,6 +133,27 @@ class BoundedModel:
         return self.load_model()
 
 
+class ByModel(dict[str, T]):
+    """Something of each model by the model's name, which explains unknown names."""
+
+    def __missing__(self, name: object) -> NoReturn:
+        raise KeyError(f"no model {name!r}; it has {', '.join(map(repr, self))}")
+
+
+OF_OUTCOME: Final = {
+    "best_estimator_": "outcome.model",
+    "best_params_": "choice.params",
+    "best_score_": "choice.estimate",
+    "cv_results_": "outcome.results",
+    **{
+        name: f"outcome.{name}"
+        for name in ("model", "models", "monitor", "plot", "predict", "results")
+    },
+    "score": "outcome.model.score",
+}
+"""Attributes that users of searches expect, and what has them."""
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Choice(Renderable):
     """The candidate that a criterion chose, and the error bound of its model.
@@ -244,10 +265,16 @@ class Choice(Renderable):
         """Comparison of each model with the baseline, if the plan has one."""
         return self._by_model(lambda model: model.baseline)
 
-    def _by_model(self, read: Callable[[BoundedModel], T | None]) -> Mapping[str, T]:
+    def _by_model(self, read: Callable[[BoundedModel], T | None]) -> "ByModel[T]":
         """Return a value of each model by its name, without models that have none."""
         values = {name: read(model) for name, model in self.bounded_models.items()}
-        return {name: value for name, value in values.items() if value is not None}
+        return ByModel({n: value for n, value in values.items() if value is not None})
+
+    def __getattr__(self, name: str) -> NoReturn:
+        end = did_you_mean(name, dir(self))
+        if name in OF_OUTCOME:
+            end = f"; it is `{OF_OUTCOME[name]}`."
+        raise AttributeError(f"a choice has no attribute {name!r}{end}")
 
     @property
     def baseline(self) -> BaselineComparison | None:

@@ -2,11 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import ClassVar, Self
+from typing import ClassVar, Final, Self
 
 from dsel.cards import Fact, render_card
 from dsel.results import records
 from dsel.rounded_texts import terminal_width, wrap_line
+
+INTERNAL: Final = frozenset(
+    ("facts", "held_out_fifth", "n_heads", "note_useless_bound", "upgrade_record")
+)
+"""Names that other modules call, or old ones: completion does not offer them."""
 
 
 class Renderable:
@@ -34,6 +39,9 @@ class Renderable:
 
     def __hash__(self) -> int:
         return hash(self.to_json())
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in INTERNAL]
 
     def __str__(self) -> str:
         return render_lines(self.facts(), terminal_width())

@@ -25,11 +25,13 @@ from dsel.candidates import takes_nan, with_learner_tags
 from dsel.checks import explain_unknown
 from dsel.data.groups import take_groups, without_column
 from dsel.data.lazy import takes_dask_arrays
+from dsel.errors import GuaranteeWarning, warn
 from dsel.families.fit_arguments import RoutedFit, check_fit_names
 from dsel.families.kinds import is_regressor
 from dsel.losses.base import Loss
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
+from dsel.results.choice import ByModel
 from dsel.results.cube import is_list
 from dsel.results.tables import cv_results
 from dsel.results.tolerances import ToleranceReport
@@ -285,6 +287,9 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
             prior=self.prior,
             n_queries=self.n_queries,
         )
+        if not plan.scheme.is_plain_random:
+            text = "no bound: the folds of `cv` are not plain random; write cv=5."
+            warn(text, GuaranteeWarning)
         outcome = plan.run(
             out=out,
             storage_options=storage_options,
@@ -294,11 +299,11 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         self.plan_ = plan
         self.results_, self.pair_results_ = outcome.results, outcome.pair_results
         self.choice_ = outcome.choice
-        self.certificates_ = dict(outcome.certificates)
+        self.certificates_ = outcome.certificates
         self.certificate_ = self.choice_.certificate
-        self.models_ = dict(outcome.models)
+        self.models_ = ByModel(outcome.models)
         # A function that fits models again would keep the labeled rows alive.
-        self.outcome_ = replace(outcome, make_models=partial(dict, self.models_))
+        self.outcome_ = replace(outcome, make_models=partial(ByModel, self.models_))
         self.best_estimator_ = self.models_[self.choice_.deploy]
         self.best_index_ = self.choice_.candidate
         self.best_params_ = plan.axes.candidates[self.best_index_]

@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import warnings
 from inspect import signature
 
 import cloudpickle
@@ -266,8 +267,14 @@ def test_fit__certifies_learners_without_a_seed(name):
     (KFold(3), False), (StratifiedKFold(3), False), (FOLDS, False),
 ])  # fmt: skip
 def test_cv__of_plain_random_folds_is_certified(cv, certified):
-    search = searched(NEAREST, {"n_neighbors": [1, 3]}, cv=cv)
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        search = searched(NEAREST, {"n_neighbors": [1, 3]}, cv=cv)
     assert search.certificate_.certified == certified
+    texts = [
+        str(w.message) for w in caught if w.category is dsel.errors.GuaranteeWarning
+    ]
+    text = "no bound: the folds of `cv` are not plain random; write cv=5."
+    assert texts == [text] * (not certified)
 
 
 @pytest.mark.parametrize("learner", [LinearSVC(), SVC(), LOGISTIC])

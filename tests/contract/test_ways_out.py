@@ -3,8 +3,10 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 import dsel
@@ -33,6 +35,10 @@ def test_prefit__without_an_error_asks_whether_it_was_trained_on_these_rows():
     (lambda made: made.bound, "'bound'; it is `choice.bound` here."),
     (lambda made: made.best_params_, "'best_params_'; it is `choice.params` here."),
     (lambda made: made.modl, "'modl'; did you mean 'model'?"),
+    (lambda made: made.score, "'score'; it is `model.score` here."),
+    (lambda made: made.choice.predict, "'predict'; it is `outcome.predict`."),
+    (lambda made: made.choice.best_score_, "it is `choice.estimate`."),
+    (lambda made: made.choice.parms, "'parms'; did you mean 'params'?"),
 ])  # fmt: skip
 def test_unknown_attribute__names_what_is_meant(read, end):
     made = certify(LogisticRegression())
@@ -61,7 +67,9 @@ MODEL = LogisticRegression()
     (lambda: dsel.certify(MODEL, X), "`certify` needs `y`: certify(model, X, y)."),
     (lambda: dsel.certify(X, Y), "`certify` needs `y`: certify(model, X, y)."),
     (lambda: dsel.certify(MODEL, X, Y, X, Y),
-     "`certify` takes model, X, y, pool by position, got 5 values; pass "),
+     "`certify` takes model, X, y, pool by position, got 5 values; pass the others by "
+     "name: "),
+    (lambda: certify(MODEL).monitor(X, Y), "by name: target=, y=, "),
     (lambda: dsel.SemiSupervisedSearchCV(MODEL), "SemiSupervisedSearchCV needs `p"),
     (lambda: dsel.SemiSupervisedSearchCV(MODEL, {}).fit(X), "`fit` needs `y`: fit(X"),
     (lambda: dsel.plan_bound(), "plan_bound(n_labeled, n_unlabeled, n_cand"),
@@ -96,3 +104,58 @@ def test_public_function__leaves_a_type_error_of_users_code_alone():
 def test_pool__that_is_a_column_is_named(values):
     with pytest.raises(ValueError, match="`pool` must be two-dimensional, unlabeled r"):
         dsel.certify(MODEL, X, Y, pool=values)
+
+
+def test_name_of_a_model__that_is_unknown_is_answered_with_those_that_there_are():
+    outcome = certify(MODEL)
+    for by_name in (outcome.certificates, outcome.models, outcome.bounded_models):
+        with pytest.raises(KeyError, match="no model 'all'; it has 'one_fold'"):
+            by_name["all"]
+
+
+def test_completion__offers_what_users_need():
+    choice = certify(MODEL).choice
+    assert {"bound", "params", "certificates"} <= {*dir(choice)}
+    assert not {"facts", "n_heads", "upgrade_record", "held_out_fifth"} & {*dir(choice)}
+
+
+def test_plot__lists_its_figures():
+    plot = certify(MODEL).plot
+    assert repr(plot).startswith(
+        "<figures: plot(), plot.surface(), plot.certificates()"
+    )
+    assert "with_pairs" not in repr(plot)
+
+
+def test_monitor__takes_labels_as_either_argument():
+    outcome = certify(MODEL)
+    assert outcome.monitor(X, target=Y) == outcome.monitor(X, y=Y)
+    advice = "the new rows have no labels; `y` has them, or `target` names their column"
+    assert advice in str(outcome.monitor(X))
+
+
+def test_pool__with_another_spelling_of_a_column_gets_the_name_that_is_meant():
+    frame = pd.DataFrame(X).add_prefix("mean ")
+    pool = frame.rename(columns={"mean 3": "Mean 3"})
+    with pytest.raises(ValueError, match=r"lacks the column 'mean 3'.*mean 'Mean 3'"):
+        dsel.certify(MODEL, frame, Y, pool)
+
+
+def test_function__that_raises_is_called_the_users():
+    with pytest.raises(dsel.errors.AllFitsFailedError) as caught:
+        dsel.certify(lambda X, y: 1 / 0, X, Y)
+    text = "your function raised an error when called without fold 0: ZeroDivisionError"
+    assert str(caught.value).startswith(text)
+
+
+def test_search_that_stops_early_by_a_score__gets_no_note_on_ranks():
+    boosted = HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=80)
+    assert "ranks by" not in str(certify(boosted).choice)
+
+
+def test_another_seed_in_a_folder__names_the_seed_that_goes_on(tmp_path):
+    first = dsel.certify(MODEL, X, Y, out=tmp_path / "out")
+    with pytest.raises(dsel.errors.StoreMismatchError) as caught:
+        dsel.certify(MODEL, X, Y, out=tmp_path / "out")
+    advice = f"pass random_state={first.results.attrs['seed']} to go on with it, or "
+    assert advice in str(caught.value)

@@ -25,8 +25,9 @@ class NewLabels:
 
     target: str | None = None
     y: NDArray[Any] | None = None
-    option: str = "`target`"
-    """The argument with the column of labels; the command line has another name."""
+    option: str = "`y` has them, or `target`"
+    """The arguments that have the labels, the last one with the name of their column;
+    the command line has another name."""
     groups: Any = None
     """Column with the key of each row's group, or these keys; None without groups."""
     groups_option: str = "`groups`"

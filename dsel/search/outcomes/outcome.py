@@ -22,6 +22,7 @@ from dsel.results.baseline import BaselineComparison
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import CHOICE, NO_QUERIES
+from dsel.results.choice import ByModel
 from dsel.results.monitoring import MonitorReport
 from dsel.results.tolerances import ToleranceReport
 from dsel.runtime.progress import check_verbose, row_progress
@@ -43,6 +44,7 @@ SEARCH_ATTRIBUTES: Final[Mapping[str, str]] = {
     "best_params_": "choice.params",
     "best_score_": "choice.estimate",
     "cv_results_": "results",
+    "score": "model.score",
 }
 """Attributes of searches of scikit-learn, and those of an outcome."""
 
@@ -117,10 +119,10 @@ class Outcome:
         >>> made.certificate.certified, made.params, made.model.C
         (True, {'C': 10}, 10)
         """
-        return {
-            name: replace(each, load_model=partial(self._load_model, name))
+        return ByModel(
+            (name, replace(each, load_model=partial(self._load_model, name)))
             for name, each in self.choice.bounded_models.items()
-        }
+        )
 
     def _load_model(self, name: str) -> Any:
         return self.models[name]
@@ -152,7 +154,7 @@ class Outcome:
         RuntimeError
             If a model that was fitted again differs from the counted one.
         """
-        return self.make_models()
+        return ByModel(self.make_models())
 
     @property
     def model(self) -> Any:
@@ -178,7 +180,7 @@ class Outcome:
         'Error, %'
         """
         plots: ResultsPlots = self.results.dsel.plot
-        return plots.with_pairs(self.pair_results)
+        return type(plots)(self.results, self.pair_results)
 
     def query_rows(self) -> pd.DataFrame:
         """Return the pool rows to label, without any prediction.
@@ -405,7 +407,7 @@ class Outcome:
         self,
         source: Any,
         *,
-        target: str | None = None,
+        target: Any = None,
         y: Any = None,
         groups: Any = None,
         level: float = MONITOR_LEVEL,
@@ -429,7 +431,8 @@ class Outcome:
             Column of `source` with the labels. Rows without one are left out of the
             tests of errors; a label that is no class is an error of every model.
         y
-            The labels of all rows in order, instead of `target`.
+            The labels of all rows in order, instead of `target`; an array as `target`
+            is the same.
         groups
             Of a search with groups: the column of `source` with the key of each row's
             group, or the keys of all rows in order. Then one row with a label is drawn
@@ -474,6 +477,8 @@ class Outcome:
                 "`target` names a column of labels, and `y` holds labels, too; leave "
                 "one of them out."
             )
+        if target is not None and not isinstance(target, str):
+            target, y = None, target
         labels = NewLabels(
             target, None if y is None else checked_labels(y), groups=groups
         )

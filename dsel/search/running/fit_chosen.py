@@ -46,6 +46,7 @@ from dsel.search.engine.jobs import (
 from dsel.search.engine.nested_pruner import ChosenCandidates, tie_ranks
 from dsel.search.running.cube_caveats import name_column
 from dsel.search.running.evaluate import cv_error
+from dsel.search.running.procedures import FunctionEstimator
 from dsel.search.running.run import Run, chosen_progress, replay_counts, show_progress
 from dsel.typing import Model
 
@@ -220,7 +221,10 @@ def collect_models(
     if not of_folds:
         first = f"{scheme.splits_of_chosen[0].trained_on}: {failed_folds[0]}"
         why = name_column(first, run.plan.labeled)
-        raise AllFitsFailedError(f"what was chosen cannot be fitted: {why}")
+        begin = "what was chosen cannot be fitted:"
+        if isinstance(run.plan.context.estimators[0], FunctionEstimator):
+            begin = "your function raised an error when called"
+        raise AllFitsFailedError(f"{begin} {why}")
     if len(unpredicting) == len(of_folds):
         raise AllFitsFailedError(
             f"what was chosen cannot predict; `predict` raised on all rows: "
