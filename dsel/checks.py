@@ -267,12 +267,14 @@ def did_you_mean(
     """
     others = {*map(str, used)}
     known = {str(each): each for each in choices if str(each) not in others}
+    by_case = {text.casefold(): text for text in known}
+    if (same := by_case.get(str(value).casefold())) is not None:
+        return f"; did you mean {known[same]!r}?"
     near = get_close_matches(str(value), known, 1)
     if not near and len(str(value)) >= SHORTEST_START:
         starts = [text for text in known if text.startswith(str(value))]
         near = starts if len(starts) == 1 else []
     if not near:
-        by_case = {text.casefold(): text for text in known}
         near = get_close_matches(str(value).casefold(), by_case, 1)
         near = [by_case[text] for text in near]
     return f"; did you mean {known[near[0]]!r}?" if near else "."
