@@ -11,7 +11,7 @@ import click
 
 from dsel.checks import did_you_mean
 from dsel.cli.exit_status import ExitStatus
-from dsel.cli.printing import NAMES, say
+from dsel.cli.printing import say
 from dsel.cli.users_code import user_frames
 from dsel.errors import ClusterLostError, DselWarning, UserCodeError, reaching
 

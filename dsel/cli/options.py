@@ -30,6 +30,13 @@ NAMES: Final = {
     "an `out` of its own": "an --out of its own",
     "`source`": "the table",
     "(of `id`)": "(of --id)",
+    "deploy='one_fold'": "--deploy one_fold",
+    "deploy='all_rows'": "--deploy all_rows",
+    "baseline='largest class'": "--baseline",
+    "report=True": "--loss report",
+    "random_state=": "--seed ",
+    "and certified_report() hold": "and the report hold",
+    "and report_by_value() hold": "and the limits by value hold",
     "'model__regressor__": "'",
     "'model__": "'",
 }

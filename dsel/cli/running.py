@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from dsel.cards import Fact
-from dsel.cli.options import ClusterOptions, RunOutput
-from dsel.cli.printing import NAMES, say
+from dsel.cli.options import ClusterOptions, RunOutput, shell_names
+from dsel.cli.printing import say
 from dsel.data.table_files import FEATHER, JSON_LINES, PARQUET
 from dsel.data.text_tables import is_text
 from dsel.results.choice import Choice
@@ -63,9 +63,9 @@ def _plain(value: object) -> Any:
 
 def choice_text(choice: Choice) -> str:
     """Return the print of a choice, in which Python's arguments are options."""
-    facts = []
+    names, facts = shell_names(click.get_current_context().command), []
     for fact in choice.facts():
-        for name, known in NAMES.items():
+        for name, known in names.items():
             fact = tuple(text.replace(name, known) for text in fact)
         facts.append(fact)
     return render_lines(facts, terminal_width())
