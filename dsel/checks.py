@@ -311,7 +311,10 @@ def nothing_at(location: str) -> str:
     there = []
     with suppress(OSError):
         there = sorted(os.listdir(folder or "."))
-    near = get_close_matches(name, there, 1)
+    # Equal endings do not make names alike.
+    stem = os.path.splitext(name)[0]
+    alike = (n for n in there if get_close_matches(stem, [os.path.splitext(n)[0]]))
+    near = get_close_matches(name, alike, 1)
     end = f"; did you mean {os.path.join(folder, near[0])!r}?" if near else "."
     return f"there is nothing at {location!r}{end}"
 

@@ -19,6 +19,7 @@ from dsel.data.schema import TableSchema
 from dsel.data.table_request import Table
 from dsel.data.tables import read_table
 from dsel.data.text_tables import is_text, text_source
+from dsel.errors import naming
 from dsel.results.query_files import check_new_place, check_target, write_comparison
 from dsel.search.certifying.compare_models import compare_models
 from dsel.search.outcomes.deployed_model import Deployed, open_deployed_model
@@ -46,7 +47,8 @@ def run(
     rows = open_rows(pool, deployed, text.arguments)
     check_target(target, rows.columns or ())
     known = None if seen is None else seen_table(seen, deployed, text.arguments)
-    with open_client(cluster) as client:
+    naming_models = naming({"`old`": "OLD", "`new`": "NEW"})
+    with open_client(cluster) as client, naming_models:
         comparison = compare_models(
             deployed[0].model,
             deployed[1].model,
@@ -57,7 +59,12 @@ def run(
             random_state=seed,
             client=client,
         )
-    file = write_comparison(out, comparison, target=target)
+    has_texts = "://" not in pool and is_text(pool)
+    source = None
+    if has_texts:
+        schema = joint_schema(deployed, pool)
+        source = text_source(pool, **text.arguments, like=schema)
+    file = write_comparison(out, comparison, target=target, source=source)
     if output.as_json:
         print_json("compare", comparison=comparison, results=out, query_rows=file)
         return
@@ -97,7 +104,7 @@ def read_all_columns(
 
     These help people to label rows.
     """
-    ids = other_columns(text_source(location, **text).names, schema)
+    ids = other_columns(text_source(location, **text, like=schema).names, schema)
     table = read_table(location, like=replace(schema, ids=ids), **text)
     return table, open_pool(join_columns(table.X, table.ids))
 
@@ -131,7 +138,13 @@ def joint_schema(deployed: list[Deployed], location: str) -> TableSchema:
         form = each.form if has_more else other.form
         form = replace(form, day_first=next(iter(orders), None))
         columns[each.name] = replace(other, form=form)
-    return replace(new, columns=tuple(columns.values()), ids=())
+    return replace(
+        new,
+        columns=tuple(columns.values()),
+        ids=(),
+        separator=new.separator or old.separator,
+        encoding=new.encoding or old.encoding,
+    )
 
 
 def seen_table(location: str, deployed: list[Deployed], text: dict[str, Any]) -> Any:

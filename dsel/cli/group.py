@@ -113,10 +113,18 @@ class LazyGroup(click.Group):
                 code = ExitStatus.INTERRUPTED
             except FORESEEN as error:
                 _show_traceback(error, shows)
-                say(f"Error: {' '.join(str(error).split())}", err=True)
+                say(f"Error: {_line_of(error)}", err=True)
                 is_lost = isinstance(error, ClusterLostError)
                 code = ExitStatus.CLUSTER_LOST if is_lost else ExitStatus.FAILED
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _line_of(error: Exception) -> str:
+    """Return the message of an error in one line, without a number of the system."""
+    text = " ".join(str(error).split())
+    if isinstance(error, OSError) and error.strerror:
+        text = text.removeprefix(f"[Errno {error.errno}] ")
+    return text
 
 
 def _with_traceback(command: click.Command) -> click.Command:

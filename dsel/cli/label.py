@@ -48,17 +48,18 @@ def run(
             return
         click.echo(answer.headline() if output.quiet else str(answer))
         return
-    choice, column = read_choice(place)
+    choice, schema = read_choice(place)
     if choice.queries is None:
         raise ValueError(NO_QUERIES)
     if not choice.queries.rows:
         raise ValueError(choice.queries.why_no_rows)
-    column = target or column
+    column = target or (None if schema is None else schema.target) or "label"
     row_labels = read_labels(
         labels,
         choice.queries.rows,
         choice.queries.classes,
         target=column,
+        like=schema,
         **text.arguments,
     )
     terms = replace(_terms(labels, column, partial, allow_unknown), effect=EFFECT)

@@ -28,6 +28,7 @@ NAMES: Final = {
     "n_queries=": "--queries ",
     "`n_queries`": "--queries",
     "an `out` of its own": "an --out of its own",
+    "`place`": "RESULTS",
     "`source`": "the table",
     "(of `id`)": "(of --id)",
     "deploy='one_fold'": "--deploy one_fold",
@@ -82,6 +83,8 @@ def shell_names(command: click.Command) -> dict[str, str]:
         written = parameter.opts[0] if is_option else parameter.human_readable_name
         if written.lstrip("-") != parameter.name:
             names[f"`{parameter.name}`"] = written
+    if not any(parameter.name == "drop" for parameter in command.params):
+        names[", or leave the columns out by --drop"] = ""
     return names | NAMES
 
 

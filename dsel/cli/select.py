@@ -109,7 +109,7 @@ def run(options: SelectOptions) -> None:
                 text.sep,
                 text.encoding,
             ),
-            after=partial(write_rows, options.out, inputs.label_column),
+            after=partial(write_rows, options, inputs),
             cluster=options.cluster,
             output=options.output,
             out=options.out,
@@ -375,7 +375,7 @@ def open_pools(
         pool, stored, caveats = open_pool_like(location, schema)
         shown, names = (stored if n_queries else None), stored.columns or ()
     else:
-        names, shown = text_source(location, **text).names, None
+        names, shown = text_source(location, **text, like=schema).names, None
         if n_queries:
             rows, shown = read_all_columns(location, schema, text)
         else:  # other columns would take memory
@@ -387,11 +387,21 @@ def open_pools(
     return pool, shown, [("not used", unused)] * bool(unused), caveats
 
 
-def write_rows(out: str | None, target: str, outcome: Outcome) -> str:
-    """Write the rows to label; return a line of advice."""
+def write_rows(options: SelectOptions, inputs: SelectInputs, outcome: Outcome) -> str:
+    """Write the rows to label, as they stand in a text table; return advice."""
+    out, target, schema = options.out, inputs.label_column, inputs.table.schema
     if out is None or outcome.pool_rows is None:
         return ""
-    file, is_new = write_query_rows(out, outcome.query_rows(), target=target)
+    rows, source = outcome.query_rows(), None
+    numbers = rows.index.to_numpy(dtype=np.int64)
+    if options.pool is None:  # rows of the labeled table without a label are the pool
+        numbers = np.flatnonzero(pd.isna(inputs.table.y))[numbers]
+    place = options.labeled if options.pool is None else options.pool
+    if schema is not None and "://" not in place and is_text(place):
+        source = text_source(place, **options.text.arguments, like=schema)
+    file, is_new = write_query_rows(
+        out, rows, target=target, source=source, numbers=numbers.tolist()
+    )
     what = "" if is_new else " (it existed already and is unchanged)"
     n_rows, queries = len(outcome.pool_rows), outcome.choice.queries
     if queries is not None and not queries.would_help:

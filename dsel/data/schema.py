@@ -139,6 +139,10 @@ class TableSchema:
     """Whether the table's format has types; there "" is a value, not a gap."""
     target_form: Form = PLAIN
     """Form of a target that is a column of amounts."""
+    separator: str | None = None
+    """Separator of the text file, where it was named."""
+    encoding: str | None = None
+    """Encoding of the text file, where it was named."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -309,8 +313,8 @@ def refuse_wrong_values(
         parts.append(f"(And {len(known) - MOST_COLUMNS_NAMED} more columns.) ")
     raise RowError(
         *parts,
-        "Correct the values, write the empty cell for a gap, or leave the columns out "
-        "by --drop.",
+        "Correct the values, or write the empty cell for a gap, or leave the columns "
+        "out by --drop.",
     )
 
 

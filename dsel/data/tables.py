@@ -177,7 +177,12 @@ def reader_of(location: str) -> Callable[[str, TableRequest], Table]:
         return read_zarr
     way = ""
     if lower.endswith(SPREADSHEETS):
-        way = "; save the sheet as CSV UTF-8 in the spreadsheet program"
+        name = os.path.basename(location)
+        way = (
+            f"; save the sheet as CSV UTF-8 in the spreadsheet program, or convert it "
+            f"in Python by pandas.read_excel({name!r}, dtype=str).to_csv("
+            f"{os.path.splitext(name)[0] + '.csv'!r}, index=False)"
+        )
     elif lower.endswith((".rds", ".rdata", ".sas7bdat", ".dta")):
         way = "; write it as CSV or Parquet there"
     elif lower.endswith(NO_TABLES):

@@ -892,6 +892,22 @@ def _whole_records(content: bytes, n: int, is_last: bool) -> tuple[int, int] | N
 
 def undecodable(path: str, encoding: str) -> str:
     """Return a message that names the first byte that the encoding does not allow."""
+    found = first_bad_byte(path, encoding)
+    if found is None:
+        return f"it is no {encoding.upper()}; name its encoding by --encoding"
+    byte, line = found
+    way = "latin-1 or cp1252" if encoding == "utf-8" else "another one"
+    return (
+        f"it is no {encoding.upper()}: byte 0x{byte:02x} in line {line}; name its "
+        f"encoding by --encoding, such as {way}"
+    )
+
+
+def first_bad_byte(path: str, encoding: str) -> tuple[int, int] | None:
+    """Return the first byte that the encoding does not allow, and its line.
+
+    None where it allows all, or a character is cut off at the end.
+    """
     decoder = codecs.getincrementaldecoder(encoding)("strict")
     n_lines, before = 1, b""
     with open_binary(path) as file:
@@ -904,14 +920,9 @@ def undecodable(path: str, encoding: str) -> str:
                 # block.
                 content, place = error.object, error.start
                 n_lines += bytes(content)[:place].count(b"\n")
-                byte = bytes(content)[place]
-                way = "latin-1 or cp1252" if encoding == "utf-8" else "another one"
-                return (
-                    f"it is no {encoding.upper()}: byte 0x{byte:02x} in line "
-                    f"{n_lines}; name its encoding by --encoding, such as {way}"
-                )
+                return bytes(content)[place], n_lines
             if not raw:
-                return f"it is no {encoding.upper()}; name its encoding by --encoding"
+                return None
             n_lines += (before + raw).count(b"\n") - before.count(b"\n")
 
 

@@ -53,6 +53,7 @@ from dsel.data.text import (
     TextFile,
     TextPart,
     UnreadableRowsError,
+    first_bad_byte,
     header_line,
     open_text,
 )
@@ -91,6 +92,17 @@ class TextSource(NamedTuple):
             with name_text_file(file.path):
                 batches = file.batches(names, is_checked=is_checked, raw=raw)
                 yield from read_ahead(batches)
+
+    def rows_as_written(
+        self, rows: Sequence[int], names: Sequence[str]
+    ) -> pd.DataFrame:
+        """Return some rows as texts, just as they stand in the files, in file order."""
+        wanted, first, parts = np.sort(np.asarray(rows, dtype=np.int64)), 0, []
+        for batch in self.batches(names, is_checked=False, raw=names):
+            ends = np.searchsorted(wanted, [first, first + batch.num_rows])
+            parts.append(batch.take(pa.array(wanted[slice(*ends)] - first)))
+            first += batch.num_rows
+        return pa.Table.from_batches(parts).to_pandas()
 
     def parts(
         self, like: TableSchema, decimal: str, n_rows: int
@@ -240,18 +252,42 @@ def text_source(
 ) -> TextSource:
     """Open a text file, or a folder of them; only headers are read.
 
+    A file that is no UTF-8, or whose separator is not clear, has the encoding or the
+    separator that was named for the table of the schema `like`.
+
     Raises ValueError where files have different columns.
     """
     paths = files_in(location, TEXT_FILES) or [location]
     files = []
     for path in paths:
         with name_text_file(path):
-            files.append(open_text(path, separator=separator, encoding=encoding))
-        check_same_names(files[0].path, files[0].names, path, files[-1].names)
+            files.append(_open_like(path, separator, encoding, like))
+        check_same_names(
+            files[0].path,
+            files[0].names,
+            path,
+            files[-1].names,
+            what=f"{location!r} is a folder, whose {len(paths)} files are read as one "
+            f"table: ",
+        )
     if like is not None:
         kept = tuple(each for each in like.columns if each.name not in drop)
         like = replace(like, columns=kept)
     return TextSource(location, tuple(files), like, tuple(drop))
+
+
+def _open_like(
+    path: str, separator: str | None, encoding: str | None, like: TableSchema | None
+) -> TextFile:
+    of_like = None if like is None else like.encoding
+    if encoding is None and of_like and first_bad_byte(path, "utf-8"):
+        encoding = of_like
+    try:
+        return open_text(path, separator=separator, encoding=encoding)
+    except ValueError:
+        if separator is not None or like is None or like.separator is None:
+            raise
+        return open_text(path, separator=like.separator, encoding=encoding)
 
 
 def read_ahead(parts: Generator[Part]) -> Iterator[Part]:
@@ -327,7 +363,10 @@ def decimal_marks(source: TextSource, like: TableSchema) -> tuple[str, str]:
 def read_text(location: str, request: TableRequest) -> Table:
     """Read a text file, or a folder of them, into memory."""
     source = text_source(
-        location, separator=request.separator, encoding=request.encoding
+        location,
+        separator=request.separator,
+        encoding=request.encoding,
+        like=request.like,
     )
     names = source.requested_features(request)
     target = None if request.like is not None else request.target
@@ -388,6 +427,8 @@ def read_text(location: str, request: TableRequest) -> Table:
             request.ids,
             left_out,
             target_form=labels.form,
+            separator=request.separator,
+            encoding=request.encoding,
         )
     with source.name_lines():
         frame = schema.convert_texts(rows, decimal=decimal, where=repr(location))

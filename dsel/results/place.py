@@ -37,6 +37,8 @@ from dsel.zarr_stores import check_empty
 FORMAT: Final = 3
 """Raised whenever a reader of old files could misread new ones."""
 HEAD: Final = "dsel.json"
+COMPARISON: Final = "comparison.json"
+"""File of `dsel compare`, whose folders have no results of a search."""
 """File that identifies the plan to which a results folder belongs."""
 JOURNAL: Final = "journal"
 """Folder of records; the first line of each file repeats the head."""
@@ -340,10 +342,19 @@ def check_has_results(place: Place) -> None:
             f"`{place.name}` must have results of dsel, but {nothing_at(str(place))}"
         )
     if place.folder is not None:
-        what = "folder" if place.folder.is_dir() else "file"
+        if (place.folder / COMPARISON).is_file():
+            raise FileNotFoundError(
+                f"{place} holds a comparison of two models, and no results of a "
+                f"search; `dsel label {place} {place}/query_rows.csv` reads its labels."
+            )
+        if not place.folder.is_dir():
+            raise FileNotFoundError(
+                f"there are no results at {place}: it is a file, and results are a "
+                f"folder; are the arguments swapped?"
+            )
         raise FileNotFoundError(
-            f"there are no results at {place}: this {what} holds nothing of dsel; name "
-            f"the place that `out` named."
+            f"there are no results at {place}: this folder holds nothing of dsel; "
+            f"name the place that `out` named."
         )
     raise FileNotFoundError(
         f"there are no results at {place}: it does not exist, or holds nothing of "

@@ -11,21 +11,28 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
 from dsel.checks import check_columns, nothing_at
 from dsel.data.kinds import GAP_WORDS, TRUTH_PAIRS
 from dsel.data.query_rows import POOL_ROW
 from dsel.data.schema import TableSchema
-from dsel.data.text_tables import is_text, text_source
+from dsel.data.text_tables import TextSource, is_text, text_source
 from dsel.files import check_folder
 from dsel.results.choice import Choice
 from dsel.results.comparison import ModelComparison
-from dsel.results.place import Place, check_has_results, read_outcome, seal, unseal
+from dsel.results.place import (
+    COMPARISON,
+    Place,
+    check_has_results,
+    read_outcome,
+    seal,
+    unseal,
+)
 from dsel.results.queried_labels import check_same_labels
 from dsel.results.run_store import load_schema
 
-COMPARISON: Final = "comparison.json"
 QUERY_ROWS: Final = "query_rows.csv"
 ANSWER: Final = "answer.json"
 TARGET: Final = "target"
@@ -52,17 +59,25 @@ def check_new_place(folder: str | os.PathLike[str], name: str = "out") -> None:
 
 
 def write_comparison(
-    folder: str | os.PathLike[str], comparison: ModelComparison, *, target: str
+    folder: str | os.PathLike[str],
+    comparison: ModelComparison,
+    *,
+    target: str,
+    source: TextSource | None = None,
 ) -> str | None:
     """Write a comparison, and the rows to label with an empty column `target`.
 
-    Return the path of the rows; None if there are none.
+    `source` is the pool if it is a text table. Return the path of the rows; None if
+    there are none.
     """
     file = None
     if comparison.rows:
         shown = comparison.query_rows()
         check_target(target, list(map(str, shown.columns)))
-        file, _ = write_query_rows(folder, shown, target=target)
+        numbers = shown.index.tolist()
+        file, _ = write_query_rows(
+            folder, shown, target=target, source=source, numbers=numbers
+        )
     record = {**json.loads(comparison.to_json()), TARGET: target}
     # Written last: a folder with a record has all other files, too.
     Place(folder).create(COMPARISON, json.dumps(record).encode())
@@ -95,19 +110,47 @@ def read_comparison(folder: str | os.PathLike[str]) -> tuple[ModelComparison, st
         raise ValueError(f"{file!r} cannot be read: {error}") from error
 
 
+def query_rows_as_csv(
+    shown: pd.DataFrame,
+    target: str,
+    source: TextSource | None,
+    numbers: Sequence[int],
+) -> bytes:
+    """Return rows to label as a CSV file, with an empty column `target`.
+
+    Rows of a text table are written as they stand there, with its separator: a person
+    opens them in the spreadsheet program from which the table came. `numbers` are the
+    numbers of the rows in `source`.
+    """
+    separator, encoding = ",", "utf-8"
+    if source is not None:
+        dialect = source.files[0].dialect(".")
+        separator = dialect.separator
+        encoding = "utf-8-sig" if dialect.has_mark else encoding
+        texts = source.rows_as_written(numbers, list(map(str, shown.columns)))
+        shown = texts.set_axis(np.asarray(shown.index)[np.argsort(numbers)], axis=0)
+    rows = shown.assign(**{target: ""})
+    text: str = rows.to_csv(index_label=POOL_ROW, sep=separator)
+    return text.encode(encoding)
+
+
 def write_query_rows(
-    place: str | os.PathLike[str], rows: pd.DataFrame, *, target: str
+    place: str | os.PathLike[str],
+    rows: pd.DataFrame,
+    *,
+    target: str,
+    source: TextSource | None = None,
+    numbers: Sequence[int] = (),
 ) -> tuple[str, bool]:
     """Write rows to label next to the results of a search, once.
 
-    Return the file, and whether it is new. An existing file may have labels, and is not
-    replaced.
+    `source` and `numbers` are those of `query_rows_as_csv`. Return the file, and
+    whether it is new. An existing file may have labels, and is not replaced.
     """
     where = Place(place, name="out")
     is_new = where.read(QUERY_ROWS) is None
     if is_new:
-        text = rows.assign(**{target: ""}).to_csv(index_label=POOL_ROW)
-        where.create(QUERY_ROWS, text.encode())
+        where.create(QUERY_ROWS, query_rows_as_csv(rows, target, source, numbers))
     return f"{os.fspath(place).rstrip('/')}/{QUERY_ROWS}", is_new
 
 
@@ -116,8 +159,8 @@ def is_comparison(folder: str | os.PathLike[str]) -> bool:
     return Place(folder, name="place").read(COMPARISON) is not None
 
 
-def read_choice(place: str | os.PathLike[str]) -> tuple[Choice, str]:
-    """Return the choice of a stored search, and the name of its column of labels."""
+def read_choice(place: str | os.PathLike[str]) -> tuple[Choice, TableSchema | None]:
+    """Return the choice of a stored search, and the schema of its labeled table."""
     where = Place(place, name="place")
     check_has_results(where)
     outcome = read_outcome(where)
@@ -127,8 +170,8 @@ def read_choice(place: str | os.PathLike[str]) -> tuple[Choice, str]:
             f"continue it."
         )
     schema = load_schema(place)
-    target = None if schema is None else TableSchema.from_json(schema).target
-    return Choice.from_json(outcome["said"]["choice"]), target or "label"
+    of_labeled = None if schema is None else TableSchema.from_json(schema)
+    return Choice.from_json(outcome["said"]["choice"]), of_labeled
 
 
 def keep_choice(place: str | os.PathLike[str], answer: Choice) -> Choice:
@@ -195,8 +238,11 @@ def read_labels(
     target: str,
     separator: str | None = None,
     encoding: str | None = None,
+    like: TableSchema | None = None,
 ) -> "pd.Series[Any]":
     """Return the labels in a text file by pool row number, None for a missing one.
+
+    `like` is the schema of the labeled table, as `text_source` takes it.
 
     Lines with neither a row number nor a label are skipped. A text that is one of the
     `known` labels becomes that label.
@@ -215,7 +261,7 @@ def read_labels(
             f"{location!r} is no text table; save the rows as CSV, with the columns "
             f"{POOL_ROW!r} and {target!r}."
         )
-    source = text_source(location, separator=separator, encoding=encoding)
+    source = text_source(location, separator=separator, encoding=encoding, like=like)
     for name, what in (
         (POOL_ROW, "which has the row number of each label"),
         (target, "which has the labels; name another one by --target"),

@@ -281,7 +281,8 @@ def test_compare__models_of_select_and_text_files(made, tmp_path):
     frame = pd.read_parquet(folder / "pool.parquet")
     frame = frame.assign(label=truth)
     frame[:200].drop(columns="note").to_csv(tmp_path / "labeled.csv", index=False)
-    frame[200:].to_csv(tmp_path / "pool.csv", index=False)
+    form = {"sep": ";", "decimal": ",", "encoding": "utf-8-sig"}  # of a German Excel
+    frame[200:].to_csv(tmp_path / "pool.csv", index=False, **form)
     for name, C in (("old", "0.0001"), ("new", "1")):
         succeed(
             *("select", tmp_path / "labeled.csv", "--target", "label"),
@@ -293,9 +294,11 @@ def test_compare__models_of_select_and_text_files(made, tmp_path):
         *("--pool", tmp_path / "pool.csv", "--out", tmp_path / "c"),
         *("--seen", tmp_path / "labeled.csv"),
     )
-    rows = pd.read_csv(tmp_path / "c" / "query_rows.csv")
+    file = tmp_path / "c" / "query_rows.csv"
+    assert file.read_bytes().startswith(b"\xef\xbb\xbfpool_row;a;b;c;note;label")
+    rows = pd.read_csv(file, **form)
     assert list(rows.columns) == ["pool_row", "a", "b", "c", "note", "label"]
-    np.testing.assert_allclose(rows.a, frame.a[200:].to_numpy()[rows.pool_row])
+    np.testing.assert_array_equal(rows.a, frame.a[200:].to_numpy()[rows.pool_row])
     assert rows.label.isna().all()  # those of the file are not shown
 
 

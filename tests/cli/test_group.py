@@ -261,3 +261,22 @@ def test_option_values__are_those_of_models_and_methods():
     assert [*METHODS] == [*option_values.CERTIFICATES]
     assert [*MODELS] == [*option_values.CLASSIFIERS]
     assert [*REGRESSORS] == [*option_values.REGRESSORS]
+
+
+def test_main__knows_a_comparison_a_swap_and_a_folder_of_tables(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "compared").mkdir()
+    (tmp_path / "compared" / "comparison.json").write_text("{}")
+    (tmp_path / "tables").mkdir()
+    for name, header in (("a", "x,y"), ("b", "x,z")):
+        (tmp_path / "tables" / f"{name}.csv").write_text(f"{header}\n1,2\n")
+    for words, line in (
+        ("report compared", "compared holds a comparison of two models, and no"),
+        ("predict tables/a.csv compared --out p.csv", "are the arguments swapped?"),
+        ("select tables --target y", "'tables' is a folder, whose 2 files are read as"),
+        ("pool info nowhere.csv", "there is nothing at 'nowhere.csv'."),
+    ):
+        done = run(*words.split())
+        assert done.exit_code != 0
+        assert line in done.output
+        assert "`place`" not in done.output

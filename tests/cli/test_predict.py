@@ -175,6 +175,14 @@ WRONG = [
 ]  # fmt: skip
 
 
+def test_predict__offers_no_option_that_it_lacks(results, new, tmp_path):
+    new.astype(object).assign(age="old").to_csv(tmp_path / "new.csv", index=False)
+    done = run("predict", results, tmp_path / "new.csv", "--out", tmp_path / "p.csv")
+    assert done.exit_code == 1
+    assert "or write the empty cell for a gap." in done.output
+    assert "--drop" not in done.output
+
+
 @pytest.mark.parametrize(("changes", "words", "message"), WRONG)
 def test_predict__refuses_in_one_line_and_writes_nothing(
     results, new, tmp_path, monkeypatch, changes, words, message

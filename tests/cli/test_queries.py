@@ -198,3 +198,69 @@ def test_label_and_predict__print_one_json_object(place, tables):
     assert (made["kind"], made["file"]) == ("dsel predict", str(out))
     assert made["n_rows"] == len(pd.read_csv(out))
     assert made["bound"] == record["bounds"]["all_rows"]["bound"]
+
+
+def german_tables(folder, encoding):
+    """Write a labeled table, a pool and all in one, as a German spreadsheet would."""
+    frame = pd.DataFrame(ROWS, columns=COLUMNS).map(
+        lambda x: f"{x:.2f}".replace(".", ",")
+    )
+    frame["vom"] = [f"{n % 28 + 1:02}.03.2022" for n in range(len(frame))]
+    frame["Größe"] = np.where(np.arange(len(frame)) % 2, "ja", "nein")
+    answer = pd.Series(WORDS)
+    form = {"sep": ";", "index": False, "encoding": encoding}
+    frame[:300].assign(answer=answer[:300]).to_csv(folder / "labeled.csv", **form)
+    frame[300:].to_csv(folder / "pool.csv", **form)
+    unknown = answer.where(answer.index < 300, "")
+    frame.assign(answer=unknown).to_csv(folder / "all.csv", **form)
+    return frame[300:].reset_index(drop=True)
+
+
+@pytest.mark.parametrize("pool", ["pool.csv", "all.csv"])
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_select__writes_rows_as_they_stand_in_the_pool(tmp_path, pool, encoding):
+    rows, place = german_tables(tmp_path, encoding), tmp_path / "out"
+    tables = (tmp_path / "all.csv",)
+    if pool == "pool.csv":
+        tables = (tmp_path / "labeled.csv", "--pool", tmp_path / "pool.csv")
+    done = select(place, *tables, "--encoding", encoding, "--id", "vom,Größe")
+    assert done.exit_code == 0, done.output
+    content = (place / "query_rows.csv").read_bytes()
+    assert content.startswith(b"\xef\xbb\xbf") == (encoding != "utf-8")
+    found = pd.read_csv(
+        place / "query_rows.csv", sep=";", dtype=str, encoding="utf-8-sig"
+    )
+    numbers = found.pool_row.astype(int)
+    pd.testing.assert_frame_equal(
+        found.drop(columns=["pool_row", "answer"]),
+        rows.loc[numbers].reset_index(drop=True),
+        check_dtype=False,
+    )
+    found["answer"] = WORDS[300:][numbers]
+    form = {"sep": ";", "index": False, "encoding": encoding}
+    found.to_csv(place / "query_rows.csv", **form)
+    done = succeed("label", place, place / "query_rows.csv")  # knows the encoding
+    assert "with these labels" in " ".join(done.output.split())
+
+
+def test_select__keeps_the_encoding_and_the_separator_for_later_tables(tmp_path):
+    rows = german_tables(tmp_path, "latin-1").assign(**{"a,b": "1"})
+    rows.to_csv(tmp_path / "new.csv", sep=";", index=False, encoding="latin-1")
+    known = pd.read_csv(tmp_path / "labeled.csv", sep=";", encoding="latin-1")
+    known = known.assign(**{"a,b": 1})
+    known.to_csv(tmp_path / "labeled.csv", sep=";", index=False, encoding="latin-1")
+    done = select(
+        tmp_path / "out", tmp_path / "labeled.csv", "--pool", tmp_path / "new.csv",
+        "--encoding", "latin-1", "--sep", ";", "--id", "vom,Größe",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    results, new = tmp_path / "out", tmp_path / "new.csv"
+    succeed("predict", results, new, "--out", tmp_path / "p.csv")
+    assert "Größe" in (tmp_path / "p.csv").read_text("utf-8-sig")
+    assert run("monitor", results, new).exit_code == 0
+    pool = ("--pool", new, "--out", tmp_path / "compared", "--queries", 3)
+    succeed("compare", results, results, *pool)
+    # A file in UTF-8 is read as such.
+    rows.to_csv(tmp_path / "utf8.csv", sep=";", index=False)
+    succeed("predict", results, tmp_path / "utf8.csv", "--out", tmp_path / "q.csv")
+    assert (tmp_path / "q.csv").read_text().startswith("vom;Größe;")

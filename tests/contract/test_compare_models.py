@@ -22,6 +22,8 @@ pytestmark = pytest.mark.contract
 X, Y = load_digits(return_X_y=True)
 OLD = LogisticRegression(C=1e-4, max_iter=500).fit(X[:200], Y[:200])
 NEW = SVC().fit(X[:200], Y[:200])
+OTHER = SVC().fit(X[:200], 10 + Y[:200] % 2)
+"""A model without a class of the others."""
 POOL, TRUTH = X[200:], Y[200:]
 DIFFER = OLD.predict(POOL) != NEW.predict(POOL)
 
@@ -251,6 +253,11 @@ def test_model_comparison__comes_back_from_json():
         (TypeError, "`n_queries`", lambda: compare(n_queries=2.5)),
         (ValueError, "`delta`", lambda: compare(delta=0)),
         (ValueError, "`classes`", lambda: compare(classes=[3])),
+        (
+            ValueError,
+            r"`old` predicts 0, 1, .*; `new` predicts 10, 11: they answer different",
+            lambda: dsel.compare_models(OLD, OTHER, POOL, n_queries=9, random_state=0),
+        ),
         (TypeError, "`X_seen`", lambda: compare(X_seen=3)),
         (ValueError, "columns", lambda: compare(X_seen=X[:, :3])),
         (

@@ -113,7 +113,8 @@ def compare_models(
     TypeError
         If a model predicts numbers, or both predict labels of different types.
     ValueError
-        If a model is not fitted, or does not accept the pool's columns.
+        If a model is not fitted, or does not accept the pool's columns, or the models
+        have no class in common and `classes` does not declare them.
 
     Notes
     -----
@@ -238,6 +239,12 @@ def _known_classes(models: dict[str, Any], classes: Any) -> tuple[Any, ...] | No
         return None
     old, new = map(np.asarray, known)
     _check_types(old, new)
+    if len(old) and len(new) and not np.isin(old, new).any():
+        raise ValueError(
+            f"`old` predicts {', '.join(map(str, old[:8]))}; `new` predicts "
+            f"{', '.join(map(str, new[:8]))}: they answer different questions; "
+            f"train one of them on the labels of the other."
+        )
     return tuple(np.unique(np.concatenate([old, new])).tolist())
 
 

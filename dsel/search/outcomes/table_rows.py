@@ -95,7 +95,12 @@ def open_table(
             f"`source` must be a table that exists, but {nothing_at(str(source))}"
         )
     if is_file and is_text(os.fspath(source)):
-        text = text_source(os.fspath(source), separator=separator, encoding=encoding)
+        text = text_source(
+            os.fspath(source),
+            separator=separator,
+            encoding=encoding,
+            like=input_format.table_schema,
+        )
         return TextTable(input_format, text, ids, option)
     return PoolRows(input_format, model, source, ids, option)
 
