@@ -480,3 +480,15 @@ def test_a_model_of_all_labels_that_is_wrong__is_not_helped_by_labels():
     error = np.mean(outcome.models["all_rows"].predict(POOL) != LABELS)
     one_fold = np.mean(outcome.models["one_fold"].predict(POOL) != LABELS)
     assert one_fold < error <= answer.certificates["all_rows"].bound
+
+
+def test_choice__asks_for_no_labels_that_would_hardly_help(outcome):
+    queries, few = outcome.choice.queries, slice(4)
+    assert queries.would_help
+    queries = replace(
+        queries, rows=queries.rows[few], one_fold=queries.one_fold[few],
+        all_rows=queries.all_rows[few],
+    )  # fmt: skip
+    text = dict(queries.lines())["Queries"]
+    assert "labels of 4 pool rows on which both models differ would hardly" in text
+    assert "wait for labels" not in text
