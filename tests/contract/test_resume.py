@@ -8,18 +8,11 @@ import subprocess
 import sys
 import zlib
 from concurrent.futures import ThreadPoolExecutor
-from itertools import product
 
-import numpy as np
 import pytest
 from distributed import Client
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC
 
 import dsel
-from dsel.data.cache import process_cache
 from tests.clusters import environment, running_cluster, wait_until
 from tests.contract.runs import (
     CERTIFICATES,
@@ -166,140 +159,3 @@ def test_interrupt__says_what_is_kept_and_how_the_run_goes_on(tmp_path, capsys):
     )
     assert kept is not None
     assert 2 <= int(kept[1]) < most
-
-
-# ---------------------------------------------------- learners that draw without seed
-
-
-class Drawn(TransformerMixin, BaseEstimator):
-    """Projects rows on axes that it draws anew where it is fitted to many rows."""
-
-    def __init__(self, least=0):
-        self.least = least
-
-    def fit(self, X, y=None):
-        seed = None if len(X) >= self.least else 0
-        self.axes_ = np.random.default_rng(seed).normal(size=(X.shape[1], 2))
-        return self
-
-    def transform(self, X):
-        return X @ self.axes_
-
-
-class DrawnNeighbors(KNeighborsClassifier):
-    """Neighbors among such projections."""
-
-    def __init__(self, n_neighbors=5, least=0):
-        super().__init__(n_neighbors)
-        self.least = least
-
-    def fit(self, X, y):
-        self.drawn_ = Drawn(self.least).fit(X)
-        return super().fit(self.drawn_.transform(X), y)
-
-    def predict(self, X):
-        return super().predict(self.drawn_.transform(X))
-
-
-N_DRAWN = 90
-DRAWS = {
-    "SVC": lambda n: (make_pipeline(Drawn(n), SVC()), {"svc__C": [0.1, 1.0, 10.0]}),
-    "k-NN": lambda n: (
-        make_pipeline(Drawn(n), KNeighborsClassifier()),
-        {"kneighborsclassifier__n_neighbors": [1, 3, 9]},
-    ),
-    "bare": lambda n: (DrawnNeighbors(least=n), {"n_neighbors": [1, 3, 9]}),
-}
-STOPS = {
-    "after a fit": lambda now: now.fits_done >= 1,
-    "after fits": lambda now: now.fits_done >= 3,
-    "after a slice": lambda now: now.slices_done >= 1,
-    "after all counts": lambda now: now.slices_done >= now.slices_total > 0,
-}
-
-
-def plan_of_draws(learner, certificate, **options):
-    rng = np.random.default_rng(5)
-    X, pool = rng.normal(size=(N_DRAWN, 6)), rng.normal(size=(20_000, 6))
-    y = (X[:, 0] + X[:, 1] + 0.5 * rng.normal(size=N_DRAWN) > 0).astype(int)
-    # Models of folds cannot be asked for: where the model of all rows is compared with
-    # them, only this one draws, and those of folds are fitted again.
-    is_of_folds = certificate in ("cv_bound", "best_fold")
-    learner, grid = DRAWS[learner](N_DRAWN if is_of_folds else 0)
-    options = {"certificate": certificate, "cv": 3, "random_state": 7, **options}
-    plan = dsel.plan_search(learner, grid, X, y, pool, **options)
-    assert len(plan.slices) > 2
-    return plan, X, y, pool
-
-
-def interrupted(plan, out, stop):
-    """Run a plan until it stops, as in a process that ends; return whether it did."""
-
-    def watch(now):
-        if stop(now):
-            raise KeyboardInterrupt
-
-    try:
-        plan.run(out=out, on_progress=watch, n_jobs=1)
-    except KeyboardInterrupt:
-        return True
-    finally:
-        process_cache.cache_clear()
-    return False
-
-
-def check_counts(plan, outcome, X, y, pool):
-    """Assert that what was counted is what the models of an outcome answer."""
-    choice, cube, models = outcome.choice, outcome.results, outcome.models
-    assert choice.certificate.certified
-    name = choice.deploy
-    if plan.scheme.is_nested:
-        name, fold = "one_fold", choice.certificates["one_fold"].fold
-        errors = cube["outer_errors"][fold]
-        differ = models["one_fold"].predict(pool) != models["all_rows"].predict(pool)
-        assert differ.sum() == cube["outer_disagreements"][fold]
-        if choice.queries is not None:
-            rows = list(choice.queries.rows)
-            assert len(rows) > 5
-            for deploy in ("one_fold", "all_rows"):
-                answers = models[deploy].predict(pool[rows])
-                assert answers.tolist() == list(getattr(choice.queries, deploy))
-    elif choice.fold is None:
-        number, full = choice.candidate, models[name].predict(pool)
-        of_folds = [plan.model(number, n) for n in range(plan.scheme.n_folds)]
-        folds = [model.predict(pool) for model in of_folds]
-        for comparison in plan.comparisons:
-            counted = cube[comparison.variable].values.reshape(plan.n_candidates, -1)
-            if comparison.variable == "disagreements":
-                drawn = comparison.draw_folds(np.arange(len(pool)))
-                differs = np.choose(drawn, folds) != full
-                assert counted[number].sum() == differs.sum()
-            else:
-                assert counted[number, 0] in [(fold != full).sum() for fold in folds]
-        return
-    else:
-        fold = choice.fold
-        by_fold = cube["fold_errors"].values.reshape(plan.n_candidates, -1)
-        errors = by_fold[choice.candidate, fold]
-    rows = plan.scheme.held_out[fold].test_rows
-    assert (models[name].predict(X[rows]) != y[rows]).sum() == errors
-
-
-@pytest.mark.parametrize(
-    ("certificate", "stop"),
-    [
-        *product(("nested", "queries", "cv_bound", "best_fold"), [*STOPS][1:]),
-        *product(["holdout"], [*STOPS][:2]),
-    ],
-)
-@pytest.mark.parametrize("learner", DRAWS)
-def test_run__that_goes_on_counts_the_models_that_it_deploys(
-    learner, certificate, stop, tmp_path
-):
-    """The learner draws without a seed, so that a second fit is another model."""
-    options = {}
-    if certificate == "queries":
-        certificate, options = "nested", {"n_queries": 20}
-    plan, *rows = plan_of_draws(learner, certificate, **options)
-    assert interrupted(plan, tmp_path, STOPS[stop])
-    check_counts(plan, plan.run(out=tmp_path, n_jobs=1), *rows)
