@@ -354,7 +354,8 @@ def explain_unknown(
         if isinstance(function, type):
             for name, method in [*vars(function).items()]:
                 is_public = name == "__init__" or not name.startswith("_")
-                if is_public and inspect.isfunction(method):
+                is_explained = hasattr(method, "__is_explained__")  # with reasons
+                if is_public and inspect.isfunction(method) and not is_explained:
                     setattr(function, name, decorate(method))
             return function
         signature = inspect.signature(function)
