@@ -77,7 +77,7 @@ class ResultsAccessor:
         candidate has NaN and one that failed has inf.
         """
         from dsel.results.cube import in_order
-        from dsel.search.running.evaluate import evaluate
+        from dsel.search.running.select import evaluate
 
         evaluation = evaluate(self._results, criterion, delta=delta)
         status = in_order(self._results)["status"]

@@ -24,7 +24,7 @@ from dsel.results.renderings import Renderable, render_lines
 from dsel.results.run_store import save_schema
 from dsel.rounded_texts import terminal_width
 from dsel.search.planning.plan_text import plan_facts, plan_lines
-from dsel.search.running.keep_models import trusted_types
+from dsel.search.running.execute import trusted_types
 
 if TYPE_CHECKING:
     from distributed import Client

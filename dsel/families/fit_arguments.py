@@ -9,7 +9,6 @@ from sklearn import get_config
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -17,22 +16,10 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 
-from dsel.arrays import Estimator, Integers, fill_masked_values
+from dsel.arrays import Estimator, fill_masked_values
 from dsel.checks import show, suggest_argument
 from dsel.errors import RowError
 from dsel.typing import SplitsLike
-
-
-def cut_to_rows(
-    fit_params: Mapping[str, Any], rows: Integers, n_rows: int
-) -> dict[str, Any]:
-    """Return fit parameters with arrays of `n_rows` values cut to some of the rows."""
-    cut = dict(fit_params)
-    for name, value in fit_params.items():
-        is_list = hasattr(value, "__len__") and not isinstance(value, str | dict)
-        if is_list and len(value) == n_rows:
-            cut[name] = _safe_indexing(value, rows)
-    return cut
 
 
 def check_fit_params(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import get_tags
+from sklearn.utils import _safe_indexing, get_tags
 
 from dsel.arrays import Features
 from dsel.data.frames import native
@@ -34,7 +34,7 @@ from dsel.families.family import (
     FittedGroup,
     join_order,
 )
-from dsel.families.fit_arguments import cut_to_rows, groups_arguments, takes_pool
+from dsel.families.fit_arguments import groups_arguments, takes_pool
 from dsel.families.linear import LINEAR, stack_linear
 from dsel.families.prefixes import (
     fit_prefix,
@@ -301,7 +301,10 @@ class ScikitLearnFamily(Family):
             # Groups that the user passed by `fit_params` win over those of the search.
             groups = dict.fromkeys(groups_arguments(estimator), self.row_groups)
             arguments = {**groups, **arguments}
-        arguments = cut_to_rows(arguments, rows, len(y))
+        for name, value in arguments.items():
+            is_list = hasattr(value, "__len__") and not isinstance(value, str | dict)
+            if is_list and len(value) == len(y):
+                arguments[name] = _safe_indexing(value, rows)
         if pool is not None and takes_pool(estimator):
             arguments["pool"] = pool
         # Libsvm draws folds for its probabilities from one generator of the process,

@@ -36,8 +36,7 @@ from dsel.results.comparison import ModelComparison
 from dsel.results.cube import check_cube, read_counts
 from dsel.results.tables import all_params
 from dsel.rounded_texts import NONE, about_percent, floor_percent, in_percent
-from dsel.search.running.evaluate import evaluate
-from dsel.search.running.select import method_of, select
+from dsel.search.running.select import evaluate, method_of, select
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

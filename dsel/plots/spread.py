@@ -25,8 +25,7 @@ from dsel.results.tolerances import amount_about
 from dsel.rounded_texts import about_percent, in_percent
 from dsel.search.design.certificate_methods import is_nested
 from dsel.search.planning.plan_bound import PLAIN_HOLDOUT, plan_bound
-from dsel.search.running.evaluate import first_criterion
-from dsel.search.running.select import declared_loss, select
+from dsel.search.running.select import declared_loss, first_criterion, select
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

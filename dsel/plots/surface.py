@@ -29,8 +29,7 @@ from dsel.results.certificate import short_names, short_params_text
 from dsel.results.cube import candidate_dims, check_cube, parameter_name
 from dsel.results.tolerances import amount_about
 from dsel.rounded_texts import about_percent, in_percent
-from dsel.search.running.evaluate import evaluate
-from dsel.search.running.select import declared_loss, select
+from dsel.search.running.select import declared_loss, evaluate, select
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

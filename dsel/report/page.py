@@ -43,8 +43,7 @@ from dsel.results.tables import CV_ERROR, all_params, candidate_table, class_row
 from dsel.results.tolerances import amount_about
 from dsel.rounded_texts import about_percent, confidence, in_percent, shorten_text
 from dsel.search.design.certificate_methods import is_nested
-from dsel.search.running.evaluate import evaluate, first_criterion
-from dsel.search.running.select import select
+from dsel.search.running.select import evaluate, first_criterion, select
 
 FOLDER: Final = Path(__file__).parent
 BEGINS: Final = "<!DOCTYPE html>\n<!-- Written by dsel report -->\n"

@@ -45,15 +45,6 @@ def largest_class(rows: Mapping[str, int]) -> dict[str, Any]:
     return {"largest_class": name, "largest_class_error": wrong}
 
 
-def constant_prediction(cube: xr.Dataset) -> Sequence[Any]:
-    """Return the best constant prediction of a cube and its loss.
-
-    Empty if the loss has none, or if an older version made the cube.
-    """
-    stored: list[Any] = json.loads(cube.attrs.get(names.CONSTANT, "[]"))
-    return stored
-
-
 def constant_fields(constant: Sequence[Any]) -> dict[str, Any]:
     """Return a constant prediction, a class or a number, and its loss, for `Choice`."""
     fields = ("median", "median_loss")

@@ -336,6 +336,13 @@ ESTIMATORS = [
 ]
 
 
+for each in ESTIMATORS:
+    # Random folds of ten rows may each hold one class, and a model that has seen none
+    # but rows of weight 0 predicts their class.
+    if "random_state" in each.get_params():
+        each.set_params(random_state=0)
+
+
 @parametrize_with_checks(ESTIMATORS)
 def test_estimators__keep_the_contract_of_scikit_learn(estimator, check):
     check(estimator)

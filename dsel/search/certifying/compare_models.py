@@ -18,7 +18,7 @@ from dsel.data.pool import Pool
 from dsel.data.query_rows import as_shown, query_words, read_pool_rows, smallest_words
 from dsel.data.row_random import seed_from
 from dsel.results.comparison import ModelComparison
-from dsel.search.design.fitted_models import Predictor, fitted_model
+from dsel.search.design.baseline import Predictor, fitted_model
 from dsel.typing import AnyArray
 
 if TYPE_CHECKING:

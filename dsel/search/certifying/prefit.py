@@ -30,8 +30,7 @@ from dsel.results.loss_reports import ModelReports
 from dsel.results.prefit import AS_GIVEN, NEW_GROUPS, PrefitCertificate
 from dsel.results.tolerances import ToleranceReport
 from dsel.rounded_texts import count_of
-from dsel.search.design.baseline import add_model
-from dsel.search.design.fitted_models import fitted_model
+from dsel.search.design.baseline import add_model, fitted_model
 from dsel.search.running.cube_caveats import warn_of_missed_classes
 from dsel.search.running.procedures import returned_model
 from dsel.typing import (

@@ -157,26 +157,6 @@ def compare_pool(
     return PoolCheck(facts, known)
 
 
-def count_fitting_rows(
-    fitting: Pool,
-    labeled: LabeledRows,
-    *,
-    allow_nan: bool,
-    client: "Client | None" = None,
-    on_turn: Callable[[], object] | None = None,
-) -> int:
-    """Return the number of pool rows for fits that equal labeled rows."""
-    find_duplicates = duplicate_finder(fitting, labeled)
-
-    def count(X: Features, rows: NDArray[np.int64]) -> int:
-        return int(find_duplicates(X).sum())
-
-    n_duplicates: int = fitting.reduce(
-        count, add, client=client, allow_nan=allow_nan, on_turn=on_turn
-    )
-    return n_duplicates
-
-
 def caveats_of_fitting_rows(facts: PoolFacts, fitting: Pool | None) -> list[Caveat]:
     """Return a caveat if models may have seen their test rows through the pool.
 

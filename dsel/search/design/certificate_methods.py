@@ -22,6 +22,7 @@ from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
+from dsel.data.splits import all_rows_split, half_splits
 from dsel.losses.base import Loss
 from dsel.option_values import ALL_ROWS, ONE_FOLD, Pruning
 from dsel.results.certificate import Certificate
@@ -42,7 +43,6 @@ from dsel.search.design.folds import (
     CVScheme,
     number_of_folds,
     scheme_of_folds,
-    scheme_of_halves,
     scheme_of_pairs,
     with_leave_one_out,
 )
@@ -52,16 +52,17 @@ DEFAULT_HALVINGS: Final = 30
 
 
 @dataclass(frozen=True)
-class MethodOptions:
-    """The options of `plan_search` that depend on each other through the method."""
+class DesignOptions:
+    """The options of `plan_search` that depend on each other, and its labeled rows."""
 
     certificate: str | None
     criterion: str | None
     deploy: str | None
     prune: str | bool | None
     cv: Any
-    n_rows: int
-    """Labeled rows."""
+    labeled: LabeledRows
+    seed: int
+    n_candidates: int
     groups: RowGroups | None
     """Groups of the labeled rows, by the option `groups`."""
     are_passed_on: bool
@@ -75,7 +76,7 @@ class MethodOptions:
         """Whether folds are drawn at random, and not those of a splitter or a list."""
         # A number is of folds, or of random halvings.
         is_number = self.cv is None or isinstance(self.cv, Real)
-        return is_number or bool(number_of_folds(self.cv, self.n_rows))
+        return is_number or bool(number_of_folds(self.cv, self.labeled.n_rows))
 
     @property
     def is_covered(self) -> bool:
@@ -86,18 +87,6 @@ class MethodOptions:
     def by_groups(self) -> bool:
         """Whether random folds consist of whole groups."""
         return self.is_plain and self.groups is not None
-
-
-@dataclass(frozen=True)
-class SchemeOptions:
-    """Options that decide which models are trained."""
-
-    cv: Any
-    labeled: LabeledRows
-    seed: int
-    groups: RowGroups | None
-    n_candidates: int
-    criterion: Criterion
 
 
 @dataclass(frozen=True)
@@ -112,9 +101,9 @@ class CertificateMethod:
     """Default pruning of candidates."""
     deploys: str
     """Default of the model that is deployed."""
-    make_scheme: Callable[[SchemeOptions], CVScheme]
+    make_scheme: Callable[[DesignOptions], CVScheme]
     """Function that returns the trainings of the search, with their test rows."""
-    check_options: Callable[["CertificateMethod", MethodOptions], None]
+    check_options: Callable[["CertificateMethod", DesignOptions], None]
     """Function that raises ValueError for options that the method does not support."""
     allows_regression: bool = False
     """Whether candidates may be regressors."""
@@ -152,11 +141,6 @@ class CertificateMethod:
         """
         return not self.is_nested
 
-    @property
-    def bounds_two_models(self) -> bool:
-        """Whether the model of all rows is bounded jointly with that of one fold."""
-        return self.is_nested
-
     def n_compared(self, n_candidates: int) -> int:
         """Return how many models are compared on the rows that bound the chosen one.
 
@@ -167,7 +151,7 @@ class CertificateMethod:
     def label_delta(self, delta: float, n_candidates: int, *, has_pool: bool) -> float:
         """Return the part of delta for limits of one model on labeled rows."""
         shared = delta / self.n_compared(n_candidates)
-        is_joint = has_pool and self.bounds_two_models
+        is_joint = has_pool and self.is_nested
         return shared * LABEL_SHARE if is_joint else shared
 
     def takes(self, loss: Loss) -> bool:
@@ -182,10 +166,10 @@ class CertificateMethod:
     @property
     def reads_pool(self) -> bool:
         """Whether its bounds change with a pool."""
-        return self.needs_pool or self.bounds_two_models
+        return self.needs_pool or self.is_nested
 
 
-def choose_method(options: MethodOptions) -> CertificateMethod:
+def choose_method(options: DesignOptions) -> CertificateMethod:
     """Return the method that options select; ValueError if they contradict it."""
     certificate, criterion = options.certificate, options.criterion
     if certificate is not None:
@@ -209,7 +193,7 @@ def choose_method(options: MethodOptions) -> CertificateMethod:
     return method
 
 
-def check_candidate_kind(method: CertificateMethod, options: MethodOptions) -> None:
+def check_candidate_kind(method: CertificateMethod, options: DesignOptions) -> None:
     """Raise ValueError if the method is for regressors only, or classifiers only."""
     ranks_regressors = method.criterion.is_regression
     raise_first(
@@ -253,7 +237,7 @@ def raise_first(*problems: tuple[Any, str]) -> None:
             raise ValueError(text)
 
 
-def check_nested_options(method: CertificateMethod, options: MethodOptions) -> None:
+def check_nested_options(method: CertificateMethod, options: DesignOptions) -> None:
     """Raise ValueError if folds are not random, or a nested search lacks a model."""
     del method  # all texts are about the nested search
     wants_all_rows = options.deploy == ALL_ROWS
@@ -284,7 +268,7 @@ def check_nested_options(method: CertificateMethod, options: MethodOptions) -> N
     )
 
 
-def check_exhaustive_options(method: CertificateMethod, options: MethodOptions) -> None:
+def check_exhaustive_options(method: CertificateMethod, options: DesignOptions) -> None:
     """Raise ValueError if options do not fit a search that counts all candidates.
 
     Such a search has one model, and drops no candidate that could win.
@@ -316,7 +300,7 @@ def check_exhaustive_options(method: CertificateMethod, options: MethodOptions) 
     )
 
 
-def check_estimate_options(method: CertificateMethod, options: MethodOptions) -> None:
+def check_estimate_options(method: CertificateMethod, options: DesignOptions) -> None:
     """Raise ValueError if a criterion is no estimate, or options lack its counts."""
     raise_first(
         (
@@ -333,7 +317,7 @@ def check_estimate_options(method: CertificateMethod, options: MethodOptions) ->
     check_exhaustive_options(method, options)
 
 
-def nested_scheme(options: SchemeOptions) -> CVScheme:
+def nested_scheme(options: DesignOptions) -> CVScheme:
     """Return the trainings without each pair of folds, then without each fold."""
     n_rows, cv = options.labeled.n_rows, options.cv
     k = number_of_folds(DEFAULT_FOLDS if cv is None else cv, n_rows)
@@ -350,24 +334,28 @@ def nested_scheme(options: SchemeOptions) -> CVScheme:
     )
 
 
-def certified_folds(options: SchemeOptions) -> CVScheme:
+def certified_folds(options: DesignOptions) -> CVScheme:
     """Return the trainings without each fold; one row of each group is counted."""
     return plain_folds(options, is_certified=True)
 
 
-def first_fold(options: SchemeOptions) -> CVScheme:
+def first_fold(options: DesignOptions) -> CVScheme:
     """Return the training without the first fold."""
     scheme = certified_folds(options)
     return replace(scheme, splits=scheme.splits[:1], n_folds=1)
 
 
-def estimate_scheme(options: SchemeOptions) -> CVScheme:
+def estimate_scheme(options: DesignOptions) -> CVScheme:
     """Return the trainings for the criterion of an estimate: halves, folds, or rows."""
-    criterion, n_rows = options.criterion, options.labeled.n_rows
+    n_rows = options.labeled.n_rows
+    criterion = get_criterion(options.criterion or "cv_error")
     if criterion.by_halves:
         repeats = DEFAULT_HALVINGS if options.cv is None else options.cv
         repeats = check_integer(repeats, "cv", at_least=1)
-        scheme = scheme_of_halves(n_rows, repeats, options.seed)
+        halves = half_splits(n_rows, repeats, seed=options.seed)
+        k = len(halves)
+        splits = (*halves, all_rows_split(n_rows, number=k))
+        scheme = CVScheme(splits, k, True, n_halvings=repeats)
     else:
         scheme = plain_folds(options, is_certified=False)
     reads_rows = criterion.by_halves or names.LOO_ERRORS in criterion.needs
@@ -382,7 +370,7 @@ def estimate_scheme(options: SchemeOptions) -> CVScheme:
     return scheme
 
 
-def plain_folds(options: SchemeOptions, *, is_certified: bool) -> CVScheme:
+def plain_folds(options: DesignOptions, *, is_certified: bool) -> CVScheme:
     """Return the trainings without each fold and on all rows."""
     labeled = options.labeled
     cv = DEFAULT_FOLDS if options.cv is None else options.cv

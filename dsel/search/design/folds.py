@@ -23,10 +23,8 @@ from dsel.data.groups import RowGroups
 from dsel.data.splits import (
     Split,
     SplitKind,
-    all_rows_split,
     fold_splits,
     given_splits,
-    half_splits,
     leave_one_out_split,
     random_folds,
 )
@@ -247,13 +245,6 @@ def scheme_of_pairs(
         inner_tests=tuple(tests),
         first_round=tuple(range(min(n_first, len(splits)))),
     )
-
-
-def scheme_of_halves(n_rows: int, repeats: int, seed: int) -> CVScheme:
-    """Return both halves of each halving, and the full split."""
-    splits = half_splits(n_rows, repeats, seed=seed)
-    last = all_rows_split(n_rows, number=len(splits))
-    return CVScheme((*splits, last), len(splits), True, n_halvings=repeats)
 
 
 def with_leave_one_out(scheme: CVScheme, n_rows: int) -> CVScheme:

@@ -87,14 +87,6 @@ class SearchCounts:
             if name in names.BY_NAME and value is not None
         }
 
-    @property
-    def answers(self) -> Integers:
-        """The predictions behind the errors of a candidate on a fold.
-
-        In a nested search several models predict each row of a fold.
-        """
-        return self.fold_rows if self.fold_answers is None else self.fold_answers
-
     def message_of(self, candidate: int) -> str:
         """Return the text of a candidate's message; "" without one."""
         message = self.messages.get(candidate)

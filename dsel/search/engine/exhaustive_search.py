@@ -14,9 +14,8 @@ from typing import ClassVar, Final
 import numpy as np
 
 from dsel.data.cache import process_cache
-from dsel.data.splits import SplitKind
-from dsel.families.family import Family, FitKey, FittedGroup
-from dsel.families.leave_one_out import leave_one_out_counts
+from dsel.data.splits import Split, SplitKind
+from dsel.families.family import Family, FitCounts, FitKey, FittedGroup
 from dsel.runtime.progress import Progress
 from dsel.runtime.tasks import Finished, Inputs, Output, Task
 from dsel.search.design.comparisons import Comparison
@@ -43,6 +42,8 @@ from dsel.search.engine.pruning import margin_above
 from dsel.search.engine.retries import ATTEMPTS
 from dsel.search.engine.search_loop import Search
 
+MODELS_AT_ONCE: Final = 64
+"""Most rows whose models are in memory at once."""
 LEADERS: Final = 4
 """Candidates of the first pass, whose counts then prune the others."""
 MODELS_NBYTES: Final = 2**30
@@ -93,18 +94,41 @@ class FitAndKeepBatch(FitBatch):
 
 
 def leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
-    """Return the leave-one-out errors of a job, which has a model for each row."""
-    group = context.candidate_groups[job.candidate_group]
-    counts = leave_one_out_counts(
-        group.family,
-        group.select(job.candidates),
-        context.labeled.X,
-        context.labeled.y,
-        context.splits[job.split],
-        pool=context.fitting_pool,
-    )
+    """Return the leave-one-out errors of a job, which has a model for each row.
+
+    Errors are -1 where a fit failed; those of a second part are always -1.
+    """
+    group, y = context.candidate_groups[job.candidate_group], context.labeled.y
+    candidates, rows = group.select(job.candidates), np.arange(len(y))
+    failures: dict[int, str] = {}
+    totals = FitCounts.empty(len(candidates), 1)
+    totals.record(np.s_[:], 0)
+    totals.seconds[:] = 0.0
+    for start in range(0, len(y), MODELS_AT_ONCE):
+        splits = [
+            Split(row, SplitKind.ROW, (row,), np.delete(rows, row), rows[[row]])
+            for row in rows[start : start + MODELS_AT_ONCE].tolist()
+        ]
+        counts = group.family.fit(
+            candidates,
+            context.labeled.X,
+            y,
+            splits,
+            pool=context.fitting_pool,
+            budget=process_cache(),
+        ).counts
+        # Failed fits add -1 here; `refuse` below overwrites the sums of their rows.
+        totals.errors[:, 0, 0] += counts.errors[..., 0].sum(axis=1)
+        totals.seconds[:, 0] += np.nansum(counts.seconds, axis=1)
+        for i, column in np.argwhere(counts.has_failed).tolist():
+            key = FitKey(candidates[i].number, splits[column].number)
+            message = counts.messages.get(key)
+            why = message.text if message is not None else ""
+            failures.setdefault(i, f"without row {key.split}: {why}")
+    for i, why in failures.items():
+        totals.refuse((i, 0), FitKey(candidates[i].number, job.split), why)
     results = (
-        fit_result(counts, (row, 0), FitKey(number, job.split))
+        fit_result(totals, (row, 0), FitKey(number, job.split))
         for row, number in enumerate(job.candidates)
     )
     return FittedJob(job, tuple(results))

@@ -4,31 +4,45 @@ There are three kinds of tests, each at its own level: the new rows against the 
 ones, the disagreement of both models and, if the new rows have labels, their
 errors. One pass over the table counts for all of them, and keeps a sample of its rows.
 
-`promises` has what is tested, `new_labels` and `new_row_counts` what is counted, and
-`promise_tests` the tests.
+`promises` has what is tested, `new_labels` and `new_row_counts` what is counted.
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from math import isnan, nan
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dsel.checks import check_probability
+from dsel.bounds.duplicates import lower_rate_limits
+from dsel.checks import check_probability, listing
 from dsel.families.kinds import is_regressor
+from dsel.losses.base import FoldCounts, Loss, PoolCounts, RefutableLoss
+from dsel.losses.calls import naming_loss
 from dsel.option_values import MONITOR_LEVEL
-from dsel.results.monitoring import MonitorReport
+from dsel.results.certificate import Certificate
+from dsel.results.monitoring import KEPT, REFUTED, UNTESTED, MonitorReport, PromiseTest
+from dsel.rounded_texts import confidence, floor_percent, in_percent, shorten_text
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.progress import OnProgress
-from dsel.search.design.assumptions import N_PERMUTATIONS
-from dsel.search.outcomes.new_labels import NewLabels, draw_rows_of_groups
+from dsel.search.design.assumptions import (
+    FEWEST_TESTED_ROWS,
+    N_PERMUTATIONS,
+    two_sample_test,
+)
+from dsel.search.outcomes.new_labels import SEED, NewLabels, draw_rows_of_groups
 from dsel.search.outcomes.new_row_counts import CountPart, MonitorContext, Tally
-from dsel.search.outcomes.promise_tests import read_report
-from dsel.search.outcomes.promises import Promises
+from dsel.search.outcomes.promises import Promises, disagreement_delta
 from dsel.search.outcomes.table_rows import open_table
 from dsel.typing import PoolLike
 
 if TYPE_CHECKING:
     from distributed import Client
+
+SHOWN_COLUMNS: Final = 3
+LIKE_LABELED: Final = "The new rows are like the labeled rows"
+NO_FRESH: Final = "all of these rows equal labeled rows, which are no fresh draws"
+IN_GROUPS: Final = "rows come in groups, so they are not independent draws"
 
 
 def monitor_table(
@@ -100,3 +114,216 @@ def check_level(level: Any) -> float:
             f"two-sample test can have, and 0.5, got {number:g}."
         )
     return number
+
+
+def read_report(
+    promises: Promises, context: MonitorContext, tally: Tally, level: float
+) -> MonitorReport:
+    """Return the tests of all promises by a tally."""
+    n_labels, _, n_unknown = tally.n_labels.tolist()
+    if n_labels and n_labels == n_unknown:
+        shown = listing([repr(label) for label in context.classes.tolist()], 5)
+        raise ValueError(
+            f"{context.labels.name} must hold labels of the search, but none of the "
+            f"{n_labels:,} labels of {context.model_rows.where} is one of its "
+            f"classes, {shown}."
+        )
+    notes = []
+    is_single = context.drawn is None
+    if context.labels.are_there and n_labels < tally.n_rows and is_single:
+        notes.append(f"{tally.n_rows - n_labels:,} new rows have no label")
+    if n_unknown:
+        notes.append(
+            f"{n_unknown:,} labels are no class of the search: every model errs there"
+        )
+    notes += [each.line for each in tally.unknown.values()]
+    if promises.labeled is None:
+        notes.append(
+            "the labeled rows are not known, so new rows that equal one are counted as "
+            "others are"
+        )
+    of_rows = [
+        _test_rows(promises, tally, level),
+        _test_disagreement(promises, tally, level),
+    ]
+    of_errors = (
+        _test_tolerances(promises, context, tally, level)
+        if context.exceedances
+        else _test_errors(promises, context, tally, level)
+    )
+    if promises.are_in_groups:
+        # Labels of one row of each group are independent draws; all rows are none.
+        of_rows = [replace(each, result=UNTESTED, reason=IN_GROUPS) for each in of_rows]
+        if is_single:
+            option = context.labels.groups_option
+            why = f"{IN_GROUPS}; {option} names the column of their groups"
+            of_errors = [
+                replace(each, result=UNTESTED, reason=why) for each in of_errors
+            ]
+    tests = [*of_rows, *of_errors]
+    n_duplicates = None if promises.labeled is None else tally.n_duplicates
+    return MonitorReport(level, tally.n_rows, n_duplicates, tuple(tests), tuple(notes))
+
+
+def _test_rows(promises: Promises, tally: Tally, level: float) -> PromiseTest:
+    """Return the test of the new rows against the labeled ones."""
+    test, labeled = PromiseTest("rows", UNTESTED, LIKE_LABELED, ""), promises.labeled
+    if labeled is None:
+        return replace(test, reason=promises.why_unknown)
+    if tally.n_duplicates == tally.n_rows:
+        return replace(test, reason=NO_FRESH)
+    fewest = min(labeled.n_rows, tally.n_rows)
+    if fewest < FEWEST_TESTED_ROWS:
+        which = "labeled" if fewest == labeled.n_rows else "new"
+        why = f"there are {fewest} {which} rows, and it needs {FEWEST_TESTED_ROWS}"
+        return replace(test, reason=why)
+    found = two_sample_test(labeled.X, tally.sample, seed=SEED)
+    columns = tuple(found.column_names(labeled.columns)[:SHOWN_COLUMNS])
+    is_refuted = found.p_value <= level
+    reason = f"p = {found.p_value:.2g}, AUC {found.auc:.2f}"
+    if is_refuted:
+        kind = "" if labeled.columns else "column "
+        reason += f"; they differ most in {kind}{', '.join(columns)}"
+    return replace(
+        test,
+        result=REFUTED if is_refuted else KEPT,
+        reason=reason,
+        n_rows=tally.n_rows,
+        p_value=found.p_value,
+        columns=columns,
+    )
+
+
+def _test_disagreement(promises: Promises, tally: Tally, level: float) -> PromiseTest:
+    """Return the test of the disagreement of both models."""
+    limit, what = promises.disagreement, "Both models differ on no more rows than they"
+    test = PromiseTest("disagreement", UNTESTED, f"{what} did on the pool", "")
+    if any(map(is_regressor, promises.models.values())):
+        why = "predictions are numbers, which differ on nearly every row"
+        return replace(test, reason=why)
+    if limit is None:
+        why = "no second model was compared with the deployed one on a pool"
+        return replace(test, reason=why)
+    # Without the last digits of the product, which would show as 99.7499% confidence.
+    delta = float(f"{disagreement_delta(promises.choice):.12g}")
+    promise = (
+        f"Both models differ on at most {in_percent(limit)} of the rows "
+        f"({confidence(delta)}% confidence)"
+    )
+    test = replace(test, limit=limit, promise=promise)
+    if tally.n_duplicates == tally.n_rows:
+        return replace(test, reason=NO_FRESH)
+    differ, duplicates = tally.n_differ.tolist()
+    at_least = float(lower_rate_limits(differ, duplicates, tally.n_rows, level))
+    return replace(
+        test,
+        result=REFUTED if at_least > limit else KEPT,
+        at_least=at_least,
+        n_found=differ - duplicates,
+        n_rows=tally.n_rows,
+        reason=f"{differ:,} of {tally.n_rows:,} rows, at least "
+        f"{floor_percent(at_least)}",
+    )
+
+
+def _test_errors(
+    promises: Promises, context: MonitorContext, tally: Tally, level: float
+) -> list[PromiseTest]:
+    """Return the tests of the bounds of the bounded models."""
+    n_labels, n_duplicates, _ = tally.n_labels.tolist()
+    limits, seen = None, [nan] * len(promises.models)
+    loss, why_no_labels = context.loss, _reason_without_labels(context, tally)
+    if n_labels and isinstance(loss, RefutableLoss):
+        rows = PoolCounts(*tally.counts, n_labels, n_duplicates)
+        with naming_loss(loss, "lower_limits"):
+            limits = loss.lower_limits(rows, level)
+        models = FoldCounts(tally.counts[0], np.full(len(tally.counts[0]), n_labels))
+        with naming_loss(loss, "estimate"):
+            seen = [loss.estimate(model) for model in models.one_by_one()]
+    tests = []
+    for place, (deploy, certificate) in enumerate(promises.choice.certificates.items()):
+        bound = certificate.bound
+        test = _make_test(deploy, certificate, bound)
+        why = _reason_for_no_test(certificate, loss) or why_no_labels
+        if limits is not None and isnan(limits[place]):
+            why = why or "no new row with a label counts for it"
+        if why or limits is None:
+            promise = test.promise
+            if not certificate.certified or certificate.says_nothing:
+                promise = f"{certificate.what}, {certificate.model}"
+            tests.append(replace(test, reason=why, promise=promise))
+            continue
+        at_least, is_cost = float(limits[place]), certificate.is_cost
+        shown = certificate.about(at_least) if is_cost else floor_percent(at_least)
+        tests.append(
+            replace(
+                test,
+                result=REFUTED if at_least > bound else KEPT,
+                at_least=at_least,
+                n_rows=n_labels,
+                reason=f"seen {certificate.about(seen[place])}, at least {shown}, on "
+                f"{n_labels:,} {context.counted}",
+            )
+        )
+    return tests
+
+
+def _test_tolerances(
+    promises: Promises, context: MonitorContext, tally: Tally, level: float
+) -> list[PromiseTest]:
+    """Return the tests of the shares of rows that are off by more than a tolerance."""
+    n_labels, tests = int(tally.n_labels[0]), []
+    for place, (deploy, certificate) in enumerate(promises.choice.certificates.items()):
+        limit = context.exceedances[place].share
+        test = _make_test(deploy, certificate, limit)
+        why = _reason_without_labels(context, tally)
+        if not certificate.certified or certificate.says_nothing:
+            why = "no bound was certified"
+        if why:
+            tests.append(replace(test, reason=why))
+            continue
+        counted, n_duplicates = (int(each[place]) for each in tally.counts)
+        at_least = float(lower_rate_limits(counted, n_duplicates, n_labels, level))
+        seen = f"{counted:,} of {n_labels:,} {context.counted} are off by more"
+        if context.drawn is None:
+            seen = f"{counted:,} of {n_labels:,} rows are off by more"
+        tests.append(
+            replace(
+                test,
+                result=REFUTED if at_least > limit else KEPT,
+                at_least=at_least,
+                n_found=counted - n_duplicates,
+                n_rows=n_labels,
+                reason=f"{seen}, at least {floor_percent(at_least)}",
+            )
+        )
+    return tests
+
+
+def _make_test(deploy: str, certificate: Certificate, limit: float) -> PromiseTest:
+    """Return the test of one model's bound before it is made."""
+    amount = f"{certificate.amount(certificate.bound)}{certificate.on_rows}"
+    promise = f"{certificate.says} {amount}, {certificate.model}"
+    return PromiseTest(f"error of {deploy}", UNTESTED, promise, "", limit)
+
+
+def _reason_without_labels(context: MonitorContext, tally: Tally) -> str:
+    """Return why the labels of new rows test nothing; "" if they do."""
+    n_labels, n_duplicates, _ = tally.n_labels.tolist()
+    if not context.labels.are_there:
+        return context.labels.why_none
+    if not n_labels:
+        return "no new row has a label"
+    return NO_FRESH if n_duplicates == n_labels else ""
+
+
+def _reason_for_no_test(certificate: Certificate, loss: Loss | None) -> str:
+    """Return why no new rows can refute a bound; "" if some can."""
+    if not certificate.certified:
+        # The reason without its details, which the certificate has.
+        return f"it is no guarantee: {certificate.reasons[0].partition(':')[0]}"
+    if certificate.says_nothing:
+        return "no bound was certified"
+    if not isinstance(loss, RefutableLoss):
+        return f"no test of {shorten_text(certificate.loss)} is known"
+    return ""

@@ -123,11 +123,6 @@ class Plan:
         return self.axes.n_candidates
 
     @property
-    def n_compared(self) -> int:
-        """Number of models among which one is chosen by the rows that bound it."""
-        return self.method.n_compared(self.n_candidates)
-
-    @property
     def n_chosen_fits(self) -> int:
         """Fits of chosen candidates, without each fold and on all rows; or 0.
 

@@ -153,7 +153,7 @@ def known_assumptions(
     known, has_pool = [], design.pool is not None
     if inputs.groups is not None and design.scheme.is_plain_random:
         known.append(Assumption("A1", DECLARED, says=OF_GROUPS))
-    elif inputs.groups is not None or inputs.passes_groups:
+    elif inputs.groups is not None or "groups" in inputs.fit_params:
         known.append(Assumption("A1", VIOLATED, IN_GROUPS))
     elif not has_pool:
         known.append(Assumption("A1", says=WITHOUT_POOL))

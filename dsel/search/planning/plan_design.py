@@ -11,21 +11,18 @@ from sklearn import get_config
 
 from dsel.arrays import Floats
 from dsel.checks import check_delta, check_integer
-from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
 from dsel.data.identity import exact_text, is_of_dsel
-from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
-from dsel.losses.base import Loss, Rows
+from dsel.losses.base import Rows
 from dsel.losses.checking import LOSS_CHECK_ROWS, check_loss_on_rows
 from dsel.losses.declared import DeclaredLosses, declare_losses
 from dsel.option_values import Pruning
 from dsel.search.design.baseline import Baseline
 from dsel.search.design.certificate_methods import (
     CertificateMethod,
-    MethodOptions,
-    SchemeOptions,
+    DesignOptions,
     choose_method,
     choose_pruning,
 )
@@ -89,15 +86,6 @@ def check_losses(
         )
 
 
-def check_options_of_numbers(options: SearchOptions) -> None:
-    """Raise ValueError if an option is not for regressors."""
-    if options.n_queries:
-        raise ValueError(
-            f"`n_queries` {options.n_queries} is for classifiers: two regressors "
-            f"differ on every row; leave it out."
-        )
-
-
 def check_queries(
     n_queries: int,
     method: CertificateMethod,
@@ -110,7 +98,9 @@ def check_queries(
     if not n_queries:
         return
     for is_wrong, why in (
-        (not method.bounds_two_models,
+        (losses.main.is_regression,
+         "is for classifiers: two regressors differ on every row; leave it out"),
+        (not method.is_nested,
          f"queries labels where the two models of certificate='nested' differ, got "
          f"certificate={method.name or None!r}, which has one model; leave it out, and "
          f"give `cv` as a number"),
@@ -150,36 +140,35 @@ def choose_design(
 
     Raises ValueError if options contradict each other.
     """
-    method = choose_method(
-        MethodOptions(
-            options.certificate,
-            options.criterion,
-            options.deploy,
-            options.prune,
-            options.cv,
-            inputs.labeled.n_rows,
-            inputs.groups,
-            are_passed_on=inputs.passes_groups,
-            has_pool=parts.counted is not None,
-            is_regression=inputs.is_regression,
-        )
+    decisive = DesignOptions(
+        options.certificate,
+        options.criterion,
+        options.deploy,
+        options.prune,
+        options.cv,
+        inputs.labeled,
+        inputs.seed,
+        len(inputs.candidates),
+        inputs.groups,
+        are_passed_on="groups" in inputs.fit_params,
+        has_pool=parts.counted is not None,
+        is_regression=inputs.is_regression,
     )
+    method = choose_method(decisive)
     # The method decides which splits are made, such as halves for co-validation.
-    scheme = method.make_scheme(
-        SchemeOptions(
-            options.cv,
-            inputs.labeled,
-            inputs.seed,
-            inputs.groups,
-            len(inputs.candidates),
-            method.criterion,
-        )
-    )
+    scheme = method.make_scheme(decisive)
     groups, compared_pool = None, parts.counted
     if inputs.groups is not None and method.is_guarantee and scheme.is_plain_random:
         groups = inputs.groups
         compared_pool = None  # the groups of its rows are not known
-        check_no_fitting_pool(parts)
+        if parts.fitting is not None:
+            # They may be of the groups of a fold, which their content does not show.
+            raise ValueError(
+                "`groups` give no bound for learners that are given a part of `pool`, "
+                "where rows may be of the same groups as the labeled rows; leave the "
+                "pool out, or use cv=sklearn.model_selection.GroupKFold(5) for an "
+                "estimate."
+            )
     return SearchDesign(
         method,
         scheme,
@@ -188,19 +177,6 @@ def choose_design(
         groups,
         compared_pool,
     )
-
-
-def check_no_fitting_pool(parts: PoolParts) -> None:
-    """Raise ValueError if learners are fitted on rows of a pool.
-
-    The rows may belong to the groups of a fold, which their content does not show.
-    """
-    if parts.fitting is not None:
-        raise ValueError(
-            "`groups` give no bound for learners that are given a part of `pool`, "
-            "where rows may be of the same groups as the labeled rows; leave the pool "
-            "out, or use cv=sklearn.model_selection.GroupKFold(5) for an estimate."
-        )
 
 
 def choose_losses(
@@ -212,7 +188,11 @@ def choose_losses(
     is not of dsel fails on labeled rows.
     """
     losses = declare_losses(options.loss, options.report, inputs.labeled.classes)
-    check_own_loss(losses.main, inputs.labeled)
+    # An error of a loss of the user's own would otherwise appear on a worker, after the
+    # first fits. For limits `check_loss` has rows of its own.
+    if not type(losses.main).__module__.startswith("dsel."):
+        X, y = inputs.labeled.X[:LOSS_CHECK_ROWS], inputs.labeled.y[:LOSS_CHECK_ROWS]
+        check_loss_on_rows(losses.main, Rows(X, y))
     if (column := inputs.column) is not None:
         if design.scheme.is_holdout:  # values are of all rows, and counted are some
             column = column.of_rows(inputs.labeled.X[design.scheme.counted_rows])
@@ -226,26 +206,6 @@ def choose_losses(
         in_groups=design.groups is not None,
     )
     return losses
-
-
-def check_own_loss(loss: Loss, labeled: LabeledRows) -> None:
-    """Raise LossError or ValueError if a loss of the user's own fails on labeled rows.
-
-    Only scores and counts are tried: rows and classes of a plan may be any, and for
-    limits `check_loss` has rows of its own.
-    """
-    # An error of such a loss would otherwise appear on a worker, after the first fits.
-    if type(loss).__module__.startswith("dsel."):
-        return
-    rows = Rows(labeled.X[:LOSS_CHECK_ROWS], labeled.y[:LOSS_CHECK_ROWS])
-    check_loss_on_rows(loss, rows)
-
-
-def ranking_criterion(losses: DeclaredLosses, method: CertificateMethod) -> Criterion:
-    """Return the criterion that ranks the candidates: a declared loss, if any."""
-    if losses == DeclaredLosses():
-        return method.criterion
-    return get_criterion(losses.main.criterion)
 
 
 def plan_identity(

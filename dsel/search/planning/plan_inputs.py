@@ -74,6 +74,10 @@ class SearchInputs:
     """Labeled rows for the candidates: numbers, if none of them reads a data frame."""
     given_rows: Any
     """The labeled rows before this conversion: array, CSR matrix or `Frame`."""
+    is_regression: bool
+    """Whether candidates predict numbers."""
+    takes_pool: bool
+    """Whether a learner is also fitted on a part of the pool."""
     allow_nan: bool
     """Whether every candidate accepts missing values."""
     fit_params: Mapping[str, Any]
@@ -89,21 +93,6 @@ class SearchInputs:
     """Other notes for the plan."""
     notes_of_choice: tuple[str, ...]
     """Notes about the chosen model, which its choice shows."""
-
-    @property
-    def is_regression(self) -> bool:
-        """Whether candidates predict numbers."""
-        return not is_classifier(self.candidates[0].estimator)
-
-    @property
-    def takes_pool(self) -> bool:
-        """Whether a learner is also fitted on a part of the pool."""
-        return any(takes_pool(candidate.estimator) for candidate in self.candidates)
-
-    @property
-    def passes_groups(self) -> bool:
-        """Whether `fit_params` have groups, which fits get and folds ignore."""
-        return "groups" in self.fit_params
 
 
 @dataclass(frozen=True)
@@ -135,19 +124,14 @@ def read_inputs(
     # Read here and nowhere else: a generator gives its candidates a single time.
     grid = read_grid(param_grid, seed)
     candidates = make_candidates(estimator, grid, allows_regression=True)
-    allow_nan = takes_nan(candidate.estimator for candidate in candidates)
+    estimators = [candidate.estimator for candidate in candidates]
+    allow_nan, is_regression = takes_nan(estimators), not is_classifier(estimators[0])
     labeled = labeled_rows(
-        X,
-        y,
-        allow_nan=allow_nan,
-        as_frame=True,
-        as_numbers=not is_classifier(candidates[0].estimator),
+        X, y, allow_nan=allow_nan, as_frame=True, as_numbers=is_regression
     )
     # Otherwise each fit would fail, with its own error.
-    check_text((candidate.estimator for candidate in candidates), labeled.X)
-    check_takes_labels(
-        (candidate.estimator for candidate in candidates), labeled.classes
-    )
+    check_text(estimators, labeled.X)
+    check_takes_labels(estimators, labeled.classes)
     params = check_fit_params(fit_params, labeled.n_rows)
     of_rows = None if keys is None else row_groups(keys, labeled.n_rows)
     # With groups one row of each is counted. Values of other rows must not decide which
@@ -159,7 +143,7 @@ def read_inputs(
     candidate_groups, fit_notes = group_candidates(
         candidates, texts, labeled, seed, params, of_rows
     )
-    kind = type(candidates[0].estimator).__name__
+    kind = type(estimators[0]).__name__
     order = [remark_on_order(X, y), remark_on_order(X, keys, "groups")]
     inputs = SearchInputs(
         seed=seed,
@@ -169,6 +153,8 @@ def read_inputs(
         axes=grid_axes(grid),
         labeled=labeled,
         given_rows=labeled.X,
+        is_regression=is_regression,
+        takes_pool=any(map(takes_pool, estimators)),
         allow_nan=allow_nan,
         fit_params=params,
         groups=of_rows,

@@ -5,19 +5,19 @@ from typing import Any
 
 from dsel.arrays import ArrayLike, RandomState
 from dsel.candidates import Grid
+from dsel.criteria import get_criterion
 from dsel.data.row_random import seed_from
+from dsel.losses.declared import DeclaredLosses
 from dsel.search.design.baseline import add_baseline
 from dsel.search.engine.jobs import JobContext
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_caveats import known_assumptions, plan_caveats
 from dsel.search.planning.plan_design import (
     SearchOptions,
-    check_options_of_numbers,
     check_search_options,
     choose_design,
     choose_losses,
     plan_identity,
-    ranking_criterion,
 )
 from dsel.search.planning.plan_inputs import read_inputs, read_pool, read_prior
 
@@ -208,14 +208,14 @@ def plan_search(
         report_by=report_by,
         seed=seed_from(random_state),
     )
-    if inputs.is_regression:
-        check_options_of_numbers(options)
     # Before the design: whether there is a pool decides what can be certified.
     parts = read_pool(pool, inputs, max_pool_rows)
     design = choose_design(options, inputs, parts)
     prior_shares = read_prior(prior, design.method, inputs.axes.candidates)
     losses = choose_losses(options, inputs, design)
-    ranking = ranking_criterion(losses, design.method)
+    ranking = design.method.criterion
+    if losses != DeclaredLosses():  # a declared loss ranks
+        ranking = get_criterion(losses.main.criterion)
     # Compared only: no candidate is ranked by how it does against the baseline.
     losses, compared = add_baseline(
         losses,

@@ -158,7 +158,7 @@ def _certificate(plan: "Plan") -> str:
         column, n = losses.by_value.column, len(losses.by_value.column.values)
         what = "limits" if plan.is_regression else "errors"
         text += f"; {what} by {column.name}, of {n} value{'s' * (n != 1)}"
-    if not plan.method.bounds_two_models:
+    if not plan.method.is_nested:
         return text
     models = [f"trained on {1 - 1 / k:.0%} of the labels", "trained on all labels"]
     if plan.pool is None:

@@ -1,11 +1,10 @@
 """Runs: the way from a plan to an outcome.
 
-`execute` opens the store and takes one of two ways: `nested` (both bounds of the
-default; `fit_chosen` fits and counts the candidates that inner searches chose, and
-`bound_chosen` bounds them) or `exhaustive` (every candidate is counted, and `select`
-reads the bound from the cube: `evaluate` has a criterion's numbers for all). `run` is
-what both are given: it shows how far they are, and compares the pool with the labeled
-rows. `cube_of_run` makes the cube of the counts, with the caveats of `cube_caveats`.
-`procedures` lets a search fit any function that returns a model, and `keep_models`
-writes the bounded models to the store.
+`execute` opens the store, where it keeps what is bounded, and takes one of two ways:
+`nested` (both bounds of the default; `fit_chosen` fits and counts the candidates that
+inner searches chose, and `bound_chosen` bounds them) or `exhaustive` (every candidate
+is counted, and `select` reads the bound from the cube). `run` is what both are given:
+it shows how far they are, and compares the pool with the labeled rows. `cube_of_run`
+makes the cube of the counts, with the caveats of `cube_caveats`. `procedures` lets a
+search fit any function that returns a model.
 """

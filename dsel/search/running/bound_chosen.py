@@ -56,9 +56,9 @@ def bound_chosen(
         plan.delta,
         chosen.deployed_fold,
         # Fixed by the plan: without a model of all rows its share stays unused.
-        has_pool=plan.pool is not None and plan.method.bounds_two_models,
+        has_pool=plan.pool is not None and plan.method.is_nested,
         has_queries=plan.n_queries > 0,
-        n_compared=plan.n_compared,
+        n_compared=plan.method.n_compared(plan.n_candidates),
     )
     k, main = plan.scheme.n_folds, bounds.main
     splits = {ONE_FOLD: chosen.deployed_fold} | (

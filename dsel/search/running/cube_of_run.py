@@ -27,7 +27,7 @@ from dsel.search.design.assumptions import (
     with_pool_facts,
 )
 from dsel.search.engine.counts import KnownCounts, SearchCounts
-from dsel.search.running.evaluate import add_criteria
+from dsel.search.running.select import add_criteria
 
 if TYPE_CHECKING:
     from dsel.search.planning.plan import Plan
@@ -99,8 +99,9 @@ def make_cube_of_run(
     if counts.fold_errors is not None:
         # Rates are stored, too: in a nested search several models predict each row, so
         # errors divided by rows would be wrong.
-        errors = counts.fold_errors
-        answers = np.broadcast_to(counts.answers, errors.shape)
+        errors, answers = counts.fold_errors, counts.fold_answers
+        answers = counts.fold_rows if answers is None else answers
+        answers = np.broadcast_to(answers, errors.shape)
         is_known = (errors >= 0) & (answers > 0)
         values[names.ERROR] = np.where(
             is_known, errors / np.maximum(answers, 1), np.nan

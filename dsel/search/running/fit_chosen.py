@@ -45,9 +45,9 @@ from dsel.search.engine.jobs import (
 )
 from dsel.search.engine.nested_pruner import ChosenCandidates, tie_ranks
 from dsel.search.running.cube_caveats import name_column
-from dsel.search.running.evaluate import cv_error
 from dsel.search.running.procedures import FunctionEstimator
 from dsel.search.running.run import Run, chosen_progress, replay_counts, show_progress
+from dsel.search.running.select import cv_error
 from dsel.typing import Model
 
 if TYPE_CHECKING:

@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from operator import add
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.data.equal_rows import duplicate_finder
 from dsel.data.sampled_rows import SampledRows
 from dsel.families.generic import collect_warnings
 from dsel.option_values import Pruning
@@ -26,7 +28,6 @@ from dsel.search.design.assumptions import (
     PoolCheck,
     PoolFacts,
     compare_pool,
-    count_fitting_rows,
 )
 from dsel.search.engine.counts import FitTable, PoolTable
 from dsel.search.engine.engine import Engine
@@ -190,11 +191,12 @@ def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolChe
             on_turn=on_turn,
         )
     if fitting is not None and fitting.n_rows:
-        n_duplicates = count_fitting_rows(
-            fitting,
-            plan.labeled,
-            allow_nan=allow_nan,
+        find = duplicate_finder(fitting, plan.labeled)
+        n_duplicates = fitting.reduce(
+            lambda X, rows: int(find(X).sum()),
+            add,
             client=run.client,
+            allow_nan=allow_nan,
             on_turn=on_turn,
         )
         check = replace(
