@@ -71,7 +71,11 @@ def encoders(
             why_texts.get(each.name) or _describe_unencodable(each, X[each.name])
             for each in undecided[:10]
         )
-        names = ",".join(each.name for each in undecided)
+        # A column of amounts has its way out in its reason.
+        others = [
+            each for each in undecided if "--number" not in why_texts.get(each.name, "")
+        ]
+        names = ",".join(each.name for each in others)
         # A text column with unique values may identify rows in the predictions.
         texts = (
             column.name
@@ -82,11 +86,15 @@ def encoders(
         advice = ""
         if id_name is not None:
             advice = f" (or --id {shlex.quote(id_name)} to copy it to predictions)"
+        leave_out = (
+            f"Leave {'it' if names == others[0].name else 'them'} out by --drop "
+            f"{shlex.quote(names)}{advice}, or name"
+            if others
+            else "Or name"
+        )
         raise TypeError(
             f"{shown}{f' (and {len(undecided) - 10} more)' * (len(undecided) > 10)}. "
-            f"Leave {'it' if len(undecided) == 1 else 'them'} out by --drop "
-            f"{shlex.quote(names)}{advice}, or name a pipeline that encodes them by "
-            f"--model MODULE:OBJECT."
+            f"{leave_out} a pipeline that encodes them by --model MODULE:OBJECT."
         )
     used = {kind: parts for kind, parts in kinds.items() if parts[2]}
     if used.keys() <= {"numbers"}:

@@ -1,7 +1,7 @@
 """``dsel select``: choose a model from files."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
@@ -16,6 +16,7 @@ from dsel.arrays import Estimator, narrow_objects
 from dsel.checks import describe_unused, listing
 from dsel.cli.commands.select import SelectOptions
 from dsel.cli.compare import join_columns, read_all_columns
+from dsel.cli.encoders import encoders
 from dsel.cli.models import (
     MODELS,
     REGRESSORS,
@@ -32,9 +33,11 @@ from dsel.data.like import open_pool_like
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.schema import TableSchema
+from dsel.data.table_files import TEXT_FILES, files_in
 from dsel.data.table_request import Table
 from dsel.data.tables import read_table
-from dsel.data.text_tables import is_text, text_source
+from dsel.data.text import first_bad_byte
+from dsel.data.text_tables import GapWordError, is_text, text_source
 from dsel.data.unknown_values import (
     describe_alike,
     find_unknown_values,
@@ -187,24 +190,64 @@ def read_labeled_table(options: SelectOptions) -> Table:
             f"--report-by {report_by!r} is {what}; name a column that new rows have, "
             f"too."
         )
-    table = read_table(
-        labeled,
-        target=target,
-        drop=[name for name in names_in(options.drop) if name != report_by],
-        ids=ids,
-        groups=options.groups,
-        **options.text.arguments,
-        task=options.task,
-        day_first=options.day_first,
-        number=options.number,
-        unlabeled=options.unlabeled_words,
-        gap_classes=options.gap_classes,
-    )
+    arguments = options.text.arguments | {
+        "target": target,
+        "drop": [name for name in names_in(options.drop) if name != report_by],
+        "ids": ids,
+        "groups": options.groups,
+        "task": options.task,
+        "day_first": options.day_first,
+        "number": options.number,
+        "unlabeled": options.unlabeled_words,
+        "gap_classes": options.gap_classes,
+    }
+    try:
+        table = read_table(labeled, **arguments)
+    except ValueError as error:
+        also = describe_undecided(error, options, arguments)
+        if also is None:
+            raise
+        raise ValueError(f"{error} Also: {also}") from error
     if table.y is None:
         raise click.UsageError(
             f"LABELED {labeled!r} holds no labels; name their array by --target."
         )
     return table
+
+
+def describe_undecided(
+    error: ValueError, options: SelectOptions, arguments: Mapping[str, Any]
+) -> str | None:
+    """Return what else of a table needs a decision, once `error` has one; else None.
+
+    The table is read as if the encoding or the word was decided: else a user mends
+    one thing, and meets the other in the next run.
+    """
+    decided: dict[str, Any]
+    paths = files_in(options.labeled, TEXT_FILES) or [options.labeled]
+    if isinstance(error, GapWordError):
+        decided = {"gap_classes": (*options.gap_classes, error.word)}
+    elif (
+        options.text.encoding is None
+        and is_text(options.labeled)
+        and any(first_bad_byte(path, "utf-8") for path in paths)
+    ):
+        decided = {"encoding": "latin-1"}
+    else:
+        return None
+    arguments = {**arguments, **decided}
+    try:
+        table = read_table(options.labeled, **arguments)
+        if ":" not in (options.model or ""):  # a pipeline may encode more
+            encoders(table.X, is_scaled=False, why_texts=table.why_texts)
+    except TypeError as undecided:
+        return str(undecided)
+    except ValueError as other:
+        further = None
+        if decided.keys() != {"gap_classes"}:
+            further = describe_undecided(other, options, arguments)
+        return str(other) if further is None else f"{other} Also: {further}"
+    return None
 
 
 def make_plan(options: SelectOptions, inputs: SelectInputs) -> Plan:

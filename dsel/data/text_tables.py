@@ -551,6 +551,14 @@ def _remove_missing_labels(
     return rows.set_column(rows.schema.get_field_index(target), target, labels)
 
 
+class GapWordError(ValueError):
+    """A word for a missing value that is hardly a class of the target."""
+
+    def __init__(self, word: str, message: str) -> None:
+        super().__init__(message)
+        self.word = word
+
+
 def _check_gap_words(
     cells: pa.Array,
     target: str,
@@ -558,7 +566,7 @@ def _check_gap_words(
     decimal: str,
     gap_classes: Sequence[str],
 ) -> None:
-    """Raise ValueError if a word for a missing value is hardly a class of the target.
+    """Raise GapWordError if a word is hardly a class of the target.
 
     A class may be called None, but not among numbers or truth values. The largest class
     is none where features have the same word as a gap.
@@ -593,10 +601,11 @@ def _check_gap_words(
             if not gap_of or n_rows < max(n_rows_of.values()):
                 continue
             why = f"{gap_of[0]!r} has it as a gap"
-        raise ValueError(
+        raise GapWordError(
+            word,
             f"`target` {target!r} has {word!r} in {n_rows:,} of {len(cells):,} rows, "
             f"and {why}: write --unlabeled {shlex.quote(word)} if these rows have no "
-            f"label, or --class {shlex.quote(word)} if it is a class."
+            f"label, or --class {shlex.quote(word)} if it is a class.",
         )
 
 

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from tests.shell import run, succeed
 
@@ -87,3 +88,29 @@ def test_number__reads_targets_of_regressions_here_and_in_new_rows(
     frame.assign(x=values / 7).to_csv("new.csv", index=False)
     done = succeed("monitor", "r", "new.csv", "--target", "amount")
     assert re.search("Kept +90% of predictions are off by at most ", done.output)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+@pytest.mark.parametrize("has_gaps", [False, True])
+def test_select__names_all_that_needs_a_decision_at_once(
+    encoding, has_gaps, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    values, frame = amounts(300)
+    frame["town"] = frame["town"].replace("Bonn", "Köln")
+    frame["customer"] = [f"K{number:04d}" for number in range(300)]
+    label = np.where(values > 2000, "1", "0")
+    frame["label"] = np.where(np.arange(300) < 60, "NULL", label) if has_gaps else label
+    frame.to_csv("l.csv", index=False, encoding=encoding)
+    select = ("select", "l.csv", "--target", "label", *MODEL)
+    stop = refused(*select)
+    options = re.findall(r"--number \w+|--id \w+|--unlabeled \w+", stop)
+    wanted = ["--id customer", "--number amount", "--number rate"]
+    if has_gaps:
+        wanted.append("--unlabeled NULL")
+    assert sorted(options) == wanted, stop
+    assert ("--encoding" in stop) == (encoding != "utf-8")
+    assert "--drop customer (or" in stop  # not the amounts, which have another way
+    if encoding != "utf-8":
+        options.append(f"--encoding {encoding}")
+    succeed(*select, *" ".join(options).split())
