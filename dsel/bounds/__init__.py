@@ -1,14 +1,14 @@
 """Bounds: functions of counts and ``delta`` that return guaranteed error rates.
 
-Every function here is pure. Bounds take integer counts (never rates) and broadcast;
-only functions of expectations take rates. A bound is an upper bound on an error rate
-unless its name has "lower" in it. ``delta`` is the probability with which it fails;
-most functions also take an array of shares. Bounds that are sums of terms are not
-clipped at 1, because they also rank candidates.
+Every function here is pure and broadcasts. Bounds take integer counts, or limits of
+other bounds; only functions of expectations take rates. A bound is an upper bound on
+an error rate unless its name has "lower" in it or its summary says so. ``delta`` is
+the probability with which it fails; most functions also take an array of shares.
+Bounds that are sums of terms are not clipped at 1, because they also rank candidates.
 
 Vocabulary: the *label term* comes from labeled rows, the *disagreement term* from
-the pool; a *share* is the part of delta that one candidate may spend; a *limit*
-is the inverse of one binomial tail.
+the pool; a *share* is the part of delta that one term may spend, such as that of a
+candidate, a fold or the pool; a *limit* is the inverse of one binomial tail.
 
 To add a bound: write a function in the file of its kind, with Guarantee, Assumes and
 Source in the docstring, list it here, and add a coverage test that could fail.

@@ -30,7 +30,7 @@ REPORTED_SHARES: Final = (0.5, 0.8, 0.9, 0.95)
 
 @dataclass(frozen=True)
 class DeclaredLosses:
-    """The loss of a plan, and the classes whose recall and precision it reports."""
+    """All losses of a plan: what ranks and is certified, reports, and a baseline."""
 
     main: Loss = ERROR
     """The loss that ranks the candidates, and is certified."""

@@ -31,7 +31,7 @@ from dsel.results.prefit import AS_GIVEN, NEW_GROUPS, PrefitCertificate
 from dsel.results.tolerances import ToleranceReport
 from dsel.rounded_texts import count_of
 from dsel.search.design.baseline import add_model, fitted_model
-from dsel.search.running.cube_caveats import warn_of_missed_classes
+from dsel.search.running.cube_caveats import describe_missed_classes
 from dsel.search.running.procedures import returned_model
 from dsel.typing import (
     BaselineLike,
@@ -176,7 +176,7 @@ def _caveats(
     missed: list[Caveat] = []
     if not is_regression:
         unseen = np.ones(rows.n_rows, np.bool_)
-        missed = warn_of_missed_classes(
+        missed = describe_missed_classes(
             "model as given", rows.targets, predicted, rows.classes, unseen
         )
     asked: list[Caveat] = []

@@ -1,8 +1,8 @@
 """Comparisons of models on pool rows, and the bins that count their disagreements.
 
-For each pool row a comparison names pairs of splits, whose models predict the row, and
-the bin of the cube in which their disagreement is counted. In a search with *queries* a
-person labels some rows after the run: `count_and_draw` draws these rows, too.
+For each pool row a comparison names the splits whose models predict the row, mostly
+pairs, and the bin of the cube in which their disagreement is counted. In a search with
+*queries* a person labels some rows after the run: `count_and_draw` draws these rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -83,7 +83,7 @@ class DrawnRows:
 
 
 class Comparison:
-    """Pairs of predictions for every pool row, and the bins of their differences."""
+    """Predictions for all pool rows, mostly in pairs, and bins of their differences."""
 
     variable: str
     """Name of the cube's variable for the counts."""
@@ -95,7 +95,7 @@ class Comparison:
     def compared_splits(
         self, rows: RowNumbers, candidates: Sequence[int]
     ) -> list[SplitNumbers]:
-        """Return pairs of split numbers, for `FittedGroup.predict`.
+        """Return the splits whose predictions `count` reads, in its order.
 
         An item is one split for all rows and candidates, (), or one for each row,
         (n_rows,), or for each candidate, (n_candidates, 1).
@@ -114,7 +114,7 @@ class Comparison:
         return self.count(predictions, block), DrawnRows()
 
     def rows_by_bin(self, rows: RowNumbers) -> BinCounts:
-        """Count the rows that belong to each bin, shape (n_bins,)."""
+        """Count the rows of each bin, shape (n_bins,), or (1,) if all have the same."""
         return np.full(self.n_bins, len(rows))
 
     def at_best_folds(self, folds: FoldNumbers) -> "Comparison":

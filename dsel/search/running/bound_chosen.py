@@ -1,7 +1,8 @@
 """The bounds of the models that a search has chosen, and the counts behind them.
 
-A nested search fits and counts its chosen candidates again; a search by a hold-out set
-counts the regressor that was chosen by squared errors.
+A nested search fits its chosen candidates without one fold and on all rows, and counts
+them there; a search by a hold-out set counts the regressor that was chosen by squared
+errors.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,10 +22,10 @@ from dsel.results.tables import constant_fields, largest_class
 from dsel.rounded_texts import confidence
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.running.cube_caveats import (
+    caveats_of_failed_folds,
     caveats_of_missed_classes,
     caveats_of_search,
     join_caveats,
-    warn_of_failed_folds,
 )
 from dsel.search.running.cube_of_run import RunDescription
 from dsel.search.running.fit_chosen import (
@@ -82,7 +83,7 @@ def bound_chosen(
     deploy = plan.deploy if plan.deploy in bounded else ONE_FOLD
     models = {name: chosen.models[split] for name, split in splits.items()}
     certificates = {name: model.certificate for name, model in bounded.items()}
-    failed = warn_of_failed_folds(plan, chosen.failed_folds, main)
+    failed = caveats_of_failed_folds(plan, chosen.failed_folds, main)
     failed += caveats_of_failure(plan, chosen.failures, certificates[ONE_FOLD])
     missed = caveats_of_missed_classes(plan, certificates, models)
     for name in bounded:

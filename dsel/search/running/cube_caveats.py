@@ -215,7 +215,7 @@ def name_column(text: str, labeled: LabeledRows) -> str:
     return text if name is None else f"{text.rstrip('.')} (column {name!r})"
 
 
-def warn_of_failed_folds(
+def caveats_of_failed_folds(
     plan: "Plan", failed: Mapping[int, str], bounds: ModelBounds
 ) -> list[Caveat]:
     """Return a warning if fits without a fold, or predictions of it, have failed."""
@@ -257,7 +257,7 @@ def sample_each_class(y: Integers) -> Integers:
     return np.sort(np.concatenate(parts))
 
 
-def warn_of_missed_classes(
+def describe_missed_classes(
     model: str,
     y: Integers,
     predicted: Integers,
@@ -311,7 +311,7 @@ def note_rarely_found_classes(
 ) -> list[Caveat]:
     """Return a note if a model finds less than half of a class of few rows.
 
-    A small error does not show it. Arguments are as for `warn_of_missed_classes`;
+    A small error does not show it. Arguments are as for `describe_missed_classes`;
     `is_rare`: whether the row has such a class, and was not seen by the model. The
     option `way_out`, with ``{label}`` for the class, chooses a model that finds more of
     it.
@@ -356,7 +356,7 @@ def caveats_of_missed_classes(
             unseen = np.isin(rows, plan.scheme.held_out[bound.fold].test_rows)
         with collect_warnings(), suppress(Exception):  # what raises is noted elsewhere
             codes = predict_codes(model, X, labeled.classes)
-            warnings[name] = warn_of_missed_classes(
+            warnings[name] = describe_missed_classes(
                 bound.model, y, codes, labeled.classes, unseen
             )
             if not warnings[name] and plan.context.losses.main == ERROR:

@@ -322,7 +322,11 @@ def count_on_pool(
             on_turn=lambda: show(int(table.counted.sum())),
         )
     )
-    assert not changed  # these models were sent with their pass
+    if changed:  # a certificate must not rest on counts of another model
+        raise RuntimeError(
+            "models counted on the pool are not those that were sent with it; run the "
+            "search again with the same `out`."
+        )
     show(int(table.counted.sum()))
     counts = comparison.unpack(
         table.differences[0][CHOSEN_SET], pool.n_rows, n_duplicates

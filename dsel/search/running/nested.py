@@ -1,7 +1,7 @@
 """A nested search: fits all candidates without each pair of folds, then chosen ones.
 
 `fit_chosen` fits and counts the chosen candidates, and `bound_chosen` computes both
-bounds; its docstring has a map of the calls.
+bounds.
 """
 
 from dataclasses import replace
