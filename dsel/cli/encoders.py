@@ -86,9 +86,11 @@ def encoders(
         advice = ""
         if id_name is not None:
             advice = f" (or --id {shlex.quote(id_name)} to copy it to predictions)"
+        what = "it" if len(undecided) == 1 else "them"
+        if len(others) < len(undecided):
+            what = names.replace(",", ", ")
         leave_out = (
-            f"Leave {'it' if names == others[0].name else 'them'} out by --drop "
-            f"{shlex.quote(names)}{advice}, or name"
+            f"Leave {what} out by --drop {shlex.quote(names)}{advice}, or name"
             if others
             else "Or name"
         )

@@ -36,6 +36,8 @@ NAMES: Final = {
     "baseline='largest class'": "--baseline",
     "report=True": "--loss report",
     "random_state=": "--seed ",
+    "see plan_bound": "see dsel plan-bound",
+    "pass delta=": "pass --delta ",
     "and certified_report() hold": "and the report hold",
     "and report_by_value() hold": "and the limits by value hold",
     "'model__regressor__": "'",
