@@ -198,7 +198,7 @@ PLANS = [
     ({"report": itertools.count()}, ValueError, "`report` 100 count"),
     ({"loss": "recal:3"}, ValueError, "`loss` recall:CLASS 'recal:3' did you mean"),
     ({"loss": "recall:77"}, ValueError, "`loss` '77' class (0, 1, 2"),
-    ({"loss": "recall"}, ValueError, "`loss` 'recall' name a class recall:0"),
+    ({"loss": "recall"}, ValueError, "`loss` 'recall' write recall:0"),
     ({"loss": "cost:1>2"}, ValueError, "`loss` fraud>ok=50 '1>2'"),
     ({"loss": "beyond=2"}, ValueError, "`loss` beyond numbers classes recall"),
     ({"report": [[1]]}, TypeError, "`report` label [1]"),
@@ -291,7 +291,7 @@ def test_run__refuses(case):
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"random_state": 8}, "seed is 7 there and 8 now"),
+        ({"random_state": 8}, "seed is 7 there and 8 now; pass random_state=7"),
         ({"X": X + 1}, "other labeled rows"),
         ({"y": Y[::-1]}, "other labeled rows"),
         ({"pool": POOL[:50]}, "another pool"),
@@ -308,7 +308,8 @@ def test_out__of_another_plan_is_refused_and_left_as_it_was(changed, words, tmp_
     plan(**mine).run(out=place)
     before = sorted(place.rglob("*"))
     other = plan(**{**mine, **changed})
-    with pytest.raises(ValueError, match=re.escape(f"another plan: {words}; choose")):
+    end = "(;| to go on with it, or) choose another place"
+    with pytest.raises(ValueError, match=re.escape(f"another plan: {words}") + end):
         other.run(out=place)
     assert sorted(place.rglob("*")) == before
     assert dsel.select(dsel.open_results(place)).params is not None
