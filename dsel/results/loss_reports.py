@@ -124,7 +124,7 @@ class ModelReports:
         limits = list(numbers.limits)
         if column.has_categories and None in column.values:
             # New rows of a category that `X` does not declare are gaps, too, and no
-            # labeled row tells of them.
+            # labeled row is like them.
             limits[column.values.index(None)] = loss.largest
         pool = self.evidence.pool.get(by_value.statistic)
         n_pool = [] if pool is None else pool.counts[0, :, 0].tolist()
