@@ -22,6 +22,7 @@ import xarray as xr
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from matplotlib import pyplot as plt
+from sphinx import addnodes
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
@@ -269,8 +270,26 @@ def copy_report(app: Any, error: Exception | None) -> None:
         shutil.copy(REPORT, Path(app.outdir) / "guides")
 
 
+PAGES_OF_SCRIPTS = {"docs/guide": "guides", "examples": "gallery"}
+
+
+def link_pages_of_scripts(app: Any, doctree: nodes.document) -> None:
+    """Let links to scripts lead to their pages, which a clone does not have."""
+    root = Path(app.srcdir).parent
+    for link in list(doctree.findall(addnodes.download_reference)):
+        path = Path(app.srcdir, link["refdoc"]).parent / link["reftarget"]
+        place = path.resolve().relative_to(root)
+        pages = PAGES_OF_SCRIPTS.get(place.parent.as_posix())
+        if pages and place.suffix == ".py":
+            attributes = link.attributes | {"refdomain": "doc", "reftargetid": None}
+            attributes["reftarget"] = f"{pages}/{place.stem}"
+            page = addnodes.pending_xref("", *link.children, **attributes)
+            link.replace_self(page)
+
+
 def setup(app: Any) -> None:
     """Register the formulas' renderer, the figures of audits, and the run's page."""
+    app.connect("doctree-read", link_pages_of_scripts, priority=400)  # before copies
     app.connect("build-finished", copy_report)
     app.add_directive("audit", Audit)
     app.add_html_math_renderer("mathml", (inline_mathml, None), (block_mathml, None))

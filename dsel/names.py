@@ -43,6 +43,14 @@ def _dimension(name: str) -> str:
     return name
 
 
+_STATISTICS: Final[set[str]] = set()
+
+
+def _statistic(name: str) -> str:
+    _STATISTICS.add(name)
+    return name
+
+
 # Dimensions. No parameter of a grid may have the name of one that is registered.
 FOLD: Final = _dimension("fold")
 CRITERION: Final = _dimension("criterion")
@@ -63,6 +71,7 @@ COLUMN_RANK: Final = _dimension("column_rank")
 RANK: Final = _dimension("rank")
 DEVIATION_BIN: Final = _dimension("deviation_bin")
 EXCEEDED: Final = _dimension("exceeded")
+RIGHT_ALONE: Final = _dimension("right_alone")
 POOL_ROW: Final = "pool_row"
 COLUMN: Final = "column"
 OUTPUT: Final = "output"
@@ -148,19 +157,19 @@ DELTA = _number("delta", (CRITERION,),
     "probability that the criterion's bounds may fail")
 # fmt: on
 VARIABLES: Final = tuple(BY_NAME.values())
-OUTER_CONFUSION: Final = "outer_confusion"
-OUTER_ANSWERS: Final = "outer_answers"
-OUTER_DUPLICATE_ANSWERS: Final = "outer_duplicate_answers"
-OUTER_VALUE_COUNTS: Final = "outer_value_counts"
-OUTER_VALUE_DIFFERENCES: Final = "outer_value_differences"
-OUTER_DUPLICATE_VALUE_DIFFERENCES: Final = "outer_duplicate_value_differences"
-OUTER_RESIDUALS: Final = "outer_residuals"
-OUTER_DEVIATIONS: Final = "outer_deviations"
-OUTER_DUPLICATE_DEVIATIONS: Final = "outer_duplicate_deviations"
-OUTER_RIGHT_ALONE: Final = "outer_right_alone"
-OUTER_EXCEEDANCES: Final = "outer_exceedances"
-OUTER_APART: Final = "outer_apart"
-OUTER_DUPLICATE_APART: Final = "outer_duplicate_apart"
+OUTER_CONFUSION: Final = _statistic("outer_confusion")
+OUTER_ANSWERS: Final = _statistic("outer_answers")
+OUTER_DUPLICATE_ANSWERS: Final = _statistic("outer_duplicate_answers")
+OUTER_VALUE_COUNTS: Final = _statistic("outer_value_counts")
+OUTER_VALUE_DIFFERENCES: Final = _statistic("outer_value_differences")
+OUTER_DUPLICATE_VALUE_DIFFERENCES: Final = _statistic("outer_duplicate_value_differences")
+OUTER_RESIDUALS: Final = _statistic("outer_residuals")
+OUTER_DEVIATIONS: Final = _statistic("outer_deviations")
+OUTER_DUPLICATE_DEVIATIONS: Final = _statistic("outer_duplicate_deviations")
+OUTER_RIGHT_ALONE: Final = _statistic("outer_right_alone")
+OUTER_EXCEEDANCES: Final = _statistic("outer_exceedances")
+OUTER_APART: Final = _statistic("outer_apart")
+OUTER_DUPLICATE_APART: Final = _statistic("outer_duplicate_apart")
 
 # Attributes: caveats and assumptions, in JSON; which models the fold errors are of;
 # and, of a coordinate of folds or halves, how many the search has.
@@ -189,5 +198,5 @@ STATUS_DONE: Final = 0
 STATUS_PRUNED: Final = 1
 STATUS_FAILED: Final = 2
 STATUS_MISSING: Final = 3
-RESERVED: Final = frozenset({*_DIMENSIONS, *BY_NAME})
+RESERVED: Final = frozenset({*_DIMENSIONS, *BY_NAME, *_STATISTICS})
 """Names of the cube: a grid parameter with one has the dimension ``param_<name>``."""

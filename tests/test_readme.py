@@ -77,6 +77,24 @@ def test_cluster_page__runs_and_prints_as_it_stands(tmp_path):
     assert (done.stdout, done.stderr) == (shown, "")
 
 
+LINKS = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")
+BUILT = {ROOT / "docs" / name for name in ("guides", "gallery", "_build")}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [README, *(p for p in (ROOT / "docs").rglob("*.md") if not BUILT & {*p.parents})],
+    ids=lambda page: page.relative_to(ROOT).as_posix(),
+)
+def test_page__links_to_files_of_a_clone(page):
+    targets = [page.parent / link for link in LINKS.findall(page.read_text("utf-8"))]
+    assert [
+        target
+        for target in targets
+        if not target.exists() or BUILT & {*target.resolve().parents}
+    ] == []
+
+
 def test_readme__begins_with_what_a_reader_has():
     first = README.read_text("utf-8").partition("## Install")[0]
     block, shown = _outputs(README)[0]

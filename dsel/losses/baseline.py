@@ -8,7 +8,6 @@ trained, so that no new label is needed. `Rows` have its predictions.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import nan
-from typing import Final
 
 import numpy as np
 
@@ -28,9 +27,6 @@ from dsel.losses.base import (
 from dsel.losses.error_rate import ErrorCount
 from dsel.losses.joint import Evidence
 
-RIGHT_ALONE: Final = "right_alone"
-"""Dimension of the counts: the model alone is right, then the baseline alone."""
-
 
 @dataclass(frozen=True)
 class RightAloneCount(ErrorCount):
@@ -47,7 +43,9 @@ class RightAloneCount(ErrorCount):
         """Description of the two counts of each fold."""
         meaning = "rows of the fold that only its model or the baseline predicts right"
         return {
-            self.on_folds: CubeVariable({RIGHT_ALONE: ("model", "baseline")}, meaning)
+            self.on_folds: CubeVariable(
+                {names.RIGHT_ALONE: ("model", "baseline")}, meaning
+            )
         }
 
     @property

@@ -92,6 +92,22 @@ def test_baseline__is_compared_on_the_rows_of_the_fold_that_neither_has_seen(
     assert found.upper == pytest.approx(expected, rel=1e-6)
 
 
+class Named(LogisticRegression):
+    """A learner whose parameter has the name of a dimension of the cube."""
+
+    def __init__(self, right_alone=1.0):
+        super().__init__()
+        self.right_alone = right_alone
+
+
+def test_baseline__is_counted_where_a_parameter_has_the_name_of_its_dimension():
+    grid = {"right_alone": [1.0, 10.0]}
+    made = plan(OLD, None, estimator=Named(), grid=grid).run(n_jobs=1)
+    assert made.results["outer_right_alone"].dims == ("fold", "right_alone")
+    assert made.results["fold_errors"].dims[0] == "param_right_alone"
+    assert set(made.choice.params) == {"right_alone"}
+
+
 def test_baseline__proves_that_the_better_model_is_better(outcome):
     found = outcome.baseline
     truth = np.mean(outcome.model.predict(POOL) != Y[300:1500]) - np.mean(

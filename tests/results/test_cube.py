@@ -130,6 +130,12 @@ def test_grid_axes__refuses_what_is_no_grid(grid, error, message):
         grid_axes(grid)
 
 
+def test_reserved__has_the_counts_of_every_statistic():
+    counts = {name for key, name in vars(names).items() if key.startswith("OUTER_")}
+    assert len(counts) > 10
+    assert counts <= names.RESERVED
+
+
 def test_read_counts__returns_integers_of_flat_candidates(cube):
     found = read_counts(cube)
     assert set(cube.data_vars) <= names.RESERVED
