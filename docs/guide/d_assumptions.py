@@ -86,13 +86,13 @@ print(search(cv=StratifiedKFold(5, shuffle=True, random_state=0)).run().choice)
 # %%
 # A3: your code sees only the rows that it is given
 # -------------------------------------------------
-# This is declared. A plan remarks what looks as if all labeled rows were scaled
+# This is declared. A plan has a note if all labeled rows seem to have been scaled
 # together before the search:
 
 print(search(X=StandardScaler().fit_transform(X), pool=None))
 
 # %%
-# Right is a scaler inside a pipeline, which each fit computes from its own rows:
+# Put the scaler into the pipeline. Each fit then computes it from its own rows:
 
 pipeline = make_pipeline(StandardScaler(), SVC())
 plan = dsel.plan_search(

@@ -291,6 +291,16 @@ class NonconformityClassifier(
         model
             Index of a model in `params_`; None for the model chosen for each row.
 
+        Returns
+        -------
+        ndarray
+            Multiples of 1 / (n + 1) in (0, 1]; columns are in the order of `classes_`.
+
+        Raises
+        ------
+        ValueError
+            If `X` has other columns than the rows of `fit`, or there is no such model.
+
         Notes
         -----
         For a model fixed in advance the p-value of the true label is at most epsilon
@@ -327,6 +337,11 @@ class NonconformityClassifier(
         epsilon
             Level in (0, 1): labels with a p-value of at least this are in the region.
 
+        Returns
+        -------
+        ndarray
+            Booleans; columns are in the order of `classes_`.
+
         Notes
         -----
         With a model fixed in advance the true label is missed with probability at most
@@ -349,6 +364,18 @@ class NonconformityClassifier(
             Rows, shape (n_rows, n_columns).
         delta
             Probability with which any of the bounds may fail.
+
+        Returns
+        -------
+        ndarray
+            Bounds in (0, 1], shape (n_rows,).
+
+        Notes
+        -----
+        Guarantee: that of `dsel.bounds.threshold_bound`, for all rows at once.
+        Assumes: independent validation rows that no model was trained on; a split at
+        random, which `fit` draws.
+        Source: see `dsel.bounds.threshold_bound`.
         """
         return threshold_bound(
             self._choose_models(X).critical_count,
@@ -379,6 +406,11 @@ class NonconformityClassifier(
             Whether some of them may equal rows that `fit` got. The bound then counts
             only those equal rows that are errors, and holds whether they are the same
             records or other ones; it is 1 if all rows are equal ones without errors.
+
+        Returns
+        -------
+        Certificate
+            Its `bound` lies in (0, 1].
 
         Raises
         ------

@@ -255,6 +255,16 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         self
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is of a wrong type or has a wrong value, before anything is
+            fitted; the message names the argument.
+        AllFitsFailedError
+            If no candidate could be fitted.
+        StoreMismatchError
+            If `out` belongs to another plan.
         """
         for name in set(fit_params) & set(OF_OTHER_SEARCHES):
             raise TypeError(

@@ -281,6 +281,12 @@ class Outcome:
         deploy
             ``one_fold`` or ``all_rows``; by default the deployed model.
 
+        Returns
+        -------
+        CertifiedReport or ToleranceReport
+            Printed, it is a table; `to_dataframe` has its numbers. All limits hold at
+            once, and with the bounds of the search.
+
         Raises
         ------
         ValueError
