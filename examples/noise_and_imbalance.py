@@ -2,9 +2,9 @@
 Wrong labels and rare classes
 =============================
 
-A bound on the error holds for any law of the data, so also where labels are wrong and
-where one class is rare. It is then a bound on the error *as the labels are*: wrong
-labels count as errors, and a rare class that is never predicted costs little.
+A bound on the error holds for any distribution of the data, also if labels are wrong
+and if one class is rare. It then bounds the error *as the labels are*: wrong labels
+count as errors, and a rare class that is never predicted costs little.
 """
 
 # %%
@@ -41,14 +41,14 @@ cases = {
 # ---------------
 
 numbers = {}
-for name, law in cases.items():
-    X, y = rings(600, 1, **law)
-    pool, _ = rings(5_000, 2, **law)
+for name, options in cases.items():
+    X, y = rings(600, 1, **options)
+    pool, _ = rings(5_000, 2, **options)
     plan = dsel.plan_search(
         SVC(), {"C": [1, 10], "gamma": [0.3, 1]}, X, y, pool, cv=3, random_state=0
     )
     outcome = plan.run()
-    fresh, truth = rings(20_000, 3, **law)
+    fresh, truth = rings(20_000, 3, **options)
     answer = outcome.model.predict(fresh)
     bound, error = outcome.choice.bound, np.mean(answer != truth)
     numbers[name] = (bound, error)

@@ -49,7 +49,7 @@ def pipeline() -> Pipeline:
 def customers(
     n_rows: int, seed: int, cities: list[str]
 ) -> tuple[pd.DataFrame, np.ndarray]:
-    """Draw rows and labels of a law that a real user would not know."""
+    """Draw rows and labels from a distribution that a user would not know."""
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(
         {

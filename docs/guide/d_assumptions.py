@@ -63,8 +63,8 @@ print(search(pool=None, groups=patients).run().choice)
 print(search(cv=GroupKFold(5), groups=patients).run().choice)
 
 # %%
-# Labeled rows that stand in the pool, too, are no error: so many pool rows fewer are
-# taken as seen, and the certificate says it.
+# Labeled rows may be in the pool, too. The bound allows for pool rows that equal labeled
+# ones, and the certificate says so.
 
 outcome = search(pool=np.concatenate([pool, X])).run()
 print(outcome.certificates["all_rows"].reading().splitlines()[1])

@@ -81,9 +81,9 @@ print(round(60 * question.n_differ / question.n_unlabeled, 1))
 # The better model of a search
 # ----------------------------
 # A search certifies two models: that of one fold, trained on 80% of the labels,
-# and that of all labels, which is likely better and has a larger bound, since it may be
-# the wrong one wherever the two differ. Labels of such rows decide. How many are asked
-# for is decided before the run; other bounds pay a little for it.
+# and that of all labels. This one is likely better and has a larger bound, since it may
+# be wrong wherever the two differ. Labels of such rows decide. Their number is fixed
+# before the run, and makes other bounds a little larger.
 
 import numpy as np
 
