@@ -63,7 +63,7 @@ plt.show()
 # %%
 # Never certified
 # ---------------
-# The disagreement is an estimate: of a model of picked rows there is no bound.
+# The disagreement is an estimate: no bound holds for a model trained on picked rows.
 
 choice = dsel.select(steps[-1].results, "max_dt_e")
 print(choice.certificate.reading())

@@ -2,10 +2,10 @@
 Learners that take unlabeled rows
 =================================
 
-Semi-supervised learners have manners of their own: ``fit(X, y, X_unlabeled)``, or, as
-in scikit-learn, unlabeled rows among the labeled ones with the label -1. For dsel a
-learner is one whose ``fit`` has an argument ``pool``. It then gets one half of the
-unlabeled rows, and is compared on the other half, so that the certificate holds.
+Semi-supervised learners take unlabeled rows in different ways: by ``fit(X, y,
+X_unlabeled)`` or, as in scikit-learn, among the labeled rows with the label -1. dsel
+passes unlabeled rows to a learner whose ``fit`` has an argument ``pool``. It gets one
+half of them, and is compared on the other half, so that the certificate holds.
 """
 
 # %%
@@ -53,7 +53,7 @@ class WithPool(ClassifierMixin, BaseEstimator):
 # %%
 # Search it
 # ---------
-# Of a learner with ``fit(X, y, X_unlabeled)`` the last line of ``fit`` is
+# For a learner with ``fit(X, y, X_unlabeled)`` the last line of ``fit`` is
 # ``self.learner_.fit(X, y, unlabeled)``. The plan says which rows it gets.
 
 X, y = load_digits(return_X_y=True)

@@ -1,9 +1,9 @@
 """
-Keep all models, one answers each row
-=====================================
+Keep all models, one predicts each row
+======================================
 
 Cross-validation trains each candidate many times and keeps one. Here each candidate is
-trained once, all are kept, and a small hold-out set shows how unusual an answer is.
+trained once, all are kept, and a small hold-out set shows how unusual a prediction is.
 """
 
 # %%
@@ -20,7 +20,7 @@ problem = load_digits_problem(n_labeled=300)
 grid = {"C": [0.5, 2.0, 8.0], "gamma": [0.003, 0.03, 0.3]}
 
 # %%
-# One training of nine machines; 50 rows are held out to measure their scores.
+# One training of nine models; 50 rows are held out to measure their scores.
 
 model = NonconformityClassifier(SVC(), grid, random_state=0)
 model.fit(problem.X, problem.y)
@@ -34,7 +34,7 @@ print(model.results_.estimate.sel(criterion="validation_error").to_pandas())
 
 # %%
 # For every row one model is chosen: the smaller its critical epsilon, the more
-# confident the answer.
+# confident the prediction.
 
 wrong = model.predict(problem.pool) != problem.pool_labels
 is_confident = model.critical_epsilon(problem.pool) == 0
@@ -45,7 +45,7 @@ print(
 print("rows answered by each model:", np.bincount(model.chosen_model(problem.pool)))
 
 # %%
-# The error among the most confident answers, by how many of them are kept:
+# The error among the most confident predictions, by how many of them are kept:
 
 order = np.argsort(model.critical_epsilon(problem.pool), kind="stable")
 kept = np.arange(1, len(order) + 1)

@@ -3,8 +3,8 @@ Prices, and how far off they are
 ================================
 
 A model predicts the price of a house. How far off can it be? A search of regressors
-certifies a tolerance: a number of euros that 90% of the predictions keep. Here it
-stands next to the truth, a hold-out set and a split-conformal interval.
+certifies a tolerance: a number of euros by which 90% of the predictions are off at
+most. Here it stands next to the truth, a hold-out set and a split-conformal interval.
 """
 
 # %%
@@ -47,8 +47,8 @@ search.fit(X, y, pool=pool)
 print(search.choice_)
 
 # %%
-# Each prediction has its ends; at least 90% of new prices lie between them, but for
-# one search of twenty.
+# Each prediction has its interval. At least 90% of new prices lie within, in 19 of 20
+# searches.
 
 low, high = search.predict_interval(new).T
 print(f"{np.mean((low <= truth) & (truth <= high)):.1%} of new prices lie within")
@@ -56,9 +56,9 @@ print(f"{np.mean((low <= truth) & (truth <= high)):.1%} of new prices lie within
 # %%
 # Compared to a hold-out set and split conformal
 # ----------------------------------------------
-# Both hold out 120 prices. Split conformal takes a quantile of their residuals: on
-# average over such sets 90% of new prices lie within, which is less than
-# 90% for this one with 95% confidence. MAPIE computes the same quantile.
+# Both hold out 120 prices. Split conformal takes a quantile of their residuals. On
+# average over such sets 90% of new prices lie within; for a given set it may be fewer.
+# MAPIE computes the same quantile.
 
 found = {"dsel, 80% of the labels": [], "hold-out set": [], "split conformal": []}
 for seed in range(10):

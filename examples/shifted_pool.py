@@ -3,7 +3,7 @@ A pool from somewhere else
 ==========================
 
 A bound assumes that labeled rows and pool rows are draws from one population (A1). No
-computation can prove that. But a run looks whether a classifier can distinguish labeled
+computation can prove that. But a run tests whether a classifier can distinguish labeled
 rows from pool rows, and says so.
 """
 

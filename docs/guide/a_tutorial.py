@@ -41,8 +41,8 @@ labeled, others = order[:800], order[800:]
 print(f"{name}: {len(labeled)} labeled rows, {len(others)} pool rows")
 
 # %%
-# 2. What can be hoped for?
-# -------------------------
+# 2. What can be expected?
+# ------------------------
 # Before a label is used, ``plan_bound`` says what each certificate gives on average. We
 # guess an error of 10%.
 

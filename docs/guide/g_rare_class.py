@@ -84,9 +84,9 @@ print(classification_report(truth, outcome.model.predict(pool), digits=3))
 # %%
 # One number, and nothing else
 # ----------------------------
-# A report divides ``delta`` among all of its numbers. Who needs one promise declares
-# this one, and it is a larger one. Recall alone is no goal, since always saying "fraud"
-# has all of it, so the threshold is fixed here and other parameters are chosen:
+# A report divides ``delta`` among all of its numbers. If you need one promise only,
+# declare only that: its limit is tighter. Recall alone is no goal, since always saying
+# "fraud" misses none, so the threshold is fixed here and other parameters are chosen:
 
 fixed = FixedThresholdClassifier(
     LogisticRegression(), pos_label="fraud", response_method="predict_proba",
@@ -101,9 +101,9 @@ print(search.fit(X, y, pool).choice_)
 # %%
 # Few rows give wide limits
 # -------------------------
-# A recall is counted in the rows of its class alone: here some 35 in a fold. What can
-# be hoped for is known before a label is bought, for a class that has this share of the
-# rows, if one row of it in ten is missed:
+# A recall is counted in the rows of its class alone: here some 35 in a fold. What to
+# expect is known before a label is bought, here for a class with this share of the rows
+# of which one in ten is missed:
 
 hoped = dsel.plan_bound(4000, 16_000, n_candidates=10, error=0.1, class_share=0.045)
 print(hoped.bound.sel(n_folds=5).to_pandas().dropna().round(3))
