@@ -162,7 +162,9 @@ OUTER_ANSWERS: Final = _statistic("outer_answers")
 OUTER_DUPLICATE_ANSWERS: Final = _statistic("outer_duplicate_answers")
 OUTER_VALUE_COUNTS: Final = _statistic("outer_value_counts")
 OUTER_VALUE_DIFFERENCES: Final = _statistic("outer_value_differences")
-OUTER_DUPLICATE_VALUE_DIFFERENCES: Final = _statistic("outer_duplicate_value_differences")
+OUTER_DUPLICATE_VALUE_DIFFERENCES: Final = _statistic(
+    "outer_duplicate_value_differences"
+)
 OUTER_RESIDUALS: Final = _statistic("outer_residuals")
 OUTER_DEVIATIONS: Final = _statistic("outer_deviations")
 OUTER_DUPLICATE_DEVIATIONS: Final = _statistic("outer_duplicate_deviations")

@@ -63,8 +63,8 @@ print(search(pool=None, groups=patients).run().choice)
 print(search(cv=GroupKFold(5), groups=patients).run().choice)
 
 # %%
-# Labeled rows may be in the pool, too. The bound allows for pool rows that equal labeled
-# ones, and the certificate says so.
+# Labeled rows may be in the pool, too. The bound allows for pool rows that equal
+# labeled ones, and the certificate says so.
 
 outcome = search(pool=np.concatenate([pool, X])).run()
 print(outcome.certificates["all_rows"].reading().splitlines()[1])
