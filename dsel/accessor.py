@@ -76,11 +76,11 @@ class ResultsAccessor:
         The arguments are those of `dsel.select`. Numbers are unclipped; a pruned
         candidate has NaN and one that failed has inf.
         """
-        from dsel.results.cube import in_order
+        from dsel.results.cube import restore_dims
         from dsel.search.running.select import evaluate
 
         evaluation = evaluate(self._results, criterion, delta=delta)
-        status = in_order(self._results)["status"]
+        status = restore_dims(self._results)["status"]
         return (
             status.copy(data=evaluation.terms.value.reshape(status.shape))
             .assign_attrs(long_name=evaluation.criterion.name, units="1")

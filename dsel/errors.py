@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
@@ -245,6 +245,23 @@ def warn_of_old_name(old: str, new: str) -> None:
     """Warn, at the user's call of dsel, that it used a name of 0.2."""
     text = f"`{old}` is now called `{new}`; the old name goes with dsel 0.4."
     warn(text, FutureWarning)
+
+
+class OldName:
+    """An attribute that has another name now; its old name reads it and warns."""
+
+    def __init__(self, new: str) -> None:
+        self.new = new
+        self.__doc__ = f"Old name of `{new}`."
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.old = name
+
+    def __get__(self, record: object, owner: type | None = None) -> Any:
+        if record is None:
+            return self
+        warn_of_old_name(self.old, self.new)
+        return getattr(record, self.new)
 
 
 def warn(message: str, category: type[DselWarning | FutureWarning]) -> None:

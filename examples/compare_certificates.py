@@ -45,7 +45,7 @@ for name, outcome in found.items():
     for deploy, certificate in outcome.certificates.items():
         predictions = outcome.models[deploy].predict(problem.pool)
         error = np.mean(predictions != problem.pool_labels)
-        rows[f"{name}, {certificate.model}"] = certificate.bound, error
+        rows[f"{name}, {certificate.model_text}"] = certificate.bound, error
 for label, (bound, error) in rows.items():
     print(f"{label:42} error at most {bound:.1%}, true {error:.1%}")
 

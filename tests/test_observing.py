@@ -12,6 +12,9 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import dsel
 from dsel.cluster import connect
+from dsel.results.bounded_values import BoundedValues
+from dsel.results.certificate import Certificate
+from dsel.results.tolerances import ToleranceReport
 from dsel.runtime.progress import Progress
 
 
@@ -137,11 +140,18 @@ def test_metrics__are_served_by_the_scheduler_on_loopback():
 
 def test_old_names__are_the_new_ones_and_say_so(plan):
     some = Progress(slices_done=1, slices_total=2)
+    bound = Certificate(0.1, 0.05, "nested", "one_fold", trained_on="80%")
+    report = ToleranceReport(0.05, "a model", (), BoundedValues(()))
     for owner, old, new in (
         (plan, "layout", "scheme"),
         (plan, "spans", "slices"),
         (some, "spans_done", "slices_done"),
         (some, "spans_total", "slices_total"),
+        (bound, "deploy", "model_name"),
+        (bound, "criterion", "method"),
+        (bound, "share", "trained_on"),
+        (bound, "model", "model_text"),
+        (report, "model", "model_text"),
     ):
         with pytest.warns(FutureWarning, match=f"`{old}` is now called `{new}`"):
             assert getattr(owner, old) == getattr(owner, new)

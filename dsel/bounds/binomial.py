@@ -19,8 +19,10 @@ _MANY_TABLES: Final = 8
 # within half of it still has a tail below delta, so rounding never makes a limit too
 # small.
 _TARGET_SHIFT: Final = 1e-10
-_ACCEPTED: Final = 5e-11
-_LONGER: Final = 1 + 8e-16  # covers the rounding of logarithms in the closed forms
+_ACCEPTED_GAP: Final = 5e-11
+_LOG_ROUNDING: Final = (
+    1 + 8e-16
+)  # covers the rounding of logarithms in the closed forms
 
 
 def binomial_tail_inversion(
@@ -113,7 +115,7 @@ def binomial_tail_inversion_lower(
     return lower_limits(counts, rows, shares)
 
 
-def _look_up(
+def _limits_of_counts(
     is_upper: bool, counts: ArrayLike, rows: ArrayLike, shares: ArrayLike
 ) -> Floats:
     """Solve each distinct (count, rows, share) once, from cached tables if that pays.
@@ -133,20 +135,20 @@ def _look_up(
             f"{float(a.min()):g}; divide it among fewer candidates or folds."
         )
     limits = np.empty(c.size)
-    pairs, inverse = distinct(m, a)
+    pairs, inverse = distinct_columns(m, a)
     largest = pairs[0].max(initial=0.0)
     if pairs.shape[1] <= _MANY_TABLES and largest <= min(_LARGEST_TABLE, 16 * c.size):
         for number, (n_rows, share) in enumerate(pairs.T):
             chosen = inverse == number
-            table = _table(is_upper, int(n_rows), float(share))
+            table = _limit_table(is_upper, int(n_rows), float(share))
             limits[chosen] = table[c[chosen].astype(np.intp)]
     else:
-        triples, inverse = distinct(c, m, a)
-        limits = _solve(is_upper, *triples)[inverse]
+        triples, inverse = distinct_columns(c, m, a)
+        limits = _solve_limits(is_upper, *triples)[inverse]
     return limits.reshape(deltas.shape)[()]
 
 
-def distinct(*columns: Floats) -> tuple[Floats, NDArray[np.intp]]:
+def distinct_columns(*columns: Floats) -> tuple[Floats, NDArray[np.intp]]:
     """Return the distinct columns of the stacked arrays, and their inverse index."""
     stacked = np.stack(columns)
     if all((row == row[:1]).all() for row in stacked):
@@ -162,10 +164,10 @@ def distinct(*columns: Floats) -> tuple[Floats, NDArray[np.intp]]:
 
 
 @lru_cache(maxsize=64)
-def _table(is_upper: bool, n_rows: int, share: float) -> Floats:
+def _limit_table(is_upper: bool, n_rows: int, share: float) -> Floats:
     counts = np.arange(n_rows + 1.0)
     same = np.full((2, n_rows + 1), [[n_rows], [share]])
-    table = _solve(is_upper, counts, *same)
+    table = _solve_limits(is_upper, counts, *same)
     # At shares closer to 1 the shift of the target is as large as 1 - share, so that
     # neighboring limits may be equal.
     if share < 1.0 - 1e-9:
@@ -175,7 +177,7 @@ def _table(is_upper: bool, n_rows: int, share: float) -> Floats:
     return table
 
 
-def _solve(is_upper: bool, c: Floats, m: Floats, a: Floats) -> Floats:
+def _solve_limits(is_upper: bool, c: Floats, m: Floats, a: Floats) -> Floats:
     """Return limits of counts, rows and shares: closed forms, or roots of the tail."""
     end = float(is_upper)
     limits = np.full(c.shape, end)
@@ -184,8 +186,8 @@ def _solve(is_upper: bool, c: Floats, m: Floats, a: Floats) -> Floats:
     # forms, as have their mirror images. One step outwards: close to 1 a rounding error
     # is no small part of 1 - limit.
     for where, log_tail, is_rest in (
-        ((k == 0) & (m >= 1), np.log(a) * _LONGER, is_upper),
-        ((k == m - 1) & (m >= 2), np.log1p(-a) / _LONGER, not is_upper),
+        ((k == 0) & (m >= 1), np.log(a) * _LOG_ROUNDING, is_upper),
+        ((k == m - 1) & (m >= 2), np.log1p(-a) / _LOG_ROUNDING, not is_upper),
     ):
         log_root = log_tail[where] / m[where]
         root = -np.expm1(log_root) if is_rest else np.exp(log_root)
@@ -205,11 +207,11 @@ def _solve(is_upper: bool, c: Floats, m: Floats, a: Floats) -> Floats:
             # `betainc` errs by 3e-17 per row, `betaincc` far less.
             target = np.log(a) - _TARGET_SHIFT - 5e-17 * m
         q = np.where((start > 0) & (start < 1), start, otherwise)
-        limits[inner] = _root(is_upper, x, y, target, q)
+        limits[inner] = _solve_tails(is_upper, x, y, target, q)
     return limits
 
 
-def _root(
+def _solve_tails(
     is_upper: bool, x: Floats, y: Floats, log_target: Floats, q: Floats
 ) -> Floats:
     """Return rates whose computed tail is just below the target.
@@ -256,7 +258,7 @@ def _root(
             break
     # A root that has not converged is replaced by the end of its bracket that keeps
     # the limit valid, though a little wider.
-    return np.where(np.abs(gap) < _ACCEPTED, q, hi if is_upper else lo)
+    return np.where(np.abs(gap) < _ACCEPTED_GAP, q, hi if is_upper else lo)
 
 
 def sum_outward(first: ArrayLike, second: ArrayLike) -> Floats:
@@ -270,9 +272,9 @@ def sum_outward(first: ArrayLike, second: ArrayLike) -> Floats:
     return np.asarray(np.nextafter(np.add(first, second), np.inf))[()]
 
 
-upper_limits = partial(_look_up, True)
+upper_limits = partial(_limits_of_counts, True)
 """Upper limits of counts in rows at shares of delta, broadcast; arguments are not
 checked."""
-lower_limits = partial(_look_up, False)
+lower_limits = partial(_limits_of_counts, False)
 """Lower limits of counts in rows at shares of delta, broadcast; arguments are not
 checked."""

@@ -58,7 +58,7 @@ def error_from_disagreement(
     >>> error_from_disagreement([0.0, 0.18, 0.5], n_classes=2).round(12).tolist()
     [0.0, 0.1, 0.5]
     """
-    rate = _rates(disagreement)
+    rate = _check_rates(disagreement)
     n = check_count(n_classes, "n_classes", at_least=2)
     # C / (C - 1), the reciprocal of the largest disagreement that C labels allow.
     stretch = n / (n - 1.0)
@@ -159,7 +159,7 @@ def error_variance_from_disagreement(
     >>> error_variance_from_disagreement([0.0, 0.18]).tolist()
     [0.0, 0.09]
     """
-    return _rates(disagreement) / 2.0
+    return _check_rates(disagreement) / 2.0
 
 
 def error_variance_from_pairs(
@@ -290,7 +290,7 @@ def pair_error_bound(
     return lower_limits(counts, rows, check_probability(delta, "delta")) / 2.0
 
 
-def _rates(disagreement: ArrayLike) -> NDArray[np.float64]:
+def _check_rates(disagreement: ArrayLike) -> NDArray[np.float64]:
     """Return rates in [0, 1] as floats, or raise."""
     rate = as_array(disagreement, "disagreement", np.float64)
     if np.any((rate < 0) | (rate > 1)):

@@ -31,7 +31,7 @@ SMALLEST_WEIGHT: Final = 1e-100
 """Smallest normalized weight; with smaller shares of delta the tails underflow."""
 
 
-def normalized_weights(weights: Floats) -> Floats:
+def normalize_weights(weights: Floats) -> Floats:
     """Return parts of delta that are proportional to weights, and sum to 1.
 
     A candidate of weight 0 has no bound.
@@ -64,7 +64,7 @@ def normalized_weights(weights: Floats) -> Floats:
 
     Examples
     --------
-    >>> normalized_weights(np.array([4.0, 2.0, 2.0, 0.0])).tolist()
+    >>> normalize_weights(np.array([4.0, 2.0, 2.0, 0.0])).tolist()
     [0.5, 0.25, 0.25, 0.0]
     """
     bad = ~(np.isfinite(weights) & (weights >= 0.0))

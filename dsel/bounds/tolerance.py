@@ -175,8 +175,8 @@ def tolerance_limit(residuals: ArrayLike, *, level: float, delta: float) -> floa
     return float(ordered[values.size - 1 - allowed])
 
 
-class SharedLevel(NamedTuple):
-    """How the level of one fold is divided; see `share_level`."""
+class DividedLevel(NamedTuple):
+    """How the level of one fold is divided; see `divide_level`."""
 
     n_exceeding: int
     """Rows that may exceed the tolerance of the residuals; -1 where it is infinite."""
@@ -186,9 +186,9 @@ class SharedLevel(NamedTuple):
     """What is left of the level for deviations on the pool."""
 
 
-def share_level(
+def divide_level(
     n_rows: int, *, level: float, delta: float, extra_delta: float
-) -> SharedLevel:
+) -> DividedLevel:
     r"""Divide a level between residuals of a fold's model and deviations from it.
 
     A row is off by more than :math:`t + u` only if the fold's model is off by more than
@@ -214,7 +214,7 @@ def share_level(
 
     Returns
     -------
-    SharedLevel
+    DividedLevel
         Functions of sizes alone. With :math:`N(b) \sim \mathrm{Bin}(n, b)` of uniform
         numbers below :math:`b`, :math:`K_1` is the largest count for which a level
         :math:`\beta_1 \le .85 \beta` has
@@ -236,7 +236,7 @@ def share_level(
 
     Examples
     --------
-    >>> parts = share_level(120, level=0.2, delta=0.05, extra_delta=0.002)
+    >>> parts = divide_level(120, level=0.2, delta=0.05, extra_delta=0.002)
     >>> parts.n_exceeding, round(parts.of_residuals, 3), round(parts.of_deviations, 3)
     (11, 0.169, 0.031)
     """
@@ -262,7 +262,7 @@ def share_level(
     if low < 0:
         most = LARGEST_PART * beta
         if not n or failure_probability(0, most) > extra * CAUTION:
-            return SharedLevel(-1, np.nan, 0.0)
+            return DividedLevel(-1, np.nan, 0.0)
     least = 0.0
     for _ in range(60):  # the smallest level: failures fall where it rises
         middle_level = (least + most) / 2
@@ -270,7 +270,7 @@ def share_level(
             most = middle_level
         else:
             least = middle_level
-    return SharedLevel(count, most, beta - most)
+    return DividedLevel(count, most, beta - most)
 
 
 def deviation_edges(scale: float) -> Floats:

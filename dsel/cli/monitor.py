@@ -17,7 +17,7 @@ from dsel.results.renderings import render_lines
 from dsel.rounded_texts import PLAIN_WIDTH, terminal_width
 from dsel.runtime.progress import row_progress
 from dsel.search.outcomes.monitor import monitor_table
-from dsel.search.outcomes.new_labels import NewLabels, checked_labels
+from dsel.search.outcomes.new_labels import NewLabels, check_new_labels
 from dsel.search.outcomes.promises import open_promises
 
 
@@ -80,4 +80,4 @@ def _rows_and_labels(location: str, target: str | None) -> tuple[Any, NewLabels]
         return location, NewLabels(target, option="--target")
     named = None if location.lower().endswith(SVMLIGHT) else target
     table = read_table(location, target=named)
-    return table.X, NewLabels(y=checked_labels(table.y))
+    return table.X, NewLabels(y=check_new_labels(table.y))

@@ -20,7 +20,7 @@ from dsel.data.cache import nbytes_of
 from dsel.data.frames import read_only_rows
 from dsel.data.labeled import codes_of
 from dsel.families.ensemble_sizes import hash_pickle
-from dsel.families.family import FitCounts, FitKey, FittedGroup, iter_splits
+from dsel.families.family import FitCounts, FitId, FittedGroup, iter_splits
 from dsel.families.prefixes import has_prefix, transform_rows
 from dsel.typing import AnyArray, Model, SplitNumbers
 
@@ -122,13 +122,13 @@ def class_scores(model: Any, X: Features, classes: NDArray[Any]) -> Floats:
 
 
 @dataclass(frozen=True)
-class FittedClassifiers(FittedGroup):
+class FittedEstimators(FittedGroup):
     """Fitted scikit-learn classifiers, or regressors, by candidate and split."""
 
     candidates: tuple[int, ...]
     splits: tuple[int, ...]
     counts: FitCounts
-    models: Mapping[FitKey, Any]
+    models: Mapping[FitId, Any]
     """Fitted models; failed fits have no entry."""
     classes: NDArray[Any]
     is_dense: bool = False
@@ -167,12 +167,12 @@ class FittedClassifiers(FittedGroup):
             part, known = X if isinstance(rows, slice) else X[rows], ""
             positions = np.arange(len(numbers))[some].tolist()
             hashes = {
-                i: self._encoders.get(FitKey(numbers[i], split), "") for i in positions
+                i: self._encoders.get(FitId(numbers[i], split), "") for i in positions
             }
             # Sorted, so that candidates with equal steps before the classifier follow
             # each other and transform the rows once.
             for position, encoder in sorted(hashes.items(), key=itemgetter(1)):
-                model, table = self.models.get(FitKey(numbers[position], split)), part
+                model, table = self.models.get(FitId(numbers[position], split)), part
                 if model is None:
                     continue
                 if encoder:
@@ -185,14 +185,14 @@ class FittedClassifiers(FittedGroup):
         return predictions
 
     @cached_property
-    def _encoders(self) -> dict[FitKey, str]:
+    def _encoders(self) -> dict[FitId, str]:
         """Hash of the steps before the last one, for each pipeline.
 
         Where candidates differ only in the last step, the steps before it are equal and
         transform a block of rows once for all of them. Steps that cannot be pickled
         have no hash.
         """
-        hashes: dict[FitKey, str] = {}
+        hashes: dict[FitId, str] = {}
         known: dict[tuple[int, ...], str] = {}
         for key, model in self.models.items():
             if len(self.candidates) > 1 and has_prefix(model):
@@ -218,11 +218,11 @@ class FittedClassifiers(FittedGroup):
 
     def model(self, candidate: int, split: int) -> Any:
         """Return the fitted estimator; KeyError where its fit failed."""
-        model = self.models[FitKey(candidate, split)]
+        model = self.models[FitId(candidate, split)]
         # Pipelines share fitted steps. A caller who fits one again must not change the
         # others, so it gets a copy.
         return deepcopy(model) if isinstance(model, Pipeline) else model
 
     def token(self, candidate: int, split: int) -> str:
         """Return the hash of the model's pickle; see `FittedGroup.token`."""
-        return hash_pickle(self.models[FitKey(candidate, split)])
+        return hash_pickle(self.models[FitId(candidate, split)])

@@ -68,7 +68,7 @@ class Candidate:
         return exact_text(self.estimator[:-1])
 
 
-class FitKey(NamedTuple):
+class FitId(NamedTuple):
     """Numbers of the candidate and the split of one fit."""
 
     candidate: int
@@ -86,7 +86,7 @@ class FitCounts:
     seconds: Floats
     """Time of each fit, candidates x splits; NaN where it was not measured. Shared work
     is divided evenly."""
-    messages: dict[FitKey, FitMessage]
+    messages: dict[FitId, FitMessage]
     """Messages of fits with a problem."""
 
     @classmethod
@@ -129,9 +129,9 @@ class FitCounts:
         if own:
             where = f"{Path(own[-1].filename).name}, line {own[-1].lineno}"
             message = f"{message.rstrip('.')} ({where})"
-        self.messages[FitKey(candidate, split)] = FitMessage(problem, message)
+        self.messages[FitId(candidate, split)] = FitMessage(problem, message)
 
-    def refuse(self, index: tuple[int, int], key: FitKey, why: str) -> None:
+    def refuse(self, index: tuple[int, int], key: FitId, why: str) -> None:
         """Record a successful fit, at `index` of the arrays, as failed."""
         self.errors[index] = -1
         self.messages[key] = FitMessage(FitProblem.FAILED, why)

@@ -23,14 +23,14 @@ from dsel.data.identity import content_hash
 from dsel.data.labeled import labels_of
 from dsel.data.row_random import canonical_text, derive_seed
 from dsel.data.splits import Split
-from dsel.families.answers import FittedClassifiers, predict_codes_or_numbers
+from dsel.families.answers import FittedEstimators, predict_codes_or_numbers
 from dsel.families.ensemble_sizes import size_parameter
 from dsel.families.family import (
     Cache,
     Candidate,
     Family,
     FitCounts,
-    FitKey,
+    FitId,
     FittedGroup,
     join_order,
 )
@@ -166,7 +166,7 @@ class ScikitLearnFamily(Family):
         whether a candidate is counted elsewhere, and the search without this fold would
         depend on it.
         """
-        models: dict[FitKey, Any] = {}
+        models: dict[FitId, Any] = {}
         tested: dict[tuple[int, int, int], NDArray[Any]] = {}
         counts = FitCounts.empty(len(group), len(splits))
         hash_rows = cache(lambda: content_hash(X, y))
@@ -183,7 +183,7 @@ class ScikitLearnFamily(Family):
             )
             fits = self._fit_candidates(group, fit_one)
             for i, (candidate, fit) in enumerate(zip(group, fits, strict=True)):
-                key = FitKey(candidate.number, split.number)
+                key = FitId(candidate.number, split.number)
                 if isinstance(fit, Exception):
                     counts.record_error(*key, fit)
                     continue
@@ -202,7 +202,7 @@ class ScikitLearnFamily(Family):
                         errors[part] = self._count_errors(predicted, y[rows])
                 counts.record((i, j), *errors)
             counts.seconds[:, j] = (time.perf_counter() - started) / len(group)
-        return FittedClassifiers(
+        return FittedEstimators(
             tuple(candidate.number for candidate in group),
             tuple(split.number for split in splits),
             counts,
@@ -225,7 +225,7 @@ class ScikitLearnFamily(Family):
         }
         counts = FitCounts.empty(len(numbers), len(splits))
         is_dense = any(group.is_dense for group in fitted)
-        joined = FittedClassifiers(
+        joined = FittedEstimators(
             numbers, splits, counts, models, self.classes, is_dense
         )
         return (stack_linear(joined) if len(self.classes) else None) or joined

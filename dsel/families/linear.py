@@ -24,8 +24,8 @@ from sklearn.svm import LinearSVC
 
 from dsel.arrays import Features, Floats, Integers
 from dsel.data.frames import number_matrix
-from dsel.families.answers import FittedClassifiers
-from dsel.families.family import FitKey, iter_splits
+from dsel.families.answers import FittedEstimators
+from dsel.families.family import FitId, iter_splits
 from dsel.typing import SplitNumbers
 
 # Classes whose `predict` is the argmax (or the sign) of X @ coef_.T + intercept_; a
@@ -46,9 +46,9 @@ RECOMPUTED_AT_ONCE = 4096  # doubtful scores; each has a copy of its weights and
 PRODUCT_NBYTES = 2**20
 
 
-def stack_linear(fitted: FittedClassifiers) -> "LinearStack | None":
+def stack_linear(fitted: FittedEstimators) -> "LinearStack | None":
     """Stack models; return None if one is not linear, or is missing."""
-    keys = [FitKey(c, s) for c in fitted.candidates for s in fitted.splits]
+    keys = [FitId(c, s) for c in fitted.candidates for s in fitted.splits]
     if not {type(fitted.models.get(key)) for key in keys} <= {*LINEAR}:
         return None
     parts = [_scores_of(fitted.models[key], fitted.classes) for key in keys]
@@ -80,7 +80,7 @@ def _scores_of(model: Any, classes: NDArray[Any]) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True)
-class LinearStack(FittedClassifiers):
+class LinearStack(FittedEstimators):
     """Linear models of all candidates and splits, stacked for one matrix product."""
 
     weights: Floats = field(kw_only=True)

@@ -23,7 +23,7 @@ from dsel import names
 from dsel.arrays import ArrayLike, Floats, Integers
 from dsel.checks import check_choice
 from dsel.data.splits import Split
-from dsel.families.family import FitKey
+from dsel.families.family import FitId
 from dsel.least_squares.closed_form import EPS
 from dsel.least_squares.estimators import KernelLeastSquares
 from dsel.least_squares.losses import axes_of
@@ -39,7 +39,7 @@ from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_search import plan_search
 from dsel.search.running.cube_of_run import describe_run
-from dsel.search.running.nested import certify_choices, pair_results
+from dsel.search.running.nested import certify_choices, make_pair_results
 from dsel.search.running.run import Run, check_pool, open_engine
 from dsel.search.running.select import TOKEN
 from dsel.typing import AnyArray, SplitsLike
@@ -165,7 +165,7 @@ def certify(
     scheme, groups = plan.scheme, plan.context.candidate_groups
     table = FitTable(scheme, groups, plan.n_candidates)
     is_usable = reasons == ""
-    table.scores[:], table.errors[:], table.answered[:] = losses, 0, True
+    table.scores[:], table.errors[:], table.predicting_fits[:] = losses, 0, True
     table.fit_status[:] = np.where(
         is_usable[:, np.newaxis], FitStatus.DONE, FitStatus.FAILED
     )
@@ -173,7 +173,7 @@ def certify(
         unusable = np.flatnonzero(~is_usable).tolist()
         for number in unusable:
             why = FitMessage(FitProblem.FAILED, reasons[number])
-            table.messages[FitKey(number, 0)] = why
+            table.messages[FitId(number, 0)] = why
     run, pruner = Run(plan, client, n_jobs), NestedPruner(plan.scheme, plan.prune)
     description = describe_run(plan, check_pool(run))
     # `make_loss_cube` has already warned about candidates that cannot be chosen.
@@ -181,7 +181,7 @@ def certify(
     candidates = pruner.choose_candidates(table)
     with open_engine(run) as engine:
         outcome = certify_choices(run, engine, candidates, counts, description)
-    outcome = replace(outcome, pair_results=pair_results(plan, table))
+    outcome = replace(outcome, pair_results=make_pair_results(plan, table))
     models = outcome.models
     if ALL_ROWS not in models:
         return outcome, plan.model(candidates.candidate_of_all_rows)

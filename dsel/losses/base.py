@@ -76,6 +76,13 @@ class Rows:
     memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
     """Cache of results that depend on the rows only, for the models of all folds."""
 
+    @property
+    def targets(self) -> NDArray[Any]:
+        """`y` of labeled rows; rows of the pool have none, and raise ValueError."""
+        if self.y is None:
+            raise ValueError("rows of the pool have no `y`; count them by `count_pair`")
+        return self.y
+
 
 class CubeVariable(NamedTuple):
     """Description of a variable for counts of the chosen models."""
@@ -132,7 +139,7 @@ class Statistic(Protocol):
     def count_pair(
         self,
         rows: Rows,
-        fold_model: Predictions,
+        fold_predictions: Predictions,
         all_rows_predictions: Predictions,
         fold_counts: Counts,
     ) -> Integers:
@@ -157,12 +164,12 @@ class FoldCounts:
         """The counts as integers; only for a statistic without numbers by row."""
         return np.asarray(self.counts, np.int64)
 
-    def by_row(self) -> list[Floats]:
+    def numbers_by_row(self) -> list[Floats]:
         """Return the numbers of the rows of each fold, without padding."""
         pairs = zip(self.counts, self.n_rows.tolist(), strict=True)
         return [np.asarray(counts[:n], np.float64) for counts, n in pairs]
 
-    def one_by_one(self) -> Iterator["FoldCounts"]:
+    def iter_folds(self) -> Iterator["FoldCounts"]:
         """Yield the counts of one fold after the other."""
         yield from map(self.of_fold, range(len(self.n_rows)))
 

@@ -55,8 +55,9 @@ class RightAloneCount(ErrorCount):
 
     def count(self, rows: Rows, predictions: Predictions) -> Integers:
         """Count the rows on which exactly one is right, shape (2,)."""
-        assert rows.baseline is not None  # a plan with a baseline has its predictions
-        model, baseline = predictions == rows.y, rows.baseline == rows.y
+        if rows.baseline is None:
+            raise ValueError("the rows have no predictions of a baseline")
+        model, baseline = predictions == rows.targets, rows.baseline == rows.targets
         return np.array([np.sum(model & ~baseline), np.sum(baseline & ~model)])
 
     def count_errors(self, n_errors: int) -> None:  # type: ignore[override]

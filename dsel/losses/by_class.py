@@ -36,7 +36,7 @@ from dsel.losses.base import (
 )
 from dsel.rounded_texts import floor_percent
 
-FEW = 0.05
+USEFUL_CLASS_LIMIT = 0.05
 """A class gets a caveat before the run if its limit will be above this at best."""
 OTHERS = "others"
 
@@ -85,26 +85,26 @@ class ClassTable(Statistic):
 
     def count(self, rows: Rows, predictions: Predictions) -> Integers:
         """Return the number of rows by true class and prediction, (C + 1, C + 1)."""
-        assert rows.y is not None  # only labeled rows have true classes
-        return self._cross(rows.y, predictions)
+        return self._cross(rows.targets, predictions)
 
     def count_pair(
         self,
         rows: Rows,
-        fold_model: Predictions,
+        fold_predictions: Predictions,
         all_rows_predictions: Predictions,
         fold_counts: Counts,
     ) -> Integers:
         """Return the number of rows by the predictions of both models."""
-        return self._cross(fold_model, all_rows_predictions)
+        return self._cross(fold_predictions, all_rows_predictions)
 
     def _cross(self, first: Integers, second: Integers) -> Integers:
+        """Return the number of rows by two class codes, (C + 1, C + 1)."""
         size = len(self.classes) + 1
         # Any code below 0 is no class. The index -1 takes the last entry, that of other
         # classes.
-        at = np.append(self.positions, size - 1)
-        pairs = size * at[np.maximum(first, -1)] + at[np.maximum(second, -1)]
-        return np.bincount(pairs, minlength=size**2).reshape(size, size)
+        positions = np.append(self.positions, size - 1)
+        row, column = (positions[np.maximum(codes, -1)] for codes in (first, second))
+        return np.bincount(size * row + column, minlength=size**2).reshape(size, size)
 
     def narrow(self, tables: NDArray[Any], classes: Sequence[object]) -> NDArray[Any]:
         """Return tables of some classes, in this order; all others are joined."""
@@ -150,7 +150,7 @@ def few_rows_caveat(
     """
     share = delta * float(fold_shares(n_folds)[0])
     least = float(binomial_tail_inversion(0, n_rows // n_folds, delta=share))
-    if least <= FEW:
+    if least <= USEFUL_CLASS_LIMIT:
         return []
     return [
         f"class {label!r} has {n_rows:,} labeled rows, {n_rows // n_folds} a "
@@ -197,30 +197,30 @@ class TableLoss(SingleLoss):
         positions = tuple(range(len(self.classes)))
         return self.table or ClassTable(self.classes, positions)
 
-    def tables(self, tables: Integers) -> Integers:
+    def narrow_tables(self, tables: Integers) -> Integers:
         """Return counted tables, narrowed to the classes of the loss."""
         return self.statistic.narrow(tables, self.classes)
 
     def score(self, rows: Rows, predictions: Predictions) -> float:
         """Return the loss of some rows; the largest if it is not defined."""
-        return self.rate(self.tables(self.statistic.count(rows, predictions)))
+        return self.rate(self.narrow_tables(self.statistic.count(rows, predictions)))
 
     def estimate(self, folds: FoldCounts) -> float:
         """Return the loss of all folds together."""
-        return self.rate(self.tables(folds.integers).sum(axis=0))
+        return self.rate(self.narrow_tables(folds.integers).sum(axis=0))
 
     def limits(self, folds: FoldCounts, delta: float) -> Floats:
         """Return limits of each fold, which hold at once."""
-        return self.table_limits(self.tables(folds.integers), delta)
+        return self.table_limits(self.narrow_tables(folds.integers), delta)
 
     def lower_limits(self, rows: PoolCounts, delta: float) -> Floats:
         """Return lower limits from new rows, one for each model."""
-        tables, duplicates = map(self.tables, (rows.counts, rows.duplicates))
+        tables, duplicates = map(self.narrow_tables, (rows.counts, rows.duplicates))
         return self.table_lower_limits(tables, duplicates, delta)
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
         """Return the limit from 20% of all rows, at these rates."""
-        pooled = self.tables(folds.integers).sum(axis=0)
+        pooled = self.narrow_tables(folds.integers).sum(axis=0)
         part = np.rint(pooled[np.newaxis] / 5).astype(np.int64)
         return float(self.table_limits(part, delta)[0])
 
@@ -248,23 +248,23 @@ class ClassRate(TableLoss):
     """Base of the rates of one class: a share of its rows, or of its predictions."""
 
     @staticmethod
-    def tables_by_row(tables: NDArray[Any]) -> NDArray[Any]:
+    def orient_tables(tables: NDArray[Any]) -> NDArray[Any]:
         """Return tables whose first row has the rows that the rate is about."""
         return tables
 
     def rate(self, table: NDArray[Any]) -> float:
         """Return the share of these rows that is not on the diagonal."""
-        return miss_rate(self.tables_by_row(table))
+        return miss_rate(self.orient_tables(table))
 
     def table_limits(self, tables: Integers, delta: float) -> Floats:
         """Return binomial limits of these rows."""
-        return miss_limits(self.tables_by_row(tables), delta)
+        return miss_limits(self.orient_tables(tables), delta)
 
     def table_lower_limits(
         self, tables: Integers, duplicates: Integers, delta: float
     ) -> Floats:
         """Return binomial limits of these rows."""
-        counts = self.tables_by_row(tables), self.tables_by_row(duplicates)
+        counts = self.orient_tables(tables), self.orient_tables(duplicates)
         return lower_miss_limits(*counts, delta)
 
     def best_constant(self, rows: Rows, classes: Sequence[object]) -> None:
@@ -289,9 +289,9 @@ class Recall(ClassRate):
         self, folds: FoldCounts, pool: PoolCounts, delta: float
     ) -> Floats:
         """Return how much more the model of all rows may miss, for each fold."""
-        left, _ = wrong_rows(self.tables(pool.counts))
-        duplicates, _ = wrong_rows(self.tables(pool.duplicates))
-        n_rows = self.tables(folds.integers)[:, 0].sum()
+        left, _ = wrong_rows(self.narrow_tables(pool.counts))
+        duplicates, _ = wrong_rows(self.narrow_tables(pool.duplicates))
+        n_rows = self.narrow_tables(folds.integers)[:, 0].sum()
         return added_misses(
             left, pool.upper_rows(duplicates), n_rows, folds.n_rows.sum(), delta=delta
         )
@@ -322,7 +322,7 @@ class Precision(ClassRate):
         return f"precision({self.classes[0]!r})"
 
     @staticmethod
-    def tables_by_row(tables: NDArray[Any]) -> NDArray[Any]:
+    def orient_tables(tables: NDArray[Any]) -> NDArray[Any]:
         """Return transposed tables: precision is the recall of these."""
         return tables.swapaxes(-1, -2)
 
@@ -331,11 +331,13 @@ class Precision(ClassRate):
     ) -> BoundTerms:
         """Bound it by the rates at which both models predict the class."""
         limits = self.limits(folds, shares.label_delta)
-        pairs = [self.tables(tables) for tables in (pool.counts, pool.duplicates)]
+        pairs = [
+            self.narrow_tables(tables) for tables in (pool.counts, pool.duplicates)
+        ]
         first, first_duplicates = (pair[:, 0].sum(axis=-1) for pair in pairs)
         # The model of all rows is the same for all folds.
         (joined, [second, *_]), (joined_duplicates, [duplicates, *_]) = (
-            wrong_rows(self.tables_by_row(pair)) for pair in pairs
+            wrong_rows(self.orient_tables(pair)) for pair in pairs
         )
         fresh = int(second - duplicates)
         sums = added_false_answers(
@@ -426,13 +428,13 @@ class Cost(TableLoss):
         return True
 
     def __repr__(self) -> str:
-        names_, pairs = self.classes, product(range(len(self.classes)), repeat=2)
-        listed = {
-            (names_[y], names_[z]): self.matrix[y][z]
-            for y, z in pairs
+        pairs = product(enumerate(self.classes), repeat=2)
+        costs = {
+            (true_class, predicted): self.matrix[y][z]
+            for (y, true_class), (z, predicted) in pairs
             if y != z or self.matrix[y][z]
         }
-        return f"cost({listed!r})"
+        return f"cost({costs!r})"
 
     @property
     def largest(self) -> float:
@@ -473,13 +475,14 @@ class Cost(TableLoss):
         costs, k = self.costs, len(folds.n_rows)
         # Pool rows have no true class, so it is taken to be the most expensive one.
         more = np.maximum(costs[:, np.newaxis] - costs[:, :, np.newaxis], 0).max(axis=0)
-        assert (pool.duplicates.sum(axis=(1, 2)) == pool.n_duplicates).all()
+        if (pool.duplicates.sum(axis=(1, 2)) != pool.n_duplicates).any():
+            raise ValueError("tables of duplicates must count each duplicate once")
         limits = self.limits(folds, shares.label_delta)
         added = self._mean_limits(
-            self.tables(pool.counts),
+            self.narrow_tables(pool.counts),
             more,
             np.full(k, shares.pool_delta / k),
-            self.tables(pool.duplicates),
+            self.narrow_tables(pool.duplicates),
         )
         return smallest_sum(limits, sum_outward(limits, added))
 

@@ -39,7 +39,7 @@ from dsel.losses.base import (
     Statistic,
     stack_folds,
 )
-from dsel.losses.calls import share_beyond
+from dsel.losses.calls import rate_beyond
 from dsel.losses.joint import Evidence, ModelBounds, bound_models
 
 VALUES_SHARE: Final = 0.5
@@ -89,7 +89,7 @@ class ValueColumn:
 
     def codes(self, X: Features) -> Integers:
         """Return the index of each row's value in `values`; other values come last."""
-        values, n = _column(X, self.position), len(self.values)
+        values, n = _read_column(X, self.position), len(self.values)
         index_of = dict(zip(self.values, range(n), strict=True))
         kind = np.dtype(self.dtype) if self.dtype else None
         stored = getattr(values.dtype, "numpy_dtype", values.dtype)
@@ -112,7 +112,7 @@ class ValueColumn:
         return np.asarray(np.array([*at, index_of.get(None, n)], np.int64)[codes])
 
 
-def _column(X: Features, position: int) -> Any:
+def _read_column(X: Features, position: int) -> Any:
     """Return a column of rows in the format for estimators."""
     if isinstance(X, Frame):
         return X.given.iloc[:, position]
@@ -196,9 +196,8 @@ class CountByValue(Statistic):
 
     def count(self, rows: Rows, predictions: Predictions) -> Counts:
         """Count labeled rows by value."""
-        assert rows.y is not None  # only labeled rows have errors
-        parts = self._split(rows, rows.y, predictions)
-        counts = [(len(y), self.counted.count(Rows(None, y), z)) for y, z in parts]
+        by_value = self._split(rows, rows.targets, predictions)
+        counts = [(len(y), self.counted.count(Rows(None, y), z)) for y, z in by_value]
         if self.fold_shape is not None:
             return self._stack(counts)
         # Sizes come first: they say where the numbers of a value begin.
@@ -208,21 +207,23 @@ class CountByValue(Statistic):
     def count_pair(
         self,
         rows: Rows,
-        fold_model: Predictions,
+        fold_predictions: Predictions,
         all_rows_predictions: Predictions,
         fold_counts: Counts,
     ) -> Integers:
         """Count pool rows by value."""
-        parts = self._split(rows, fold_model, all_rows_predictions)
-        of_fold = [self.at(fold_counts, index)[1] for index in range(self.n_values)]
+        by_value = self._split(rows, fold_predictions, all_rows_predictions)
+        of_fold = [
+            self.counts_at(fold_counts, index)[1] for index in range(self.n_values)
+        ]
         return self._stack(
             [
                 (len(z), self.counted.count_pair(Rows(None), z, w, counts))
-                for (z, w), counts in zip(parts, of_fold, strict=True)
+                for (z, w), counts in zip(by_value, of_fold, strict=True)
             ]
         )
 
-    def at(self, counts: Counts, index: int) -> tuple[int, Counts]:
+    def counts_at(self, counts: Counts, index: int) -> tuple[int, Counts]:
         """Return the number of a fold's rows with a value, and their counts."""
         of_value = self.counted.fold_shape
         if of_value is not None:
@@ -230,7 +231,7 @@ class CountByValue(Statistic):
         n, start = int(counts[index]), self.n_values + int(counts[:index].sum())
         return n, counts[start : start + n]
 
-    def pairs_at(self, counts: Integers, index: int) -> tuple[int, Integers]:
+    def pair_counts_at(self, counts: Integers, index: int) -> tuple[int, Integers]:
         """Return the number of pool rows with a value, and their counts by fold."""
         there = counts[:, index]  # the same rows for all folds
         shape = self.counted.pair_shape
@@ -300,33 +301,37 @@ class LossAtValue(SingleLoss):
 
     def estimate(self, folds: FoldCounts) -> float:
         """Return the loss of all folds together; NaN if no row has the value."""
-        there = self.folds(folds)
-        return self.loss.estimate(there) if there.n_rows.any() else nan
+        of_value = self.folds_of_value(folds)
+        return self.loss.estimate(of_value) if of_value.n_rows.any() else nan
 
     def limits(self, folds: FoldCounts, delta: float) -> Floats:
         """Return the limits of the loss, by the rows with the value."""
-        return self.loss.limits(self.folds(folds), delta)
+        return self.loss.limits(self.folds_of_value(folds), delta)
 
     def bound_all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
         """Bound the loss by pool rows with the value."""
-        return self.loss.bound_all_rows(self.folds(folds), self.pool(pool), shares)
+        return self.loss.bound_all_rows(
+            self.folds_of_value(folds), self.pool_of_value(pool), shares
+        )
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
         """Return NaN: it is not reported by value."""
         return nan
 
-    def folds(self, folds: FoldCounts) -> FoldCounts:
+    def folds_of_value(self, folds: FoldCounts) -> FoldCounts:
         """Return the counts of the folds' rows with the value."""
-        each = [self.statistic.at(counts, self.index) for counts in folds.counts]
-        rows, counts = np.array([n for n, _ in each]), [counts for _, counts in each]
-        return FoldCounts(stack_folds(counts), rows)
+        n_rows, counts = zip(
+            *(self.statistic.counts_at(fold, self.index) for fold in folds.counts),
+            strict=True,
+        )
+        return FoldCounts(stack_folds(counts), np.array(n_rows))
 
-    def pool(self, pool: PoolCounts) -> PoolCounts:
+    def pool_of_value(self, pool: PoolCounts) -> PoolCounts:
         """Return the counts of the pool rows with the value."""
         (n_rows, counts), (n_duplicates, duplicates) = (
-            self.statistic.pairs_at(counted, self.index)
+            self.statistic.pair_counts_at(counted, self.index)
             for counted in (pool.counts, pool.duplicates)
         )
         return PoolCounts(counts, duplicates, n_rows, n_duplicates)
@@ -348,9 +353,9 @@ class LossByValue:
 
     Examples
     --------
-    >>> from dsel.losses.error_rate import ERROR
+    >>> from dsel.losses.error_rate import ERROR_RATE
     >>> column = ValueColumn("site", 0, ("A", "B"), (300, 20))
-    >>> LossByValue(ERROR, column).caveats(5, 0.95 * 0.05 / 2)
+    >>> LossByValue(ERROR_RATE, column).caveats(5, 0.95 * 0.05 / 2)
     ["too few labeled rows to say anything about 'B' (20) of 'site': even without an \
 error the limit would be above 50%; a value needs about 40 rows"]
     """
@@ -399,7 +404,7 @@ error the limit would be above 50%; a value needs about 40 rows"]
         share = delta / len(self.column.values) * float(fold_shares(n_folds)[0])
         level, way_out = USEFUL_LIMIT, ""
         why = f"even without an error the limit would be above {USEFUL_LIMIT:.0%}"
-        if (beyond := share_beyond(self.loss)) is not None:
+        if (beyond := rate_beyond(self.loss)) is not None:
             level, why = beyond, "the tolerance would be infinite"
             way_out = f", fewer for a smaller share than {100 * (1.0 - beyond):.6g}%"
         needed = n_folds * minimum_rows(level=level, delta=share)
@@ -435,10 +440,10 @@ def find_column(
     """
     if report_by is None or report_by is False:
         return None
-    position = _position(report_by, X.shape[1], columns, target)
+    position = _find_position(report_by, X.shape[1], columns, target)
     name = str(position) if columns is None else columns[position]
     name = f"column {name}" if name.isdigit() else name  # a number alone says nothing
-    values = _column(X, position)
+    values = _read_column(X, position)
     try:
         codes, unique = pd.factorize(values)
     except TypeError as error:
@@ -481,7 +486,7 @@ def find_column(
     )
 
 
-def _position(
+def _find_position(
     report_by: Any, n_columns: int, columns: Sequence[str] | None, target: Any
 ) -> int:
     """Return the position of a column by its name or position."""

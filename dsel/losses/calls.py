@@ -27,8 +27,8 @@ def naming_loss(code: Loss | Statistic, method: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise LossError(
-            f"{_owner(code)} raised {type(error).__name__} in `{method}`: {error}. It "
-            f"must work for any rows and predictions; dsel.losses.check_loss tests "
+            f"{_describe(code)} raised {type(error).__name__} in `{method}`: {error}. "
+            f"It must work for any rows and predictions; dsel.losses.check_loss tests "
             f"it on some."
         ) from error
 
@@ -86,9 +86,9 @@ def count_errors(statistic: Statistic, n_errors: int) -> Counts | None:
 def count_pair(
     statistic: Statistic,
     rows: Rows,
-    fold_model: Predictions,
+    fold_predictions: Predictions,
     all_rows_predictions: Predictions,
-    fold: Counts,
+    fold_counts: Counts,
 ) -> Integers:
     """Return the counts of two models on rows of the pool.
 
@@ -97,19 +97,21 @@ def count_pair(
     """
     with naming_loss(statistic, "count_pair"):
         counts = np.asarray(
-            statistic.count_pair(rows, fold_model, all_rows_predictions, fold)
+            statistic.count_pair(
+                rows, fold_predictions, all_rows_predictions, fold_counts
+            )
         )
         shape = statistic.pair_shape
     _check_counts(statistic, "count_pair", "pair_shape", counts, shape)
     if counts.dtype.kind not in "iu":
         raise LossError(
-            f"{_owner(statistic)} must give integers from `count_pair`, got "
+            f"{_describe(statistic)} must give integers from `count_pair`, got "
             f"{show(counts.tolist())}."
         )
     return counts
 
 
-def share_beyond(loss: Loss) -> float | None:
+def rate_beyond(loss: Loss) -> float | None:
     """Return the share of rows that may be off by more than a bound of this loss.
 
     None for a loss whose bound is no tolerance, or says nothing of such a share.
@@ -121,7 +123,7 @@ def share_beyond(loss: Loss) -> float | None:
         return loss.exceedance(loss.largest).share
 
 
-def _owner(code: Loss | Statistic) -> str:
+def _describe(code: Loss | Statistic) -> str:
     """Return the words that name a loss, or the statistic of one."""
     if hasattr(code, "statistic"):
         return f"`loss` {code!r}"
@@ -149,13 +151,13 @@ def _check_counts(
     """Return counts; raise LossError if they are no numbers of their shape."""
     if counts.shape != shape:
         raise LossError(
-            f"{_owner(statistic)} must return the shape of `{of_shape}` from "
+            f"{_describe(statistic)} must return the shape of `{of_shape}` from "
             f"`{method}`, {shape}, got {counts.shape}."
         )
     # A residual that is NaN would count as a row with a good prediction.
     if counts.dtype.kind not in "iuf" or np.isnan(counts).any():
         raise LossError(
-            f"{_owner(statistic)} must return numbers from `{method}`, got "
+            f"{_describe(statistic)} must return numbers from `{method}`, got "
             f"{show(counts.tolist())}."
         )
     return counts

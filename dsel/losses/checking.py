@@ -28,7 +28,7 @@ from dsel.losses.calls import (
 
 LOSS_CHECK_ROWS: Final = 200
 """Most labeled rows on which a plan tries a loss."""
-SHARES: Final = Shares(0.05, 0.95)
+CHECK_SHARES: Final = Shares(0.05, 0.95)
 
 
 def check_loss(loss: Any, *, n_classes: int = 2, n_folds: int = 5) -> None:
@@ -52,8 +52,8 @@ def check_loss(loss: Any, *, n_classes: int = 2, n_folds: int = 5) -> None:
 
     Examples
     --------
-    >>> from dsel.losses.error_rate import ERROR
-    >>> check_loss(ERROR)
+    >>> from dsel.losses.error_rate import ERROR_RATE
+    >>> check_loss(ERROR_RATE)
     """
     for what, kind in ((loss, Loss), (getattr(loss, "statistic", None), Statistic)):
         if not isinstance(what, kind):
@@ -76,12 +76,12 @@ def check_loss(loss: Any, *, n_classes: int = 2, n_folds: int = 5) -> None:
         rng.integers(0, n_classes, n) if not loss.is_regression else rng.normal(size=n)
     )
     rows = Rows(rng.normal(size=(n, 3)), targets)
-    parts = np.array_split(np.arange(60 * n_folds), n_folds)
-    folds = [_check_fold(loss, rows, part, rng) for part in parts]
-    n_rows = np.array([len(part) for part in parts])
-    counts = FoldCounts(stack_folds(folds), n_rows)
-    pool = _count_pool(loss, counts, n_classes, rng)
-    _check_bounds(loss, counts, pool)
+    fold_rows = np.array_split(np.arange(60 * n_folds), n_folds)
+    counts = [_check_fold(loss, rows, numbers, rng) for numbers in fold_rows]
+    n_rows = np.array([len(numbers) for numbers in fold_rows])
+    folds = FoldCounts(stack_folds(counts), n_rows)
+    pool = _count_pool(loss, folds, n_classes, rng)
+    _check_bounds(loss, folds, pool)
 
 
 def check_loss_on_rows(loss: Loss, rows: Rows) -> None:
@@ -94,10 +94,10 @@ def check_loss_on_rows(loss: Loss, rows: Rows) -> None:
 
 
 def _check_fold(
-    loss: Loss, rows: Rows, part: Integers, rng: np.random.Generator
+    loss: Loss, rows: Rows, numbers: Integers, rng: np.random.Generator
 ) -> Counts:
-    """Return the counts on a fold; raise if they are wrong."""
-    X, y = rows.X[part], np.asarray(rows.y)[part]
+    """Return the counts on the rows of a fold; raise if they are wrong."""
+    X, y = rows.X[numbers], np.asarray(rows.targets)[numbers]
     is_wrong = rng.random(len(y)) < 0.2
     other = (
         y + rng.normal(size=len(y)) if loss.is_regression else (y + 1) % (y.max() + 1)
@@ -148,21 +148,19 @@ def _count_pool(
 
     X, all_rows_predictions = rng.normal(size=(n, 3)), draw(0)
     # A code of -1 is a prediction that is no class, which models may make.
-    models = [
-        np.where(rng.random(n) < 0.9, all_rows_predictions, draw(-1))
-        for _ in folds.n_rows
-    ]
     pairs = []
-    for fold, model in enumerate(models):
+    for fold_counts in folds.counts:
+        is_same = rng.random(n) < 0.9
+        fold_predictions = np.where(is_same, all_rows_predictions, draw(-1))
         blocks = [
             count_pair(
                 statistic,
-                Rows(X[part]),
-                model[part],
-                all_rows_predictions[part],
-                folds.counts[fold],
+                Rows(X[block]),
+                fold_predictions[block],
+                all_rows_predictions[block],
+                fold_counts,
             )
-            for part in (slice(None), slice(None, 150), slice(150, None), slice(0, 0))
+            for block in (slice(None), slice(None, 150), slice(150, None), slice(0, 0))
         ]
         if not np.array_equal(blocks[0], blocks[1] + blocks[2]) or blocks[3].any():
             raise ValueError(f"{name}.count_pair must add up over blocks of rows.")
@@ -171,7 +169,7 @@ def _count_pool(
             Rows(X),
             all_rows_predictions,
             all_rows_predictions,
-            folds.counts[fold],
+            fold_counts,
         )
         if statistic.counts_differences and np.any(same):
             raise ValueError(
@@ -185,19 +183,19 @@ def _count_pool(
 def _check_bounds(loss: Loss, folds: FoldCounts, pool: PoolCounts) -> None:
     """Raise if limits or bounds are below the counts, or do not fall as delta grows."""
     name, k = type(loss).__name__, len(folds.n_rows)
-    limits = np.asarray(loss.limits(folds, SHARES.label_delta))
+    limits = np.asarray(loss.limits(folds, CHECK_SHARES.label_delta))
     if limits.shape != (k,) or np.isnan(limits).any():
         raise ValueError(f"{name}.limits must be a number for each of {k} folds.")
     if (np.asarray(loss.limits(folds, 1e-6)) < limits).any():
         raise ValueError(f"{name}.limits must be larger where delta is smaller.")
-    of_folds = [loss.estimate(fold) for fold in folds.one_by_one()]
+    of_folds = [loss.estimate(fold) for fold in folds.iter_folds()]
     if (limits < of_folds).any():
         raise ValueError(
             f"{name}.limits must be above what was counted, got {limits.tolist()} for "
             f"{of_folds}."
         )
     bound, label_term, disagreement_term = map(
-        float, loss.bound_all_rows(folds, pool, SHARES)
+        float, loss.bound_all_rows(folds, pool, CHECK_SHARES)
     )
     if not (
         bound >= label_term >= min(limits)

@@ -17,7 +17,7 @@ from dsel.losses.baseline import BaselineBound, BaselineDifference
 from dsel.losses.by_class import ClassTable, Precision, Recall
 from dsel.losses.by_value import VALUES_SHARE, LossByValue, ValueColumn
 from dsel.losses.calls import naming_loss
-from dsel.losses.error_rate import ERROR
+from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import Evidence, ModelBounds, bound_models, fold_to_deploy
 from dsel.losses.makers import MOST_CLASSES, as_labels
 from dsel.losses.regression import DEFAULT, ErrorQuantile
@@ -32,9 +32,9 @@ REPORTED_SHARES: Final = (0.5, 0.8, 0.9, 0.95)
 class DeclaredLosses:
     """All losses of a plan: what ranks and is certified, reports, and a baseline."""
 
-    main: Loss = ERROR
+    main: Loss = ERROR_RATE
     """The loss that ranks the candidates, and is certified."""
-    reported: tuple[Any, ...] = ()
+    report_classes: tuple[Any, ...] = ()
     """Classes of the certified report; empty without a report."""
     table: ClassTable | None = None
     """The statistic that counts by class; None if no loss uses it."""
@@ -49,32 +49,32 @@ class DeclaredLosses:
     def is_default(self) -> bool:
         """Whether nothing was declared, so that every certificate can be used."""
         return replace(self, baseline=None) == DeclaredLosses(
-            DEFAULT if self.main.is_regression else ERROR
+            DEFAULT if self.main.is_regression else ERROR_RATE
         )
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
         """All statistics: errors of classifiers, and those of the losses."""
-        listed: list[Statistic | None] = [self.main.statistic, self.table]
+        statistics: list[Statistic | None] = [self.main.statistic, self.table]
         if not self.main.is_regression:
             # In any case: families have counted the errors, and the cube shows them.
-            listed.insert(0, ERROR.statistic)
-        listed += [tolerance.statistic for tolerance in self.tolerances]
+            statistics.insert(0, ERROR_RATE.statistic)
+        statistics += [tolerance.statistic for tolerance in self.tolerances]
         if self.by_value is not None:
-            listed.append(self.by_value.statistic)
+            statistics.append(self.by_value.statistic)
         if self.baseline is not None:
-            listed.append(self.baseline.statistic)
+            statistics.append(self.baseline.statistic)
         # Equal statistics are counted once, whichever losses read them.
-        return tuple(dict.fromkeys(known for known in listed if known is not None))
+        return tuple(dict.fromkeys(one for one in statistics if one is not None))
 
     @property
-    def listed(self) -> tuple[Loss, ...]:
-        """The numbers of the report: error, recalls, precisions; or tolerances."""
-        if not self.reported:
+    def report_losses(self) -> tuple[Loss, ...]:
+        """The losses of the report: error, recalls, precisions; or tolerances."""
+        if not self.report_classes:
             return self.tolerances
-        recalls = [Recall((label,), self.table) for label in self.reported]
-        precisions = [Precision((label,), self.table) for label in self.reported]
-        return (ERROR, *recalls, *precisions)
+        recalls = [Recall((label,), self.table) for label in self.report_classes]
+        precisions = [Precision((label,), self.table) for label in self.report_classes]
+        return (ERROR_RATE, *recalls, *precisions)
 
     def with_column(self, column: ValueColumn) -> "DeclaredLosses":
         """Return the losses with limits for each value of a column.
@@ -82,14 +82,14 @@ class DeclaredLosses:
         These are limits of the error of classifiers, even if another loss ranks, or of
         the loss of regressors.
         """
-        loss = self.main if self.main.is_regression else ERROR
+        loss = self.main if self.main.is_regression else ERROR_RATE
         return replace(self, by_value=LossByValue(loss, column))
 
     def with_baseline(self, baseline: BaselineDifference) -> "DeclaredLosses":
         """Return the losses with a comparison of the models with a baseline."""
         return replace(self, baseline=baseline)
 
-    def shares(self, delta: float) -> tuple[float, float]:
+    def divide_delta(self, delta: float) -> tuple[float, float]:
         """Return the parts of delta of the main loss, and of each number of a report.
 
         All numbers of a report share delta equally. The main loss is one of them, or
@@ -98,21 +98,21 @@ class DeclaredLosses:
         """
         if self.by_value is not None:
             delta *= 1.0 - VALUES_SHARE
-        if not self.listed:
+        if not self.report_losses:
             return delta, delta
         # A union bound over different losses: one that is listed twice is bounded once.
-        each = delta / len({*self.listed, *self.main.components})
-        return each * len(self.main.components), each
+        share = delta / len({*self.report_losses, *self.main.components})
+        return share * len(self.main.components), share
 
     def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
         """Return caveats about too few labeled rows, before anything is counted.
 
         `delta` is the part of it for limits on labeled rows.
         """
-        main_share, share = self.shares(delta)
+        main_share, share = self.divide_delta(delta)
         with naming_loss(self.main, "caveats"):
             texts = self.main.caveats(y, n_folds, main_share)
-        for loss in self.listed:
+        for loss in self.report_losses:
             texts += loss.caveats(y, n_folds, share)
         texts += self.value_caveats(n_folds, delta)
         return list(dict.fromkeys(texts))
@@ -146,7 +146,9 @@ class DeclaredLosses:
         if has_queries:
             label_share = QUERY_SHARES.labeled
             query_share = QUERY_SHARES.pool + QUERY_SHARES.queries
-        return Shares(self.shares(delta / n_compared)[0], label_share, query_share)
+        return Shares(
+            self.divide_delta(delta / n_compared)[0], label_share, query_share
+        )
 
     def fold_to_deploy(
         self,
@@ -195,9 +197,11 @@ class DeclaredLosses:
             # could spend all of delta, so the comparison does not change with `report`.
             holdout_delta=delta,
         )
-        _, share = self.shares(delta / n_compared)
+        _, share = self.divide_delta(delta / n_compared)
         shares = Shares(share, main_shares.label_share)
-        listed = [bound_models(loss, evidence, shares, fold) for loss in self.listed]
+        report_bounds = tuple(
+            bound_models(loss, evidence, shares, fold) for loss in self.report_losses
+        )
         by_value: tuple[ModelBounds, ...] = ()
         if self.by_value is not None:
             by_value = self.by_value.bounds(
@@ -206,7 +210,7 @@ class DeclaredLosses:
         baseline: tuple[BaselineBound, ...] = ()
         if self.baseline is not None:
             baseline = self.baseline.bounds(evidence, delta, fold, has_pool=has_pool)
-        return JointBounds(main, tuple(listed), by_value, baseline)
+        return JointBounds(main, report_bounds, by_value, baseline)
 
 
 @dataclass(frozen=True)
@@ -214,8 +218,8 @@ class JointBounds:
     """All bounds of the bounded models of a plan, from counts of chosen models."""
 
     main: ModelBounds
-    listed: tuple[ModelBounds, ...]
-    """Bounds for the report, in the order of `DeclaredLosses.listed`."""
+    report_bounds: tuple[ModelBounds, ...]
+    """Bounds for the report, in the order of `DeclaredLosses.report_losses`."""
     by_value: tuple[ModelBounds, ...]
     """Bounds for the values of a column, in their order."""
     baseline: tuple[BaselineBound, ...]
@@ -228,7 +232,7 @@ def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> Declared
     A regression has no classes. Raises TypeError or ValueError if a class is not in
     `y`, there are too many, or an option is for the other kind of target.
     """
-    known, main = classes.tolist(), cast(Loss, ERROR if len(classes) else DEFAULT)
+    known, main = classes.tolist(), cast(Loss, ERROR_RATE if len(classes) else DEFAULT)
     if isinstance(loss, Loss) and not isinstance(loss, type):
         main = loss
     elif isinstance(loss, str) and loss != "error":
@@ -252,20 +256,21 @@ def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> Declared
         )
     if main.is_regression:
         return DeclaredLosses(main, tolerances=_tolerances(main, report))
-    reported = tuple(known) if report is True else as_labels("report", report)
+    report_classes = tuple(known) if report is True else as_labels("report", report)
     with naming_loss(main, "named_classes"):
-        of_loss = main.named_classes(known)
-    for argument, labels in (("loss", of_loss), ("report", reported)):
+        loss_classes = main.named_classes(known)
+    for argument, labels in (("loss", loss_classes), ("report", report_classes)):
         check_named_classes(argument, labels, known)
-    if not (of_loss or reported):
+    if not (loss_classes or report_classes):
         return DeclaredLosses(main)
-    counted = tuple(dict.fromkeys((*reported, *of_loss)))
-    at = {label: index for index, label in enumerate(counted)}
-    table = ClassTable(counted, tuple(at.get(label, len(at)) for label in known))
     # One table counts the classes of the report and of the loss.
+    counted = tuple(dict.fromkeys((*report_classes, *loss_classes)))
+    position_of = {label: index for index, label in enumerate(counted)}
+    positions = tuple(position_of.get(label, len(counted)) for label in known)
+    table = ClassTable(counted, positions)
     with naming_loss(main, "of_table"):
-        main = main.of_table(of_loss, table)
-    return DeclaredLosses(main, counted if reported else (), table)
+        main = main.of_table(loss_classes, table)
+    return DeclaredLosses(main, counted if report_classes else (), table)
 
 
 def _tolerances(main: Loss, report: Any) -> tuple[ErrorQuantile, ...]:

@@ -43,7 +43,7 @@ class ErrorCount(Statistic):
 
     def count(self, rows: Rows, predictions: Predictions) -> Integers:
         """Count the errors, shape ()."""
-        return np.asarray(np.sum(predictions != rows.y))
+        return np.asarray(np.sum(predictions != rows.targets))
 
     def count_errors(self, n_errors: int) -> Integers:
         """Return the number of errors, shape ()."""
@@ -52,12 +52,12 @@ class ErrorCount(Statistic):
     def count_pair(
         self,
         rows: Rows,
-        fold_model: Predictions,
+        fold_predictions: Predictions,
         all_rows_predictions: Predictions,
         fold_counts: Counts,
     ) -> Integers:
         """Count the rows on which both differ, shape ()."""
-        return np.asarray(np.sum(fold_model != all_rows_predictions))
+        return np.asarray(np.sum(fold_predictions != all_rows_predictions))
 
 
 @dataclass(frozen=True)
@@ -116,4 +116,4 @@ class ErrorRate(SingleLoss):
         return expect_holdout_rate(self.estimate(folds), folds, delta)
 
 
-ERROR: Final = ErrorRate()
+ERROR_RATE: Final = ErrorRate()

@@ -24,9 +24,9 @@ from dsel.bounds.tolerance import (
     count_deviations,
     deviation_edges,
     deviation_limit,
+    divide_level,
     expected_tolerance,
     minimum_rows,
-    share_level,
     tolerance_limit,
 )
 from dsel.losses.base import (
@@ -116,34 +116,33 @@ class Residuals(Statistic):
 
     def count(self, rows: Rows, predictions: Predictions) -> Floats:
         """Return the sorted residuals, shape (n_rows,)."""
-        assert rows.y is not None  # only labeled rows have residuals
-        return np.sort(absolute_residuals(rows.y, predictions))
+        return np.sort(absolute_residuals(rows.targets, predictions))
 
     def edges(self, residuals: Counts) -> Floats:
         """Return the edges of the bins, which depend on the residuals of a fold."""
         # Cached, since every block of the pool needs them.
-        return _edges_of(
+        return _bin_edges(
             np.ascontiguousarray(residuals, np.float64).tobytes(), self.level
         )
 
     def count_pair(
         self,
         rows: Rows,
-        fold_model: Predictions,
+        fold_predictions: Predictions,
         all_rows_predictions: Predictions,
         fold_counts: Counts,
     ) -> Integers:
         """Count rows by the distance of both models, shape (n_edges,)."""
         return count_deviations(
-            absolute_residuals(fold_model, all_rows_predictions),
+            absolute_residuals(fold_predictions, all_rows_predictions),
             self.edges(fold_counts),
         )
 
 
 @lru_cache(maxsize=256)
-def _edges_of(fold: bytes, level: float) -> Floats:
+def _bin_edges(residual_bytes: bytes, level: float) -> Floats:
     """Return the edges by the residuals of a fold, which are passed as bytes."""
-    residuals = np.frombuffer(fold, np.float64)
+    residuals = np.frombuffer(residual_bytes, np.float64)
     # Shorter folds are padded with NaN, and missing predictions are infinitely far off.
     known = residuals[np.isfinite(residuals)]
     positive, scale = known[known > 0.0], 1.0
@@ -170,14 +169,13 @@ class RegressionLoss(SingleLoss):
         self, rows: Rows, classes: Sequence[object]
     ) -> ConstantPrediction | None:
         """Return the median of the targets, with its loss; None if it is not known."""
-        targets = np.asarray(rows.y, np.float64)
+        targets = np.asarray(rows.targets, np.float64)
         best = ConstantPrediction(float(np.median(targets)), self.of_constant(targets))
         return best if np.isfinite(best).all() else None
 
     def score(self, rows: Rows, predictions: Predictions) -> float:
         """Return the mean squared error."""
-        assert rows.y is not None
-        return mean_squared_error(rows.y, predictions)
+        return mean_squared_error(rows.targets, predictions)
 
 
 @dataclass(frozen=True, repr=False)
@@ -193,7 +191,7 @@ class ErrorQuantile(RegressionLoss):
     row is off by more than :math:`t + u` only if the fold's model is off by more than
     :math:`t`, or both models are more than :math:`u` apart:
     :func:`dsel.bounds.deviation_limit`, at levels that add up. Both tolerances of one
-    fold hold at once by `dsel.bounds.tolerance.share_level`.
+    fold hold at once by `dsel.bounds.tolerance.divide_level`.
     """
 
     share: float
@@ -231,12 +229,12 @@ class ErrorQuantile(RegressionLoss):
 
     def estimate(self, folds: FoldCounts) -> float:
         """Return the quantile of all residuals."""
-        residuals = np.concatenate(folds.by_row())
+        residuals = np.concatenate(folds.numbers_by_row())
         return float(np.quantile(residuals, self.share, method="inverted_cdf"))
 
     def limits(self, folds: FoldCounts, delta: float) -> Floats:
         """Return the tolerance of each fold, at its share of delta."""
-        by_fold = folds.by_row()
+        by_fold = folds.numbers_by_row()
         shares = delta * fold_shares(len(by_fold))
         return np.array(
             [
@@ -252,11 +250,11 @@ class ErrorQuantile(RegressionLoss):
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
         """Return the smallest sum of a fold's tolerance and a deviation from it."""
-        by_fold, k = folds.by_row(), len(folds.n_rows)
+        by_fold, k = folds.numbers_by_row(), len(folds.n_rows)
         of_folds = fold_shares(k)
         tolerances, deviations = np.full((2, k), np.inf)
         for fold, n_rows in enumerate(folds.n_rows.tolist()):
-            shared = share_level(
+            shared = divide_level(
                 n_rows,
                 level=self.level,
                 delta=shares.label_delta * float(of_folds[fold]),
@@ -279,7 +277,7 @@ class ErrorQuantile(RegressionLoss):
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
         """Return the average tolerance from 20% of the rows; NaN if infinite."""
-        residuals = np.concatenate(folds.by_row())
+        residuals = np.concatenate(folds.numbers_by_row())
         n_rows = max(1, len(residuals) // 5)
         expected = expected_tolerance(residuals, n_rows, level=self.level, delta=delta)
         return expected if np.isfinite(expected) else np.nan
@@ -328,7 +326,7 @@ class ExceedanceCount(Statistic):
         }
 
     @property
-    def _parts(self) -> tuple[float, float]:
+    def _divided_tolerance(self) -> tuple[float, float]:
         """Return 4/5 and 1/5 of the tolerance, rounded down: the sum is no larger."""
         whole = self.tolerance * (1.0 - SUM_ROUNDING)
         return whole * (1.0 - APART), whole * APART
@@ -345,22 +343,23 @@ class ExceedanceCount(Statistic):
 
     def count(self, rows: Rows, predictions: Predictions) -> Integers:
         """Count the rows that are off by more, shape (2,)."""
-        assert rows.y is not None
-        residuals = absolute_residuals(rows.y, predictions)
-        near, _ = self._parts
+        residuals = absolute_residuals(rows.targets, predictions)
+        near, _ = self._divided_tolerance
         return np.array([np.sum(residuals > self.tolerance), np.sum(residuals > near)])
 
     def count_pair(
         self,
         rows: Rows,
-        fold_model: Predictions,
+        fold_predictions: Predictions,
         all_rows_predictions: Predictions,
         fold_counts: Counts,
     ) -> Integers:
         """Count the rows on which both models are further apart, shape ()."""
-        _, distance = self._parts
+        _, distance = self._divided_tolerance
         return np.asarray(
-            np.sum(absolute_residuals(fold_model, all_rows_predictions) > distance)
+            np.sum(
+                absolute_residuals(fold_predictions, all_rows_predictions) > distance
+            )
         )
 
 

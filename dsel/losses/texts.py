@@ -9,7 +9,7 @@ from typing import Any, Final
 from dsel.checks import did_you_mean, listing
 from dsel.losses import makers
 from dsel.losses.base import Loss
-from dsel.losses.error_rate import ERROR
+from dsel.losses.error_rate import ERROR_RATE
 from dsel.option_values import LOSS_FORMS
 
 
@@ -76,7 +76,7 @@ class NamedLoss:
 LOSSES: Final = {
     name_of_text(loss.form): loss
     for loss in (
-        NamedLoss("error", lambda: ERROR),
+        NamedLoss("error", lambda: ERROR_RATE),
         NamedLoss("recall:CLASS", makers.recall, class_of_text),
         NamedLoss("precision:CLASS", makers.precision, class_of_text),
         NamedLoss("balanced", makers.balanced),
@@ -141,8 +141,8 @@ def loss_of_text(text: str) -> Loss | None:
     >>> loss_of_text("recall('fraud')"), loss_of_text("error"), loss_of_text("Mine(3)")
     (recall('fraud'), error, None)
     """
-    if text == repr(ERROR):
-        return ERROR
+    if text == repr(ERROR_RATE):
+        return ERROR_RATE
     # A store may come from a stranger, so its text is parsed and never evaluated.
     try:
         call = ast.parse(text, mode="eval").body

@@ -16,7 +16,7 @@ from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.families.answers import class_scores
 from dsel.families.assignment import assign_families, group_label
-from dsel.families.family import Candidate, Family, FitKey, FittedGroup
+from dsel.families.family import Candidate, Family, FitId, FittedGroup
 from dsel.families.fit_arguments import check_fit_params
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.local_executor import LocalExecutor
@@ -133,7 +133,7 @@ def train_grid(
     failures: dict[int, str] = {}
     for group in (group for _, groups in trained for group in groups):
         for i in np.flatnonzero(group.counts.has_failed[:, 0]):
-            key = FitKey(group.candidates[i], group.splits[0])
+            key = FitId(group.candidates[i], group.splits[0])
             message = group.counts.messages.get(key)
             failures.setdefault(key[0], message.text if message else "the fit failed")
     return trained, failures

@@ -77,9 +77,9 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
     rows = []
     for each in models:
         words = "at most" if each.certified else "no guarantee, about"
-        text = f"{each.model}: {words} {each.amount(each.bound)}"
+        text = f"{each.model_text}: {words} {each.amount(each.bound)}"
         if not np.isfinite(each.bound):
-            text = f"{each.model}: no finite bound"
+            text = f"{each.model_text}: no finite bound"
         # No held-out row tests the model trained on all labels.
         is_tested = each.model_name == ONE_FOLD and np.isfinite(each.estimate)
         if is_tested:

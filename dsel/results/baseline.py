@@ -1,13 +1,14 @@
 """Comparison of a model with a baseline, from labeled rows alone."""
 
 from collections.abc import Container
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isnan, nan
 from typing import Any, Final
 
 from dsel.cards import Fact
 from dsel.results.bounded_values import BoundedValues, join_fields
 from dsel.results.caveats import Caveat, LimitsWithCaveats
+from dsel.results.records import kept_as
 from dsel.results.renderings import Renderable
 from dsel.rounded_texts import (
     confidence,
@@ -56,7 +57,7 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
 
     delta: float
     """Probability that the limit fails, in addition to that of the bounds."""
-    model: str
+    model_text: str = field(metadata=kept_as("model"))
     """Description of the model that is compared."""
     baseline: str
     """Description of the baseline."""
@@ -109,7 +110,7 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
             why = "for the reason above" if reason in known else f"since {reason}"
             return (
                 f"No guarantee, {why}: whether it errs less than {self.baseline}, "
-                f"{self.model}"
+                f"{self.model_text}"
             )
         level = f"{confidence(self.delta)}% confidence"
         # An upper limit above 0 proves nothing: the model may be better or worse.
@@ -117,12 +118,12 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
             return (
                 f"Better than {self.baseline}: errs at least "
                 f"{points_at_least(-self.upper)} percentage points less ({level}), "
-                f"{self.model}"
+                f"{self.model_text}"
             )
         return (
             f"Not proved better than {self.baseline}: errs at most "
             f"{points_at_most(self.upper)} percentage points more ({level}), "
-            f"{self.model}"
+            f"{self.model_text}"
         )
 
     @property

@@ -1,6 +1,6 @@
 """The report by class: recall, precision and error of one model, with limits."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isnan
 from typing import Any, Final
 
@@ -9,6 +9,7 @@ import pandas as pd
 from dsel.cards import Fact
 from dsel.results.bounded_values import BoundedValues, join_fields, report_frame
 from dsel.results.caveats import POOLED, Caveat, LimitsWithCaveats, warnings_first
+from dsel.results.records import kept_as
 from dsel.results.renderings import Renderable
 from dsel.rounded_texts import (
     NONE,
@@ -62,7 +63,7 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
     >>> untested = {name: replace(getattr(made, name), own=())
     ...     for name in ("recall", "precision", "error")}
     >>> print(replace(
-    ...     made, model="model trained on all labels", test_rows=(), **untested))
+    ...     made, model_text="model trained on all labels", test_rows=(), **untested))
     Certified report (95% confidence, all limits jointly), model trained on all labels
             recall at least  precision at least
     fraud             71.2%               74.9%
@@ -76,7 +77,7 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
 
     delta: float
     """Probability that any of the limits fails."""
-    model: str
+    model_text: str = field(metadata=kept_as("model"))
     """Description of the model."""
     classes: tuple[Any, ...]
     rows: tuple[int, ...]
@@ -149,8 +150,8 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
         """Return the line above the table."""
         level = f"{confidence(self.delta)}% confidence, all limits jointly"
         if self.remarks:
-            return f"No guarantee, since {self.remarks[0]}, {self.model}"
-        return f"Certified report ({level}), {self.model}"
+            return f"No guarantee, since {self.remarks[0]}, {self.model_text}"
+        return f"Certified report ({level}), {self.model_text}"
 
     def facts(self) -> list[Fact]:
         """Return the numbers of this model, then those of the models of all folds.

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pandas as pd
@@ -18,12 +18,13 @@ from dsel.results.bounded_values import (
     report_table,
 )
 from dsel.results.caveats import Caveat
+from dsel.results.records import kept_as
 from dsel.results.tolerances import amount_about, amount_at_most
 from dsel.rounded_texts import NONE, about_percent, confidence, in_percent
 
-ERROR: Final = "error"
-OFF_BY: Final = "off_by"
-SHARE: Final = "share"
+ERROR_QUANTITY: Final = "error"
+OFF_BY_QUANTITY: Final = "off_by"
+SHARE_QUANTITY: Final = "share"
 LARGEST: Final = sys.float_info.max
 
 
@@ -58,7 +59,7 @@ class ReportByValue(TableReport):
     Labeled rows test a model that was trained without them:
 
     >>> from dataclasses import replace
-    >>> print(replace(made, model="model trained on 80% of the labels",
+    >>> print(replace(made, model_text="model trained on 80% of the labels",
     ...     other_pool_rows=0, numbers=replace(made.numbers, own=(0.0375, 0.0)),
     ...     test_rows=(160, 6)))  # doctest: +NORMALIZE_WHITESPACE
     Error by site (95% confidence, all limits jointly), model trained on 80% of the
@@ -72,7 +73,7 @@ class ReportByValue(TableReport):
 
     delta: float
     """Probability that any of the limits, or a bound of the search, fails."""
-    model: str
+    model_text: str = field(metadata=kept_as("model"))
     """Description of the model."""
     column: str
     values: tuple[Any, ...]
@@ -86,9 +87,10 @@ class ReportByValue(TableReport):
     """Pool rows of each value; empty where none were counted."""
     other_pool_rows: int = 0
     """Pool rows with a value that no labeled row has."""
-    quantity: str = ERROR
-    """`ERROR` of a classifier; of a regressor `OFF_BY`, a tolerance in units of the
-    target, or `SHARE` of the predictions that are off by more than a fixed one."""
+    quantity: str = ERROR_QUANTITY
+    """`ERROR_QUANTITY` of a classifier; of a regressor `OFF_BY_QUANTITY`, a tolerance
+    in units of the target, or `SHARE_QUANTITY`: that of the predictions that are off by
+    more than a fixed one."""
     what: str = "Error"
     """Name of the quantity, as printed."""
     caveats: tuple[Caveat, ...] = ()
@@ -128,20 +130,20 @@ class ReportByValue(TableReport):
     @property
     def is_tolerance(self) -> bool:
         """Whether limits are in units of the target."""
-        return self.quantity == OFF_BY
+        return self.quantity == OFF_BY_QUANTITY
 
     @property
     def title(self) -> str:
         """Title of the table: the quantity and the column."""
-        comma = "" if self.quantity == ERROR else ","
+        comma = "" if self.quantity == ERROR_QUANTITY else ","
         return f"{self.what}{comma} by {self.column}"
 
     def headline(self) -> str:
         """Return the line above the table."""
         if self.remarks:
-            return f"No guarantee, since {self.remarks[0]}, {self.model}"
+            return f"No guarantee, since {self.remarks[0]}, {self.model_text}"
         level = f"{confidence(self.delta)}% confidence, all limits jointly"
-        return f"{self.title} ({level}), {self.model}"
+        return f"{self.title} ({level}), {self.model_text}"
 
     def table(self) -> list[Fact]:
         """Return the heads of the table, and the texts of each value."""

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Any, Final
 
 from dsel.cards import Fact
+from dsel.errors import OldName
 
 
 class Effect(Enum):
@@ -53,6 +54,7 @@ class LimitsWithCaveats:
     """Limits that are a guarantee unless a caveat voids them."""
 
     caveats: tuple[Caveat, ...]
+    model = OldName("model_text")
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import xarray as xr
 
 from dsel import names
 from dsel.cards import Fact
-from dsel.errors import NewerRecordError, warn_of_old_name
+from dsel.errors import NewerRecordError, OldName
 from dsel.option_values import ALL_ROWS
 from dsel.results import records
 from dsel.results.caveats import (
@@ -152,8 +152,8 @@ class Certificate(Renderable):
 
     Examples
     --------
-    >>> share = "50% of the labels"
-    >>> Certificate(0.1507, 0.05, "nested", "one_fold", share=share).headline()
+    >>> half = "50% of the labels"
+    >>> Certificate(0.1507, 0.05, "nested", "one_fold", trained_on=half).headline()
     'Error at most 15.1% (95% confidence), model trained on 50% of the labels'
     """
 
@@ -161,7 +161,7 @@ class Certificate(Renderable):
     """The number as computed: it may exceed 1, and is infinite if a fit failed."""
     delta: float
     """Probability that the bound fails."""
-    criterion: str
+    method: str = field(metadata=kept_as("criterion"))
     """Name of the certificate, or of the criterion of an estimate."""
     model_name: str = field(metadata=kept_as("deploy"))
     """Name of the model: ``one_fold`` or ``all_rows``."""
@@ -187,7 +187,7 @@ class Certificate(Renderable):
     equal_rows: int = 0
     """Pool rows that equal labeled rows; without a pool, held-out rows that equal
     training rows of the model."""
-    share: str = ""
+    trained_on: str = field(default="", metadata=kept_as("share"))
     """Part of the labels that the model was trained on, as printed."""
     loss: str = "error"
     """The bounded loss: ``error``, or the one that the plan declared."""
@@ -209,11 +209,10 @@ class Certificate(Renderable):
     is_holdout: bool = False
     """Whether one set of rows was held out, so that the estimate is of one model."""
 
-    @property
-    def deploy(self) -> str:
-        """Old name of `model_name`."""
-        warn_of_old_name("deploy", "model_name")
-        return self.model_name
+    deploy = OldName("model_name")
+    criterion = OldName("method")
+    share = OldName("trained_on")
+    model = OldName("model_text")
 
     @property
     def bound(self) -> float:
@@ -235,7 +234,7 @@ class Certificate(Renderable):
         """All caveats of the number, violated assumptions included, gravest first."""
         reasons = []
         if isnan(self.unclipped) and not texts_of(self.caveats, Effect.VOIDS):
-            reasons.append(f"{self.criterion} has no number")
+            reasons.append(f"{self.method} has no number")
         # An xarray operation that drops attributes drops the record of violations, too:
         # without the full list nothing is certified.
         if set(ALWAYS) - {assumption.name for assumption in self.assumptions}:
@@ -267,7 +266,7 @@ class Certificate(Renderable):
         of = "folds that were fitted" if self.has_failed_folds else "all folds"
         return (
             f"the estimate from {of} ({estimate}) is above the bound "
-            f"({self.amount(self.bound)}) of the {self.model}: the bound has its "
+            f"({self.amount(self.bound)}) of the {self.model_text}: the bound has its "
             f"{confidence(self.delta)}% confidence whatever the estimate is, but the "
             f"rows of the fold that gave it were likely lucky; plan with {estimate}"
         )
@@ -293,12 +292,12 @@ class Certificate(Renderable):
         return known | record
 
     @property
-    def model(self) -> str:
+    def model_text(self) -> str:
         """Description of the model."""
         if self.model_name == ALL_ROWS:
             return "model trained on all labels"
-        if self.share:
-            return f"model trained on {self.share}"
+        if self.trained_on:
+            return f"model trained on {self.trained_on}"
         return f"model trained without fold {self.fold}"
 
     def headline(self) -> str:
@@ -315,15 +314,15 @@ class Certificate(Renderable):
             number = f"about {amount}" if isfinite(self.bound) else "no number"
             reason = self.reasons[0]
             why = "for the reason above" if reason in known else f"since {reason}"
-            return f"No guarantee, {why}: {number}, {self.model}"
+            return f"No guarantee, {why}: {number}, {self.model_text}"
         if self.is_tolerance and self.says_nothing:
-            return f"{self.no_tolerance}, {self.model}"
+            return f"{self.no_tolerance}, {self.model_text}"
         if self.says_nothing:
-            return f"No bound below {self.most}, {self.model}"
+            return f"No bound below {self.most}, {self.model_text}"
         level = ", ".join(
             filter(None, [f"{confidence(self.delta)}% confidence", jointly])
         )
-        return f"{self.says} {amount}{self.on_rows} ({level}), {self.model}"
+        return f"{self.says} {amount}{self.on_rows} ({level}), {self.model_text}"
 
     @property
     def on_rows(self) -> str:
@@ -340,7 +339,7 @@ class Certificate(Renderable):
     @property
     def model_on_rows(self) -> str:
         """Description of the model, and of the rows that its numbers are about."""
-        return f"{self.model},{self.on_rows}" if self.on_rows else self.model
+        return f"{self.model_text},{self.on_rows}" if self.on_rows else self.model_text
 
     @property
     def says_nothing(self) -> bool:
@@ -474,7 +473,7 @@ class Certificate(Renderable):
     @property
     def origin(self) -> str:
         """Sentence with the criterion, the parts of the number, and equal rows."""
-        origin = [self.criterion, *filter(None, [self.terms])]
+        origin = [self.method, *filter(None, [self.terms])]
         equal, are = ("equals", "is") if self.equal_rows == 1 else ("equal", "are")
         if self.equal_rows and not self.n_unlabeled:
             origin.append(

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, NoReturn, Self, TypeVar
 from dsel.arrays import ArrayLike
 from dsel.cards import Fact
 from dsel.checks import check_choice, check_truth, did_you_mean
-from dsel.errors import warn_of_old_name
+from dsel.errors import OldName
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import records
 from dsel.results.baseline import BaselineComparison
@@ -106,7 +106,7 @@ class BoundedModel:
         A report is also printed alone, and then has to show both.
         """
         bound = self.certificate
-        shared: Any = {"model": bound.model_on_rows, "caveats": bound.all_caveats}
+        shared: Any = {"model_text": bound.model_on_rows, "caveats": bound.all_caveats}
         reports: dict[str, Any] = {
             name: getattr(self, name)
             for name in ("report", "report_by_value", "tolerances", "baseline")
@@ -162,7 +162,7 @@ class Choice(Renderable):
     --------
     >>> share = "80% of the labels"
     >>> certificates = (
-    ...     Certificate(0.1507, 0.05, "nested", "one_fold", share=share),
+    ...     Certificate(0.1507, 0.05, "nested", "one_fold", trained_on=share),
     ...     Certificate(0.1777, 0.05, "nested", "all_rows"),
     ... )
     >>> models = {
@@ -322,7 +322,7 @@ class Choice(Renderable):
         if bound.says_nothing or not bound.terms:  # the reason is printed as Because
             return []
         text, model = (
-            f"the {bound.model} has the larger bound: {bound.terms}",
+            f"the {bound.model_text} has the larger bound: {bound.terms}",
             self._main,
         )
         reports = (model.report, model.report_by_value)
@@ -356,11 +356,7 @@ class Choice(Renderable):
         rest = {k: v for k, v in record.items() if k not in {*BY_MODEL, *chosen}}
         return {**rest, "deployed": deployed}
 
-    @property
-    def held_out_fifth(self) -> float:
-        """Old name of `expected_holdout`."""
-        warn_of_old_name(OLD_HOLDOUT, "expected_holdout")
-        return self.expected_holdout
+    held_out_fifth = OldName("expected_holdout")
 
     def to_json(self) -> str:
         """Return all fields, with parameters as labels, and `all_caveats`.
@@ -521,7 +517,7 @@ class Choice(Renderable):
         other = self.certificates.get(ONE_FOLD)
         if not why or name == ONE_FOLD or other is None or other.says_nothing:
             return why
-        return f"{why}; the {other.model} has a bound"
+        return f"{why}; the {other.model_text} has a bound"
 
     @property
     def holdout_text(self) -> str:
@@ -544,7 +540,9 @@ class Choice(Renderable):
         models = [self._main, *self.bounded_models.values()]
         certificates = {model.name: model.certificate for model in models}
         main, *others = certificates.values()
-        texts = [f"{other.model}: {other.terms}" for other in others if other.terms]
+        texts = [
+            f"{other.model_text}: {other.terms}" for other in others if other.terms
+        ]
         lines = [("By", text) for text in (main.origin, *texts)]
         folds = self.choices_of_folds
         return [

@@ -294,7 +294,7 @@ def read_counts(cube: Any) -> dict[str, NDArray[Any]]:
     into the first axis; the other dimensions have the order that `make_cube` gave them.
     """
     check_cube(cube)
-    cube = in_order(cube)
+    cube = restore_dims(cube)
     candidates, n = candidate_dims(cube), cube[names.STATUS].size
     if not candidates or not n:
         raise ValueError(
@@ -381,7 +381,7 @@ def parameter_name(dim: str) -> str:
     return bare if bare in names.RESERVED else dim
 
 
-def in_order(cube: xr.Dataset) -> xr.Dataset:
+def restore_dims(cube: xr.Dataset) -> xr.Dataset:
     """Return a cube in its original dimensions, if it was transposed or joined.
 
     xarray joins runs along candidates by giving all variables this dimension: one that

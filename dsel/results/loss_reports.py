@@ -11,15 +11,20 @@ from typing import Final
 from dsel.arrays import Integers
 from dsel.losses.base import Loss
 from dsel.losses.by_class import wrong_rows
-from dsel.losses.calls import share_beyond
+from dsel.losses.calls import rate_beyond
 from dsel.losses.declared import DeclaredLosses, JointBounds
-from dsel.losses.error_rate import ERROR as ERROR_RATE
+from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import Evidence, ModelBounds
 from dsel.option_values import ONE_FOLD
 from dsel.results.baseline import BaselineComparison
 from dsel.results.bounded_values import BoundedValues
 from dsel.results.by_class import CertifiedReport
-from dsel.results.by_value import ERROR, OFF_BY, SHARE, ReportByValue
+from dsel.results.by_value import (
+    ERROR_QUANTITY,
+    OFF_BY_QUANTITY,
+    SHARE_QUANTITY,
+    ReportByValue,
+)
 from dsel.results.tolerances import ToleranceReport
 
 UNNAMED: Final = ""
@@ -71,7 +76,7 @@ class ModelReports:
 
     def report(self) -> CertifiedReport | ToleranceReport | None:
         """Return the report of classes, or of a regressor."""
-        losses, listed = self.losses, self.bounds.listed
+        losses, listed = self.losses, self.bounds.report_bounds
         if losses.tolerances:
             return ToleranceReport(
                 self.delta,
@@ -79,15 +84,15 @@ class ModelReports:
                 tuple(tolerance.share for tolerance in losses.tolerances),
                 self.bounded_values(losses.tolerances, listed),
             )
-        return self.report_by_class() if losses.reported else None
+        return self.report_by_class() if losses.report_classes else None
 
     def report_by_class(self) -> CertifiedReport:
         """Return recall and precision of the reported classes, and the error."""
-        losses, (error, *listed) = self.losses, self.bounds.listed
-        table, n = losses.table, len(losses.reported)
+        losses, (error, *listed) = self.losses, self.bounds.report_bounds
+        table, n = losses.table, len(losses.report_classes)
         assert table is not None  # else nothing is reported
         tables, fold = self.evidence.folds[table].integers, self.deployed_fold
-        places = [table.classes.index(label) for label in losses.reported]
+        places = [table.classes.index(label) for label in losses.report_classes]
 
         def rights(bounds: list[ModelBounds], of_fold: Integers) -> BoundedValues:
             # Losses are misses: recall and precision are what is left of one. The loss
@@ -106,7 +111,7 @@ class ModelReports:
         return CertifiedReport(
             self.delta,
             UNNAMED,
-            losses.reported,
+            losses.report_classes,
             rows(tables.sum(axis=0)),
             recall=rights(listed[:n], tables[fold]),
             precision=rights(listed[n:], tables[fold].T),
@@ -128,13 +133,16 @@ class ModelReports:
             limits[column.values.index(None)] = loss.largest
         pool = self.evidence.pool.get(by_value.statistic)
         n_pool = [] if pool is None else pool.counts[0, :, 0].tolist()
-        quantity, what = (SHARE if loss.is_regression else ERROR), loss.label
+        quantity, what = (
+            (SHARE_QUANTITY if loss.is_regression else ERROR_QUANTITY),
+            loss.label,
+        )
         if isinf(loss.largest):
-            quantity = OFF_BY
-        if (beyond := share_beyond(loss)) is not None:
+            quantity = OFF_BY_QUANTITY
+        if (beyond := rate_beyond(loss)) is not None:
             what = f"How far {100 * (1.0 - beyond):.6g}% of predictions are off"
         fold = self.evidence.folds[by_value.statistic].of_fold(self.deployed_fold)
-        n_tests = (int(one.folds(fold).n_rows[0]) for one in by_value.losses)
+        n_tests = (int(one.folds_of_value(fold).n_rows[0]) for one in by_value.losses)
         return ReportByValue(
             self.delta,
             UNNAMED,

@@ -71,7 +71,9 @@ class PrefitCertificate(Certificate):
         """Return the certificate with a comparison, which gets its name and caveats."""
         if compared is None:
             return self
-        named = replace(compared, model=self.model_on_rows, caveats=self.all_caveats)
+        named = replace(
+            compared, model_text=self.model_on_rows, caveats=self.all_caveats
+        )
         return replace(self, baseline=named)
 
     def certified_report(self) -> CertifiedReport | ToleranceReport:
@@ -86,7 +88,7 @@ class PrefitCertificate(Certificate):
                 "`certified_report` has only what was declared; certify with "
                 "report=True."
             )
-        return replace(report, model=self.model_on_rows, caveats=self.all_caveats)
+        return replace(report, model_text=self.model_on_rows, caveats=self.all_caveats)
 
     def report_by_value(self) -> ReportByValue:
         """Return the error, or tolerance, for each value of the column.
@@ -100,7 +102,7 @@ class PrefitCertificate(Certificate):
                 "report_by='site' or another column."
             )
         return replace(
-            self.by_value, model=self.model_on_rows, caveats=self.all_caveats
+            self.by_value, model_text=self.model_on_rows, caveats=self.all_caveats
         )
 
     @property
@@ -124,7 +126,7 @@ class PrefitCertificate(Certificate):
         return upgrade_texts(super().upgrade_record(record), "remarks", Effect.WEAKENS)
 
     @property
-    def model(self) -> str:
+    def model_text(self) -> str:
         """Description of the model."""
         unit = count_of(self.n_labeled, "group" if self.n_groups else "row")
         return f"model as given, {unit} that it has not seen, as you declare (A3)"
@@ -132,11 +134,12 @@ class PrefitCertificate(Certificate):
     def headline(self) -> str:
         """Return the error bound in one line, rounded up."""
         if self.is_tolerance and self.says_nothing:
-            return f"{self.no_tolerance}, {self.model}"
+            return f"{self.no_tolerance}, {self.model_text}"
         if self.says_nothing:
-            return f"No bound below {self.most}: too few rows, {self.model}"
+            return f"No bound below {self.most}: too few rows, {self.model_text}"
         amount, level = self.amount(self.bound), confidence(self.delta)
-        return f"{self.says} {amount}{self.on_rows} ({level}% confidence), {self.model}"
+        bound = f"{self.says} {amount}{self.on_rows}"
+        return f"{bound} ({level}% confidence), {self.model_text}"
 
     def facts(self) -> list[Fact]:
         """Return names and texts, which all renderings show; the first has no name."""

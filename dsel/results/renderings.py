@@ -5,13 +5,14 @@ from itertools import groupby
 from typing import ClassVar, Final, Self
 
 from dsel.cards import Fact, render_card
+from dsel.errors import OldName
 from dsel.results import records
 from dsel.rounded_texts import terminal_width, wrap_line
 
 INTERNAL: Final = frozenset(
-    ("facts", "held_out_fifth", "n_heads", "note_useless_bound", "upgrade_record")
+    ("facts", "n_heads", "note_useless_bound", "upgrade_record")
 )
-"""Names that other modules call, or old ones: completion does not offer them."""
+"""Names that other modules call: completion does not offer them, nor old names."""
 
 
 class Renderable:
@@ -41,7 +42,13 @@ class Renderable:
         return hash(self.to_json())
 
     def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if name not in INTERNAL]
+        kind = type(self)
+        return [
+            name
+            for name in super().__dir__()
+            if name not in INTERNAL
+            and not isinstance(getattr(kind, name, None), OldName)
+        ]
 
     def __str__(self) -> str:
         return render_lines(self.facts(), terminal_width())

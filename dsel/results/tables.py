@@ -17,9 +17,9 @@ from dsel.arrays import Floats
 from dsel.results.cube import (
     GridAxes,
     candidate_dims,
-    in_order,
     parameter_name,
     read_counts,
+    restore_dims,
 )
 from dsel.results.values import UNSET, read_coordinate
 
@@ -145,7 +145,7 @@ def _hash_contents(cube: xr.Dataset, params: list[dict[str, Any]]) -> str:
 def candidate_table(cube: xr.Dataset) -> pd.DataFrame:
     """Return one row for each candidate; see `results.dsel.table`."""
     read_counts(cube)  # raises if it is no cube
-    cube = in_order(cube)
+    cube = restore_dims(cube)
     return parameters(cube).assign(**_outcome_columns(cube))
 
 

@@ -1,6 +1,6 @@
 """Tolerances of a regressor: limits of the distance to the target, by share of rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from math import floor, isfinite, log10
 from typing import Any
@@ -17,6 +17,7 @@ from dsel.results.bounded_values import (
     report_table,
 )
 from dsel.results.caveats import Caveat
+from dsel.results.records import kept_as
 from dsel.rounded_texts import NONE, at_most, confidence
 
 DIGITS = 3
@@ -80,7 +81,7 @@ class ToleranceReport(TableReport):
 
     delta: float
     """Probability that any of the tolerances fails."""
-    model: str
+    model_text: str = field(metadata=kept_as("model"))
     """Description of the model."""
     shares: tuple[float, ...]
     """Shares of the predictions."""
@@ -131,9 +132,9 @@ class ToleranceReport(TableReport):
     def headline(self) -> str:
         """Return the line above the table."""
         if self.remarks:
-            return f"No guarantee, since {self.remarks[0]}: {self.model}"
+            return f"No guarantee, since {self.remarks[0]}: {self.model_text}"
         level = f"{confidence(self.delta)}% confidence, all at once"
-        return f"Tolerances ({level}): {self.model}"
+        return f"Tolerances ({level}): {self.model_text}"
 
     def notes(self) -> list[str]:
         """Return the lines below the table."""

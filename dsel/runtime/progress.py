@@ -14,7 +14,7 @@ from numbers import Integral
 from typing import Any, Final, NamedTuple
 
 from dsel.checks import check_integer, show
-from dsel.errors import warn_of_old_name
+from dsel.errors import OldName
 from dsel.runtime.tasks import is_task
 
 OnProgress = Callable[[int, int | None], None]
@@ -59,17 +59,8 @@ class Progress:
     """Fits that an earlier run has left in the results, from which this one continues.
     """
 
-    @property
-    def spans_done(self) -> int:
-        """Old name of `slices_done`."""
-        warn_of_old_name("spans_done", "slices_done")
-        return self.slices_done
-
-    @property
-    def spans_total(self) -> int:
-        """Old name of `slices_total`."""
-        warn_of_old_name("spans_total", "slices_total")
-        return self.slices_total
+    spans_done = OldName("slices_done")
+    spans_total = OldName("slices_total")
 
     def __add__(self, later: "Progress") -> "Progress":
         """Return the progress of two successive parts of a run."""

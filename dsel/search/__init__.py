@@ -41,16 +41,24 @@ Vocabulary::
 
     scheme         which models are trained, and on which rows each is tested
     split          one training of a scheme
+    part           one of at most two sets of test rows of a split
+    group          candidates that share work and are fitted together; groups of
+                   labeled rows are row groups in the code of the engine
+    fit            one candidate trained on one split, whose numbers are a `FitId`
+    fitted group   models of a group, which predict together
     chosen         of steps 7 to 9: the chosen candidates, their splits and models;
                    nested cross-validation and the cube call them outer
     job            a value that describes work
     batch          the jobs of one task, and their work on a worker
     result         what comes back of a job
     fit table      the fits of a search, with their counts
-    slice          a part of the pool
+    slice          consecutive rows of the pool
     model set      models that are compared with each other on the pool
+    token          a hash of all that the predictions of a model, or of a set, depend on
+    key            a text by which a task, a record or a count is found
     pool table     the counts of model sets by slice
     SearchCounts   all counts of a search: bounds are read from it, the cube made of it
+    share          a part of delta
     outcome        cube, choice and bounded models, each of these with its certificate
     caveat         what voids a number, weakens it, or is only information
 """

@@ -13,9 +13,9 @@ from dsel.bounds.tolerance import (
     allowed_exceedances,
     count_deviations,
     deviation_edges,
+    divide_level,
     expected_tolerance,
     minimum_rows,
-    share_level,
 )
 
 LEVELS = st.floats(0.01, 0.9)
@@ -100,7 +100,7 @@ def test_tolerance_limit__fails_at_most_delta_of_the_time(rng, kind, level, delt
 @pytest.mark.parametrize("n_rows", [0, 5, 40, 60, 120, 400, 5_000])
 @pytest.mark.parametrize("delta", [0.2, 0.024])
 def test_share_level__divides_it_and_allows_as_many_as_fit(n_rows, delta):
-    made = share_level(n_rows, level=0.1, delta=delta, extra_delta=delta / 25)
+    made = divide_level(n_rows, level=0.1, delta=delta, extra_delta=delta / 25)
     allowed = int(allowed_exceedances(n_rows, level=0.1, delta=delta))
     if made.n_exceeding < 0:
         assert allowed < 1
@@ -119,7 +119,7 @@ def test_share_level__both_tolerances_fail_at_most_as_often_as_is_paid_for(
 ):
     # Of uniform residuals a row is beyond t with probability 1 - t.
     extra, draws = delta / 10, 20_000
-    made = share_level(n_rows, level=level, delta=delta, extra_delta=extra)
+    made = divide_level(n_rows, level=level, delta=delta, extra_delta=extra)
     allowed = int(allowed_exceedances(n_rows, level=level, delta=delta))
     ordered = np.sort(rng.random((draws, n_rows)), axis=1)
     whole, part = (

@@ -8,7 +8,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from dsel.families import check_family
-from dsel.families.answers import FittedClassifiers
+from dsel.families.answers import FittedEstimators
 from dsel.families.generic import ScikitLearnFamily
 from dsel.families.svm.family import KernelSVMFamily
 
@@ -29,7 +29,7 @@ def test_check_family__takes_those_of_dsel(make, estimators, rows):
     check_family(make(np.unique(rows[1]), seed=0), estimators, *rows)
 
 
-class ByMean(FittedClassifiers):
+class ByMean(FittedEstimators):
     """Predicts by the mean of the rows that are predicted together."""
 
     def predict(self, X, which):
@@ -60,7 +60,7 @@ class WritesTexts(ScikitLearnFamily):
         return made
 
 
-class NamesOne(FittedClassifiers):
+class NamesOne(FittedEstimators):
     def token(self, candidate, split):
         return "any model"
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
-from dsel.families.answers import FittedClassifiers
+from dsel.families.answers import FittedEstimators
 from dsel.families.family import FitCounts
 from dsel.families.linear import stack_linear
 
@@ -24,7 +24,7 @@ def stack_of(n_classes, learner=LogisticRegression):
         y = np.arange(60) % (n_classes if key[1] else max(n_classes - 1, 2))
         models[key] = learner().fit(X + y[:, None], y)
     counts, classes = FitCounts.empty(2, 3), np.arange(n_classes)
-    return stack_linear(FittedClassifiers((0, 1), (0, 1, 2), counts, models, classes))
+    return stack_linear(FittedEstimators((0, 1), (0, 1, 2), counts, models, classes))
 
 
 def row_by_row(stack, X):

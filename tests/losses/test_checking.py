@@ -9,7 +9,7 @@ from dsel import losses
 from dsel.losses import check_loss
 from dsel.losses.base import NO_PREDICTION
 from dsel.losses.declared import declare_losses
-from dsel.losses.error_rate import ERROR
+from dsel.losses.error_rate import ERROR_RATE
 from tests.losses.test_third_party import ErrorWhere
 
 
@@ -32,11 +32,11 @@ def test_check_loss__takes_losses_of_numbers(loss):
 
 def changed(name, function, *, of_statistic=False):
     """Return a loss of which one member does something else."""
-    loss = ERROR
+    loss = ERROR_RATE
     if of_statistic:
-        kind = type("Counting", (type(ERROR.statistic),), {name: function})
+        kind = type("Counting", (type(ERROR_RATE.statistic),), {name: function})
         return replace(loss, statistic=kind())
-    return type("Changed", (type(ERROR),), {name: function})()
+    return type("Changed", (type(ERROR_RATE),), {name: function})()
 
 
 REFUSED = [

@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel.losses.constants import best_constant
-from dsel.losses.error_rate import ERROR
+from dsel.losses.error_rate import ERROR_RATE
 from dsel.report.page import report_html
 
 RNG = np.random.default_rng(0)
@@ -18,7 +18,7 @@ GRID = {"min_samples_leaf": [1, 5]}
 DEAR = dsel.losses.cost({("ja", "nein"): 50, ("nein", "ja"): 1})
 
 CONSTANTS = [
-    (ERROR, ("nein", np.mean(Y == "ja"))),
+    (ERROR_RATE, ("nein", np.mean(Y == "ja"))),
     (dsel.losses.balanced(["ja", "nein"]), ("nein", 0.5)),
     (DEAR, ("ja", np.mean(Y == "nein"))),
     (dsel.losses.recall("ja"), None),

@@ -1,9 +1,17 @@
-"""Which of the bounded models is deployed."""
+"""Bounds of both models by one loss, and which of the bounded models is deployed."""
 
 import numpy as np
 import pytest
 
-from dsel.losses.joint import fold_to_deploy
+from dsel.bounds import nested_all_rows, nested_one_fold
+from dsel.bounds.holdout import expected_holdout_bound
+from dsel.losses.base import FoldCounts, PoolCounts, Shares
+from dsel.losses.error_rate import ERROR_RATE
+from dsel.losses.joint import Evidence, bound_models, fold_to_deploy
+
+ERRORS, ROWS = np.array([9, 4, 7, 6, 8]), np.full(5, 80)
+DIFFER, N_POOL = np.array([150, 90, 120, 80, 130]), 10_000
+SHARES = Shares(0.05, 0.95)
 
 # Limits, ranks of candidates, folds without a model, and the deployed fold.
 FOLDS = [
@@ -29,3 +37,50 @@ def test_fold_to_deploy__has_the_best_candidate_of_those_with_a_limit_near_the_s
     assert found == expected
     smallest = np.array(limits)[has_model].min()
     assert limits[found] <= 1.05 * smallest
+
+
+def evidence(has_pool=True):
+    pool = PoolCounts(DIFFER, np.zeros(5, int), N_POOL, 0)
+    statistic = ERROR_RATE.statistic
+    pools = {statistic: pool} if has_pool else {}
+    return Evidence({statistic: FoldCounts(ERRORS, ROWS)}, pools)
+
+
+def test_bounds__of_both_models_are_the_formulas_at_their_shares():
+    fold, limit = nested_one_fold(ERRORS, ROWS, delta=0.95 * 0.05)
+    _, terms = nested_all_rows(ERRORS, ROWS, DIFFER, N_POOL, delta=0.05)
+    made = bound_models(ERROR_RATE, evidence(), SHARES, int(fold))
+    assert made.of("one_fold") == made.one_fold_bound == limit
+    assert made.of("all_rows") == made.all_rows_bound == terms.bound
+    assert (made.label_term, made.disagreement_term) == pytest.approx(terms[1:])
+    assert made.estimate == ERRORS.sum() / ROWS.sum()
+
+
+def test_bounds__of_a_fold_are_of_that_fold_and_need_no_pool():
+    made = [
+        bound_models(ERROR_RATE, evidence(has_pool=False), SHARES, n).one_fold_bound
+        for n in range(5)
+    ]
+    both = bound_models(ERROR_RATE, evidence(), SHARES, 0)
+    assert len(set(made)) == 5
+    assert made[0] == both.one_fold_bound
+    without = bound_models(ERROR_RATE, evidence(has_pool=False), SHARES, 0)
+    assert np.isnan(without.all_rows_bound)
+
+
+def test_bounds__compare_with_a_hold_out_set_at_its_own_delta():
+    for holdout_delta, delta in ((None, 0.05), (0.01, 0.01)):
+        made = bound_models(
+            ERROR_RATE, evidence(), SHARES, 0, holdout_delta=holdout_delta
+        )
+        expected = expected_holdout_bound(made.estimate, 80, delta=delta)
+        assert made.expected_holdout == expected
+
+
+@pytest.mark.parametrize("query_share", [0.0, 0.21])
+def test_shares__of_labels_pool_and_queries_are_all_of_delta(query_share):
+    made = Shares(0.05, 0.78, query_share)
+    assert made.label_delta == 0.78 * 0.05
+    total = made.label_delta + made.pool_delta + query_share * 0.05
+    assert total == pytest.approx(0.05)
+    assert Shares(0.05, 1.0).pool_delta == 0.0

@@ -16,7 +16,7 @@ from dsel.bounds.binomial import sum_outward
 from dsel.bounds.duplicates import lower_rate_limits
 from dsel.losses.base import CubeVariable, Exceedance, Loss, Statistic, smallest_sum
 from dsel.losses.constants import ConstantPrediction
-from dsel.losses.error_rate import ERROR
+from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.regression import RegressionLoss
 
 X, Y = make_classification(900, 6, n_informative=4, flip_y=0.05, random_state=1)
@@ -53,8 +53,8 @@ class ErrorsWhere:
     def count_errors(self, n_errors):
         return None
 
-    def count_pair(self, rows, fold_model, all_rows_predictions, fold):
-        return self._count(rows, fold_model != all_rows_predictions)
+    def count_pair(self, rows, fold_predictions, all_rows_predictions, fold):
+        return self._count(rows, fold_predictions != all_rows_predictions)
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class ErrorWhere:
 
 @pytest.mark.parametrize(
     "loss",
-    [ERROR, losses.recall(1), losses.precision(1), losses.balanced([0, 1]),
+    [ERROR_RATE, losses.recall(1), losses.precision(1), losses.balanced([0, 1]),
      losses.cost({(0, 1): 5, (1, 0): 1}), ErrorWhere(0)],
     ids=repr,
 )  # fmt: skip

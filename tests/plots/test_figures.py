@@ -128,16 +128,16 @@ def test_plot_certificates__has_both_models_beside_a_hold_out_set(nested):
     choice = nested.dsel.select()
     one_fold, all_rows = choice.certificates.values()
     assert texts(ax) == [
-        f"{one_fold.model}: at most {in_percent(one_fold.bound)}; "
+        f"{one_fold.model_text}: at most {in_percent(one_fold.bound)}; "
         f"models of all folds, pooled: about {100 * one_fold.estimate:.1f}%",
         # No held-out row tests it.
-        f"{all_rows.model}: at most {in_percent(all_rows.bound)}",
+        f"{all_rows.model_text}: at most {in_percent(all_rows.bound)}",
         f"20% hold-out set: about {choice.holdout_text} on average",
     ]
     dots = ax.lines[0].get_xdata()
     np.testing.assert_array_equal(dots, [one_fold.estimate, np.nan, np.nan])
     title = ax.get_title(loc="left")
-    assert f"{title}, {one_fold.model}" == one_fold.headline()
+    assert f"{title}, {one_fold.model_text}" == one_fold.headline()
     assert legend_texts(ax) == ["bound, from labeled rows", "from the pool", "measured"]
 
 

@@ -30,7 +30,7 @@ def certificate(bound=0.15031, model_name="one_fold", **fields):
 def make_choice(**fields):
     made = {
         "bounded_models": {
-            "one_fold": bounded(certificate(share=FIFTHS, fold=3)),
+            "one_fold": bounded(certificate(trained_on=FIFTHS, fold=3)),
             "all_rows": bounded(certificate(0.1777, "all_rows")),
         },
         "deploy": "one_fold",
@@ -51,7 +51,7 @@ LINES = [
                               f"Error at most 15.1% ({JOINTLY}), {ONE}",
                               COMPARED.format("16.4%")]),
     ({"expected_holdout": 0.14, "bounded_models": {
-        "one_fold": bounded(certificate(share=FIFTHS)),
+        "one_fold": bounded(certificate(trained_on=FIFTHS)),
         "all_rows": bounded(certificate(0.1777, "all_rows"), 5, {"C": 2.0})}},
      [f"Error at most 15.1% (95% confidence), {ONE}",
       f"Error at most 17.8% ({JOINTLY}), {ALL} (C=2.0)",
@@ -59,7 +59,7 @@ LINES = [
     # About .15034 is 15.0%, which the bound would seem to exceed.
     ({"expected_holdout": 0.15034, "largest_class": "ok", "largest_class_error": 0.0349,
       "bounded_models": {
-          "one_fold": bounded(certificate(share=FIFTHS, estimate=0.1128))}},
+          "one_fold": bounded(certificate(trained_on=FIFTHS, estimate=0.1128))}},
      [f"Error at most 15.1% (95% confidence), {ONE}",
       "Error about 11.3% (an estimate), models of all folds on labeled rows that they "
       "had not seen",
@@ -209,7 +209,7 @@ def test_certificate__of_single_rows_speaks_of_one():
 def test_certificate__of_0_2_is_known_by_its_criterion(
     criterion, is_estimate, divides_delta
 ):
-    record = to_record(replace(certificate(), criterion=criterion))
+    record = to_record(replace(certificate(), method=criterion))
     del record["is_estimate"], record["divides_delta"]
     made = from_record(Certificate, record)
     assert (made.is_estimate, made.divides_delta) == (is_estimate, divides_delta)
@@ -221,5 +221,15 @@ def test_renamed_fields__keep_their_keys_in_records_and_an_old_name_that_warns()
     assert record["deployed"]["all_rows"]["kind"] == "BoundedModel"
     assert record["deployed"]["all_rows"]["certificate"]["deploy"] == "all_rows"
     assert Choice.from_json(json.dumps(record)) == choice
-    with pytest.warns(FutureWarning, match="now called `model_name`"):
-        assert choice.certificate.deploy == choice.certificate.model_name == "one_fold"
+    record = record["deployed"]["one_fold"]["certificate"]
+    bound = choice.certificate
+    for key, value in (
+        ("deploy", bound.model_name),
+        ("criterion", bound.method),
+        ("share", bound.trained_on),
+    ):
+        with pytest.warns(FutureWarning, match=f"`{key}` is now called"):
+            assert getattr(bound, key) == record[key] == value != ""
+    with pytest.warns(FutureWarning, match="now called `model_text`"):
+        assert bound.model == bound.model_text == ONE
+    assert not {"deploy", "criterion", "share", "model"} & {*dir(bound)}

@@ -12,7 +12,7 @@ from dsel.data.cache import OWN
 from dsel.data.frames import Frame
 from dsel.data.identity import content_hash, exact_text
 from dsel.data.splits import Split
-from dsel.families.family import Cache, Candidate, Family, FitCounts, FitKey
+from dsel.families.family import Cache, Candidate, Family, FitCounts, FitId
 from dsel.families.prefixes import clone_estimator, fit_prefix, with_seeds
 from dsel.families.svm.decisions import (
     DecisionWeights,
@@ -142,7 +142,7 @@ class GroupFit:
         counts.record((self.order, column), *errors)
         for number, gap in zip(self.candidates, gaps, strict=True):
             if gap >= svc.tol:
-                counts.messages[FitKey(number, split.number)] = FitMessage(
+                counts.messages[FitId(number, split.number)] = FitMessage(
                     FitProblem.STOPPED,
                     f"The solver stopped at max_iter={svc.max_iter} with a KKT gap of "
                     f"{gap:.3g}, above tol={svc.tol:g}; scale the features or raise "

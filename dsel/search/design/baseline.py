@@ -24,7 +24,7 @@ from dsel.errors import RowError
 from dsel.families.answers import predict_rows
 from dsel.losses.baseline import BaselineDifference
 from dsel.losses.declared import DeclaredLosses
-from dsel.losses.error_rate import ERROR
+from dsel.losses.error_rate import ERROR_RATE
 from dsel.option_values import LARGEST_CLASS
 from dsel.results.models import open_model
 from dsel.rounded_texts import count_of
@@ -234,7 +234,7 @@ def check_baseline(
         (losses.main.is_regression,
          "is for classifiers: wrong labels are compared, and of two numbers neither "
          "is right; leave it out"),
-        (losses.main != ERROR,
+        (losses.main != ERROR_RATE,
          f"is compared by wrong labels, loss='error', got loss={losses.main!r}; leave "
          f"one of them out"),
     ):  # fmt: skip

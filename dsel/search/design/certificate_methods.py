@@ -492,5 +492,5 @@ def estimate_by(criterion: str) -> CertificateMethod:
 
 def is_nested(certificate: Certificate) -> bool:
     """Return whether a nested search has made a certificate."""
-    method = METHODS.get(certificate.criterion)  # None for an estimate
+    method = METHODS.get(certificate.method)  # None for an estimate
     return method is not None and method.is_nested

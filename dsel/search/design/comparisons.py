@@ -6,7 +6,7 @@ pairs, and the bin of the cube in which their disagreement is counted. In a sear
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from math import prod
 from typing import Any, Self
@@ -26,6 +26,7 @@ from dsel.data.row_random import (
 )
 from dsel.losses.base import FoldCounts, PoolCounts, Predictions, Rows, Statistic
 from dsel.losses.calls import count_pair
+from dsel.results.records import kept_as
 from dsel.typing import BinCounts, FoldNumbers, RowNumbers, SplitNumbers
 
 
@@ -47,9 +48,9 @@ class DrawnRows:
     """Random words of the rows, ascending."""
     rows: tuple[int, ...] = ()
     """Global row numbers."""
-    one_fold: tuple[int, ...] = ()
+    one_fold_codes: tuple[int, ...] = field(default=(), metadata=kept_as("one_fold"))
     """Class codes that the model of the deployed fold predicts."""
-    all_rows: tuple[int, ...] = ()
+    all_rows_codes: tuple[int, ...] = field(default=(), metadata=kept_as("all_rows"))
     """Class codes that the model of all rows predicts."""
 
     @classmethod
@@ -57,14 +58,14 @@ class DrawnRows:
         cls,
         seed: int,
         rows: NDArray[np.int64],
-        one_fold: NDArray[np.int64],
-        all_rows: NDArray[np.int64],
+        one_fold_codes: NDArray[np.int64],
+        all_rows_codes: NDArray[np.int64],
         n_queries: int,
     ) -> Self:
         """Draw some of the rows, in ascending order, with their predictions."""
         words = query_words(seed, rows)
         kept = smallest_words(words, rows, n_queries)
-        columns = (words, rows, one_fold, all_rows)
+        columns = (words, rows, one_fold_codes, all_rows_codes)
         return cls(*(tuple(column[kept].tolist()) for column in columns))
 
     def merge(self, other: "DrawnRows", n_queries: int) -> "DrawnRows":
@@ -74,8 +75,8 @@ class DrawnRows:
         # The smallest words of two sets are among the smallest of each, so blocks may
         # be joined in any order: the draw is that from the whole pool.
         columns = [
-            (*getattr(self, field.name), *getattr(other, field.name))
-            for field in fields(self)
+            (*getattr(self, column.name), *getattr(other, column.name))
+            for column in fields(self)
         ]
         words, rows = np.array(columns[0], np.uint64), np.array(columns[1], np.int64)
         kept = smallest_words(words, rows, n_queries).tolist()
@@ -85,25 +86,25 @@ class DrawnRows:
 class Comparison:
     """Predictions for all pool rows, mostly in pairs, and bins of their differences."""
 
-    variable: str
-    """Name of the cube's variable for the counts."""
+    key: str
+    """Name of its counts; those of all candidates are a variable of the cube."""
     n_bins: int
-    """Bins of a candidate; one for each pair in most comparisons."""
+    """Bins of a model set; one for each pair of models in most comparisons."""
     n_queries: int = 0
     """Number of rows that are drawn for labeling."""
 
     def compared_splits(
-        self, rows: RowNumbers, candidates: Sequence[int]
+        self, rows: RowNumbers, model_sets: Sequence[int]
     ) -> list[SplitNumbers]:
         """Return the splits whose predictions `count` reads, in its order.
 
-        An item is one split for all rows and candidates, (), or one for each row,
-        (n_rows,), or for each candidate, (n_candidates, 1).
+        An item is one split for all rows and model sets, (), or one for each row,
+        (n_rows,), or for each model set, (n_model_sets, 1).
         """
         raise NotImplementedError
 
     def count(self, predictions: Predictions, block: Block) -> BinCounts:
-        """Count rows whose predictions differ, shape (n_candidates, n_bins)."""
+        """Count rows whose predictions differ, shape (n_model_sets, n_bins)."""
         differs = predictions[0::2] != predictions[1::2]
         return np.asarray(np.count_nonzero(differs, axis=2).T)
 
@@ -129,7 +130,7 @@ class RandomFold(Comparison):
     seed: int
     n_bins: int
     """Folds, each of which is a bin; split k is that of all rows."""
-    variable: str = names.DISAGREEMENTS
+    key: str = names.DISAGREEMENTS
 
     def draw_folds(self, rows: RowNumbers) -> FoldNumbers:
         """Return the random fold of each row, a function of the row's number."""
@@ -142,10 +143,10 @@ class RandomFold(Comparison):
         return uniform_integers(words, self.n_bins)
 
     def compared_splits(
-        self, rows: RowNumbers, candidates: Sequence[int]
+        self, rows: RowNumbers, model_sets: Sequence[int]
     ) -> list[SplitNumbers]:
         """Return the split of all rows, and the fold that is drawn for each row."""
-        del candidates  # the same draws for all
+        del model_sets  # the same draws for all
         return [np.array(self.n_bins), self.draw_folds(rows)]
 
     def count(self, predictions: Predictions, block: Block) -> BinCounts:
@@ -174,8 +175,8 @@ class BestFold(Comparison):
     n_folds: int
     """Folds; split k is that of all rows."""
     folds: FoldNumbers
-    """Best fold of each candidate, shape (n_candidates,); -1 if not known yet."""
-    variable: str = names.BEST_FOLD_DISAGREEMENTS
+    """Best fold of each model set, shape (n_model_sets,); -1 if not known yet."""
+    key: str = names.BEST_FOLD_DISAGREEMENTS
     n_bins: int = 1
 
     def at_best_folds(self, folds: FoldNumbers) -> "BestFold":
@@ -183,11 +184,11 @@ class BestFold(Comparison):
         return replace(self, folds=folds)
 
     def compared_splits(
-        self, rows: RowNumbers, candidates: Sequence[int]
+        self, rows: RowNumbers, model_sets: Sequence[int]
     ) -> list[SplitNumbers]:
-        """Return the split of all rows, and the best fold of each candidate."""
+        """Return the split of all rows, and the best fold of each model set."""
         del rows
-        return [np.array(self.n_folds), self.folds[np.asarray(candidates), np.newaxis]]
+        return [np.array(self.n_folds), self.folds[np.asarray(model_sets), np.newaxis]]
 
 
 @dataclass(frozen=True)
@@ -196,13 +197,13 @@ class Halves(Comparison):
 
     n_bins: int
     """Halvings, each of which is a bin."""
-    variable: str = names.DISAGREEMENTS
+    key: str = names.DISAGREEMENTS
 
     def compared_splits(
-        self, rows: RowNumbers, candidates: Sequence[int]
+        self, rows: RowNumbers, model_sets: Sequence[int]
     ) -> list[SplitNumbers]:
         """Return all halves."""
-        del rows, candidates
+        del rows, model_sets
         return [np.array(number) for number in range(2 * self.n_bins)]
 
 
@@ -214,7 +215,7 @@ class EachFold(Comparison):
     """Counts on the folds, by statistic."""
     find_duplicates: FindDuplicates | None
     """Function that finds rows of a block that equal labeled ones; None if none do."""
-    variable: str = "chosen"
+    key: str = "chosen"
     n_queries: int = 0
     deployed_fold: int = 0
     """Fold whose model is deployed; rows are drawn where that of all rows differs."""
@@ -233,13 +234,13 @@ class EachFold(Comparison):
         return sum(2 * self.n_folds * size for size in sizes)
 
     def compared_splits(
-        self, rows: RowNumbers, candidates: Sequence[int]
+        self, rows: RowNumbers, model_sets: Sequence[int]
     ) -> list[SplitNumbers]:
         """Return all splits, that of all rows last."""
         return [np.array(split) for split in range(self.n_folds + 1)]
 
     def count(self, predictions: Predictions, block: Block) -> BinCounts:
-        """Count the only candidate by each statistic."""
+        """Count the only model set by each statistic."""
         return self.count_and_draw(predictions, block)[0]
 
     def count_and_draw(
@@ -258,30 +259,29 @@ class EachFold(Comparison):
             if len(hashed):
                 is_duplicate = self.find_duplicates(block.X[hashed])
                 duplicates = hashed[is_duplicate]
-        parts = (
+        row_sets = (
             (Rows(block.X), predicted),
             (Rows(block.X[duplicates]), predicted[:, duplicates]),
         )
         counted_pairs = [
-            count_pair(statistic, rows, models[fold], models[-1], counted)
+            count_pair(statistic, rows, by_split[fold], by_split[-1], fold_counts)
             for statistic, folds in self.folds.items()
-            for rows, models in parts
-            for fold, counted in enumerate(folds.counts)
+            for rows, by_split in row_sets
+            for fold, fold_counts in enumerate(folds.counts)
         ]
         counts = np.concatenate([np.ravel(n_rows) for n_rows in counted_pairs])
-        counts = counts[np.newaxis]  # of the only candidate
+        counts = counts[np.newaxis]  # of the only model set
         if not self.n_queries:
             return counts, DrawnRows()
-        one_fold, all_rows = predicted[self.deployed_fold], predicted[-1]
+        one_fold_codes, all_rows_codes = predicted[self.deployed_fold], predicted[-1]
         # Rows that equal a labeled one may be a record that a model was trained on.
-        fresh = np.setdiff1d(
-            np.flatnonzero(one_fold != all_rows), duplicates, assume_unique=True
-        )
+        differs = np.flatnonzero(one_fold_codes != all_rows_codes)
+        fresh = np.setdiff1d(differs, duplicates, assume_unique=True)
         return counts, DrawnRows.draw(
             self.seed,
             block.rows[fresh],
-            one_fold[fresh],
-            all_rows[fresh],
+            one_fold_codes[fresh],
+            all_rows_codes[fresh],
             self.n_queries,
         )
 
@@ -293,13 +293,13 @@ class EachFold(Comparison):
         self, bins: BinCounts, n_rows: int, n_duplicates: int
     ) -> dict[Any, PoolCounts]:
         """Return the counts by statistic, for a pool with `n_duplicates` duplicates."""
-        counts, at = {}, 0
+        counts, start = {}, 0
         for statistic in self.folds:
             shape = statistic.pair_shape
-            size = 2 * self.n_folds * prod(shape)
-            both = bins[at : at + size].reshape(2, self.n_folds, *shape)
+            stop = start + 2 * self.n_folds * prod(shape)
+            both = bins[start:stop].reshape(2, self.n_folds, *shape)
             counts[statistic] = PoolCounts(both[0], both[1], n_rows, n_duplicates)
-            at += size
+            start = stop
         return counts
 
 
@@ -307,28 +307,30 @@ def count_differences(
     comparisons: Sequence[Comparison],
     predict: Callable[[list[SplitNumbers]], Predictions],
     block: Block,
-    candidates: Sequence[int],
+    model_sets: Sequence[int],
 ) -> list[tuple[BinCounts, DrawnRows]]:
     """Count every comparison, and draw rows; models of one split predict once for all.
 
     `predict` maps the splits of `compared_splits` to predictions of shape (their
-    number, n_candidates, n_rows).
+    number, n_model_sets, n_rows).
     """
-    compared = [c.compared_splits(block.rows, candidates) for c in comparisons]
+    compared = [c.compared_splits(block.rows, model_sets) for c in comparisons]
     # Models predict once a block, however many comparisons read it: predictions are
     # most of the time of a pass.
-    distinct = {_key(splits): splits for items in compared for splits in items}
+    distinct = {
+        _prediction_key(splits): splits for items in compared for splits in items
+    }
     index_of = {key: index for index, key in enumerate(distinct)}
     predictions = predict(list(distinct.values()))
     return [
         comparison.count_and_draw(
-            predictions[[index_of[_key(splits)] for splits in items]], block
+            predictions[[index_of[_prediction_key(splits)] for splits in items]], block
         )
         for comparison, items in zip(comparisons, compared, strict=True)
     ]
 
 
-def _key(splits: SplitNumbers) -> Any:
+def _prediction_key(splits: SplitNumbers) -> Any:
     """Return a key by which comparisons share the predictions of one split.
 
     Only a single split for all rows can be shared: arrays of drawn folds belong to one

@@ -18,7 +18,7 @@ from dsel.arrays import Floats
 from dsel.bounds.binomial import lower_limits, upper_limits
 from dsel.bounds.holdout import expected_holdout_bound, likely_counts
 from dsel.bounds.shares import LABEL_SHARE, fold_shares
-from dsel.bounds.tolerance import allowed_exceedances, share_level
+from dsel.bounds.tolerance import allowed_exceedances, divide_level
 from dsel.losses.base import Shares
 from dsel.losses.regression import LABELS_OF_POOL
 
@@ -253,7 +253,7 @@ def count_exceeding_both(case: ToleranceCase, n_folds: int) -> Callable[[int], i
         "delta": of_fold * shares.label_delta,
         "extra_delta": of_fold * LABELS_OF_POOL * shares.pool_delta,
     }
-    return lambda n: share_level(n, level=case.level, **parts).n_exceeding
+    return lambda n: divide_level(n, level=case.level, **parts).n_exceeding
 
 
 def count_exceeding_first(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:

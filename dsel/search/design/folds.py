@@ -109,7 +109,7 @@ class CVScheme:
         return np.unique(np.concatenate([split.test_rows for split in self.held_out]))
 
     @property
-    def all_rows_number(self) -> int | None:
+    def all_rows_split(self) -> int | None:
         """Number of the split on all labeled rows, or None."""
         return self._number_of(SplitKind.ALL_ROWS)
 

@@ -37,42 +37,43 @@ class JoinedModels(FittedGroup):
     gives no predictions.
     """
 
-    groups: tuple[tuple[tuple[int, ...], FittedGroup], ...]
+    fitted_groups: tuple[tuple[tuple[int, ...], FittedGroup], ...]
     """Splits, and the group that has their models; each has one candidate."""
     splits: tuple[int, ...]
     counts: FitCounts = field(default_factory=lambda: FitCounts.empty(0, 0))
-    candidates: tuple[int, ...] = (CHOSEN_SET,)
+    candidates: tuple[int, ...] = ()
+    """None: it has models of several candidates, one for each split."""
 
     @property
     def nbytes(self) -> int:
         """Bytes of all models."""
-        return sum(group.nbytes for _, group in self.groups)
+        return sum(group.nbytes for _, group in self.fitted_groups)
 
     @property
     def row_nbytes(self) -> int:
         """Working memory for one row."""
-        return max(group.row_nbytes for _, group in self.groups)
+        return max(group.row_nbytes for _, group in self.fitted_groups)
 
     def predict(self, X: Features, which: Sequence[NDArray[np.int64]]) -> NDArray[Any]:
-        """Return predictions, (len(which), 1, n_rows); each item has one split."""
-        wanted = [int(each) for each in which]
-        predicted: dict[int, NDArray[Any]] = {}
-        for splits, group in self.groups:
-            places = [place for place, split in enumerate(wanted) if split in splits]
-            codes = group.predict(X, [which[place] for place in places])
-            predicted |= dict(zip(places, codes, strict=True))
-        kind = next(iter(predicted.values())).dtype
-        nothing = no_predictions((1, X.shape[0]), kind)
-        return np.stack([predicted.get(n, nothing) for n in range(len(wanted))])
+        """Return predictions, (len(which), 1, n_rows); each item is one split."""
+        wanted = [int(split) for split in which]
+        predictions: dict[int, NDArray[Any]] = {}
+        for splits, group in self.fitted_groups:
+            items = [item for item, split in enumerate(wanted) if split in splits]
+            of_items = group.predict(X, [which[item] for item in items])
+            predictions |= dict(zip(items, of_items, strict=True))
+        dtype = next(iter(predictions.values())).dtype
+        nothing = no_predictions((1, X.shape[0]), dtype)
+        return np.stack([predictions.get(n, nothing) for n in range(len(wanted))])
 
 
 class ComparedModels(NamedTuple):
     """Sets of models, and how those of a set are compared."""
 
-    groups: Sequence[FittedGroup]
-    """Groups that predict together, with all models of all sets."""
+    fitted_groups: Sequence[tuple[tuple[int, ...], FittedGroup]]
+    """Groups that predict together, with the numbers of the model sets of each."""
     tokens: Sequence[str]
-    """Token of each set."""
+    """Token of each set, in the order of the job's `model_sets`."""
     comparisons: Sequence[Comparison]
     reading: PoolReading
 
@@ -93,43 +94,39 @@ def count_slice(
     job: CountJob, sources: list[Any], models: ComparedModels
 ) -> CountedJob:
     """Count the rows of a slice on which the models of a set differ."""
-    groups, tokens, comparisons, reading = models
-    started, numbers = time.perf_counter(), job.model_sets
+    fitted_groups, tokens, comparisons, reading = models
+    started, all_sets = time.perf_counter(), job.model_sets
     # Number of predictions for each pool row; which splits are compared does not depend
     # on the rows, so none are passed.
-    n_predictions = sum(
-        len(each.compared_splits(NO_ROWS, numbers)) for each in comparisons
-    )
+    n_predictions = sum(len(c.compared_splits(NO_ROWS, all_sets)) for c in comparisons)
     # Predictions are int64; as much again is for what comparisons make of them.
-    row_nbytes = max(g.row_nbytes for g in groups) + 16 * n_predictions * len(numbers)
-    bins = {each.variable: each.n_bins for each in comparisons}
-    counts = {k: np.zeros((len(numbers), n), np.int64) for k, n in bins.items()}
-    rows = {each.variable: each.rows_by_bin(NO_ROWS) for each in comparisons}
+    row_nbytes = max(group.row_nbytes for _, group in fitted_groups)
+    row_nbytes += 16 * n_predictions * len(all_sets)
+    counts = {c.key: np.zeros((len(all_sets), c.n_bins), np.int64) for c in comparisons}
+    rows = {c.key: c.rows_by_bin(NO_ROWS) for c in comparisons}
     drawn = DrawnRows()
     for block in _read_blocks(sources, row_nbytes, reading):
         if reading.sampled_rows is not None:
             reading.sampled_rows.check(block)
         # One group for each family, whose models share work when they predict.
-        for group in groups:
-            places = [numbers.index(number) for number in group.candidates]
-            with _naming_rows(block):
+        for model_sets, group in fitted_groups:
+            positions = [all_sets.index(number) for number in model_sets]
+            with _name_rows_in_errors(block):
                 predict = partial(group.predict, block.X)
-                differences = count_differences(
-                    comparisons, predict, block, group.candidates
-                )
+                differences = count_differences(comparisons, predict, block, model_sets)
             for comparison, (more, rows_drawn) in zip(
                 comparisons, differences, strict=True
             ):
-                counts[comparison.variable][places] += more
+                counts[comparison.key][positions] += more
                 # The smallest random words of all blocks, so that chunks do not decide
-                # who is drawn.
+                # which rows are drawn.
                 drawn = drawn.merge(rows_drawn, comparison.n_queries)
         for comparison in comparisons:
-            rows[comparison.variable] += comparison.rows_by_bin(block.rows)
+            rows[comparison.key] += comparison.rows_by_bin(block.rows)
         del block  # else it would be in memory together with the next one
     # Sets predict together, so that each gets an equal part of the time.
-    seconds = round((time.perf_counter() - started) / len(numbers), 6)
-    rows_by_bin = {name: tuple(each.tolist()) for name, each in rows.items()}
+    seconds = round((time.perf_counter() - started) / len(all_sets), 6)
+    rows_by_bin = {key: tuple(n.tolist()) for key, n in rows.items()}
     return CountedJob(
         job,
         tuple(
@@ -139,10 +136,10 @@ def count_slice(
                 seconds,
                 token,
                 rows_by_bin,
-                {name: tuple(each[place].tolist()) for name, each in counts.items()},
+                {key: tuple(n[position].tolist()) for key, n in counts.items()},
                 drawn,
             )
-            for place, token in enumerate(tokens)
+            for position, token in enumerate(tokens)
         ),
     )
 
@@ -161,7 +158,7 @@ def _read_blocks(
 
 
 @contextmanager
-def _naming_rows(block: Block) -> Iterator[None]:
+def _name_rows_in_errors(block: Block) -> Iterator[None]:
     """Add the numbers of the pool rows to errors of `predict`."""
     try:
         yield

@@ -16,7 +16,7 @@ from dsel import names
 from dsel.arrays import Floats, Integers
 from dsel.checks import show
 from dsel.data.pool import PoolSlice
-from dsel.families.family import FitKey
+from dsel.families.family import FitId
 from dsel.losses.joint import Evidence
 from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.results.records import from_record
@@ -67,7 +67,7 @@ class SearchCounts:
     full_fit_seconds: Floats | None = None
     """(n_candidates,)."""
     pool: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    """Counts on the pool for all candidates, by the variable of each comparison."""
+    """Counts on the pool for all candidates, by the key of each comparison."""
     messages: Mapping[int, FitMessage] = field(default_factory=dict)
     """The first message of each candidate whose fits had a problem."""
     outer_candidate: Integers | None = None
@@ -77,15 +77,34 @@ class SearchCounts:
 
     @property
     def by_name(self) -> dict[str, NDArray[Any]]:
-        """The counts of candidates and rows by their names, as criteria read them."""
-        fields = {**vars(self.known), **vars(self), **self.pool}
-        if self.evidence is not None:
-            fields |= self.evidence.by_name
-        return {
-            name: np.asarray(value)
-            for name, value in fields.items()
-            if name in names.BY_NAME and value is not None
+        """The counts by the names of the cube's variables, as criteria read them."""
+        known = self.known
+        counts: dict[str, Any] = {
+            names.N_LABELED: known.n_labeled,
+            names.N_UNLABELED: known.n_unlabeled,
+            names.N_CLASSES: known.n_classes,
+            names.EQUAL_ROWS: known.equal_rows,
+            names.N_GROUPS: known.n_groups,
+            names.PRIOR_SHARE: known.prior_share,
+            names.STATUS: self.status,
+            names.FOLD_ROWS: self.fold_rows,
+            names.TRAIN_ROWS: self.train_rows,
+            names.FOLD_ERRORS: self.fold_errors,
+            names.FOLD_ANSWERS: self.fold_answers,
+            names.FOLD_LOSS_MEAN: self.fold_loss_mean,
+            names.TRAIN_ERRORS: self.train_errors,
+            names.LOO_ERRORS: self.loo_errors,
+            names.FIT_SECONDS: self.fit_seconds,
+            names.FULL_FIT_SECONDS: self.full_fit_seconds,
+            names.OUTER_CANDIDATE: self.outer_candidate,
+            **self.pool,
         }
+        if self.evidence is not None:
+            # Statistics of the declared losses describe their own variables; they are
+            # added by `add_evidence`.
+            by_name = self.evidence.by_name
+            counts |= {name: n for name, n in by_name.items() if name in names.BY_NAME}
+        return {name: np.asarray(n) for name, n in counts.items() if n is not None}
 
     def message_of(self, candidate: int) -> str:
         """Return the text of a candidate's message; "" without one."""
@@ -99,43 +118,56 @@ Records = Mapping[str, Record]
 
 
 def records_of(kind: str, records: Records) -> Iterator[tuple[list[str], Record]]:
-    """Yield the records of one kind in the order of their keys, with a key's parts.
+    """Yield the records of one kind in the order of their keys, with a key's names.
 
     Raises ValueError if a key is none of a run.
     """
     for key in sorted(records):
-        first, *parts = key.split("/")
-        if not any(parts[:1]):
+        first, *names_in_key = key.split("/")
+        if not any(names_in_key[:1]):
             raise ValueError(f"no record has the key {show(key)}")
         if first == kind:
-            yield parts, records[key]
+            yield names_in_key, records[key]
 
 
-@dataclass
+@dataclass(eq=False)
 class FitTable:
-    """Fits by candidate and split, and their counts; only the driver writes to it."""
+    """Fits by candidate and split, and their counts; only the driver writes to it.
 
+    Names that end with ``_fits`` are flags of fits, (n_candidates, n_splits), those
+    with ``_candidates`` flags of candidates, (n_candidates,).
+    """
+
+    # Plain arrays, since pruning reads the whole table at each turn of the loop.
     scheme: CVScheme
     candidate_groups: tuple[CandidateGroup, ...]
     """Groups of the candidates, which have their keys in a store; or none."""
     n_candidates: int
+    errors: Integers = field(init=False)
+    """Errors on both `Split.test_parts`, (n_candidates, n_splits, 2)."""
+    scores: Floats = field(init=False)
+    """The loss of the plan on both parts."""
+    fit_status: NDArray[np.int8] = field(init=False)
+    fit_seconds: Floats = field(init=False)
+    predicting_fits: NDArray[np.bool_] = field(init=False)
+    """Whether the model of each fit has predicted some of its test rows."""
+    failed_tests: NDArray[np.bool_] = field(init=False)
+    """Whether a test of each fit failed; see `join_tests`."""
+    needed_fits: NDArray[np.bool_] = field(init=False)
+    """Whether each fit can still change what is chosen, by the pruner of the search."""
+    messages: dict[FitId, FitMessage] = field(init=False, default_factory=dict)
+    keys: list[str] = field(init=False)
+    """Key of each candidate in the store."""
 
     def __post_init__(self) -> None:
         fits = self.n_candidates, len(self.scheme.splits)
-        # Plain arrays, since pruning reads the whole table at each turn of the loop. On
-        # the last axis: the test rows; and the second rows of a pair of folds, or a
-        # half's training rows.
         self.errors = np.full((*fits, 2), names.UNCOUNTED, np.int64)
-        # The loss of the plan on both parts.
         self.scores = np.full((*fits, 2), np.nan)
         self.fit_status = np.full(fits, FitStatus.OPEN, np.int8)
-        self.answered = np.zeros(fits, bool)  # where `predict` did on some test rows
         self.fit_seconds = np.full(fits, np.nan)
-        self.failed_tests = np.zeros(fits, bool)  # see `join_tests`
-        self.messages: dict[FitKey, FitMessage] = {}
-        # Fits that can still change what is chosen, by the pruner of the search.
-        self.needed = np.ones(fits, bool)
-        # Key of every candidate in the store.
+        self.predicting_fits = np.zeros(fits, bool)
+        self.failed_tests = np.zeros(fits, bool)
+        self.needed_fits = np.ones(fits, bool)
         self.keys = [""] * self.n_candidates
         for group in self.candidate_groups:
             for candidate, key in zip(group.candidates, group.keys, strict=True):
@@ -143,19 +175,19 @@ class FitTable:
 
     def add_fit(self, number: int, split: int, result: FitResult) -> None:
         """Write the result of a fit."""
-        key = FitKey(number, split)
-        self.errors[key] = result.errors or names.UNCOUNTED
-        self.scores[key] = np.nan
-        self.scores[key][: len(result.scores)] = result.scores
-        self.fit_status[key] = result.status
-        self.fit_seconds[key] = result.seconds
-        self.messages.pop(key, None)
-        self.failed_tests[key] = False
+        fit = FitId(number, split)
+        self.errors[fit] = result.errors or names.UNCOUNTED
+        self.scores[fit] = np.nan
+        self.scores[fit][: len(result.scores)] = result.scores
+        self.fit_status[fit] = result.status
+        self.fit_seconds[fit] = result.seconds
+        self.messages.pop(fit, None)
+        self.failed_tests[fit] = False
         if result.message is not None:
-            self.messages[key] = result.message
-            self.failed_tests[key] = result.message.problem is FitProblem.FAILED
+            self.messages[fit] = result.message
+            self.failed_tests[fit] = result.message.problem is FitProblem.FAILED
         is_done = result.status is FitStatus.DONE
-        self.answered[key] = is_done and not result.predicts_none_of(
+        self.predicting_fits[fit] = is_done and not result.predicts_none_of(
             self.scheme.splits[split]
         )
 
@@ -164,54 +196,55 @@ class FitTable:
         return f"fit/{self.scheme.splits[split].name}/{self.keys[number]}"
 
     @property
-    def failed(self) -> NDArray[np.bool_]:
+    def failed_fits(self) -> NDArray[np.bool_]:
         """Whether each fit failed, or one of its tests."""
         return np.asarray((self.fit_status == FitStatus.FAILED) | self.failed_tests)
 
     @property
-    def ended(self) -> NDArray[np.bool_]:
+    def ended_fits(self) -> NDArray[np.bool_]:
         """Whether each fit is done or failed."""
         return np.asarray(self.fit_status >= FitStatus.DONE)
 
     @property
-    def pruned(self) -> NDArray[np.bool_]:
-        """Whether no fit of each candidate is needed any more, (n_candidates,)."""
+    def pruned_candidates(self) -> NDArray[np.bool_]:
+        """Whether no fit of each candidate is needed any more."""
         # A single candidate of a nested search has no inner fits, and is not pruned.
-        has_fits = self.needed.shape[1] > 0
-        return np.asarray(~self.needed.any(axis=1) & has_fits)
+        has_fits = self.needed_fits.shape[1] > 0
+        return np.asarray(~self.needed_fits.any(axis=1) & has_fits)
 
     @property
     def failed_candidates(self) -> NDArray[np.bool_]:
-        """Whether each candidate is out because a fit of it failed, (n_candidates,).
+        """Whether each candidate is out because a fit of it failed.
 
         A later fit than one that has not ended does not count yet.
         """
-        return np.asarray((self.failed & self.in_order).any(axis=1))
+        return np.asarray((self.failed_fits & self.consecutive_fits).any(axis=1))
 
     @property
     def active_candidates(self) -> NDArray[np.bool_]:
-        """Whether a search waits for each candidate, (n_candidates,)."""
-        return np.asarray((self.needed & ~self.ended).any(axis=1))
+        """Whether a search waits for each candidate."""
+        return np.asarray((self.needed_fits & ~self.ended_fits).any(axis=1))
 
     @property
-    def in_order(self) -> NDArray[np.bool_]:
-        """Whether each fit ended, and so did the candidate's fits on earlier splits.
+    def consecutive_fits(self) -> NDArray[np.bool_]:
+        """Whether each fit has ended, as have the candidate's fits on earlier splits.
 
         Exact pruning reads only these. A count that comes early waits for those before
         it, so that the outcome does not depend on the order in which tasks end.
         """
-        return np.asarray(np.logical_and.accumulate(self.ended, axis=1))
+        return np.asarray(np.logical_and.accumulate(self.ended_fits, axis=1))
 
     @property
-    def unpredicting(self) -> NDArray[np.bool_]:
-        """Whether each candidate's `predict` raised in every call, (n_candidates,).
+    def unpredicting_candidates(self) -> NDArray[np.bool_]:
+        """Whether each candidate's `predict` raised in every call.
 
         Rows on which it raised count as errors. If it raised for all rows, a message
         explains the failure, which a bound of 100% would not.
         """
         is_tested = [any(map(len, split.test_parts)) for split in self.scheme.splits]
         tested = (self.fit_status == FitStatus.DONE) & np.array(is_tested, bool)
-        return np.asarray(tested.any(axis=1) & ~(tested & self.answered).any(axis=1))
+        predicts = (tested & self.predicting_fits).any(axis=1)
+        return np.asarray(tested.any(axis=1) & ~predicts)
 
     def first_messages(self, shown: NDArray[np.bool_]) -> dict[int, FitMessage]:
         """Return the first message of each candidate among its fits that are shown.
@@ -220,12 +253,12 @@ class FitTable:
         """
         first: dict[int, FitMessage] = {}
         # Else the warning of an earlier fit would be given as the cause of a failure.
-        failed = self.failed
-        for key in sorted(self.messages, key=lambda key: (not failed[key], key)):
-            if shown[key] and key.candidate not in first:
-                split, message = self.scheme.splits[key.split], self.messages[key]
+        failed = self.failed_fits
+        for fit in sorted(self.messages, key=lambda fit: (not failed[fit], fit)):
+            if shown[fit] and fit.candidate not in first:
+                split, message = self.scheme.splits[fit.split], self.messages[fit]
                 text = f"{split.trained_on}: {message.text}"
-                first[key.candidate] = replace(message, text=text)
+                first[fit.candidate] = replace(message, text=text)
         return first
 
     def replay(self, records: Records) -> None:
@@ -241,7 +274,7 @@ class FitTable:
                 self.add_fit(numbers[key], splits[name], result)
 
 
-@dataclass
+@dataclass(eq=False)
 class PoolTable:
     """Counts on the pool, by model set; only the driver writes to it.
 
@@ -250,50 +283,61 @@ class PoolTable:
     """
 
     slices: tuple[PoolSlice, ...]
-    """Parts of the pool, one task each; empty without one."""
+    """Slices of the pool; empty without one."""
     comparisons: tuple[Comparison, ...]
     """Comparisons of the models of a set."""
     keys: Sequence[str]
     """Key of each model set in the store."""
     token_of: Callable[[int], str]
     """Function that returns the token of all present models of a set."""
+    is_counted: NDArray[np.bool_] = field(init=False)
+    """Whether each set is counted on each slice, (n_model_sets, n_slices)."""
+    differences: list[Integers] = field(init=False)
+    """Counts of each comparison, (n_model_sets, n_bins)."""
+    pool_rows: list[Integers] = field(init=False)
+    """Rows of the bins of each comparison, in the same shape."""
+    seconds: Floats = field(init=False)
+    """Seconds of the passes by each set, (n_model_sets,)."""
+    drawn: DrawnRows = field(init=False, default_factory=DrawnRows)
+    """Rows for queries; only a pass of chosen models draws some."""
+    slice_number: dict[tuple[int, int], int] = field(init=False)
+    """Number of each slice, by its first row and one more than its last."""
 
     def __post_init__(self) -> None:
         n = len(self.keys)
-        self.counted = np.zeros((n, len(self.slices)), bool)
+        self.is_counted = np.zeros((n, len(self.slices)), bool)
         self.differences = [np.zeros((n, c.n_bins), np.int64) for c in self.comparisons]
         self.pool_rows = [np.zeros_like(counts) for counts in self.differences]
         self.seconds = np.zeros(n)
-        # Rows for queries; only a pass of chosen models draws some.
-        self.drawn = DrawnRows()
         self.slice_number = {(s.start, s.stop): i for i, s in enumerate(self.slices)}
 
     @property
     def is_complete(self) -> NDArray[np.bool_]:
         """Whether each set is counted on the whole pool, (n_model_sets,)."""
-        return np.asarray(self.counted.all(axis=1))
+        return np.asarray(self.is_counted.all(axis=1))
 
     def add_slice(self, model_set: int, result: CountResult) -> bool:
         """Add the counts of a slice, once; return False if they are of other models."""
-        at = self.slice_number[result.start, result.stop]
+        number = self.slice_number[result.start, result.stop]
         # A slice may come twice: from a task that was thought dead, and from its retry.
-        if self.counted[model_set, at]:
+        if self.is_counted[model_set, number]:
             return True
         # Fits may have been repeated while the slice was counted.
         if result.token != self.token_of(model_set):
             return False
-        for place, comparison in enumerate(self.comparisons):
-            variable = comparison.variable
-            self.differences[place][model_set] += result.counts[variable]
-            self.pool_rows[place][model_set] += result.rows[variable]
+        for comparison, differences, pool_rows in zip(
+            self.comparisons, self.differences, self.pool_rows, strict=True
+        ):
+            differences[model_set] += result.counts[comparison.key]
+            pool_rows[model_set] += result.rows[comparison.key]
             self.drawn = self.drawn.merge(result.drawn, comparison.n_queries)
-        self.counted[model_set, at] = True
+        self.is_counted[model_set, number] = True
         self.seconds[model_set] += result.seconds
         return True
 
-    def forget(self, model_set: int) -> None:
+    def forget_counts(self, model_set: int) -> None:
         """Drop the counts of a set's earlier models."""
-        self.counted[model_set] = False
+        self.is_counted[model_set] = False
         self.seconds[model_set] = 0.0
         for total in (*self.differences, *self.pool_rows):
             total[model_set] = 0
@@ -312,7 +356,7 @@ class PoolTable:
         numbers = {key: number for number, key in enumerate(self.keys)}
         # A store may be of a version that compared something else; then it is counted
         # again.
-        variables = {comparison.variable for comparison in self.comparisons}
+        compared = {comparison.key for comparison in self.comparisons}
         for (_, key, *_), record in records_of("slice", records):
             # A store may hold slices of a search and of chosen models.
             if key not in numbers:
@@ -320,5 +364,5 @@ class PoolTable:
             result = from_record(CountResult, record)
             # Another version may have made other slices; then these are counted again.
             is_there = (result.start, result.stop) in self.slice_number
-            if is_there and variables <= result.rows.keys():
+            if is_there and compared <= result.rows.keys():
                 self.add_slice(numbers[key], result)

@@ -67,11 +67,13 @@ class Engine:
     """The store that results are written to, or None."""
     pool: Pool | None
     """The pool that is counted, or None."""
-
-    def __post_init__(self) -> None:
-        # Tasks of two runs on one cluster must not share keys or cached models.
-        self.run_id, self.serial = uuid.uuid4().hex[:12], count(1)
-        self.n_slices = self.n_slices_done = 0  # of all passes that have begun
+    run_id: str = field(init=False, default_factory=lambda: uuid.uuid4().hex[:12])
+    """Tasks of two runs on one cluster must not share keys or cached models."""
+    serial: Iterator[int] = field(init=False, default_factory=lambda: count(1))
+    """Numbers that end the keys of tasks."""
+    n_slices: int = field(init=False, default=0)
+    """Slices of all passes that have begun."""
+    n_slices_done: int = field(init=False, default=0)
 
     def run_jobs(
         self,
@@ -104,8 +106,8 @@ class Engine:
             if finished.error is None:
                 yield from finished.get()
                 continue
-            alone, _ = retries.sort_out(jobs, finished.error, any_done=True)
-            again.extend([job] for job in alone)
+            retried, _ = retries.retry_or_give_up(jobs, finished.error, any_done=True)
+            again.extend([job] for job in retried)
 
     def count_pool(
         self,
@@ -117,7 +119,7 @@ class Engine:
         context: str | None = None,
         on_turn: Callable[[], object],
     ) -> Iterator[int]:
-        """Read the pool once; yield model sets that are not the fitted ones.
+        """Read the pool once; yield model sets whose models are not those counted.
 
         Counts are added to the table. `batch_of` makes the work of one task; it gets
         what the tasks `inputs` have kept, and the `context` sent to the executor.
@@ -130,7 +132,7 @@ class Engine:
                 pool_slice.start, pool_slice.stop, tuple(numbers[missing].tolist())
             )
             for pool_slice, missing in zip(
-                table.slices, ~table.counted[numbers].T, strict=True
+                table.slices, ~table.is_counted[numbers].T, strict=True
             )
             if missing.any()
         )
@@ -168,7 +170,7 @@ class Engine:
         # A file that changes between two slices would give counts of no one pool.
         with pool.guard_pass():
             for counted in self.run_jobs(batches(), task_of, on_turn=on_turn):
-                size.seconds.append(sum(each.seconds for each in counted.results))
+                size.seconds.append(sum(r.seconds for r in counted.results))
                 yield from self._take_slice(table, counted)
 
     def _take_slice(self, table: PoolTable, counted: CountedJob) -> Iterator[int]:
@@ -179,7 +181,7 @@ class Engine:
             job.start,
             job.stop,
             job.model_sets,
-            sum(each.seconds for each in counted.results),
+            sum(result.seconds for result in counted.results),
         )
         for number, result in zip(job.model_sets, counted.results, strict=True):
             # The counts are dropped if Dask made a model again, and it differs from the

@@ -3,7 +3,7 @@
 The pruner drops those that cannot win.
 """
 
-from dataclasses import InitVar, dataclass, replace
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from dsel.bounds.cross_validation import best_fold_number
 from dsel.criteria import Settings
 from dsel.criteria.base import CandidateCounts, Criterion
 from dsel.data.pool import PoolSlice
-from dsel.families.family import FitKey
+from dsel.families.family import FitId
 from dsel.search.design.comparisons import Comparison
 from dsel.search.engine.counts import (
     FitTable,
@@ -27,7 +27,7 @@ from dsel.search.engine.jobs import FitResult, FitStatus, join_tokens
 from dsel.search.engine.pruning import Flags, Standing, first_proofs, margin_above
 
 
-@dataclass
+@dataclass(eq=False)
 class ExhaustiveTable(FitTable):
     """Counts of fits and on the pool, by candidate.
 
@@ -37,67 +37,70 @@ class ExhaustiveTable(FitTable):
     comparisons: InitVar[tuple[Comparison, ...]]
     """Comparisons of models on the pool; empty without one."""
     slices: InitVar[tuple[PoolSlice, ...]]
-    """Parts of the pool; empty without comparisons."""
+    """Slices of the pool; empty without comparisons."""
+    tokens: dict[FitId, str] = field(init=False, default_factory=dict)
+    """Token of the model of each fit, which identifies it."""
+    redrawn_candidates: set[int] = field(init=False, default_factory=set)
+    """Candidates with a fit that was made again and gave another model."""
+    pool: PoolTable = field(init=False)
 
     def __post_init__(
         self, comparisons: tuple[Comparison, ...], slices: tuple[PoolSlice, ...]
     ) -> None:
         super().__post_init__()
-        # By candidate and split; a token identifies the model of one fit.
-        self.tokens: dict[FitKey, str] = {}
-        # Candidates with a fit that was made again and gave another model.
-        self.redrawn: set[int] = set()
         # It asks for tokens when a slice arrives, because fits may have been repeated
         # by then.
         self.pool = PoolTable(slices, comparisons, self.keys, self.joined_token)
 
     def add_fit(self, number: int, split: int, result: FitResult) -> None:
         """Write the result of a fit; drop the counts of its earlier model."""
-        key = FitKey(number, split)
+        fit = FitId(number, split)
         # The pool may be counted with the former model, which is gone.
-        is_again = self.fit_status[key] == FitStatus.DONE
-        if is_again and self.tokens.get(key, "") != result.token:
-            self.redrawn.add(number)
-            self.pool.forget(number)
+        is_again = self.fit_status[fit] == FitStatus.DONE
+        if is_again and self.tokens.get(fit, "") != result.token:
+            self.redrawn_candidates.add(number)
+            self.pool.forget_counts(number)
         super().add_fit(number, split, result)
-        self.tokens[key] = result.token
+        self.tokens[fit] = result.token
 
     def forget_fits(self, number: int) -> None:
         """Drop all counts of a candidate, whose models differ from the counted ones."""
-        self.redrawn.add(number)
+        self.redrawn_candidates.add(number)
         for split in range(len(self.scheme.splits)):
             super().add_fit(number, split, FitResult(FitStatus.OPEN, np.nan))
-            self.tokens.pop(FitKey(number, split), None)
-        self.pool.forget(number)
+            self.tokens.pop(FitId(number, split), None)
+        self.pool.forget_counts(number)
 
     def joined_token(self, number: int) -> str:
         """Return a text that identifies all models of a candidate."""
         splits = self.scheme.with_models
-        tokens = {split: self.tokens.get(FitKey(number, split), "") for split in splits}
+        tokens = {split: self.tokens.get(FitId(number, split), "") for split in splits}
         return join_tokens(tokens)
 
     @property
-    def fitted(self) -> NDArray[np.bool_]:
-        """Whether every fit of each candidate is done."""
+    def fitted_candidates(self) -> NDArray[np.bool_]:
+        """Whether all fits of each candidate are done."""
         return np.asarray((self.fit_status == FitStatus.DONE).all(axis=1))
 
     @property
-    def complete(self) -> NDArray[np.bool_]:
-        """Whether every fit of each candidate is done, and the whole pool counted."""
-        return np.asarray(self.fitted & self.pool.is_complete)
+    def complete_candidates(self) -> NDArray[np.bool_]:
+        """Whether all fits of each candidate are done, and the whole pool counted."""
+        return np.asarray(self.fitted_candidates & self.pool.is_complete)
 
     @property
     def failed_candidates(self) -> NDArray[np.bool_]:
-        """Whether each candidate is out because of a failure, (n_candidates,).
+        """Whether each candidate is out because of a failure.
 
         A candidate that can predict on no fold has failed, too: it gets no pool rows.
         """
-        return np.asarray(super().failed_candidates | (self.fitted & self.unpredicting))
+        unpredicting = self.fitted_candidates & self.unpredicting_candidates
+        return np.asarray(super().failed_candidates | unpredicting)
 
     @property
     def active_candidates(self) -> NDArray[np.bool_]:
         """Whether each candidate may still win, and is not complete."""
-        return ~(self.pruned | self.failed_candidates | self.complete)
+        is_out = self.pruned_candidates | self.failed_candidates
+        return ~(is_out | self.complete_candidates)
 
     def counts(
         self,
@@ -107,21 +110,21 @@ class ExhaustiveTable(FitTable):
     ) -> SearchCounts:
         """Return the counts by which a criterion compares the candidates.
 
-        By default those of the fits `in_order`, (n_candidates, n_splits), and the pool
-        counts of complete candidates.
+        By default those of the `consecutive_fits`, and the pool counts of complete
+        candidates.
         """
         scheme, k = self.scheme, self.scheme.n_folds
-        shown = self.in_order if shown is None else shown
+        shown = self.consecutive_fits if shown is None else shown
         counted = self.pool.is_complete if counted is None else counted
         status = np.full(self.n_candidates, names.STATUS_MISSING, np.int8)
-        status[self.complete] = names.STATUS_DONE
-        status[self.pruned] = names.STATUS_PRUNED
+        status[self.complete_candidates] = names.STATUS_DONE
+        status[self.pruned_candidates] = names.STATUS_PRUNED
         status[self.failed_candidates] = names.STATUS_FAILED
         errors, train_errors = (
             np.where(shown, self.errors[..., part], names.UNCOUNTED) for part in (0, 1)
         )
         seconds = np.where(shown, self.fit_seconds, np.nan)
-        full, loo = scheme.all_rows_number, scheme.leave_one_out
+        full, loo = scheme.all_rows_split, scheme.leave_one_out
         # The errors of a regressor are predictions that are no number.
         is_regression = not known.n_classes
         losses = np.where(shown, self.scores[..., 0], np.nan)[:, :k]
@@ -158,10 +161,10 @@ class ExhaustiveTable(FitTable):
             pool.comparisons, pool.differences, pool.pool_rows, strict=True
         ):
             counts = np.where(is_shown, differences, names.UNCOUNTED)
-            if comparison.variable == names.BEST_FOLD_DISAGREEMENTS:
-                named[comparison.variable] = counts[:, 0]
+            if comparison.key == names.BEST_FOLD_DISAGREEMENTS:
+                named[comparison.key] = counts[:, 0]
                 continue
-            named[comparison.variable] = counts
+            named[comparison.key] = counts
             named[names.POOL_ROWS] = pool_rows = np.where(is_shown, rows, 0)
             fraction = pool_rows / np.maximum(1, pool_rows.sum(axis=1, keepdims=True))
             spent = fraction * pool.seconds[:, np.newaxis]
@@ -200,7 +203,7 @@ class ExactPruner:
         """
         counts = table.counts(self.known).by_name
         lower = np.asarray(self.criterion.lower_bound(counts, self.settings))
-        needed = table.needed
+        needed = table.needed_fits
         # Complete candidates stay: their counts are there, and the cube shows them.
         if self.best_first:
             is_beaten = lower > margin_above(self._best(counts))
@@ -215,11 +218,11 @@ class ExactPruner:
 
     def final_counts(self, table: ExhaustiveTable) -> SearchCounts:
         """Return the counts of a finished run, for the cube."""
-        final, shown = table.counts(self.known), table.in_order
+        final, shown = table.counts(self.known), table.consecutive_fits
         status, counted = final.status, table.pool.is_complete
         if self.best_first:
             best = self._best(final.by_name)
-            failed = table.failed & shown
+            failed = table.failed_fits & shown
             none_counted = np.zeros(table.n_candidates, bool)
 
             def is_beaten(fits: Flags) -> Flags:

@@ -8,14 +8,14 @@ again.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
 import numpy as np
 
 from dsel.data.cache import process_cache
 from dsel.data.splits import Split, SplitKind
-from dsel.families.family import Family, FitCounts, FitKey, FittedGroup
+from dsel.families.family import Family, FitCounts, FitId, FittedGroup
 from dsel.runtime.progress import Progress
 from dsel.runtime.tasks import Finished, Inputs, Output, Task
 from dsel.search.design.comparisons import Comparison
@@ -24,8 +24,8 @@ from dsel.search.engine.exact_pruner import ExhaustiveTable
 from dsel.search.engine.fit_batch import (
     FitBatch,
     fit_jobs,
-    fit_result,
-    fit_results,
+    make_result,
+    make_results,
     model_tokens,
 )
 from dsel.search.engine.jobs import (
@@ -39,7 +39,7 @@ from dsel.search.engine.jobs import (
     join_tokens,
 )
 from dsel.search.engine.pruning import margin_above
-from dsel.search.engine.retries import ATTEMPTS
+from dsel.search.engine.retries import MOST_ATTEMPTS
 from dsel.search.engine.search_loop import Search
 
 MODELS_AT_ONCE: Final = 64
@@ -51,17 +51,17 @@ MODELS_NBYTES: Final = 2**30
 
 
 @dataclass(frozen=True)
-class KeptModels:
+class KeptGroup:
     """Fitted models, with a token that identifies each."""
 
-    models: FittedGroup
-    tokens: Mapping[FitKey, str]
+    fitted_group: FittedGroup
+    tokens: Mapping[FitId, str]
     """Tokens of the models; they are made where the model was fitted, since a
     transferred model may have another pickle."""
 
 
-Kept = dict[FitJob, KeptModels]
-"""Kept models by the first job of the call that fitted them."""
+KeptGroups = dict[FitJob, KeptGroup]
+"""Kept models of a task, by the first job of the call that fitted them."""
 
 
 @dataclass(frozen=True)
@@ -74,23 +74,25 @@ class FitAndKeepBatch(FitBatch):
         """Fit; the result is a `FittedJob` for each job."""
         kinds = {job: context.splits[job.split].kind for job in self.jobs}
         one_by_one = [j for j in self.jobs if kinds[j] is SplitKind.LEAVE_ONE_OUT]
-        fitted = [leave_one_out(context, job) for job in one_by_one]
-        kept: Kept = {}
+        fitted_jobs = [leave_one_out(context, job) for job in one_by_one]
+        kept: KeptGroups = {}
         others = [job for job in self.jobs if job not in one_by_one]
-        for jobs, models in fit_jobs(context, others, self.ending_groups):
-            keys = [FitKey(n, job.split) for job in jobs for n in job.candidates]
-            tokens = model_tokens(models, keys)
-            # Models of one call are kept together: each of its jobs counts its part.
-            # To measure them may take a pickle.
-            nbytes = models.nbytes // len(jobs)
+        for jobs, fitted_group in fit_jobs(context, others, self.ending_groups):
+            fits = [FitId(n, job.split) for job in jobs for n in job.candidates]
+            tokens = model_tokens(fitted_group, fits)
+            # Models of one call are kept together, and each of its jobs counts an equal
+            # number of bytes. To measure them may take a pickle.
+            nbytes = fitted_group.nbytes // len(jobs)
             for job in jobs:
                 split = context.splits[job.split]
-                results = fit_results(context, job.candidates, split, models, tokens)
-                fitted.append(FittedJob(job, results, nbytes))
+                results = make_results(
+                    context, job.candidates, split, fitted_group, tokens
+                )
+                fitted_jobs.append(FittedJob(job, results, nbytes))
             # They have been counted, and would be pickled with a kept model.
-            models.forget_test_predictions()
-            kept[jobs[0]] = KeptModels(models, tokens)
-        return Output(fitted, kept)
+            fitted_group.forget_test_predictions()
+            kept[jobs[0]] = KeptGroup(fitted_group, tokens)
+        return Output(fitted_jobs, kept)
 
 
 def leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
@@ -121,15 +123,15 @@ def leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
         totals.errors[:, 0, 0] += counts.errors[..., 0].sum(axis=1)
         totals.seconds[:, 0] += np.nansum(counts.seconds, axis=1)
         for i, column in np.argwhere(counts.has_failed).tolist():
-            key = FitKey(candidates[i].number, splits[column].number)
-            message = counts.messages.get(key)
+            row = splits[column].number
+            message = counts.messages.get(FitId(candidates[i].number, row))
             why = message.text if message is not None else ""
-            failures.setdefault(i, f"without row {key.split}: {why}")
+            failures.setdefault(i, f"without row {row}: {why}")
     for i, why in failures.items():
-        totals.refuse((i, 0), FitKey(candidates[i].number, job.split), why)
+        totals.refuse((i, 0), FitId(candidates[i].number, job.split), why)
     results = (
-        fit_result(totals, (row, 0), FitKey(number, job.split))
-        for row, number in enumerate(job.candidates)
+        make_result(totals, (i, 0), FitId(number, job.split))
+        for i, number in enumerate(job.candidates)
     )
     return FittedJob(job, tuple(results))
 
@@ -150,54 +152,58 @@ class CountBatch:
         them once for all tasks of a pass.
         """
         candidates = self.jobs[0].model_sets
-        groups, tokens = process_cache().get(
+        fitted_groups, tokens = process_cache().get(
             f"joined-{self.key}",
-            lambda: join_kept_models(context, inputs.kept, candidates),
+            lambda: join_kept_groups(context, inputs.kept, candidates),
         )
-        reading = context.pool_reading
-        models = ComparedModels(groups, tokens, self.comparisons, reading)
+        models = ComparedModels(
+            # The models of a candidate are the model set with its number.
+            [(group.candidates, group) for group in fitted_groups],
+            tokens,
+            self.comparisons,
+            context.pool_reading,
+        )
         slices = zip(self.jobs, inputs.sources, strict=True)
         return Output([count_slice(job, rows, models) for job, rows in slices])
 
 
-def join_kept_models(
-    context: JobContext, kept: Sequence[Kept], candidates: Sequence[int]
+def join_kept_groups(
+    context: JobContext, kept: Sequence[KeptGroups], candidates: Sequence[int]
 ) -> tuple[list[FittedGroup], tuple[str, ...]]:
-    """Return the models of candidates joined, one group a family, and their tokens."""
+    """Return the models of candidates, one group a family, and each one's token."""
     families: dict[int, tuple[Family, list[FittedGroup]]] = {}
     tokens: dict[int, dict[int, str]] = {number: {} for number in candidates}
-    for job, fitted in (item for fits in kept for item in fits.items()):
+    for job, group in (item for of_task in kept for item in of_task.items()):
         family = context.candidate_groups[job.candidate_group].family
-        if any(number in tokens for number in fitted.models.candidates):
-            families.setdefault(id(family), (family, []))[1].append(fitted.models)
-        for (number, split), token in fitted.tokens.items():
+        fitted_group = group.fitted_group
+        if any(number in tokens for number in fitted_group.candidates):
+            families.setdefault(id(family), (family, []))[1].append(fitted_group)
+        for (number, split), token in group.tokens.items():
             if number in tokens:
                 tokens[number][split] = token
     joined = []
-    for family, groups in families.values():
-        numbers = {number for models in groups for number in models.candidates}
-        joined.append(family.join(groups, sorted(numbers & set(candidates))))
+    for family, fitted_groups in families.values():
+        numbers = {n for group in fitted_groups for n in group.candidates}
+        joined.append(family.join(fitted_groups, sorted(numbers & set(candidates))))
     return joined, tuple(join_tokens(tokens[number]) for number in candidates)
 
 
-@dataclass
+@dataclass(eq=False)
 class ExhaustiveSearch(Search[ExhaustiveTable]):
     """Fits of all candidates, and passes over the pool with their models."""
 
     batch_type: ClassVar[type[FitBatch]] = FitAndKeepBatch
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        # Dask keeps a task's output on its worker only while its key is needed, so that
-        # models are named by the tasks that have fitted them.
-        self.model_keys: dict[FitKey, str] = {}
-        self.keeping: set[str] = set()  # tasks that keep models
-        # Bytes of all models that were ever fitted of a candidate.
-        self.model_nbytes: Counter[int] = Counter()
-        # Candidates with a model of this run that was dropped, since others led.
-        self.dropped: set[int] = set()
-        # How often models of a candidate were others than those that were counted.
-        self.changed: Counter[int] = Counter()
+    task_of_model: dict[FitId, str] = field(init=False, default_factory=dict)
+    """Key of the task that has fitted each model. Dask keeps a task's output on its
+    worker only while its key is needed, so that models are found by it."""
+    keeping_tasks: set[str] = field(init=False, default_factory=set)
+    """Keys of the tasks that keep models."""
+    model_nbytes: Counter[int] = field(init=False, default_factory=Counter)
+    """Bytes of all models that were ever fitted, by candidate."""
+    released_candidates: set[int] = field(init=False, default_factory=set)
+    """Candidates with a model that this run has dropped, since others led."""
+    n_changes: Counter[int] = field(init=False, default_factory=Counter)
+    """How often models were others than those that were counted, by candidate."""
 
     def run(self) -> None:
         """Run until every candidate is complete, pruned or failed."""
@@ -210,8 +216,8 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
                 return
             # Models may have been lost with a worker; then they are fitted first.
             if self.restore_models(candidates):
-                for number in self.count_candidates(candidates):
-                    self.forget(number)
+                for candidate in self.count_candidates(candidates):
+                    self.forget_candidate(candidate)
 
     def begin_turn(self) -> None:
         """Prune by the counts so far, and drop models, before tasks are submitted."""
@@ -231,13 +237,14 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
         super().add_results(finished)
         if finished.error is not None:
             return
-        self.keeping.add(finished.key)
-        for fitted in finished.get():
-            for number in fitted.job.candidates:
-                self.model_keys[FitKey(number, fitted.job.split)] = finished.key
-                # Models of a job are measured together; each gets an equal part.
-                nbytes = fitted.nbytes // len(fitted.job.candidates)
-                self.model_nbytes[number] += nbytes
+        self.keeping_tasks.add(finished.key)
+        for fitted_job in finished.get():
+            job = fitted_job.job
+            for candidate in job.candidates:
+                self.task_of_model[FitId(candidate, job.split)] = finished.key
+                # Models of a job are measured together; each counts equally.
+                nbytes = fitted_job.nbytes // len(job.candidates)
+                self.model_nbytes[candidate] += nbytes
 
     def next_candidates(self) -> tuple[int, ...]:
         """Return the candidates of the next pass, smallest lower bound first; or none.
@@ -254,10 +261,10 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
         active = np.flatnonzero(table.active_candidates)
         # Equal bounds are in order of the candidates, so that passes are repeatable.
         order = active[np.lexsort((active, self.lower_bounds[active]))]
-        ready = order[table.fitted[order]]
+        ready = order[table.fitted_candidates[order]]
         if not len(ready):
             return ()
-        leaders_first = self.pruner.best_first and not table.complete.any()
+        leaders_first = self.pruner.best_first and not table.complete_candidates.any()
         leads = leaders_first and order[0] == ready[0]
         # Joining copies the models, and a block needs memory too.
         budget = min(MODELS_NBYTES, self.engine.executor.slot_memory // 4)
@@ -275,7 +282,7 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
 
         Yields candidates whose models are no longer those that were fitted.
         """
-        splits, keys = self.table.scheme.with_models, self.model_keys
+        splits, task_of_model = self.table.scheme.with_models, self.task_of_model
         comparisons = self.table.current_comparisons()
         # Another pass may have other models of the same candidates.
         this_pass = f"{self.engine.run_id}-{next(self.engine.serial)}"
@@ -289,7 +296,7 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
             candidates,
             batch_of,
             inputs=tuple(
-                sorted({keys[FitKey(c, s)] for c in candidates for s in splits})
+                sorted({task_of_model[FitId(c, s)] for c in candidates for s in splits})
             ),
             on_turn=self.on_turn,
         )
@@ -303,7 +310,7 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
         lost = np.zeros(status.shape, bool)
         for split in self.table.scheme.with_models:
             for number in candidates:
-                lost[number, split] = FitKey(number, split) not in self.model_keys
+                lost[number, split] = FitId(number, split) not in self.task_of_model
         # Those that are being fitted again need no other job, but are not there yet.
         none_missing = not lost.any()
         for jobs in (*self.running.values(), *self.urgent_jobs):
@@ -311,7 +318,7 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
                 lost[list(job.candidates), job.split] = False
         is_done = status == FitStatus.DONE
         for split in np.flatnonzero(lost.any(axis=0)).tolist():
-            for group in np.unique(self.group_numbers[lost[:, split]]).tolist():
+            for group in np.unique(self.group_of_candidate[lost[:, split]]).tolist():
                 self.urgent_jobs.append(self.claim_fits(group, split, lost[:, split]))
         # Only models are lost: the counts of these fits are in the table, and stay.
         status[is_done] = FitStatus.DONE
@@ -319,25 +326,27 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
 
     def release_models(self) -> None:
         """Drop models that no pass needs and that cannot be deployed."""
-        complete = self.table.complete
+        complete = self.table.complete_candidates
         least = np.min(self.lower_bounds[complete], initial=np.inf)
         # The best candidate may be deployed, and its model is fetched after the search.
         is_needed = complete & (self.lower_bounds <= margin_above(least))
         is_needed |= self.table.active_candidates
-        redrawn = np.isin(np.arange(len(complete)), list(self.table.redrawn))
-        is_needed |= complete & redrawn  # see `model`
-        wanted = {
-            key for fit, key in self.model_keys.items() if is_needed[fit.candidate]
+        redrawn = np.isin(np.arange(len(complete)), list(self.table.redrawn_candidates))
+        is_needed |= complete & redrawn  # see `fetch_counted_group`
+        needed_tasks = {
+            key for fit, key in self.task_of_model.items() if is_needed[fit.candidate]
         }
         # Models of one task are dropped together, when the last of them is not needed.
-        for key in self.keeping - wanted:
+        for key in self.keeping_tasks - needed_tasks:
             self.engine.executor.forget(key)
-        self.keeping &= wanted
-        kept = self.model_keys.items()
-        self.dropped |= {fit.candidate for fit, key in kept if key not in wanted}
-        self.model_keys = {fit: key for fit, key in kept if key in wanted}
+        self.keeping_tasks &= needed_tasks
+        items = self.task_of_model.items()
+        self.released_candidates |= {
+            fit.candidate for fit, key in items if key not in needed_tasks
+        }
+        self.task_of_model = {fit: key for fit, key in items if key in needed_tasks}
 
-    def model(self, candidate: int, split: int) -> FittedGroup | None:
+    def fetch_counted_group(self, candidate: int, split: int) -> FittedGroup | None:
         """Return the group with the model that was counted; None to choose again.
 
         A model that is gone, with its worker or the run that counted it, is fitted
@@ -354,37 +363,41 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
         no such loss: its candidate fails if the fit does not repeat, since the better
         of two draws would hold only at twice its delta.
         """
-        fit, table = FitKey(candidate, split), self.table
-        counted, was_dropped = table.joined_token(candidate), candidate in self.dropped
-        for _ in range(ATTEMPTS):
+        fit, table = FitId(candidate, split), self.table
+        counted_token = table.joined_token(candidate)
+        was_released = candidate in self.released_candidates
+        for _ in range(MOST_ATTEMPTS):
             # A worker may die between the fit and the fetch, and takes the model with
             # it.
             if self.restore_models([candidate]):
                 # Only deployed models are transferred: passes use them where they were
                 # fitted. Dask repeats a lost task by itself, so its token is compared.
-                kept: Kept = self.engine.executor.fetch(self.model_keys[fit])
-                for each in kept.values():
-                    if each.tokens.get(fit, "") == table.tokens[fit]:
-                        return each.models
-                self.forget(candidate)
+                kept: KeptGroups = self.engine.executor.fetch(self.task_of_model[fit])
+                for group in kept.values():
+                    if group.tokens.get(fit, "") == table.tokens[fit]:
+                        return group.fitted_group
+                self.forget_candidate(candidate)
             self.run()
-            if table.joined_token(candidate) != counted:
-                if was_dropped:
-                    self.forget(candidate, for_good=True)
+            if table.joined_token(candidate) != counted_token:
+                if was_released:
+                    self.forget_candidate(candidate, for_good=True)
                 return None
         raise RuntimeError(f"the model of candidate {candidate} was lost several times")
 
-    def forget(self, number: int, *, for_good: bool = False) -> None:
-        """Drop all counts of a candidate whose models have changed."""
-        self.table.forget_fits(number)
-        kept = self.model_keys.items()
-        self.model_keys = {fit: key for fit, key in kept if fit.candidate != number}
-        self.changed[number] += 1
+    def forget_candidate(self, candidate: int, *, for_good: bool = False) -> None:
+        """Drop all counts of a candidate whose models have changed.
+
+        `for_good`: it fails, and is not fitted again.
+        """
+        self.table.forget_fits(candidate)
+        items = self.task_of_model.items()
+        self.task_of_model = {fit: k for fit, k in items if fit.candidate != candidate}
+        self.n_changes[candidate] += 1
         # A learner that draws without a seed differs each time, so counts never end.
-        if for_good or self.changed[number] >= ATTEMPTS:
+        if for_good or self.n_changes[candidate] >= MOST_ATTEMPTS:
             why = "its models were made again, never the same; give it a `random_state`"
             split = self.table.scheme.with_models[0]
-            self.table.add_fit(number, split, FitResult.of_failure(why))
+            self.table.add_fit(candidate, split, FitResult.of_failure(why))
 
     def progress(self) -> Progress:
         """Return the progress of fits and passes."""

@@ -16,7 +16,7 @@ from dsel.data.splits import Split
 from dsel.families.family import (
     Cache,
     FitCounts,
-    FitKey,
+    FitId,
     FittedGroup,
 )
 from dsel.losses import calls
@@ -47,13 +47,13 @@ class FitBatch:
 
     def run(self, context: JobContext, inputs: Inputs) -> Output[list[FittedJob]]:
         """Fit; the result is a `FittedJob` for each job."""
-        fitted: list[FittedJob] = []
-        for jobs, models in fit_jobs(context, self.jobs, self.ending_groups):
+        fitted_jobs: list[FittedJob] = []
+        for jobs, fitted_group in fit_jobs(context, self.jobs, self.ending_groups):
             for job in jobs:
                 split = split_of(context, job)
-                results = fit_results(context, job.candidates, split, models)
-                fitted.append(FittedJob(job, results))
-        return Output(fitted)
+                results = make_results(context, job.candidates, split, fitted_group)
+                fitted_jobs.append(FittedJob(job, results))
+        return Output(fitted_jobs)
 
 
 @dataclass(frozen=True)
@@ -71,18 +71,17 @@ class FitChosenBatch:
         """Fit and count; the result is one `ChosenFit`."""
         group = context.candidate_groups[self.job.candidate_group]
         split = context.splits_of_chosen[self.job.split]
-        models = fit_splits(context, group, self.job.candidates, [split])
+        fitted_group = fit_splits(context, group, self.job.candidates, [split])
         [number] = self.job.candidates
-        key = FitKey(number, split.number)
         # A run that goes on fits again: only by this token are the slices that it has
         # counted those of the same model.
-        [result] = fit_results(
-            context, [number], split, models, model_tokens(models, [key])
-        )
-        counts = count_rows(context, split, models, int(models.counts.errors[0, 0, 0]))
+        tokens = model_tokens(fitted_group, [FitId(number, split.number)])
+        [result] = make_results(context, [number], split, fitted_group, tokens)
+        n_errors = int(fitted_group.counts.errors[0, 0, 0])
+        counts = count_statistics(context, split, fitted_group, n_errors)
         # They have been counted, and would be pickled with the model.
-        models.forget_test_predictions()
-        return Output([ChosenFit(self.job, result, models, counts)])
+        fitted_group.forget_test_predictions()
+        return Output([ChosenFit(self.job, result, fitted_group, counts)])
 
 
 def split_of(context: JobContext, job: FitJob) -> Split:
@@ -94,7 +93,7 @@ def split_of(context: JobContext, job: FitJob) -> Split:
 def fit_jobs(
     context: JobContext, jobs: Collection[FitJob], ending_groups: Collection[int]
 ) -> Iterator[tuple[list[FitJob], FittedGroup]]:
-    """Yield jobs whose fits share work, with their models."""
+    """Yield jobs whose fits share work, with the group of their models."""
     cache = process_cache()
     ending = LastUse(cache)
     jobs_by_call: dict[Any, list[FitJob]] = {}  # splits of one group share work
@@ -113,39 +112,39 @@ def fit_jobs(
     cache.forget(ending.own_keys)
 
 
-def fit_results(
+def make_results(
     context: JobContext,
     candidates: Sequence[int],
     split: Split,
-    fitted: FittedGroup,
-    tokens: Mapping[FitKey, str] = MappingProxyType({}),
+    fitted_group: FittedGroup,
+    tokens: Mapping[FitId, str] = MappingProxyType({}),
 ) -> tuple[FitResult, ...]:
     """Return the results of candidates on a split, with the losses of their models."""
-    column = fitted.splits.index(split.number)
+    column = fitted_group.splits.index(split.number)
     scores = zip(
         *(
-            score_models(context, fitted, split, part)
+            score_models(context, fitted_group, split, part)
             for part in range(len(split.test_parts))
         ),
         strict=True,
     )
-    keys = [FitKey(number, split.number) for number in candidates]
+    fits = [FitId(number, split.number) for number in candidates]
     return tuple(
-        fit_result(fitted.counts, (row, column), key, tokens.get(key, ""), losses)
-        for row, (key, losses) in enumerate(zip(keys, scores, strict=True))
+        make_result(fitted_group.counts, (row, column), fit, tokens.get(fit, ""), s)
+        for row, (fit, s) in enumerate(zip(fits, scores, strict=True))
     )
 
 
-def fit_result(
+def make_result(
     counts: FitCounts,
     index: tuple[int, int],
-    key: FitKey,
+    fit: FitId,
     token: str = "",
     scores: Sequence[float] = (),
 ) -> FitResult:
     """Return the result of one fit, at `index` of the arrays."""
     seconds = round(float(counts.seconds[index]), 6)
-    message = counts.messages.get(key)
+    message = counts.messages.get(fit)
     if counts.has_failed[index]:
         return FitResult(FitStatus.FAILED, seconds, message=message)
     errors = tuple(counts.errors[index].tolist())
@@ -160,7 +159,7 @@ def fit_splits(
     budget: Cache | None = None,
 ) -> FittedGroup:
     """Fit candidates of a group on some splits, and count their errors."""
-    fitted = group.family.fit(
+    fitted_group = group.family.fit(
         group.select(candidates),
         context.labeled.X,
         context.labeled.y,
@@ -170,35 +169,35 @@ def fit_splits(
     )
     # A transformer that reads a batch, such as one that ranks rows among each other,
     # breaks the assumption that `predict` answers each row by itself.
-    parts = (p for c in group.select(candidates) for p in c.all_params.values())
-    if any(isinstance(part, FunctionTransformer) for part in parts):
+    params = (p for c in group.select(candidates) for p in c.all_params.values())
+    if any(isinstance(param, FunctionTransformer) for param in params):
         for split in splits:
-            refuse_batches(fitted, split, context.labeled.X)
-    return fitted
+            fail_batch_readers(fitted_group, split, context.labeled.X)
+    return fitted_group
 
 
 def score_models(
-    context: JobContext, fitted: FittedGroup, split: Split, part: int
+    context: JobContext, fitted_group: FittedGroup, split: Split, part: int
 ) -> list[float]:
     """Return the loss of each candidate on one part of a split's test rows."""
     loss, rows = context.losses.main, split.test_parts[part]
-    counts, column = fitted.counts, fitted.splits.index(split.number)
+    counts, column = fitted_group.counts, fitted_group.splits.index(split.number)
     errors = counts.errors[:, column, part]
     if not len(rows):  # as where all rows are trained on; a loss may divide by them
         return [loss.largest] * len(errors)
     known = [calls.score_errors(loss, n, len(rows)) for n in errors.tolist()]
     if None not in known:
         return cast(list[float], known)  # no row is predicted twice
-    predictions = fitted.test_predictions(split.number, part)
+    predictions = fitted_group.test_predictions(split.number, part)
     if predictions is None:
-        predictions = predict_labeled_rows(context, fitted, split.number, rows)
+        predictions = predict_labeled_rows(context, fitted_group, split.number, rows)
     # One object for all candidates: `Rows.memo` keeps what depends on the rows only.
     labeled = Rows(context.labeled.X[rows], context.labeled.y[rows])
-    return [calls.score_rows(loss, labeled, each) for each in predictions]
+    return [calls.score_rows(loss, labeled, of_model) for of_model in predictions]
 
 
-def count_rows(
-    context: JobContext, split: Split, fitted: FittedGroup, n_errors: int = -1
+def count_statistics(
+    context: JobContext, split: Split, fitted_group: FittedGroup, n_errors: int = -1
 ) -> tuple[Counts, ...]:
     """Return the counts of each statistic for one candidate on a split's test rows.
 
@@ -213,9 +212,9 @@ def count_rows(
     if any(known is None for known in counts):
         baseline = None if context.baseline is None else context.baseline[rows]
         labeled = Rows(context.labeled.X[rows], context.labeled.y[rows], baseline)
-        kept = fitted.test_predictions(split.number, 0)
+        kept = fitted_group.test_predictions(split.number, 0)
         if kept is None:
-            kept = predict_labeled_rows(context, fitted, split.number, rows)
+            kept = predict_labeled_rows(context, fitted_group, split.number, rows)
         [predictions] = kept
     return tuple(
         calls.count_rows(statistic, labeled, predictions) if known is None else known
@@ -224,43 +223,44 @@ def count_rows(
 
 
 def predict_labeled_rows(
-    context: JobContext, fitted: FittedGroup, split: int, rows: NDArray[np.int64]
+    context: JobContext, fitted_group: FittedGroup, split: int, rows: NDArray[np.int64]
 ) -> NDArray[Any]:
     """Return predictions for labeled rows, (n_candidates, n_rows).
 
     If `predict` raises, or there is no model, they are those of `no_predictions`.
     """
     # An error of `predict` is an error on each row, which any loss can count.
-    codes = no_predictions((len(fitted.candidates), len(rows)), context.labeled.y.dtype)
+    labeled, shape = context.labeled, (len(fitted_group.candidates), len(rows))
+    predictions = no_predictions(shape, labeled.y.dtype)
     if len(rows):
         with suppress(Exception):  # what it raised is in the counts
-            codes = fitted.predict(context.labeled.X[rows], [np.array(split)])[0]
-    return codes
+            predictions = fitted_group.predict(labeled.X[rows], [np.array(split)])[0]
+    return predictions
 
 
-def model_tokens(fitted: FittedGroup, keys: Iterable[FitKey]) -> dict[FitKey, str]:
+def model_tokens(fitted_group: FittedGroup, fits: Iterable[FitId]) -> dict[FitId, str]:
     """Return the token of each model; fits that failed have none."""
     tokens = {}
-    for key in keys:
+    for fit in fits:
         with suppress(KeyError):
-            tokens[key] = fitted.token(*key)
+            tokens[fit] = fitted_group.token(*fit)
     return tokens
 
 
-def refuse_batches(fitted: FittedGroup, split: Split, X: Features) -> None:
+def fail_batch_readers(fitted_group: FittedGroup, split: Split, X: Features) -> None:
     """Record models as failed that predict rows differently alone than among others.
 
     The check predicts training rows, so that no choice depends on test rows. A single
     difference in eight rows may be a tie, which rounding decides, and is ignored.
     """
-    counts, rows = fitted.counts, split.train_rows[:BATCH_CHECK_ROWS]
-    column, which = fitted.splits.index(split.number), [np.array(split.number)]
+    counts, rows = fitted_group.counts, split.train_rows[:BATCH_CHECK_ROWS]
+    column, splits = fitted_group.splits.index(split.number), [np.array(split.number)]
     done = np.flatnonzero(~counts.has_failed[:, column])
     if not len(done):
         return
 
     def predict(some: Integers) -> Any:
-        return fitted.predict(X[some], which)[0][done]
+        return fitted_group.predict(X[some], splits)[0][done]
 
     try:
         together = predict(rows)
@@ -268,8 +268,8 @@ def refuse_batches(fitted: FittedGroup, split: Split, X: Features) -> None:
         return
     # A model that depends on the batch often predicts one class for every single row.
     # Four rows of the rarest class and four of the commonest reveal it.
-    _, kinds, n = np.unique(together[0], return_inverse=True, return_counts=True)
-    order = np.argsort(n[kinds], kind="stable")
+    _, codes, n = np.unique(together[0], return_inverse=True, return_counts=True)
+    order = np.argsort(n[codes], kind="stable")
     some, cause = np.unique(np.r_[order[:4], order[-4:]]), ""
     try:
         alone = np.concatenate([predict(rows[[row]]) for row in some], axis=1)
@@ -284,7 +284,7 @@ def refuse_batches(fitted: FittedGroup, split: Split, X: Features) -> None:
         if n > 1 or cause:
             counts.refuse(
                 (i, column),
-                FitKey(fitted.candidates[i], split.number),
+                FitId(fitted_group.candidates[i], split.number),
                 f"`predict` answers {n} of {len(some)} rows otherwise alone than among "
                 f"other rows{cause}, so its errors depend on which rows come together. "
                 f"Compute means, ranks and codes of columns in the `fit` of a "

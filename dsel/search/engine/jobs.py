@@ -43,7 +43,7 @@ class CandidateGroup:
 
     def select(self, numbers: Collection[int]) -> list[Candidate]:
         """Return the candidates with these numbers."""
-        return [each for each in self.candidates if each.number in numbers]
+        return [one for one in self.candidates if one.number in numbers]
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class JobContext:
     def estimators(self) -> list[Any]:
         """The candidates, unfitted."""
         groups = self.candidate_groups
-        return [each.estimator for group in groups for each in group.candidates]
+        return [one.estimator for group in groups for one in group.candidates]
 
     def candidate_group_of(self, candidate: int) -> CandidateGroup:
         """Return the group of a candidate."""
@@ -110,7 +110,7 @@ class FitJob:
     part: int | None = None
     """The only one of `Split.test_parts` that is tested; None for all."""
 
-    def alone(self) -> list["FitJob"]:
+    def divide(self) -> list["FitJob"]:
         """Return one job for each candidate."""
         return [replace(self, candidates=(number,)) for number in self.candidates]
 
@@ -119,7 +119,7 @@ class FitStatus(IntEnum):
     """State of a fit; the table has one for each candidate and split."""
 
     # A pruned fit stays open: what is needed is decided anew at each turn, in
-    # `FitTable.needed`.
+    # `FitTable.needed_fits`.
     OPEN = 0
     SUBMITTED = 1
     DONE = 2
@@ -211,7 +211,7 @@ class ChosenFit:
 
     job: FitJob
     result: FitResult
-    models: FittedGroup
+    fitted_group: FittedGroup
     """The model alone, as a group."""
     counts: tuple[Counts, ...]
     """Counts of the plan's statistics on the held-out rows."""
@@ -228,7 +228,7 @@ class CountJob:
     model_sets: tuple[int, ...]
     """Numbers of the model sets in the `PoolTable`."""
 
-    def alone(self) -> list["CountJob"]:
+    def divide(self) -> list["CountJob"]:
         """Return the job itself: compared models must predict together."""
         return [self]
 
@@ -243,9 +243,9 @@ class CountResult:
     token: str
     """Token of the compared models."""
     rows: Mapping[str, tuple[int, ...]]
-    """Rows of each bin, by variable."""
+    """Rows of each bin, by the key of its comparison."""
     counts: Mapping[str, tuple[int, ...]]
-    """Count of each bin, by variable."""
+    """Count of each bin, by the key of its comparison."""
     drawn: DrawnRows = field(default_factory=DrawnRows)
     """Rows of the slice that may be queried, in a pass of chosen models."""
 

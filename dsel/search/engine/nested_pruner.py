@@ -81,8 +81,8 @@ class NestedPruner:
 
     def compare(self, table: FitTable) -> Standing:
         """Return lower bounds of scores in any search, and the fits that it needs."""
-        lower, complete = self.scores(table, table.in_order)
-        needed = table.needed
+        lower, complete = self.scores(table, table.consecutive_fits)
+        needed = table.needed_fits
         if self.prune_by == Pruning.EXACT:
             best = np.where(complete, lower, np.inf).min(axis=1, keepdims=True)
             # A fit serves two searches: a candidate is dropped where it can win none.
@@ -107,7 +107,7 @@ class NestedPruner:
         needed = np.zeros(table.fit_status.shape, bool)
         needed[:, first] = True
         # All first fits must be there: else what ends early would decide who survives.
-        if table.ended[:, first].all():
+        if table.ended_fits[:, first].all():
             kept = self.survivors(table)
             for test in self.scheme.inner_tests:
                 # Two searches may use the fit, and one of them may have dropped it.
@@ -167,7 +167,7 @@ class NestedPruner:
         They have every fit; with halving those with the most fits, which most searches
         kept.
         """
-        failed = table.failed & shown
+        failed = table.failed_fits & shown
         done = (table.fit_status == FitStatus.DONE) & shown
         n_fits = np.where(failed.any(axis=1), -1, done.sum(axis=1))
         n_all = n_fits.max() if self.prune_by == Pruning.HALVING else done.shape[1]
@@ -178,7 +178,7 @@ class NestedPruner:
 
         Raises AllFitsFailedError if a search has no candidate left.
         """
-        shown = table.ended
+        shown = table.ended_fits
         scores, complete = self.scores(table, shown)
         # Any function of the labeled rows may choose here.
         complete[-1] = self.finalists(table, shown)
@@ -205,9 +205,9 @@ class NestedPruner:
         """
         scheme, n = self.scheme, table.n_candidates
         # Only fits that every run of this plan has made.
-        shown = table.ended
+        shown = table.ended_fits
         if self.prune_by == Pruning.EXACT:
-            shown = table.in_order
+            shown = table.consecutive_fits
             scores, complete = self.scores(table, shown)
             best = np.where(complete, scores, np.inf).min(axis=1, keepdims=True)
             shown, _ = first_proofs(
@@ -221,7 +221,7 @@ class NestedPruner:
             # The last search, by all folds, drops none.
             done |= self.survivors(table)[:-1].any(axis=0)
         status[done] = names.STATUS_DONE
-        failed = table.failed & shown
+        failed = table.failed_fits & shown
         status[failed.any(axis=1)] = names.STATUS_FAILED
         # A row of a fold has k - 1 predictions: one of each model without this fold and
         # another one.

@@ -22,18 +22,18 @@ from dsel.runtime.workers import GO_ON, MORE_MEMORY
 
 logger = logging.getLogger("dsel.search")
 
-ATTEMPTS: Final = 3
+MOST_ATTEMPTS: Final = 3
 """Attempts of one job before its error is final."""
-DEATHS: Final = 12
+MOST_DEATHS: Final = 12
 """Tasks that may kill their workers, before any fit is done, until a run ends."""
-OF_DATA: Final = (ValueError, TypeError, KeyError)
+DATA_ERRORS: Final = (ValueError, TypeError, KeyError)
 """Errors that another attempt would repeat: their cause is in the rows or the code."""
 
 
 class RetriedJob(Protocol):
     """A job that can be divided for another attempt."""
 
-    def alone(self) -> list[Self]:
+    def divide(self) -> list[Self]:
         """Return the smallest jobs into which it can be divided."""
 
     def __hash__(self) -> int: ...
@@ -48,11 +48,11 @@ class Retries(Generic[J]):
 
     may_give_up: bool
     """Whether the run continues if a job fails finally."""
-    tries: Counter[J] = field(default_factory=Counter)
+    attempts: Counter[J] = field(default_factory=Counter)
     deaths: list[J] = field(default_factory=list)
     """Jobs that were alone in a task whose worker died, before any fit was done."""
 
-    def sort_out(
+    def retry_or_give_up(
         self, jobs: list[J], error: BaseException, *, any_done: bool
     ) -> tuple[list[J], list[J]]:
         """Return the jobs to retry, each as a task, and those to give up.
@@ -63,7 +63,7 @@ class Retries(Generic[J]):
         # A loss that fails on the rows of one fold must not fail a candidate: searches
         # that may not see this fold would choose among fewer.
         if isinstance(error, LossError) or (
-            not self.may_give_up and isinstance(error, OF_DATA)
+            not self.may_give_up and isinstance(error, DATA_ERRORS)
         ):
             raise error
         if len(jobs) == 1 and died_of_task(error) and not any_done:
@@ -72,11 +72,11 @@ class Retries(Generic[J]):
         # are the candidates of a job; but memory is needed for the work that they
         # share, alone no less.
         if len(jobs) == 1 and not isinstance(error, MemoryError):
-            jobs = jobs[0].alone()
+            jobs = jobs[0].divide()
         again, given_up = [], []
         for job in jobs:
-            self.tries[job] += 1
-            if len(jobs) > 1 or self.tries[job] < ATTEMPTS:
+            self.attempts[job] += 1
+            if len(jobs) > 1 or self.attempts[job] < MOST_ATTEMPTS:
                 logger.warning("a task failed and runs again: %s", type(error).__name__)
                 again.append(job)
             elif not self.may_give_up:
@@ -93,8 +93,8 @@ class Retries(Generic[J]):
         """
         self.deaths.append(job)
         # Deaths in several groups are no fault of one learner, but of the cluster.
-        groups = {getattr(each, "candidate_group", None) for each in self.deaths}
-        if len(self.deaths) >= DEATHS and len(groups) > 1:
+        groups = {getattr(job, "candidate_group", None) for job in self.deaths}
+        if len(self.deaths) >= MOST_DEATHS and len(groups) > 1:
             raise ClusterLostError(
                 f"workers die whatever they run: {len(self.deaths)} tasks ended "
                 f"so, with fits of {len(groups)} groups of candidates, and none "

@@ -10,14 +10,15 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Generic
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.arrays import Floats, Integers
 from dsel.data.splits import SplitKind
-from dsel.families.family import FitKey
+from dsel.families.family import FitId
 from dsel.results.records import to_record
 from dsel.runtime.progress import Progress
 from dsel.runtime.submission import run_tasks
@@ -32,14 +33,14 @@ from dsel.search.engine.jobs import (
     join_tests,
 )
 from dsel.search.engine.pruning import Pruner, TableT
-from dsel.search.engine.retries import ATTEMPTS, Retries
+from dsel.search.engine.retries import MOST_ATTEMPTS, Retries
 
 logger = logging.getLogger("dsel.search")
 
 PRUNED_TASK_SECONDS: Final = 0.05  # less, where what comes back decides what is next
 
 
-@dataclass
+@dataclass(eq=False)
 class Search(Generic[TableT]):
     """Fits of all candidates, until none is needed."""
 
@@ -53,35 +54,48 @@ class Search(Generic[TableT]):
     raise_failures: bool = False
     """Whether a fit that raises ends the run."""
     batch_type: ClassVar[type[FitBatch]] = FitBatch
+    started: float = field(init=False, default_factory=time.perf_counter)
+    n_fits_kept: int = field(init=False)
+    """Fits of an earlier run, read from the store."""
+    lower_bounds: Floats = field(init=False)
+    """Lower bound of each candidate's criterion by the counts so far."""
+    first_bounds: Floats | None = field(init=False, default=None)
+    """The lower bounds before anything was counted; None before the first fit. How far
+    a bound has grown since predicts by how much the next folds will raise it."""
+    batch_size: BatchSize = field(init=False)
+    running: dict[str, list[FitJob]] = field(init=False, default_factory=dict)
+    """Jobs of each running task, by its key."""
+    urgent_jobs: deque[list[FitJob]] = field(init=False, default_factory=deque)
+    """Jobs to be submitted before anything else, such as what failed once."""
+    retries: Retries[FitJob] = field(init=False)
+    single_tests: dict[FitId, dict[int, FitResult]] = field(
+        init=False, default_factory=dict
+    )
+    """Results of fits whose tests are made one by one, by the part that is tested."""
+    slots: dict[str, int] = field(init=False, default_factory=dict)
+    """Slot of each running task, by its key. A slot is a number, which the executor
+    maps to a thread or a worker."""
+    slots_of_group: dict[int, list[int]] = field(init=False, default_factory=dict)
+    """Slots that have the shared data of each candidate group."""
+    candidates_of_group: list[Integers] = field(init=False)
+    """Candidate numbers of each candidate group."""
+    group_of_candidate: Integers = field(init=False)
+    """Number of each candidate's group, (n_candidates,)."""
 
     def __post_init__(self) -> None:
-        self.started = time.perf_counter()
-        self.n_kept = int(self.table.ended.sum())  # by an earlier run
-        # Lower bounds of every candidate's criterion by the counts so far, and before
-        # anything was counted. How far a bound has grown since predicts by how much the
-        # next folds will raise it.
+        self.n_fits_kept = int(self.table.ended_fits.sum())
         self.lower_bounds = np.zeros(self.table.n_candidates)
-        self.first_bounds: NDArray[np.float64] | None = None
         self.batch_size = BatchSize(
             PRUNED_TASK_SECONDS if self.pruner.best_first else TASK_SECONDS
         )
-        self.running: dict[str, list[FitJob]] = {}  # jobs by task
-        # To be submitted before anything else, such as what failed once.
-        self.urgent_jobs: deque[list[FitJob]] = deque()
-        self.retries: Retries[FitJob] = Retries(may_give_up=not self.raise_failures)
-        # Results of fits whose tests are made one by one, by the part that is tested.
-        self.single_tests: dict[FitKey, dict[int, FitResult]] = {}
-        # The slot of each running task, and the slots that have the data of a group.
-        # A slot is a number, which the executor maps to a thread or a worker.
-        self.slots: dict[str, int] = {}
-        self.group_slots: dict[int, list[int]] = {}
-        self.group_candidates = [
+        self.retries = Retries(may_give_up=not self.raise_failures)
+        self.candidates_of_group = [
             np.array([candidate.number for candidate in group.candidates])
             for group in self.table.candidate_groups
         ]
-        self.group_numbers = np.empty(self.table.n_candidates, np.int64)
-        for group, numbers in enumerate(self.group_candidates):
-            self.group_numbers[numbers] = group
+        self.group_of_candidate = np.empty(self.table.n_candidates, np.int64)
+        for group, candidates in enumerate(self.candidates_of_group):
+            self.group_of_candidate[candidates] = group
 
     def run(self) -> None:
         """Run until no fit is needed."""
@@ -93,7 +107,7 @@ class Search(Generic[TableT]):
     def begin_turn(self) -> None:
         """Prune by the counts so far, before more tasks are submitted."""
         standing = self.pruner.compare(self.table)
-        self.lower_bounds, self.table.needed = (
+        self.lower_bounds, self.table.needed_fits = (
             standing.lower_bounds,
             standing.needed_fits,
         )
@@ -102,7 +116,7 @@ class Search(Generic[TableT]):
     @property
     def open_fits(self) -> NDArray[np.bool_]:
         """Whether each fit is needed and not submitted, (n_candidates, n_splits)."""
-        is_open = (self.table.fit_status == FitStatus.OPEN) & self.table.needed
+        is_open = (self.table.fit_status == FitStatus.OPEN) & self.table.needed_fits
         return np.asarray(is_open & self.table.active_candidates[:, np.newaxis])
 
     def next_task(self) -> Task[list[FittedJob]] | None:
@@ -110,10 +124,10 @@ class Search(Generic[TableT]):
         if self.urgent_jobs:
             return self._make_task(self.urgent_jobs.popleft())
         open_fits, n_slots = self.open_fits, self.engine.executor.n_slots
-        n_groups = len(np.unique(self.group_numbers[open_fits.any(axis=1)]))
+        n_groups = len(np.unique(self.group_of_candidate[open_fits.any(axis=1)]))
         # An estimate: one job fits all open candidates of a group on a split.
-        left = n_groups * int(open_fits.sum(axis=1).max(initial=0))
-        size = self.batch_size.jobs_per_task(max(1, left), n_slots)
+        n_left = n_groups * int(open_fits.sum(axis=1).max(initial=0))
+        size = self.batch_size.jobs_per_task(max(1, n_left), n_slots)
         order = (
             self._order_best_first if self.pruner.best_first else self._order_by_group
         )
@@ -136,33 +150,35 @@ class Search(Generic[TableT]):
 
         They count as submitted from now on, so that no other job has them.
         """
-        numbers = self.group_candidates[group]
-        numbers = numbers[wanted[numbers]]
-        self.table.fit_status[numbers, split] = FitStatus.SUBMITTED
-        return [FitJob(group, tuple(numbers.tolist()), split)] if len(numbers) else []
+        candidates = self.candidates_of_group[group]
+        candidates = candidates[wanted[candidates]]
+        if not len(candidates):
+            return []
+        self.table.fit_status[candidates, split] = FitStatus.SUBMITTED
+        return [FitJob(group, tuple(candidates.tolist()), split)]
 
     def _order_by_group(
         self, open_fits: NDArray[np.bool_]
     ) -> Iterator[tuple[int, int]]:
         """Yield group and split of the open fits, a few groups side by side."""
         submitted = (self.table.fit_status == FitStatus.SUBMITTED).sum(axis=1)
-        numbers = np.flatnonzero(open_fits.any(axis=1))
-        groups = list(dict.fromkeys(self.group_numbers[numbers].tolist()))
+        is_open = open_fits.any(axis=1)
+        groups = list(dict.fromkeys(self.group_of_candidate[is_open].tolist()))
         # Slots work at different groups: none waits for what another one makes.
         n_slots = self.engine.executor.n_slots
         groups[:n_slots] = sorted(
             groups[:n_slots],
-            key=lambda group: submitted[self.group_candidates[group]].sum(),
+            key=lambda group: submitted[self.candidates_of_group[group]].sum(),
         )
         for group in groups:
-            is_open = open_fits[self.group_candidates[group]].any(axis=0)
-            yield from ((group, int(split)) for split in np.flatnonzero(is_open))
+            open_splits = open_fits[self.candidates_of_group[group]].any(axis=0)
+            yield from ((group, int(split)) for split in np.flatnonzero(open_splits))
 
     def _order_best_first(
         self, open_fits: NDArray[np.bool_]
     ) -> Iterator[tuple[int, int]]:
         """Yield group and split of the best candidate's first open fit, and so on."""
-        lower, unknown = self.lower_bounds, ~self.table.ended
+        lower, unknown = self.lower_bounds, ~self.table.ended_fits
         submitted = (self.table.fit_status == FitStatus.SUBMITTED).sum(axis=1)
         if self.first_bounds is None:
             self.first_bounds = lower.copy()
@@ -174,14 +190,15 @@ class Search(Generic[TableT]):
             lower, self.first_bounds, out=np.zeros_like(lower), where=np.isfinite(lower)
         )
         likely = lower + submitted * growth / n_known
-        numbers = np.flatnonzero(open_fits.any(axis=1))
-        order = np.lexsort((numbers, submitted[numbers], likely[numbers]))
-        all_rows, k = self.table.scheme.all_rows_number, self.table.scheme.n_folds
-        for number in numbers[order]:
-            split = int(np.argmax(open_fits[number]))
+        candidates = np.flatnonzero(open_fits.any(axis=1))
+        order = np.lexsort((candidates, submitted[candidates], likely[candidates]))
+        scheme = self.table.scheme
+        for candidate in candidates[order]:
+            split = int(np.argmax(open_fits[candidate]))
             # Before all folds have ended they may still prune the fit on all rows.
-            if split != all_rows or not unknown[number, :k].any():
-                yield int(self.group_numbers[number]), split
+            waits_for_folds = unknown[candidate, : scheme.n_folds].any()
+            if split != scheme.all_rows_split or not waits_for_folds:
+                yield int(self.group_of_candidate[candidate]), split
 
     def _choose_slot(self, group: int) -> int:
         """Return the slot of a task: that of its group's tasks, unless it is busy.
@@ -193,7 +210,7 @@ class Search(Generic[TableT]):
         load.update(self.slots[key] for key in self.running if key in self.slots)
         best = min(range(n_slots), key=load.__getitem__)
         # A Gram matrix takes longer to make than a small fit, and stays in one process.
-        warm = self.group_slots.setdefault(group, [best])
+        warm = self.slots_of_group.setdefault(group, [best])
         nearest = min(warm, key=load.__getitem__)
         # Waiting for one more task is faster than making the shared data again.
         if load[nearest] > load[best] + 1:
@@ -215,7 +232,7 @@ class Search(Generic[TableT]):
         # A worker may drop the cached data of a group, such as its Gram matrix, when no
         # fit of this group is left to submit. If one is tried again, its data are
         # computed again.
-        still_open = set(self.group_numbers[self.open_fits.any(axis=1)].tolist())
+        still_open = set(self.group_of_candidate[self.open_fits.any(axis=1)].tolist())
         ending = frozenset({job.candidate_group for job in jobs} - still_open)
         batch = self.batch_type(tuple(jobs), ending)
         return Task(key, batch, keeps_output=batch.keeps_models, affinity=slot)
@@ -226,7 +243,7 @@ class Search(Generic[TableT]):
         self.slots.pop(finished.key, None)
         if finished.error is not None:
             any_done = bool((table.fit_status == FitStatus.DONE).any())
-            again, given_up = self.retries.sort_out(
+            again, given_up = self.retries.retry_or_give_up(
                 jobs, finished.error, any_done=any_done
             )
             self.urgent_jobs.extend([job] for job in again)
@@ -235,8 +252,8 @@ class Search(Generic[TableT]):
                 logger.warning("fit given up: %s: %s", job, message)
                 self._give_up(job, message)
             return
-        for fitted in finished.get():
-            job, results = fitted.job, fitted.results
+        for fitted_job in finished.get():
+            job, results = fitted_job.job, fitted_job.results
             seconds = float(np.nansum([result.seconds for result in results]))
             failed = [r.message for r in results if r.status is FitStatus.FAILED]
             self.batch_size.seconds.append(seconds)
@@ -262,17 +279,17 @@ class Search(Generic[TableT]):
         kind = self.table.scheme.splits[job.split].kind
         if job.part is None and kind is SplitKind.PAIR:
             for part in (0, 1):
-                alone = replace(job, part=part)
-                self.retries.tries[alone] = ATTEMPTS - 1  # the job had the others
-                self.urgent_jobs.append([alone])
+                of_part = replace(job, part=part)
+                self.retries.attempts[of_part] = MOST_ATTEMPTS - 1  # `job` had the rest
+                self.urgent_jobs.append([of_part])
             return
         for number in job.candidates:
             self._add_result(job, number, FitResult.of_failure(message))
 
     def _add_result(self, job: FitJob, number: int, result: FitResult) -> None:
-        key, is_complete = FitKey(number, job.split), result.status is FitStatus.DONE
+        fit, is_complete = FitId(number, job.split), result.status is FitStatus.DONE
         if job.part is not None:
-            tests = self.single_tests.setdefault(key, {})
+            tests = self.single_tests.setdefault(fit, {})
             tests[job.part] = result
             if len(tests) < 2:
                 return
@@ -281,18 +298,18 @@ class Search(Generic[TableT]):
             result = join_tests(both, self.table.scheme.splits[job.split])
         # A failure is not stored: its cause may be gone when the run continues.
         if self.engine.store is not None and is_complete:
-            self.engine.store.append(self.table.key_of(*key), to_record(result))
-        self.table.add_fit(*key, result)
+            self.engine.store.append(self.table.key_of(*fit), to_record(result))
+        self.table.add_fit(*fit, result)
 
     def progress(self) -> Progress:
         """Return the progress of the fits."""
         table = self.table
         return Progress(
-            fits_done=int(table.ended.sum()),
+            fits_done=int(table.ended_fits.sum()),
             fits_total=table.fit_status.size,
-            fits_dropped=int((~table.ended & ~table.needed).sum()),
+            fits_dropped=int((~table.ended_fits & ~table.needed_fits).sum()),
             candidates_active=int(table.active_candidates.sum()),
-            candidates_pruned=int(table.pruned.sum()),
+            candidates_pruned=int(table.pruned_candidates.sum()),
             seconds=time.perf_counter() - self.started,
-            fits_kept=self.n_kept,
+            fits_kept=self.n_fits_kept,
         )

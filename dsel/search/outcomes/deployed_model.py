@@ -115,7 +115,7 @@ class InputFormat:
             return validate_data(columns, X, reset=False, skip_check_array=True)
         return rows_for_models(columns, X, self.frame_schema)
 
-    def with_numbers(self, name: str) -> "InputFormat":
+    def with_number_column(self, name: str) -> "InputFormat":
         """Return the format with one more column of numbers."""
         schema = self.table_schema
         if schema is None or name in schema.names:

@@ -62,7 +62,7 @@ def monitor_table(
         check_is_fitted(model)
     input_format = promises.input_format
     if labels.target is not None and any(map(is_regressor, promises.models.values())):
-        input_format = input_format.with_numbers(labels.target)
+        input_format = input_format.with_number_column(labels.target)
     column = labels.groups if isinstance(labels.groups, str) else None
     others = [name for name in (labels.target, column) if name is not None]
     if labels.groups is not None and not promises.are_in_groups:
@@ -82,8 +82,8 @@ def monitor_table(
     context, client = MonitorContext.of(promises, table, labels), resolve_client(client)
     notes: list[str] = []
     if labels.groups is not None:
-        drawn, notes = draw_rows_of_groups(promises, table, labels, client)
-        context = replace(context, drawn=drawn)
+        is_counted, notes = draw_rows_of_groups(promises, table, labels, client)
+        context = replace(context, is_counted=is_counted)
     tally: Tally | None = None
     show_progress = on_progress or (lambda done, total: None)
     for part in table.run(context, CountPart(), client):
@@ -96,10 +96,10 @@ def monitor_table(
             f"`y` must have a label for each new row, got {len(labels.y):,} for "
             f"{tally.n_rows:,} rows; write None for a label that is not known."
         )
-    if context.drawn is not None and len(context.drawn) != tally.n_rows:
+    if context.is_counted is not None and len(context.is_counted) != tally.n_rows:
         raise ValueError(
             f"{labels.groups_option} must have a key for each new row, got "
-            f"{len(context.drawn):,} for {tally.n_rows:,} rows."
+            f"{len(context.is_counted):,} for {tally.n_rows:,} rows."
         )
     made = read_report(promises, context, tally, level)
     return replace(made, notes=(*notes, *made.notes))
@@ -129,7 +129,7 @@ def read_report(
             f"classes, {shown}."
         )
     notes = []
-    is_single = context.drawn is None
+    is_single = context.is_counted is None
     if context.labels.are_there and n_labels < tally.n_rows and is_single:
         notes.append(f"{tally.n_rows - n_labels:,} new rows have no label")
     if n_unknown:
@@ -239,21 +239,21 @@ def _test_errors(
             limits = loss.lower_limits(rows, level)
         models = FoldCounts(tally.counts[0], np.full(len(tally.counts[0]), n_labels))
         with naming_loss(loss, "estimate"):
-            seen = [loss.estimate(model) for model in models.one_by_one()]
+            seen = [loss.estimate(model) for model in models.iter_folds()]
     tests = []
-    for place, (deploy, certificate) in enumerate(promises.choice.certificates.items()):
+    for index, (deploy, certificate) in enumerate(promises.choice.certificates.items()):
         bound = certificate.bound
         test = _make_test(deploy, certificate, bound)
         why = _reason_for_no_test(certificate, loss) or why_no_labels
-        if limits is not None and isnan(limits[place]):
+        if limits is not None and isnan(limits[index]):
             why = why or "no new row with a label counts for it"
         if why or limits is None:
             promise = test.promise
             if not certificate.certified or certificate.says_nothing:
-                promise = f"{certificate.what}, {certificate.model}"
+                promise = f"{certificate.what}, {certificate.model_text}"
             tests.append(replace(test, reason=why, promise=promise))
             continue
-        at_least, is_cost = float(limits[place]), certificate.is_cost
+        at_least, is_cost = float(limits[index]), certificate.is_cost
         shown = certificate.about(at_least) if is_cost else floor_percent(at_least)
         tests.append(
             replace(
@@ -261,8 +261,8 @@ def _test_errors(
                 result=REFUTED if at_least > bound else KEPT,
                 at_least=at_least,
                 n_rows=n_labels,
-                reason=f"seen {certificate.about(seen[place])}, at least {shown}, on "
-                f"{n_labels:,} {context.counted}",
+                reason=f"seen {certificate.about(seen[index])}, at least {shown}, on "
+                f"{n_labels:,} {context.counted_text}",
             )
         )
     return tests
@@ -273,8 +273,8 @@ def _test_tolerances(
 ) -> list[PromiseTest]:
     """Return the tests of the shares of rows that are off by more than a tolerance."""
     n_labels, tests = int(tally.n_labels[0]), []
-    for place, (deploy, certificate) in enumerate(promises.choice.certificates.items()):
-        limit = context.exceedances[place].share
+    for index, (deploy, certificate) in enumerate(promises.choice.certificates.items()):
+        limit = context.exceedances[index].share
         test = _make_test(deploy, certificate, limit)
         why = _reason_without_labels(context, tally)
         if not certificate.certified or certificate.says_nothing:
@@ -282,10 +282,10 @@ def _test_tolerances(
         if why:
             tests.append(replace(test, reason=why))
             continue
-        counted, n_duplicates = (int(each[place]) for each in tally.counts)
+        counted, n_duplicates = (int(each[index]) for each in tally.counts)
         at_least = float(lower_rate_limits(counted, n_duplicates, n_labels, level))
-        seen = f"{counted:,} of {n_labels:,} {context.counted} are off by more"
-        if context.drawn is None:
+        seen = f"{counted:,} of {n_labels:,} {context.counted_text} are off by more"
+        if context.is_counted is None:
             seen = f"{counted:,} of {n_labels:,} rows are off by more"
         tests.append(
             replace(
@@ -303,7 +303,7 @@ def _test_tolerances(
 def _make_test(deploy: str, certificate: Certificate, limit: float) -> PromiseTest:
     """Return the test of one model's bound before it is made."""
     amount = f"{certificate.amount(certificate.bound)}{certificate.on_rows}"
-    promise = f"{certificate.says} {amount}, {certificate.model}"
+    promise = f"{certificate.says} {amount}, {certificate.model_text}"
     return PromiseTest(f"error of {deploy}", UNTESTED, promise, "", limit)
 
 

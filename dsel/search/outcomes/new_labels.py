@@ -48,7 +48,7 @@ class NewLabels:
         return self.target is not None or self.y is not None
 
 
-def checked_labels(y: Any) -> NDArray[Any]:
+def check_new_labels(y: Any) -> NDArray[Any]:
     """Return labels of new rows as one array; some may be missing."""
     check_no_masks(y)
     labels = as_array(y, "y", object)

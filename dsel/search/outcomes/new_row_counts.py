@@ -27,7 +27,7 @@ from dsel.families.kinds import is_regressor
 from dsel.losses.base import DistanceLoss, Exceedance, Loss, Rows, Statistic
 from dsel.losses.calls import count_rows, naming_loss
 from dsel.losses.declared import declare_losses
-from dsel.losses.error_rate import ERROR
+from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.regression import absolute_residuals
 from dsel.results.query_files import as_label
 from dsel.runtime.tasks import Inputs, Output
@@ -105,13 +105,13 @@ class MonitorContext:
     """Whether models predict numbers."""
     exceedances: tuple[Exceedance, ...] = ()
     """What the bound of each model says of distances; empty for another loss."""
-    drawn: Bools | None = None
+    is_counted: Bools | None = None
     """Whether each row is counted, one of each group; None without groups."""
 
     @property
-    def counted(self) -> str:
+    def counted_text(self) -> str:
         """Description of the counted rows."""
-        one = "" if self.drawn is None else ", one of each new group"
+        one = "" if self.is_counted is None else ", one of each new group"
         return f"rows with a label{one}"
 
     @classmethod
@@ -129,7 +129,7 @@ class MonitorContext:
                 with naming_loss(loss, "exceedance"):
                     exceedances = tuple(loss.exceedance(each.bound) for each in made)
         else:
-            classes = classes_of(promises, named or ERROR)
+            classes = classes_of(promises, named or ERROR_RATE)
             loss = None if named is None else declare_losses(named, None, classes).main
         like, find = None, None
         if labeled is not None:
@@ -141,7 +141,7 @@ class MonitorContext:
             classes,
             labels,
             loss,
-            (loss or ERROR).statistic,
+            (loss or ERROR_RATE).statistic,
             like,
             find,
             known_values(promises.input_format.table_schema),
@@ -163,25 +163,26 @@ class MonitorContext:
         if (values := self._values_of_labels(X, rows)) is not None:
             y = self._numbers(values) if self.is_regression else self._labels(values)
             has_label = np.isfinite(y) if self.is_regression else y != NO_LABEL
-        if self.drawn is not None:
-            if rows[-1] >= len(self.drawn):
+        if self.is_counted is not None:
+            if rows[-1] >= len(self.is_counted):
                 raise ValueError(
                     f"{self.labels.groups_option} must have a key for each row of "
-                    f"{self.model_rows.where}, got {len(self.drawn):,} for more rows."
+                    f"{self.model_rows.where}, got {len(self.is_counted):,} for more "
+                    f"rows."
                 )
-            has_label = has_label & self.drawn[rows]
-        parts = has_label, has_label & is_duplicate
+            has_label = has_label & self.is_counted[rows]
+        masks = has_label, has_label & is_duplicate
         n_unknown = 0 if self.is_regression else int((y[has_label] < 0).sum())
         inside = X if known is None else known
         counts = np.stack(
             [
                 np.stack(
                     [
-                        self._count(place, Rows(inside[some], y[some]), each[some])
-                        for place, each in enumerate(predicted)
+                        self._count(index, Rows(inside[some], y[some]), codes[some])
+                        for index, codes in enumerate(predicted)
                     ]
                 )
-                for some in map(np.flatnonzero, parts)
+                for some in map(np.flatnonzero, masks)
             ]
         )
         words = row_random_at(SEED, SHIFT_STREAM, rows)
@@ -190,7 +191,7 @@ class MonitorContext:
             len(rows),
             int(is_duplicate.sum()),
             np.array([differs.sum(), (differs & is_duplicate).sum()]),
-            np.array([*(part.sum() for part in parts), n_unknown]),
+            np.array([*(mask.sum() for mask in masks), n_unknown]),
             counts,
             words[kept],
             rows[kept],
@@ -210,12 +211,12 @@ class MonitorContext:
         """Return predictions as class codes, or numbers as they are."""
         return predicted if self.is_regression else codes_of(predicted, self.classes)
 
-    def _count(self, place: int, rows: Rows, predicted: AnyArray) -> Integers:
+    def _count(self, model: int, rows: Rows, predicted: AnyArray) -> Integers:
         """Return the counts of one model on rows with a label."""
         if not self.exceedances:
             return np.asarray(count_rows(self.statistic, rows, predicted), np.int64)
-        residuals = absolute_residuals(np.asarray(rows.y), predicted)
-        return np.asarray(np.sum(residuals > self.exceedances[place].tolerance))
+        residuals = absolute_residuals(np.asarray(rows.targets), predicted)
+        return np.asarray(np.sum(residuals > self.exceedances[model].tolerance))
 
     def _values_of_labels(self, X: Any, rows: Integers) -> Any:
         """Return the labels of rows, not converted; None without labels."""
@@ -244,7 +245,7 @@ class MonitorContext:
 
         A label that is no class has a code below it, and every model errs there.
         """
-        places, different = pd.factorize(np.asarray(values, object))
+        indices, different = pd.factorize(np.asarray(values, object))
         known = tuple(self.classes.tolist())
         labels = [
             as_label(each, known) if isinstance(each, str) else each
@@ -260,15 +261,15 @@ class MonitorContext:
             + [NO_LABEL],
             np.int64,
         )
-        for place in np.flatnonzero(codes[:-1] < NO_LABEL):
-            meant = class_of_same_letters(labels[place], known)
+        for index in np.flatnonzero(codes[:-1] < NO_LABEL):
+            meant = class_of_same_letters(labels[index], known)
             if meant is not None:
                 raise ValueError(
                     f"{self.labels.name} must be written as the classes are, but "
-                    f"{self.model_rows.where} has {labels[place]!r}, which is no "
+                    f"{self.model_rows.where} has {labels[index]!r}, which is no "
                     f"class; did you mean {meant!r}?"
                 )
-        return np.asarray(codes[places])  # the last one of -1, a missing label
+        return np.asarray(codes[indices])  # the last one of -1, a missing label
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from dsel.runtime.progress import check_verbose, row_progress
 from dsel.search.outcomes.deployed_model import Deployed, InputFormat
 from dsel.search.outcomes.intervals import predict_interval
 from dsel.search.outcomes.monitor import monitor_table
-from dsel.search.outcomes.new_labels import NewLabels, checked_labels
+from dsel.search.outcomes.new_labels import NewLabels, check_new_labels
 from dsel.search.outcomes.predict_table import PredictedTable, predict_table
 from dsel.search.outcomes.promises import Promises, disagreement_limit
 
@@ -486,7 +486,7 @@ class Outcome:
         if target is not None and not isinstance(target, str):
             target, y = None, target
         labels = NewLabels(
-            target, None if y is None else checked_labels(y), groups=groups
+            target, None if y is None else check_new_labels(y), groups=groups
         )
         promises = Promises(
             self.models,

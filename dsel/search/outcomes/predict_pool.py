@@ -108,22 +108,22 @@ def predict_pool(
     opened = with_columns(opened, n_columns, names)
     classes = np.asarray(model.classes_) if is_classifier(model) else None
 
-    def answers(X: Any, _: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        found = predict_rows(model, X)
+    def predict_block(X: Any, _: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        predictions = predict_rows(model, X)
         if classes is None:
-            return {"value": found}
+            return {"value": predictions}
         if labels:
-            return {"label": found.astype(str)}
-        # Answers that are no class have codes of their own, too long for an int32.
-        return {"label": np.maximum(codes_of(found, classes), -2)}
+            return {"label": predictions.astype(str)}
+        # Predictions that are no class have codes of their own, too long for an int32.
+        return {"label": np.maximum(codes_of(predictions, classes), -2)}
 
     def type_of(name: str) -> tuple[str, Any]:
         return TEXT if labels and classes is not None else STORED[name]
 
     allow_nan = takes_nan([getattr(model, "best_estimator_", model)])  # of a search
     # One row is predicted first, so that an unfitted model or wrong columns raise now.
-    found = opened.reduce(
-        lambda X, rows: answers(X[:1], rows[:1]),
+    first_row = opened.reduce(
+        lambda X, rows: predict_block(X[:1], rows[:1]),
         lambda first, _: first,
         client=client,
         allow_nan=allow_nan,
@@ -132,8 +132,8 @@ def predict_pool(
     write_rows(
         opened,
         path,
-        answers,
-        {name: (some.shape[1:], *type_of(name)) for name, some in found.items()},
+        predict_block,
+        {name: (some.shape[1:], *type_of(name)) for name, some in first_row.items()},
         block_rows=PREDICTED_ROWS,
         attributes={} if classes is None else {"classes": [*map(str, classes)]},
         client=client,

@@ -21,8 +21,8 @@ from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool, PoolSlice
 from dsel.data.splits import all_rows_split
-from dsel.errors import warn_of_old_name
-from dsel.families.family import FitKey
+from dsel.errors import OldName
+from dsel.families.family import FitId
 from dsel.families.kinds import search_name
 from dsel.option_values import Pruning
 from dsel.results.caveats import Caveat, remarks_of
@@ -176,7 +176,7 @@ class Plan:
     def comparisons(self) -> tuple[Comparison, ...]:
         """Comparisons on the pool for every candidate."""
         k, n_halvings = self.scheme.n_folds, self.scheme.n_halvings
-        if self.pool is None or self.scheme.all_rows_number is None:
+        if self.pool is None or self.scheme.all_rows_split is None:
             return ()
         if n_halvings:
             return (Halves(n_halvings),)
@@ -195,17 +195,8 @@ class Plan:
         wanted = -(-self.pool.n_rows // SLICES)
         return self.pool.slices(int(np.clip(wanted, fewest, most)))
 
-    @property
-    def layout(self) -> CVScheme:
-        """Old name of `scheme`."""
-        warn_of_old_name("layout", "scheme")
-        return self.scheme
-
-    @property
-    def spans(self) -> tuple[PoolSlice, ...]:
-        """Old name of `slices`."""
-        warn_of_old_name("spans", "slices")
-        return self.slices
+    layout = OldName("scheme")
+    spans = OldName("slices")
 
     def run(
         self,
@@ -341,9 +332,7 @@ class Plan:
             group = self.context.candidate_group_of(number)
             fitted = fit_splits(self.context, group, (number,), [split])
         if fitted.counts.has_failed[0, 0]:
-            raise RuntimeError(
-                fitted.counts.messages[FitKey(number, split.number)].text
-            )
+            raise RuntimeError(fitted.counts.messages[FitId(number, split.number)].text)
         return fitted.model(number, split.number)
 
     def models(self) -> Iterator[tuple[int, Any]]:

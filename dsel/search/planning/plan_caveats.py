@@ -10,7 +10,7 @@ from dsel.data.groups import RowGroups
 from dsel.data.pool import Pool
 from dsel.data.targets import notes_on_similar_labels
 from dsel.losses.declared import DeclaredLosses
-from dsel.losses.error_rate import ERROR
+from dsel.losses.error_rate import ERROR_RATE
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.certificate import DECLARED, VIOLATED, Assumption, full_list
 from dsel.search.design.assumptions import caveats_of_rows, caveats_of_sizes
@@ -45,7 +45,7 @@ OTHER_RECORDS: Final = (
 
 def notes_on_scoring(inputs: SearchInputs, losses: DeclaredLosses) -> list[str]:
     """Return a note about a search that ranks by something else than is bounded."""
-    if losses.main != ERROR:
+    if losses.main != ERROR_RATE:
         return []
     parts = [
         part

@@ -110,7 +110,7 @@ def check_queries(
          "queries labels of unlabeled rows, but `pool` is None; pass the pool"),
         (losses != DeclaredLosses(),
          f"is for loss='error' without a report, got loss={losses.main!r}"
-         f"{' and a report' * bool(losses.reported)}"
+         f"{' and a report' * bool(losses.report_classes)}"
          f"{' and report_by' * (losses.by_value is not None)}; leave one of them out"),
     ):  # fmt: skip
         if is_wrong:
@@ -236,7 +236,7 @@ def plan_identity(
         "prune": design.prune or "no",
         "deploy": design.deploy,
         "loss": repr(losses.main),
-        "report": repr(losses.tolerances or losses.reported or None),
+        "report": repr(losses.tolerances or losses.report_classes or None),
         "max_pool_rows": str(options.max_pool_rows),
         "fit_params": short_hash(exact_text(inputs.fit_params)),
         "transform_output": str(get_config()["transform_output"]),

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from dsel.arrays import Estimator, Floats, fill_masked_values
-from dsel.bounds.shares import normalized_weights
+from dsel.bounds.shares import normalize_weights
 from dsel.candidates import (
     Grid,
     candidate_key,
@@ -332,4 +332,4 @@ def read_prior(
             f"`prior` must have one weight for each of the {n} candidates, got shape "
             f"{given.shape}; plan.axes.candidates has their order."
         )
-    return normalized_weights(given.astype(np.float64))
+    return normalize_weights(given.astype(np.float64))

@@ -12,7 +12,7 @@ from dsel.bounds.queries import QUERY_SHARES
 from dsel.cards import Fact
 from dsel.data.cache import nbytes_of
 from dsel.losses.declared import DeclaredLosses
-from dsel.losses.error_rate import ERROR
+from dsel.losses.error_rate import ERROR_RATE
 from dsel.option_values import ONE_FOLD, Pruning
 from dsel.results.caveats import Effect, collect_caveats, make_caveats
 from dsel.rounded_texts import shorten_text, wrap_line
@@ -96,14 +96,14 @@ def _folds_and_fits(plan: "Plan") -> tuple[str, str, dict[str, str]]:
     if scheme.n_halvings:
         folds = f"{scheme.n_halvings} random halvings"
     elif scheme.is_holdout:
-        every = " and all rows" * (scheme.all_rows_number is not None)
+        every = " and all rows" * (scheme.all_rows_split is not None)
         folds = f"1{whole}, of {scheme.fold_rows[0]:,} labeled rows{every}"
     elif scheme.is_nested:
         every = f"candidates are fitted without each of {splits} pairs of folds, and "
         folds = f"{name}; {every * bool(splits)}the chosen ones without each fold"
         folds += " and on all rows" * (plan.pool is not None)
     else:
-        folds = f"{name}{' and all rows' * (scheme.all_rows_number is not None)}"
+        folds = f"{name}{' and all rows' * (scheme.all_rows_split is not None)}"
     least, most = plan.fits_range()
     if plan.is_halved:
         pruning = (
@@ -150,9 +150,9 @@ def _certificate(plan: "Plan") -> str:
         n = len(losses.tolerances)
         text += f" and a report of {n} share{'s' * (n > 1)}" * (n > 0)
     elif replace(losses, baseline=None) != DeclaredLosses():
-        is_error = losses.main == ERROR
+        is_error = losses.main == ERROR_RATE
         text += f"; of {'the ' * is_error}{shorten_text(repr(losses.main))}"
-        n = len(losses.reported)
+        n = len(losses.report_classes)
         text += f" and a report of {n} classes" * (n > 0)
     if losses.by_value is not None:
         column, n = losses.by_value.column, len(losses.by_value.column.values)

@@ -84,7 +84,7 @@ def bound_chosen(
     models = {name: chosen.models[split] for name, split in splits.items()}
     certificates = {name: model.certificate for name, model in bounded.items()}
     failed = caveats_of_failed_folds(plan, chosen.failed_folds, main)
-    failed += caveats_of_failure(plan, chosen.failures, certificates[ONE_FOLD])
+    failed += caveats_of_failed_all_rows(plan, chosen.failures, certificates[ONE_FOLD])
     missed = caveats_of_missed_classes(plan, certificates, models)
     for name in bounded:
         bounded[name] = bounded[name].with_caveats(*failed, *missed.get(name, ()))
@@ -114,13 +114,13 @@ def bound_chosen(
     return choice, models
 
 
-def caveats_of_failure(
+def caveats_of_failed_all_rows(
     plan: "Plan", failures: Sequence[str], one_fold: Certificate
 ) -> list[Caveat]:
     """Return the caveat of a fit on all labels that failed, if it did."""
     text, effect = "", Effect.INFO
     if plan.deploy == ALL_ROWS:
-        text = f"; the {one_fold.model} is deployed in its place"
+        text = f"; the {one_fold.model_text} is deployed in its place"
         effect = Effect.WARNS
     return make_caveats(
         effect,
@@ -148,11 +148,11 @@ def notes_of_choice(
     if deploy in never and never != bounded.keys():
         [other] = bounded.keys() - never
         notes.append(
-            f"the {bounded[other].certificate.model} finds some rows of each class: "
-            f"deploy={other!r} deploys it"
+            f"the {bounded[other].certificate.model_text} finds some rows of each "
+            f"class: deploy={other!r} deploys it"
         )
-    part = plan.context.losses.shares(plan.delta)[0]
-    if part < plan.delta:
+    share = plan.context.losses.divide_delta(plan.delta)[0]
+    if share < plan.delta:
         made = bounded[deploy]
         reports = {
             "certified_report()": made.report or made.tolerances,
@@ -162,7 +162,7 @@ def notes_of_choice(
         notes.append(
             f"the bounds and {names} hold jointly with "
             f"{confidence(plan.delta)}% confidence, so the bounds alone have "
-            f"{confidence(part)}%: without a report they are smaller"
+            f"{confidence(share)}%: without a report they are smaller"
         )
     return make_caveats(Effect.INFO, notes)
 
@@ -207,12 +207,12 @@ def make_certificate(
             disagreement_term=bounds.disagreement_term,
         )
     n_train = len(plan.scheme.held_out[chosen.deployed_fold].train_rows)
-    part = 1 - 1 / k if k > 1 else n_train / plan.labeled.n_rows
+    fraction = 1 - 1 / k if k > 1 else n_train / plan.labeled.n_rows
     return replace(
         certificate,
         label_term=bounds.one_fold_bound,
         fold=chosen.deployed_fold,
-        share=f"{part:.0%} of the labels",
+        trained_on=f"{fraction:.0%} of the labels",
     )
 
 
@@ -226,8 +226,12 @@ def make_queries(
     n_duplicates_differ = int(pool.duplicates[chosen.deployed_fold])
     order = np.argsort(chosen.drawn.rows)  # as they stand in the pool
     rows, one_fold, all_rows = (
-        tuple(drawn[place] for place in order)
-        for drawn in (chosen.drawn.rows, chosen.drawn.one_fold, chosen.drawn.all_rows)
+        tuple(drawn[n] for n in order)
+        for drawn in (
+            chosen.drawn.rows,
+            chosen.drawn.one_fold_codes,
+            chosen.drawn.all_rows_codes,
+        )
     )
     return Queries(
         plan.delta,

@@ -26,7 +26,7 @@ from dsel.data.labeled import LabeledRows
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.families.answers import predict_codes
 from dsel.families.generic import collect_warnings
-from dsel.losses.error_rate import ERROR
+from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import ModelBounds
 from dsel.results import Certificate
 from dsel.results.caveats import (
@@ -109,8 +109,11 @@ def caveats_of_search(counts: SearchCounts) -> list[Caveat]:
     for number, message in counts.messages.items():
         problems[number] = message.problem
     caveats, evidence = caveats_of_fits(counts.status, problems), counts.evidence
-    if evidence is not None and ERROR.statistic in evidence.pool:
-        folds, pool = evidence.folds[ERROR.statistic], evidence.pool[ERROR.statistic]
+    if evidence is not None and ERROR_RATE.statistic in evidence.pool:
+        folds, pool = (
+            evidence.folds[ERROR_RATE.statistic],
+            evidence.pool[ERROR_RATE.statistic],
+        )
         caveats += caveats_of_disagreements(
             folds.integers, folds.n_rows, pool.counts - pool.duplicates, pool.n_rows
         )
@@ -357,11 +360,11 @@ def caveats_of_missed_classes(
         with collect_warnings(), suppress(Exception):  # what raises is noted elsewhere
             codes = predict_codes(model, X, labeled.classes)
             warnings[name] = describe_missed_classes(
-                bound.model, y, codes, labeled.classes, unseen
+                bound.model_text, y, codes, labeled.classes, unseen
             )
-            if not warnings[name] and plan.context.losses.main == ERROR:
+            if not warnings[name] and plan.context.losses.main == ERROR_RATE:
                 is_rare = unseen & np.isin(y, rare)
                 warnings[name] = note_rarely_found_classes(
-                    bound.model, y, codes, labeled.classes, is_rare, way_out
+                    bound.model_text, y, codes, labeled.classes, is_rare, way_out
                 )
     return {name: texts for name, texts in warnings.items() if texts}

@@ -65,7 +65,7 @@ CHECK_ROWS: Final = 200
 """Labeled rows for which a model must predict the same after it was read back."""
 MOST_TRIED: Final = 16
 """Most estimators that are written and read back before a run, one of each kind."""
-CHANGED_POOL: Final = "pool/changed"
+CHANGED_POOL_KEY: Final = "pool/changed"
 """Key of a record that marks all counts in the store as invalid."""
 
 
@@ -86,7 +86,7 @@ def execute(plan: "Plan", options: RunOptions) -> Outcome:
                     storage_options=options.storage_options,
                 )
             )
-            if CHANGED_POOL in store.records:
+            if CHANGED_POOL_KEY in store.records:
                 raise ValueError(
                     f"`out` {store.place} holds counts of a pool that was written "
                     f"while a run read it; delete it, or choose another `out`."
@@ -108,7 +108,7 @@ def execute(plan: "Plan", options: RunOptions) -> Outcome:
                 plan.pool.check_for_changes()
         except PoolChangedError:
             if store is not None:  # what was counted may be of other rows
-                store.append(CHANGED_POOL, {})
+                store.append(CHANGED_POOL_KEY, {})
             raise
         if store is not None:
             outcome = keep_outcome(run, outcome, store, not_kept)

@@ -20,7 +20,7 @@ from dsel.search.engine.counts import KnownCounts
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.exact_pruner import ExactPruner, ExhaustiveTable
 from dsel.search.engine.exhaustive_search import ExhaustiveSearch
-from dsel.search.engine.fit_batch import count_rows
+from dsel.search.engine.fit_batch import count_statistics
 from dsel.search.engine.nested_pruner import ChosenCandidates
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.bound_chosen import bound_chosen
@@ -67,14 +67,14 @@ def search_exhaustively(run: Run) -> Outcome:
     description = describe_run(plan, pool_check)
     with open_engine(run, pool_check.sampled_rows) as engine:
         may_prune = plan.prune != Pruning.NONE
-        pruner = exact_pruner(plan, description.known, may_prune=may_prune)
+        pruner = make_exact_pruner(plan, description.known, may_prune=may_prune)
         search = make_search(run, engine, pruner, show)
         models = None
         # Until the model that the counts choose is one of those that were counted.
         while models is None:
             search.run()
             counts = pruner.final_counts(search.table)
-            check_failures(plan, counts, search.table.unpredicting)
+            check_failures(plan, counts, search.table.unpredicting_candidates)
             if bounds_only_choice(plan):
                 chosen = count_only_fold(plan, search, *pruner.choose_candidate(counts))
                 if chosen is None:
@@ -86,7 +86,7 @@ def search_exhaustively(run: Run) -> Outcome:
                 cube = make_cube_of_run(plan, counts, description)
                 choice = choose(cube, plan.criterion.name)
                 cube = cube.assign_attrs({CHOICE: choice.to_json()})
-                models = deployed_model(plan, search, choice)
+                models = fetch_deployed_model(plan, search, choice)
     return Outcome(cube, choice, make_models=partial(dict, models))
 
 
@@ -124,53 +124,61 @@ def count_only_fold(
     """
     context, scheme = plan.context, plan.scheme
     [split] = scheme.held_out
-    fitted, family = search.model(number, 0), context.candidate_group_of(number).family
-    if fitted is None:
+    fitted_group = search.fetch_counted_group(number, 0)
+    if fitted_group is None:
         return None
-    counts = count_rows(context, split, family.join([fitted], [number]))
+    family = context.candidate_group_of(number).family
+    counts = count_statistics(context, split, family.join([fitted_group], [number]))
     folds = {
-        statistic: FoldCounts(each[np.newaxis], scheme.fold_rows)
-        for statistic, each in zip(context.losses.statistics, counts, strict=True)
+        statistic: FoldCounts(n[np.newaxis], scheme.fold_rows)
+        for statistic, n in zip(context.losses.statistics, counts, strict=True)
     }
-    # One fold has read one model: this candidate is chosen without it, and by all rows.
-    candidates, models = ChosenCandidates(number, (number,)), fitted.model(number, 0)
     return ChosenModels(
-        candidates, {0: models}, folds, np.array([score]), deployed_fold=0
+        # One fold has read one model: it is chosen without this fold, and by all rows.
+        ChosenCandidates(number, (number,)),
+        {0: fitted_group.model(number, 0)},
+        folds,
+        np.array([score]),
+        deployed_fold=0,
     )
 
 
-def exact_pruner(plan: "Plan", known: KnownCounts, *, may_prune: bool) -> ExactPruner:
+def make_exact_pruner(
+    plan: "Plan", known: KnownCounts, *, may_prune: bool
+) -> ExactPruner:
     """Return the pruner of candidates that cannot win by the plan's criterion."""
     return ExactPruner(plan.criterion, Settings(plan.delta_shares), known, may_prune)
 
 
-def deployed_model(
+def fetch_deployed_model(
     plan: "Plan", search: ExhaustiveSearch, choice: Choice
 ) -> dict[str, Model] | None:
     """Return the deployed model, by its name; None if the counted one is gone."""
     split, number = choice.fold, choice.candidate
     if split is None:
-        split = plan.scheme.all_rows_number
+        split = plan.scheme.all_rows_split
     assert split is not None  # else the choice says its fold
-    fitted = search.model(number, split)
-    return None if fitted is None else {choice.deploy: fitted.model(number, split)}
+    fitted_group = search.fetch_counted_group(number, split)
+    if fitted_group is None:
+        return None
+    return {choice.deploy: fitted_group.model(number, split)}
 
 
 def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     """Fit the candidate that a run chose again, and repeat all its counts."""
-    pruner = exact_pruner(run.plan, make_known_counts(run.plan), may_prune=False)
+    pruner = make_exact_pruner(run.plan, make_known_counts(run.plan), may_prune=False)
     number, counts = choice.candidate, read_counts(cube)
     with open_engine(run) as engine:
         search = make_search(run, engine, pruner, lambda: None)
         # Only the chosen candidate is fitted again.
-        search.table.needed[np.arange(run.plan.n_candidates) != number] = False
+        search.table.needed_fits[np.arange(run.plan.n_candidates) != number] = False
         models = chosen = None
         while models is None and chosen is None:
             search.run()
             if bounds_only_choice(run.plan):
                 chosen = count_only_fold(run.plan, search, number, choice.estimate)
             else:
-                models = deployed_model(run.plan, search, choice)
+                models = fetch_deployed_model(run.plan, search, choice)
         again = search.table.counts(pruner.known).by_name
         if chosen is not None:
             pairs = {k: (cube[k].values, n) for k, n in chosen.evidence.by_name.items()}

@@ -20,7 +20,7 @@ from dsel.criteria.base import CandidateCounts
 from dsel.data.equal_rows import duplicate_finder
 from dsel.errors import AllFitsFailedError
 from dsel.losses.base import FoldCounts, PoolCounts, Statistic, stack_folds
-from dsel.losses.error_rate import ERROR
+from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import Evidence
 from dsel.results.fit_messages import FitMessage
 from dsel.runtime.progress import CHOSEN, COUNTING, FITTING, Phase, Progress
@@ -99,7 +99,7 @@ def add_chosen(
 ) -> SearchCounts:
     """Return the counts of inner searches, completed by those of the chosen models."""
     if plan.n_candidates == 1:  # inner searches have counted nothing
-        errors, n_rows = chosen.folds.get(ERROR.statistic), counts.fold_rows
+        errors, n_rows = chosen.folds.get(ERROR_RATE.statistic), counts.fold_rows
         counts = replace(
             counts,
             fold_errors=None if errors is None else errors.integers[np.newaxis],
@@ -140,10 +140,10 @@ def fit_chosen(
     Raises AllFitsFailedError if no model of a fold could be fitted.
     """
     plan, n_splits, started = run.plan, run.plan.n_chosen_fits, time.perf_counter()
-    fitted: dict[int, ChosenFit] = {}
+    chosen_fits: dict[int, ChosenFit] = {}
 
     def show(n_slices: int = 0) -> None:
-        n_fits, seconds = len(fitted), time.perf_counter() - started
+        n_fits, seconds = len(chosen_fits), time.perf_counter() - started
         # Of a single candidate nothing is chosen before.
         name = CHOSEN if plan.n_candidates > 1 else FITTING
         phase = Phase(name, n_fits, n_splits)
@@ -166,23 +166,23 @@ def fit_chosen(
         for split, number in enumerate(candidates.by_split[:n_splits])
     )
     for fit in engine.run_jobs(jobs, make_task, on_turn=show):
-        fitted[fit.job.split] = fit
+        chosen_fits[fit.job.split] = fit
     losses = [mean_inner_loss(inner_counts, n) for n in candidates.by_fold]
-    in_order = [fitted[n] for n in range(n_splits)]
-    chosen = collect_models(run, candidates, in_order, tie_ranks(np.array(losses)))
+    by_split = [chosen_fits[n] for n in range(n_splits)]
+    chosen = collect_models(run, candidates, by_split, tie_ranks(np.array(losses)))
     show()
     # Where the model of all rows failed, that of one fold still has its bound.
     if plan.pool is None or plan.scheme.n_folds not in chosen.models:
         return chosen
     # The counts on the folds are complete here. From now on only the pool is random,
     # which is the order in which the proof conditions (docs/theory/nested.md).
-    return count_on_pool(run, engine, chosen, fitted, pool_check, show)
+    return count_on_pool(run, engine, chosen, chosen_fits, pool_check, show)
 
 
 def collect_models(
     run: Run,
     candidates: ChosenCandidates,
-    fitted: list[ChosenFit],
+    chosen_fits: list[ChosenFit],
     ranks: NDArray[np.intp],
 ) -> ChosenModels:
     """Return the models of the chosen candidates, with the counts on their folds.
@@ -197,8 +197,8 @@ def collect_models(
     messages: dict[int, FitMessage] = {}
     failed_folds: dict[int, str] = {}
     unpredicting: dict[int, str] = {}
-    for split, each in enumerate(fitted):
-        result, [number] = each.result, each.job.candidates
+    for split, fit in enumerate(chosen_fits):
+        result, [number] = fit.result, fit.job.candidates
         where = scheme.splits_of_chosen[split]
         if result.status is FitStatus.FAILED:
             why = "the fit failed" if result.message is None else result.message.text
@@ -215,7 +215,7 @@ def collect_models(
             if split < k and result.predicts_none_of(where):
                 unpredicting[split] = text
                 failed_folds[split] = f"`predict`: {result.message.text}"
-        models[split] = each.models.model(number, split)
+        models[split] = fit.fitted_group.model(number, split)
     # A bound needs the model of one fold, whichever it is.
     of_folds = [split for split in models if split < k]
     if not of_folds:
@@ -230,7 +230,7 @@ def collect_models(
             f"what was chosen cannot predict; `predict` raised on all rows: "
             f"{name_column(unpredicting[of_folds[0]], run.plan.labeled)}"
         )
-    counts = zip(*(each.counts for each in fitted[:k]), strict=True)
+    counts = zip(*(fit.counts for fit in chosen_fits[:k]), strict=True)
     folds = {
         statistic: FoldCounts(stack_folds(each), scheme.fold_rows)
         for statistic, each in zip(
@@ -249,7 +249,7 @@ def collect_models(
         ranks,
     )
     # A failed fit has no score.
-    scores = [each.result.scores[:1] or (np.nan,) for each in fitted[:k]]
+    scores = [fit.result.scores[:1] or (np.nan,) for fit in chosen_fits[:k]]
     return ChosenModels(
         candidates,
         models,
@@ -262,27 +262,31 @@ def collect_models(
     )
 
 
-def join_models(context: JobContext, fitted: Mapping[int, ChosenFit]) -> JoinedModels:
+def join_models(
+    context: JobContext, chosen_fits: Mapping[int, ChosenFit]
+) -> JoinedModels:
     """Return the models of all splits as one group, which predicts together."""
-    done = [fit for fit in fitted.values() if fit.result.status is FitStatus.DONE]
+    done = [fit for fit in chosen_fits.values() if fit.result.status is FitStatus.DONE]
     # Models of one candidate share work when they predict.
     by_candidate: dict[int, list[ChosenFit]] = {}
     for fit in done:
         by_candidate.setdefault(fit.job.candidates[0], []).append(fit)
     groups = []
     for number, fits in by_candidate.items():
-        models = [fit.models for fit in fits]
-        family = context.candidate_group_of(number).family
-        joined = family.join(models, [number]) if len(models) > 1 else models[0]
+        fitted_groups = [fit.fitted_group for fit in fits]
+        joined = fitted_groups[0]
+        if len(fitted_groups) > 1:
+            family = context.candidate_group_of(number).family
+            joined = family.join(fitted_groups, [number])
         groups.append((tuple(fit.job.split for fit in fits), joined))
-    return JoinedModels(tuple(groups), tuple(sorted(fitted)))
+    return JoinedModels(tuple(groups), tuple(sorted(chosen_fits)))
 
 
 def count_on_pool(
     run: Run,
     engine: Engine,
     chosen: ChosenModels,
-    fitted: Mapping[int, ChosenFit],
+    chosen_fits: Mapping[int, ChosenFit],
     pool_check: PoolCheck,
     show: Callable[[int], None],
 ) -> ChosenModels:
@@ -307,19 +311,19 @@ def count_on_pool(
     lacking = sorted({*range(plan.n_chosen_fits)} - chosen.models.keys())
     key += "".join(f"-without-{split}" for split in lacking)
     key += f"-best-{comparison.deployed_fold}" * (plan.n_queries > 0)
-    token = join_tokens({split: fit.result.token for split, fit in fitted.items()})
+    token = join_tokens({split: fit.result.token for split, fit in chosen_fits.items()})
     table = PoolTable(plan.slices, (comparison,), [key], lambda _: token)
     replay_counts(run, table)
     reading = replace(plan.context.pool_reading, sampled_rows=pool_check.sampled_rows)
-    joined = join_models(plan.context, fitted)
-    context = ComparedModels([joined], (token,), table.comparisons, reading)
+    models = [((CHOSEN_SET,), join_models(plan.context, chosen_fits))]
+    context = ComparedModels(models, (token,), table.comparisons, reading)
     changed = list(
         engine.count_pool(
             table,
             (CHOSEN_SET,),
             CountChosenBatch,
             context=engine.executor.put(context),
-            on_turn=lambda: show(int(table.counted.sum())),
+            on_turn=lambda: show(int(table.is_counted.sum())),
         )
     )
     if changed:  # a certificate must not rest on counts of another model
@@ -327,7 +331,7 @@ def count_on_pool(
             "models counted on the pool are not those that were sent with it; run the "
             "search again with the same `out`."
         )
-    show(int(table.counted.sum()))
+    show(int(table.is_counted.sum()))
     counts = comparison.unpack(
         table.differences[0][CHOSEN_SET], pool.n_rows, n_duplicates
     )

@@ -13,6 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from dsel import names
+from dsel.arrays import Floats, Integers
 from dsel.data.query_rows import read_pool_rows
 from dsel.option_values import ALL_ROWS
 from dsel.results import Choice
@@ -77,10 +78,10 @@ def search_nested(run: Run) -> Outcome:
         description = describe_run(plan, pending.result())
         counts = pruner.final_counts(table, description.known)
         # Before fits of the chosen candidates are paid for.
-        check_failures(plan, counts, table.unpredicting)
+        check_failures(plan, counts, table.unpredicting_candidates)
         candidates = pruner.choose_candidates(table)
         outcome = certify_choices(run, engine, candidates, counts, description, before)
-    return replace(outcome, pair_results=pair_results(plan, table))
+    return replace(outcome, pair_results=make_pair_results(plan, table))
 
 
 def certify_choices(
@@ -123,7 +124,7 @@ def read_queried_rows(run: Run, choice: Choice) -> pd.DataFrame | None:
     return rows.drop(columns=rows.index.name, errors="ignore")
 
 
-def pair_results(plan: "Plan", table: FitTable) -> xr.Dataset:
+def make_pair_results(plan: "Plan", table: FitTable) -> xr.Dataset:
     """Return the Dataset with the counts of inner searches."""
     splits = plan.scheme.splits
     # With two folds a split has one part of test rows, and no second count.
@@ -131,13 +132,13 @@ def pair_results(plan: "Plan", table: FitTable) -> xr.Dataset:
         (len(s.test_rows), 0 if s.second_part is None else len(s.second_part))
         for s in splits
     ]
-    counted, values = names.FOLD_ERRORS, table.errors
+    counts: dict[str, Integers | Floats] = {names.FOLD_ERRORS: table.errors}
     if plan.is_regression:
-        counted, values = names.FOLD_LOSS_MEAN, table.scores
+        counts = {names.FOLD_LOSS_MEAN: table.scores}
     return make_pair_cube(
         plan.axes,
-        [(each.key[0], each.key[-1]) for each in splits],
-        {counted: values},
+        [(split.key[0], split.key[-1]) for split in splits],
+        counts,
         np.array(n_rows),
         table.fit_seconds,
     )

@@ -142,19 +142,23 @@ def find_searches(model: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, model
         return
     if isinstance(model, Pipeline):
-        parts: dict[str, Any] = dict(model.steps)
+        attributes: dict[str, Any] = dict(model.steps)
     elif isinstance(model, BaseEstimator):  # what `fit` has made ends with "_"
-        parts = {k[:-1]: v for k, v in vars(model).items() if k[-1] == "_" != k[0]}
+        attributes = {
+            name[:-1]: v
+            for name, v in vars(model).items()
+            if name[-1] == "_" != name[0]
+        }
     else:  # a helper class of scikit-learn keeps an estimator as `estimator`
         is_known = type(model).__module__.startswith("sklearn.")
-        parts = vars(model) if is_known else {}
-    for name, part in parts.items():
-        of_one = not isinstance(part, list | tuple)
-        for number, estimator in enumerate([part] if of_one else part):
+        attributes = vars(model) if is_known else {}
+    for name, attribute in attributes.items():
+        is_list = isinstance(attribute, list | tuple)
+        for number, estimator in enumerate(attribute if is_list else [attribute]):
             # Some parts of ensembles have no `fit`.
             if hasattr(estimator, "fit") or hasattr(estimator, "predict_proba"):
-                place = name if of_one else f"{name}{number}"
-                yield from find_searches(estimator, f"{path}{place}__")
+                part_name = f"{name}{number}" if is_list else name
+                yield from find_searches(estimator, f"{path}{part_name}__")
 
 
 def best_params(model: Estimator | Model) -> Mapping[str, Any]:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from dsel.search.planning.plan import Plan
 
-FACTS: Final = "pool/facts"
+POOL_FACTS_KEY: Final = "pool/facts"
 """Key of the record of the pass that checks the pool."""
 STOP_SECONDS: Final = 1.0
 """Longest wait for the check to end, after the search has failed."""
@@ -150,20 +150,20 @@ def fitting_phase(plan: "Plan", search: Search[Any]) -> Phase:
     """Return the current round of fits of a search, with their number."""
     table = search.table
     if not plan.is_halved:
-        n_done, n_fits = int(table.ended.sum()), table.fit_status.size
+        n_done, n_fits = int(table.ended_fits.sum()), table.fit_status.size
         # A failed candidate, like a pruned one, does not get all fits.
         has_failed = table.failed_candidates.any()
         is_exact = plan.prune == Pruning.NONE and not has_failed
         return Phase(FITTING, n_done, n_fits, is_exact)
     first = list(plan.scheme.first_round)
-    is_second = bool(table.ended[:, first].all())
+    is_second = bool(table.ended_fits[:, first].all())
     in_round = np.ones(table.fit_status.shape, bool)
     in_round[:, first] = False
     if not is_second:
         in_round = ~in_round
     else:  # which fits it makes was decided when it began
-        in_round &= table.needed
-    n_done, n_fits = int((table.ended & in_round).sum()), int(in_round.sum())
+        in_round &= table.needed_fits
+    n_done, n_fits = int((table.ended_fits & in_round).sum()), int(in_round.sum())
     return Phase(f"{FITTING}, round {1 + int(is_second)} of 2", n_done, n_fits)
 
 
@@ -176,7 +176,7 @@ def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolChe
     fitting, allow_nan = plan.context.fitting_pool, plan.context.allow_nan
     if plan.pool is None or not (plan.certificate or fitting):
         return PoolCheck()
-    known = store.records.get(FACTS) if store is not None else None
+    known = store.records.get(POOL_FACTS_KEY) if store is not None else None
     # The record of an older version lacks a field: then the pool is checked again.
     if known is not None and known.keys() == vars(PoolFacts()).keys():
         return PoolCheck(PoolFacts(**known))
@@ -205,7 +205,7 @@ def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolChe
     if on_turn is not None:
         on_turn()  # the store may be closed by now
     if store is not None:
-        store.append(FACTS, vars(check.facts))
+        store.append(POOL_FACTS_KEY, vars(check.facts))
     return check
 
 

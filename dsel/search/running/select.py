@@ -18,13 +18,13 @@ from dsel.bounds.shares import uniform_shares
 from dsel.checks import check_choice, check_delta, check_probability, check_string
 from dsel.criteria import CRITERIA, Estimate, Settings, get_criterion
 from dsel.criteria.base import CandidateCounts, Criterion, Terms
-from dsel.losses.error_rate import ERROR
+from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.regression import DEFAULT
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.certificate import CHOICE, assumptions_of, attribute
-from dsel.results.cube import answers_behind, in_order, read_counts, with_criteria
+from dsel.results.cube import answers_behind, read_counts, restore_dims, with_criteria
 from dsel.results.tables import (
     all_params,
     class_rows,
@@ -247,11 +247,11 @@ def select(
     if criterion is not None:
         check_string(criterion, "criterion")
     read_counts(results)  # raises where it is no cube
-    results = in_order(results)
+    results = restore_dims(results)
     choice = attribute(results, CHOICE, Choice.from_json, None)
     method = METHODS.get(criterion or "")
     if method is not None and method.takes(
-        DEFAULT if is_regression_cube(results) else ERROR
+        DEFAULT if is_regression_cube(results) else ERROR_RATE
     ):
         # The cube cannot reproduce the choice of a nested search.
         if method_of(results) is not method or delta is not None:

@@ -32,7 +32,7 @@ def test_plan__follows_its_method_where_nothing_else_is_wanted(name):
 @pytest.mark.parametrize("name", METHODS)
 def test_choice__reports_the_bound_that_the_plan_declared(name):
     outcome = plan(certificate=name).run()
-    assert outcome.certificate.criterion == name
+    assert outcome.certificate.method == name
     assert outcome.certificate.certified
     chosen = outcome.choice.criterion
     assert chosen == METHODS[name].ranks_by

@@ -2,6 +2,8 @@
 
 from dataclasses import fields
 
+import numpy as np
+
 from dsel import names
 from dsel.search.engine.counts import KnownCounts, SearchCounts
 
@@ -9,6 +11,19 @@ OTHERS = {"known", "pool", "messages", "evidence"}
 
 
 def test_counts__have_the_names_of_the_cube():
-    listed = {each.name for each in (*fields(KnownCounts), *fields(SearchCounts))}
-    assert listed - OTHERS <= set(names.BY_NAME)
-    assert not OTHERS & set(names.BY_NAME)
+    known = {field.name: n for n, field in enumerate(fields(KnownCounts))}
+    counts = {
+        field.name: np.array([100 + n])
+        for n, field in enumerate(fields(SearchCounts))
+        if field.name not in OTHERS
+    }
+    pool = {names.DISAGREEMENTS: np.array([7])}
+    made = SearchCounts(KnownCounts(**known), **counts, pool=pool).by_name
+    assert made == {**known, **counts, **pool}
+    assert made.keys() <= names.BY_NAME.keys()
+
+
+def test_counts__that_were_not_made_have_no_name():
+    known = KnownCounts(n_labeled=5, n_unlabeled=0, n_classes=2)
+    made = SearchCounts(known, *(np.zeros(1, int) for _ in range(3))).by_name
+    assert not {names.FOLD_ERRORS, names.N_GROUPS, names.OUTER_CANDIDATE} & made.keys()

@@ -71,10 +71,14 @@ def test_finalists__have_every_fit_or_of_halving_the_most(halving):
     done[2, 7] = False
     table = table_of(flat(0.2, 0.3, 0.4), done)
     for pruner in (halving, NestedPruner(SCHEME, "")):
-        assert pruner.finalists(table, table.ended).tolist() == [True, False, False]
+        assert pruner.finalists(table, table.ended_fits).tolist() == [
+            True,
+            False,
+            False,
+        ]
     table.fit_status[0, 9] = FitStatus.FAILED  # then the second has the most fits
-    assert halving.finalists(table, table.ended).tolist() == [False, True, False]
-    assert not NestedPruner(SCHEME, "").finalists(table, table.ended).any()
+    assert halving.finalists(table, table.ended_fits).tolist() == [False, True, False]
+    assert not NestedPruner(SCHEME, "").finalists(table, table.ended_fits).any()
 
 
 def test_compare__needs_a_second_round_once_the_first_has_ended(halving):
@@ -93,10 +97,10 @@ def test_compare__needs_a_second_round_once_the_first_has_ended(halving):
 @pytest.mark.parametrize("prune_by", ["exact", "halving", ""])
 def test_compare__changes_nothing(prune_by):
     table = table_of(flat(0.2, 0.3, 0.4), np.arange(10) < 6)
-    before = table.needed.copy(), table.fit_status.copy(), table.scores.copy()
+    before = table.needed_fits.copy(), table.fit_status.copy(), table.scores.copy()
     standing = NestedPruner(SCHEME, prune_by).compare(table)
     for old, now in zip(
-        before, (table.needed, table.fit_status, table.scores), strict=True
+        before, (table.needed_fits, table.fit_status, table.scores), strict=True
     ):
         np.testing.assert_array_equal(old, now)
     # A missing loss may be as small as 0: the bound is a mean with zeros.

@@ -111,8 +111,8 @@ def check_counts(plan, outcome, X, y, pool):
         of_folds = [plan.model(number, n) for n in range(plan.scheme.n_folds)]
         folds = [model.predict(pool) for model in of_folds]
         for comparison in plan.comparisons:
-            counted = cube[comparison.variable].values.reshape(plan.n_candidates, -1)
-            if comparison.variable == "disagreements":
+            counted = cube[comparison.key].values.reshape(plan.n_candidates, -1)
+            if comparison.key == "disagreements":
                 drawn = comparison.draw_folds(np.arange(len(pool)))
                 differs = np.choose(drawn, folds) != full
                 assert counted[number].sum() == differs.sum()
@@ -145,3 +145,20 @@ def test_run__that_goes_on_counts_the_models_that_it_deploys(
     plan, *rows = plan_of_draws(learner, certificate, **options)
     assert interrupted(plan, tmp_path, STOPS[stop])
     check_counts(plan, plan.run(out=tmp_path, n_jobs=1), *rows)
+
+
+@pytest.mark.parametrize("certificate", ["cv_bound", "best_fold"])
+def test_run__that_goes_on_counts_no_slice_of_a_learner_that_repeats_again(
+    certificate, tmp_path
+):
+    plan, X, y, pool = plan_of_draws("SVC", certificate)
+    plan = dsel.plan_search(
+        SVC(), {"C": [0.1, 1.0]}, X, y, pool, certificate=certificate, cv=3,
+        random_state=7, prune=False,
+    )  # fmt: skip
+    assert interrupted(plan, tmp_path, STOPS["after a slice"])
+    shown = []
+    outcome = plan.run(out=tmp_path, on_progress=shown.append, n_jobs=1)
+    check_counts(plan, outcome, X, y, pool)
+    assert 0 < shown[-1].slices_total < len(plan.slices)
+    assert shown[-1].fits_kept > 0

@@ -295,7 +295,7 @@ def test_count_table__drops_what_was_counted_with_other_models():
     for split in splits:
         table.add_fit(0, split, replace(fit, token="a"))
     [pool_slice] = made.slices
-    counts = {c.variable: (1,) * c.n_bins for c in made.comparisons}
+    counts = {c.key: (1,) * c.n_bins for c in made.comparisons}
     token = join_tokens(dict.fromkeys(splits, "a"))
     counted = CountResult(pool_slice.start, pool_slice.stop, 0.0, token, counts, counts)
     record = json.loads(json.dumps(to_record(counted)))
@@ -308,7 +308,7 @@ def test_count_table__drops_what_was_counted_with_other_models():
     assert not np.any(table.pool.differences[0])
     table.forget_fits(0)
     empty = FitTable(made.scheme, (), table.n_candidates)
-    for name in ("errors", "scores", "answered", "fit_seconds"):
+    for name in ("errors", "scores", "predicting_fits", "fit_seconds"):
         np.testing.assert_array_equal(getattr(table, name), getattr(empty, name))
     assert not table.tokens
     assert not table.messages
