@@ -15,6 +15,7 @@ from dsel.data.open import open_pool
 from dsel.data.schema import TableSchema
 from dsel.data.tables import read_table
 from dsel.data.text_tables import is_text, text_source
+from dsel.data.unknown_values import describe_alike
 from dsel.data.write import pool_notes, write_pool
 from dsel.results.place import HEAD
 from dsel.results.run_store import load_schema
@@ -32,7 +33,8 @@ def build(
     day_first: bool | None,
     number: tuple[str, ...],
     target: str | None,
-    **options: Any,
+    dtype: str | None,
+    chunk_rows: int | None,
 ) -> None:
     """Convert SOURCE to a zarr pool at PATH, chunk by chunk."""
     opened: Any = source
@@ -58,11 +60,18 @@ def build(
     progress = row_progress(False if quiet else None, "Building the pool")
     with open_client(cluster) as client, progress as shown:
         write_pool(
-            opened, path, target=target, client=client, on_progress=shown, **options
+            opened,
+            path,
+            target=target,
+            dtype=dtype,
+            chunk_rows=chunk_rows,
+            client=client,
+            on_progress=shown,
         )
     notes(pool_notes(path))
     if schema is not None:
-        notes(open_pool_like(path, opened.like)[2])
+        _, _, caveats, unknown = open_pool_like(path, opened.like)
+        notes([*caveats, *describe_alike(unknown)])
     if not quiet:
         info(path)
 

@@ -39,6 +39,7 @@ from dsel.data.tables import read_table
 from dsel.data.text import first_bad_byte
 from dsel.data.text_tables import GapWordError, is_text, text_source
 from dsel.data.unknown_values import (
+    check_spellings,
     describe_alike,
     find_unknown_values,
     known_values,
@@ -97,7 +98,7 @@ def run(options: SelectOptions) -> None:
     # that may take hours. What the plan found, too, is printed with the choice.
     known = {caveat.text for caveat in plan.caveats}
     notes([*(line for line in inputs.notes if line not in known), *plan.few_rows])
-    pool, text = options.pool, options.text
+    pool = options.pool
     try:
         run_plan(
             plan,
@@ -109,8 +110,6 @@ def run(options: SelectOptions) -> None:
                 pool if pool is None or "://" in pool else os.path.abspath(pool),
                 inputs.model,
                 date.today().isoformat(),
-                text.sep,
-                text.encoding,
             ),
             after=partial(write_rows, options, inputs),
             cluster=options.cluster,
@@ -415,7 +414,7 @@ def open_pools(
     if schema is None:
         return open_pool(location), None, [], ()
     if "://" in location or not is_text(location):
-        pool, stored, caveats = open_pool_like(location, schema)
+        pool, stored, caveats, unknown = open_pool_like(location, schema)
         shown, names = (stored if n_queries else None), stored.columns or ()
     else:
         names, shown = text_source(location, **text, like=schema).names, None
@@ -424,9 +423,11 @@ def open_pools(
         else:  # other columns would take memory
             rows = read_table(location, like=schema, **text)
         unknown = find_unknown_values(rows.X, known_values(schema))
-        pool, caveats = open_pool(rows.X), (*rows.caveats, *describe_alike(unknown))
+        pool, caveats = open_pool(rows.X), rows.caveats
+    check_spellings(unknown, pool.n_rows)
     known = {*schema.used_names, *schema.dropped}
     unused = describe_unused(names, known)
+    caveats = (*caveats, *describe_alike(unknown))
     return pool, shown, [("not used", unused)] * bool(unused), caveats
 
 

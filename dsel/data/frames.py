@@ -72,6 +72,11 @@ class Column:
         return self.kind.startswith(("date", "time")) and self.kind != "time of day"
 
 
+def has_texts(kind: str) -> bool:
+    """Return whether values of this kind are texts, or texts and others."""
+    return kind == TEXT or kind.startswith("mixed")
+
+
 def columns_of(frame: pd.DataFrame) -> tuple[Column, ...]:
     """Return names and types of a frame's columns."""
     columns = []

@@ -5,7 +5,6 @@ them. All wrong columns are reported at once, before anything is fitted.
 """
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -13,15 +12,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from dask.base import tokenize
 from numpy.typing import NDArray
 from pyarrow import parquet
 
 from dsel.arrays import Features
 from dsel.checks import MOST_COLUMNS_NAMED
-from dsel.data.frames import NUMBER, TEXT, FrameSchema, columns_of, native
-from dsel.data.kinds import LARGEST_EXACT, Bad, Kind, trim
+from dsel.data.frames import (
+    NOTHING,
+    NUMBER,
+    TEXT,
+    TRUTH,
+    FrameSchema,
+    columns_of,
+    has_texts,
+    native,
+)
+from dsel.data.kinds import LARGEST_EXACT, Bad, Kind
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.schema import (
@@ -29,11 +36,11 @@ from dsel.data.schema import (
     TableSchema,
     convert_frame,
     refuse_wrong_values,
+    texts_of,
 )
 from dsel.data.table_files import PARQUET
 from dsel.data.unknown_values import (
     UnknownValues,
-    describe_alike,
     find_unknown_values,
     known_values,
     merge_unknown_values,
@@ -57,11 +64,11 @@ _EMPTY: Mapping[Kind, str] = {
 
 def open_pool_like(
     location: str, schema: TableSchema, *, client: "Client | None" = None
-) -> tuple[Pool, Pool, tuple[str, ...]]:
+) -> tuple[Pool, Pool, tuple[str, ...], Mapping[str, UnknownValues]]:
     """Open a pool with the column kinds of a labeled table.
 
-    Returns it, the pool as it is stored, with all columns, and caveats. Text columns
-    that are to be converted are read once, to check every value.
+    Returns it, the pool as it is stored, with all columns, caveats, and values that no
+    labeled row has. Text columns are read once, to check every value.
 
     Raises
     ------
@@ -80,39 +87,25 @@ def open_pool_like(
             f"is left out",
         )
     if not columns or not schema.columns:
-        return pool, stored, caveats
+        return pool, stored, caveats, {}
     schema.check_columns(columns, pool.where)
     pool = pool.with_columns(schema.names)
     if pool.frames is None:
         schema.refuse_plain_numbers(schema.names, pool.where)
-        return pool, stored, caveats
+        return pool, stored, caveats, {}
     converted = convert_pool(pool, schema, location)
     _check_texts(pool, schema, client)
-    lost_zeros = _describe_lost_zeros(pool, schema, location, client)
-    return converted, stored, (*caveats, *lost_zeros)
-
-
-def _describe_lost_zeros(
-    pool: Pool, schema: TableSchema, location: str, client: "Client | None"
-) -> list[str]:
-    """Return lines about codes that have lost their zeros in the pool."""
-    known = {
-        name: values
-        for name, values in known_values(schema).items()
-        if any(value and re.match("0[0-9]", value) for value in values)
-    }
-    if not known:  # else these columns are worth a pass
-        return []
-    columns = tuple(each for each in schema.columns if each.name in known)
-    codes = pool.with_columns([each.name for each in columns])
-    codes = convert_pool(codes, replace(schema, columns=columns), location)
+    if not (known := known_values(schema)):
+        return converted, stored, caveats, {}
+    texts = tuple(column for column in schema.columns if column.name in known)
+    like, pool = replace(schema, columns=texts), pool.with_columns([*known])
+    pool = convert_pool(pool, like, location)
 
     def find(X: Features, rows: NDArray[np.int64]) -> dict[str, UnknownValues]:
         return find_unknown_values(pd.DataFrame(native(X)), known)
 
-    return describe_alike(
-        codes.reduce(find, merge_unknown_values, client=client, allow_nan=True)
-    )
+    unknown = pool.reduce(find, merge_unknown_values, client=client, allow_nan=True)
+    return converted, stored, caveats, unknown
 
 
 def convert_pool(
@@ -135,6 +128,9 @@ def convert_pool(
         and column.name in written
     ]
     changes |= dict.fromkeys(back, "str")
+    # Blocks get times with a zone in UTC, as labeled rows have them.
+    zoned = (c.name for c in schema.columns if c.kind is Kind.ZONED_TIMES)
+    changes |= dict.fromkeys(zoned, _EMPTY[Kind.ZONED_TIMES])
     is_text = any(column.kind is Kind.TEXT for column in schema.columns)
     if not changes and (schema.is_typed or not is_text):
         return pool
@@ -213,33 +209,30 @@ def _check_kinds(
     schema.refuse_plain_numbers(are_numbers, where)
     wrong = []
     for column, stored in zip(schema.columns, pool.frames.columns, strict=False):
-        has_zone = stored.kind.startswith("time in zone")
-        if column.kind.is_time and stored.is_time:
-            if has_zone != (column.kind is Kind.ZONED_TIMES):
+        kind, known, end = stored.kind, column.kind, ""
+        has_zone = kind.startswith("time in zone")
+        if known.is_time and stored.is_time:
+            if has_zone != (known is Kind.ZONED_TIMES):
                 one, other = "the labeled table", where
                 zoned, local = (other, one) if has_zone else (one, other)
                 wrong.append(
                     f"the times of column {column.name!r} have a zone in {zoned} and "
                     f"no zone in {local}"
                 )
-        elif (
-            column.kind is Kind.TEXT
-            and stored.kind == NUMBER
-            and column.name not in written
-        ):
-            wrong.append(
-                f"column {column.name!r} holds text in the labeled table and numbers "
-                f"in {where}; build the pool from its text file, `dsel pool build "
-                f"--like` the labeled table"
-            )
-        elif (
-            column.kind is Kind.TRUTH
-            and stored.kind == NUMBER
-            and column.name in written
-        ):
+            continue
+        is_right = kind == NOTHING or known in (Kind.OTHER, Kind.GAPS)
+        if known is Kind.TEXT:
+            is_right |= kind == TEXT or column.name in written
+            if kind == NUMBER:
+                end = "; build the pool from its text file, `dsel pool build --like`"
+                end += " the labeled table"
+        else:
+            is_right |= has_texts(kind) or (known is Kind.TRUTH and kind == TRUTH)
+            is_right |= known.is_number and kind in (NUMBER, TRUTH)
+        if not is_right:
             wrong.append(
                 f"column {column.name!r} holds {column.noun} in the labeled table and "
-                f"numbers in {where}"
+                f"{f'{kind}s' * (kind in (NUMBER, TRUTH)) or kind} in {where}{end}"
             )
     if wrong:
         raise ValueError(
@@ -255,7 +248,7 @@ def _columns_to_convert(schema: TableSchema, pool: Pool) -> list[ColumnSchema]:
     return [
         column
         for column, stored in pairs
-        if stored.kind == TEXT and column.kind not in any_kind
+        if has_texts(stored.kind) and column.kind not in any_kind
     ]
 
 
@@ -270,10 +263,8 @@ def _check_texts(pool: Pool, schema: TableSchema, client: "Client | None") -> No
     def first_bad(X: Features, rows: NDArray[np.int64]) -> dict[str, Bad]:
         bad = {}
         for column in columns:
-            values = trim(
-                pa.array(native(X)[column.name], pa.string(), from_pandas=True)
-            )
-            typed, wrong = column.convert(values)
+            texts = texts_of(native(X)[column.name])
+            typed, wrong = (texts, None) if texts is None else column.convert(texts)
             if typed is None and wrong is not None:
                 bad[column.name] = Bad(int(rows[wrong.row]), wrong.value)
         return bad

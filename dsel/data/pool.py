@@ -40,7 +40,7 @@ from dsel.data.frames import (
 from dsel.data.identity import content_hash, row_hashes
 from dsel.data.pool_parts import POOL, Blocks, Origin, RowFilter, StoredSchema
 from dsel.data.row_random import PART_STREAM, row_random_at
-from dsel.errors import reach_and_read
+from dsel.errors import RowError, reach_and_read
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Output, Task
@@ -680,7 +680,8 @@ def _compute_block(graph: Mapping[Any, Any], pool: Pool, number: int) -> Any:
         rows = reach_and_read(where, lambda: get_sync(needed, key, callbacks=()))
     except (OSError, RuntimeError, ValueError) as error:
         # A server that does not answer is no damage; the task is tried again.
-        if where == POOL or isinstance(error, ConnectionError):
+        # Nor is a value of another kind than in the labeled rows.
+        if where == POOL or isinstance(error, ConnectionError | RowError):
             raise
         raise ValueError(
             f"{where} is damaged: rows {start} to {stop - 1} cannot be read "

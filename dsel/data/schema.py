@@ -28,6 +28,7 @@ from dsel.data.frames import (
     Frame,
     FrameSchema,
     columns_of,
+    has_texts,
 )
 from dsel.data.kinds import (
     GAP_WORDS,
@@ -397,20 +398,17 @@ def convert_frame(
     their type, and their columns are compared with the schema elsewhere.
     """
     converted, wrong = {}, []
-    frame = in_utc(frame)
+    features = in_utc(frame[list(schema.names)])
     for column in schema.columns:
-        values = frame[column.name]
+        values = features[column.name]
         if isinstance(values.dtype, pd.CategoricalDtype) and column.kind != Kind.TEXT:
             values = values.astype(values.cat.categories.dtype)
-        if column.kind in (Kind.OTHER, Kind.GAPS) or not is_text_column(values):
+        texts = None if column.kind in (Kind.OTHER, Kind.GAPS) else texts_of(values)
+        if texts is None or (column.kind is Kind.TEXT and schema.is_typed):
             if values.dtype.kind in "biuf" and values.notna().any():
                 schema.refuse_plain_numbers([column.name], where)
             converted[column.name] = values
             continue
-        if column.kind is Kind.TEXT and schema.is_typed:
-            converted[column.name] = values
-            continue
-        texts = trim(pa.array(values, pa.string(), from_pandas=True))
         typed, bad = column.convert(texts)
         if typed is None:
             wrong.append((column, bad))
@@ -432,8 +430,16 @@ def in_utc(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**zoned) if zoned else frame
 
 
-def is_text_column(values: pd.Series) -> bool:
-    """Return whether a column of a data frame holds texts, and no categories."""
+def texts_of(values: pd.Series) -> pa.Array | None:
+    """Return a column of texts without blanks around them; None for other types.
+
+    JSON lines may have numbers and texts in one column, which are taken for texts.
+    """
     if values.dtype.kind in "biufcmM" or isinstance(values.dtype, pd.CategoricalDtype):
-        return False
-    return columns_of(values.to_frame("values"))[0].kind == TEXT
+        return None
+    kind = columns_of(values.to_frame("values"))[0].kind
+    if not has_texts(kind):
+        return None
+    if kind != TEXT:
+        values = values.map(str, na_action="ignore")
+    return trim(pa.array(values, pa.string(), from_pandas=True))

@@ -27,16 +27,15 @@ from dsel.data.kinds import (
     Form,
     Kind,
     decimal_mark,
-    trim,
 )
 from dsel.data.parquet import join_schemas, to_exact_pandas
 from dsel.data.schema import (
     convert_frame,
     in_utc,
-    is_text_column,
     number_column,
     refuse_wrong_values,
     schema_of,
+    texts_of,
     to_pandas,
     with_classes,
 )
@@ -283,8 +282,7 @@ def _read_amounts(
                 f"--number names {name!r}, which holds {kind} values such as "
                 f"{show(values.dropna().iloc[0])} in {where}; leave it out."
             )
-        if is_text_column(values):
-            texts = trim(pa.array(values, pa.string(), from_pandas=True))
+        if (texts := texts_of(values)) is not None:
             scan = ColumnScan()
             scan.add(texts)
             decimal = decimal_mark({name: scan}, ",", {name: None})

@@ -4,8 +4,11 @@ An encoder that takes unknown values writes zeros for them, so that predictions 
 in silence.
 """
 
+import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import pandas as pd
@@ -13,12 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dsel.checks import letters_of, listing
-from dsel.data.kinds import Kind
+from dsel.data.kinds import GAP_WORDS, Kind
 from dsel.data.schema import TableSchema
 from dsel.rounded_texts import count_of
 
 MOST_VALUES_SHOWN: Final = 3
 """Values of a column that are shown."""
+MOST_MISSPELLED: Final = 0.01
+"""Share of a pool's rows up to which another spelling is a slip of a few rows."""
+_GAPS: Final = frozenset(letters_of(word) for word in ("", *GAP_WORDS))
 _MOST_LETTERS: Final = 40
 _MOST_COMPARED: Final = 1000
 """Unknown values of a block that are compared with those of labeled rows."""
@@ -44,11 +50,10 @@ class UnknownValues:
     """The first ones."""
     n_gaps: int = 0
     """Rows that have no value, where every labeled row has one."""
-    with_zeros: str | None = None
-    """Value of labeled rows that is one of these with zeros before it, as codes are
-    that were read as numbers and written again."""
+    n_alike: int = 0
+    """Rows with a value, or none, that labeled rows have in another spelling."""
     alike: str | None = None
-    """Value of labeled rows that differs from one of these by blanks or case only."""
+    """The other spelling of the first one; None where it is the empty cell."""
 
     @property
     def line(self) -> str:
@@ -67,13 +72,17 @@ class UnknownValues:
                 f"row"
             )
         hint = ""
-        if self.with_zeros is not None:
-            hint = (
-                f"; labeled rows have {self.with_zeros!r}, so zeros at the beginning "
-                f"may be lost here"
+        if self.n_alike:
+            spelling = (
+                "gaps" if self.alike is None else repr(self.alike[:_MOST_LETTERS])
             )
-        elif self.alike is not None:
-            hint = f"; labeled rows have {self.alike[:_MOST_LETTERS]!r}"
+            hint = f"; labeled rows have {spelling}"
+            if (
+                self.values
+                and _has_zeros(self.alike)
+                and not _has_zeros(self.values[0])
+            ):
+                hint += ", so zeros at the beginning may be lost here"
         return (
             f"{', and '.join(parts)}: the models have learned nothing about them{hint}"
         )
@@ -86,8 +95,8 @@ class UnknownValues:
             self.n_rows + later.n_rows,
             tuple(values)[:MOST_VALUES_SHOWN],
             self.n_gaps + later.n_gaps,
-            self.with_zeros or later.with_zeros,
-            self.alike or later.alike,
+            self.n_alike + later.n_alike,
+            self.alike if self.n_alike else later.alike,
         )
 
 
@@ -110,39 +119,70 @@ def find_unknown_values(
     """Return the values by column of a block that no labeled row has."""
     found = {}
     for name, values in known.items():
-        n_rows, new = _unknown_values(X[name], values)
+        n_rows_of = _count_unknown(X[name], values)
+        n_rows = sum(n_rows_of.values())
+        shown = tuple(str(value) for value in islice(n_rows_of, MOST_VALUES_SHOWN))
         n_gaps = 0 if None in values else int(X[name].isna().sum())
-        if n_rows or n_gaps:
-            texts = [value for value in values if new and value]
-            stripped = {v.lstrip("0"): v for v in texts if v.startswith("0")}
-            by_letters = {letters_of(value): value for value in texts}
-            with_zeros = next(filter(None, map(stripped.get, new)), None)
-            alike = next(filter(None, map(by_letters.get, map(letters_of, new))), None)
-            shown = tuple(new[:MOST_VALUES_SHOWN])
-            found[name] = UnknownValues(name, n_rows, shown, n_gaps, with_zeros, alike)
+        if n_gaps:
+            n_rows_of = {None: n_gaps, **n_rows_of}
+        if n_rows_of:
+            # In sorted order, since that of a set differs from process to process.
+            spellings = {_meaning(v): v for v in sorted(values, key=str)}
+            alike = [
+                value
+                for value in islice(n_rows_of, _MOST_COMPARED)
+                if _meaning(value) in spellings
+            ]
+            first = spellings[_meaning(alike[0])] if alike else None
+            n_alike = sum(n_rows_of[value] for value in alike)
+            found[name] = UnknownValues(name, n_rows, shown, n_gaps, n_alike, first)
     return found
 
 
 def describe_alike(unknown: Mapping[str, UnknownValues]) -> list[str]:
-    """Return lines about unknown values that labeled rows have in another form."""
-    return [each.line for each in unknown.values() if each.with_zeros or each.alike]
+    """Return lines about unknown values that labeled rows spell in another way."""
+    return [each.line for each in unknown.values() if each.n_alike]
 
 
-def _unknown_values(
+def check_spellings(unknown: Mapping[str, UnknownValues], n_rows: int) -> None:
+    """Raise ValueError where a pool spells values of labeled rows in another way.
+
+    In a few rows that may be a slip. In more, models predict other rows than those on
+    which they were tested, and no bound is about these.
+    """
+    often = [e for e in unknown.values() if e.n_alike > MOST_MISSPELLED * n_rows]
+    if often:
+        names = ",".join(each.column for each in often)
+        raise ValueError(
+            f"the pool has other spellings than the labeled table: "
+            f"{'; '.join(each.line for each in often)}. Write both tables in one way, "
+            f"or leave the columns out by --drop {shlex.quote(names)}."
+        )
+
+
+def _has_zeros(value: str | None) -> bool:
+    return re.match("0[0-9]", value or "") is not None
+
+
+def _meaning(value: str | None) -> str:
+    """Return a text that is equal for all spellings of a value, "" for a gap."""
+    letters = letters_of(value or "")
+    return "" if letters in _GAPS else re.sub("^0+(?=[0-9])", "", letters)
+
+
+def _count_unknown(
     column: pd.Series, known: frozenset[str | None]
-) -> tuple[int, list[str]]:
-    """Return the number of rows with an unknown value, and the first such values."""
+) -> dict[str | None, int]:
+    """Return the number of rows of each value that is unknown, in the order of rows."""
     if isinstance(column.dtype, pd.StringDtype):
         # Several times as fast as pandas where many values differ.
         texts = pa.array(column, from_pandas=True)  # in its own type: no copy
         texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
         is_known = pc.is_in(texts, value_set=pa.array(list(known), texts.type))
-        new = texts.filter(pc.invert(is_known)).drop_null()
-        return len(new), new.unique().slice(0, _MOST_COMPARED).to_pylist()
-    new = [each for each in column.dropna().unique() if str(each) not in known]
-    if not new:
-        return 0, []
-    return int(column.isin(new).sum()), [*map(str, new[:_MOST_COMPARED])]
+        counted = pc.value_counts(texts.filter(pc.invert(is_known)).drop_null())
+        return dict(zip(*(each.to_pylist() for each in counted.flatten()), strict=True))
+    counts = column.value_counts(sort=False)
+    return {str(v): n for v, n in counts.items() if n and str(v) not in known}
 
 
 def merge_unknown_values(

@@ -32,8 +32,6 @@ class RunInputs:
     """Argument `--model`."""
     date: str = ""
     """Day on which the run ended, such as 2026-11-27."""
-    separator: str | None = None
-    encoding: str | None = None
 
     def to_json(self) -> str:
         """Return all fields."""

@@ -372,7 +372,7 @@ def test_predict__says_which_values_no_labeled_row_has(results, tmp_path):
         out = tmp_path / f"{name}.csv"
         found = succeed("predict", results, tmp_path / name, "--out", out, "--json")
         said = {"column": "city", "n_rows": 4, "values": ["Mars", "Rome", "Oslo"]}
-        said |= {"n_gaps": 0, "with_zeros": None, "alike": None}
+        said |= {"n_gaps": 0, "n_alike": 0, "alike": None}
         content = json.loads(found.stdout)
         assert content["unknown_values"] == [said]
         assert content["note_on_bound"] == (
@@ -683,3 +683,45 @@ def test_read_table__takes_names_of_rows_in_options(tmp_path):
     table = read_table(tmp_path / "l.parquet", target="label")
     assert (table.columns, table.schema.dropped) == (("x",), ("Unnamed: 0",))
     assert "names of rows" in table.caveats[0]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl", "feather"])
+def test_predict__names_the_row_of_a_text_that_is_no_number(results, tmp_path, ending):
+    """In JSON lines numbers and texts stand in one column."""
+    frame, _ = customers(90, seed=1)
+    ages = frame["age"].astype(object)
+    ages[17] = "pending"
+    frame["age"] = ages if ending == "jsonl" else ages.astype(str)
+    new = tmp_path / f"new.{ending}"
+    if ending == "jsonl":
+        frame.to_json(new, orient="records", lines=True, date_format="iso")
+    else:
+        getattr(frame, f"to_{ending}")(new)
+    refused = run("predict", results, new, "--out", tmp_path / "p.csv")
+    said = " ".join(refused.output.split())
+    assert refused.exit_code == 1
+    assert "column 'age' of the table" in said
+    assert "has 'pending' in row 17" in said
+    assert "damaged" not in said
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "UTC", "+05:00"])
+def test_select__takes_a_pool_with_times_of_any_zone(zone, tmp_path, rng):
+    paths = []
+    for n_rows, ending in ((120, "csv"), (120, "parquet"), (300, "pool.parquet")):
+        times = pd.Timestamp("2020-03-01 10:00", tz=zone)
+        times = times + pd.to_timedelta(rng.integers(0, 300, n_rows), unit="D")
+        frame = pd.DataFrame({"x": rng.normal(size=n_rows), "seen": times})
+        frame["label"] = np.where(frame.x > 0, "yes", "no")
+        paths.append(tmp_path / f"t.{ending}")
+        if ending == "csv":
+            frame.to_csv(paths[-1], index=False)
+        else:
+            frame.drop(columns="label" if "pool" in ending else []).to_parquet(
+                paths[-1], index=False
+            )
+    for labeled in paths[:2]:
+        succeed(
+            "select", labeled, "--target", "label", "--pool", paths[2], "--model",
+            "logistic", "--grid", "C=1", "--quiet",
+        )  # fmt: skip

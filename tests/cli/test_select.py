@@ -610,10 +610,8 @@ def test_select__names_values_of_the_pool_that_have_lost_zeros(tmp_path, rng):
         options = ("--target", "label", *like)
         built = succeed("pool", "build", tmp_path / "u.csv", pool, *options)
         assert (line in " ".join(built.stderr.split())) == bool(like)
-        assert line in " ".join(succeed(*select, "--pool", pool).stderr.split())
-    assert line in " ".join(
-        succeed(*select, "--pool", tmp_path / "u.csv").stderr.split()
-    )
+        assert line in " ".join(run(*select, "--pool", pool).output.split())
+    assert line in " ".join(run(*select, "--pool", tmp_path / "u.csv").output.split())
     table(300, "same.csv", str)
     said = succeed(*select, "--pool", tmp_path / "same.csv").stderr
     assert "no labeled row has" not in said
@@ -621,8 +619,46 @@ def test_select__names_values_of_the_pool_that_have_lost_zeros(tmp_path, rng):
     refused = " ".join(run(*select, "--pool", tmp_path / "same.csv").output.split())
     assert "whole numbers (the labeled table may have lost zeros at the" in refused
     table(150, "l.csv", str)
-    text = (tmp_path / "same.csv").read_text().replace("Ulm", "ULM")
+    text = (tmp_path / "same.csv").read_text().replace("Ulm", "ULM", 2)
     (tmp_path / "other.csv").write_text(text)
     said = succeed(*select, "--pool", tmp_path / "other.csv").stderr
     assert "such as 'ULM'" in said
     assert "labeled rows have 'Ulm'" in " ".join(said.split())
+
+
+@pytest.mark.parametrize("formats", ["csv parquet", "parquet csv", "csv jsonl"])
+@pytest.mark.parametrize(
+    ("labeled", "pool", "words"),
+    [
+        ("NA", None, "is empty, as in no labeled row"),
+        (None, "n/a", "such as 'n/a': the models have learned nothing about them; "
+         "labeled rows have gaps"),
+        ("ja", "JA", "labeled rows have 'ja'"),
+        ("caf\u00e9", "cafe\u0301", "labeled rows have 'caf\u00e9'"),
+        ("a b", "a\u00a0b", "labeled rows have 'a b'"),
+        ("0815", "815", "so zeros at the beginning may be lost here"),
+    ],
+)  # fmt: skip
+def test_select__refuses_a_pool_that_spells_a_value_in_another_way(
+    labeled, pool, words, formats, tmp_path, rng
+):
+    """Models would have learned nothing about these rows of the pool."""
+    paths, how = [], formats.split()
+    for n_rows, value, ending in zip((150, 400), (labeled, pool), how, strict=True):
+        frame = pd.DataFrame({"x": rng.normal(size=n_rows), "town": "Ulm"})
+        frame.loc[::5, "town"] = value
+        frame["label"] = np.where(frame.x > 0, "yes", "no")
+        path = tmp_path / f"{n_rows}.{ending}"
+        if ending == "csv":
+            frame.to_csv(path, index=False)
+        elif ending == "parquet":
+            frame.to_parquet(path, index=False)
+        else:
+            frame.to_json(path, orient="records", lines=True)
+        paths.append(path)
+    refused = run("select", paths[0], "--target", "label", "--pool", paths[1])
+    said = " ".join(refused.output.split())
+    assert refused.exit_code == 1
+    assert "in 80 rows column 'town'" in said
+    assert words in said
+    assert "leave the columns out by --drop town" in said

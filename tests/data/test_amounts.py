@@ -73,7 +73,7 @@ def test_pools__keep_amounts_as_texts_that_a_schema_converts(is_like, tmp_path):
     pool = tmp_path / "p.parquet"
     write_pool(text_source(str(rows), like=schema if is_like else None), pool)
     assert pd.read_parquet(pool)["a"].fillna("").tolist() == ["$1,000", "", "-$7"]
-    opened, _, _ = open_pool_like(str(pool), schema)
+    opened, *_ = open_pool_like(str(pool), schema)
     found = opened.reduce(lambda X, rows: native(X), lambda *both: None, allow_nan=True)
     np.testing.assert_array_equal(found["a"], [1000, np.nan, -7])
     with pytest.raises(TypeError, match=r"'a' holds '\$1,000'.*ends in .parquet"):
@@ -183,7 +183,7 @@ def test_read_table__reads_amounts_that_are_categories(tmp_path):
     np.testing.assert_array_equal(table.X["a"], [1, 2.5, 1, np.nan])
     again = read_table(tmp_path / "t.parquet", like=table.schema)
     np.testing.assert_array_equal(again.X["a"], table.X["a"])
-    pool, _, _ = open_pool_like(str(tmp_path / "t.parquet"), table.schema)
+    pool, *_ = open_pool_like(str(tmp_path / "t.parquet"), table.schema)
     found = pool.reduce(lambda X, rows: native(X), lambda *both: None, allow_nan=True)
     np.testing.assert_array_equal(found["a"], table.X["a"])
 

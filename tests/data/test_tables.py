@@ -566,7 +566,7 @@ def test_read_table__reads_dates_of_numbers_in_an_order_that_is_shown(
     assert [text.replace("NA", "") for text in stored] == [
         text.replace("NA", "") for text in texts
     ]
-    pool, _, _ = open_pool_like(str(tmp_path / "p.parquet"), table.schema)
+    pool, *_ = open_pool_like(str(tmp_path / "p.parquet"), table.schema)
     rows = pool.reduce(lambda X, rows: native(X), lambda *both: None, allow_nan=True)
     assert rows["q"].tolist() == table.X["q"].tolist()
 

@@ -139,9 +139,6 @@ def open_promises(
     if labeled is None and not os.path.exists(location):
         why = f"{location!r} is not there any more; {NAME_LABELED}"
         return replace(promises, why_unknown=why), ()
-    if inputs is not None:
-        separator = separator or inputs.separator
-        encoding = encoding or inputs.encoding
     target = None if inputs is None else inputs.target
     rows, keys = read_labeled_rows(
         location, input_format.table_schema, target, separator, encoding, groups

@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from dsel.checks import check_columns, nothing_at
-from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH
 from dsel.data.labeled import by_position, with_columns
 from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
@@ -188,7 +187,6 @@ class PoolRows(TableRows):
             if pool.frames is None and schema is not None:
                 schema.refuse_plain_numbers(schema.names, self.where)
             if pool.frames is not None and schema is not None:
-                _check_kinds(pool, schema, self.where)
                 location = source if isinstance(source, (str, os.PathLike)) else ""
                 like = replace(schema, ids=_new_ids(ids, schema))
                 pool = convert_pool(pool, like, os.fspath(location), where=self.where)
@@ -300,24 +298,3 @@ def read_table_part(
         return
     for frame in source.frames(_block_rows(len(source.like.names))):
         yield Block(frame.index.to_numpy(), frame_of_texts(frame, source.like))
-
-
-def _check_kinds(pool: Pool, schema: TableSchema, where: str) -> None:
-    """Raise TypeError if a column has another type than in the labeled rows."""
-    assert pool.frames is not None
-    found = {column.name: column for column in pool.frames.columns}
-    for column in schema.columns:
-        kind, known = found[column.name].kind, column.kind
-        is_right = kind in (TEXT, NOTHING) or (
-            (known.is_number and kind in (NUMBER, TRUTH))
-            # Which numbers are text is known where the file was written from text.
-            or known is known.TEXT
-            or (known is known.TRUTH and kind == TRUTH)
-            or (known.is_time and kind.startswith(("date", "time")))
-            or known in (known.OTHER, known.GAPS)
-        )
-        if not is_right:
-            raise TypeError(
-                f"{where} holds {kind} ({found[column.name].dtype}) in column "
-                f"{column.name!r}, where the labeled rows hold {known}; convert it."
-            )
