@@ -74,7 +74,8 @@ class ResultsAccessor:
         """Return a criterion's number for every candidate, at any delta.
 
         The arguments are those of `dsel.select`. Numbers are unclipped; a pruned
-        candidate has NaN and one that failed has inf.
+        candidate has NaN and one that failed has inf. They are a guarantee only if
+        `select` says so, for this criterion and delta.
         """
         from dsel.results.cube import restore_dims
         from dsel.search.running.select import evaluate

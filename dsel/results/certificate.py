@@ -150,6 +150,14 @@ def attribute(cube: xr.Dataset, name: str, read: Callable[[Any], T], default: T)
 class Certificate(Renderable):
     """Error bound of one model, and the assumptions on which it is based.
 
+    Notes
+    -----
+    Guarantee: if `certified`, the model's loss on new rows is at most `bound` with
+    probability at least ``1 - delta`` over labeled rows and pool, jointly for all
+    models of a search.
+    Assumes: what `assumptions` lists.
+    Source: the formula of its `method` in `dsel.bounds`.
+
     Examples
     --------
     >>> half = "50% of the labels"

@@ -86,6 +86,15 @@ def save_model(
     ------
     ValueError
         If skops cannot write the model, or cannot read it back.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.dummy import DummyClassifier
+    >>> with TemporaryDirectory() as place:
+    ...     save_model(DummyClassifier().fit([[0]], ["a"]), place)
+    ...     open_model(place).predict([[1]]).tolist()
+    ['a']
     """
     try:
         content = dump_model(model)  # before anything is replaced
