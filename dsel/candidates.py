@@ -168,7 +168,7 @@ def make_candidates(
 
 
 def remarks_on_parameters(
-    estimator: Estimator, candidates: Iterable[Candidate]
+    estimator: Estimator | None, candidates: Iterable[Candidate]
 ) -> list[str]:
     """Return a note for each parameter that only `set_params` knows.
 

@@ -74,6 +74,9 @@ SplitsLike = TypeAliasType(
 """A number of folds, a splitter, or pairs of training and test rows; None for five."""
 ReportLike = TypeAliasType("ReportLike", bool | Sequence[object] | None)
 """Whether classes or shares are reported, or which."""
+PriorLike = TypeAliasType("PriorLike", ArrayLike | Callable[[Options], float] | None)
+"""Weights that divide delta among candidates, shape (n_candidates,), or a function of a
+candidate's parameters that returns its weight; None for equal parts."""
 BaselineLike = TypeAliasType(
     "BaselineLike", Model | ArrayLike | Callable[..., ArrayLike] | None
 )
@@ -91,6 +94,7 @@ __all__ = [
     "Options",
     "PathLike",
     "PoolLike",
+    "PriorLike",
     "Procedure",
     "ReportLike",
     "RowsLike",

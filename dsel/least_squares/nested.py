@@ -40,9 +40,9 @@ from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_search import plan_search
 from dsel.search.running.cube_of_run import describe_run
 from dsel.search.running.nested import certify_choices, make_pair_results
-from dsel.search.running.run import Run, check_pool, open_engine
+from dsel.search.running.run import Run, RunOptions, check_pool, open_engine
 from dsel.search.running.select import TOKEN
-from dsel.typing import AnyArray, SplitsLike
+from dsel.typing import AnyArray, PoolLike, SplitsLike
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -78,7 +78,7 @@ def why_below_rounding(lams: Floats, n_rows: int) -> NDArray[Any]:
 
 
 def plan_certified_search(
-    search: Any, grid: Grid, X: ArrayLike, y: Floats, pool: object, seed: int
+    search: Any, grid: Grid, X: ArrayLike, y: Floats, pool: PoolLike, seed: int
 ) -> Plan:
     """Plan the certified search over a grid of a `LeastSquaresSearch`.
 
@@ -174,7 +174,8 @@ def certify(
         for number in unusable:
             why = FitMessage(FitProblem.FAILED, reasons[number])
             table.messages[FitId(number, 0)] = why
-    run, pruner = Run(plan, client, n_jobs), NestedPruner(plan.scheme, plan.prune)
+    run = Run(plan, RunOptions(client=client, n_jobs=n_jobs))
+    pruner = NestedPruner(plan.scheme, plan.prune)
     description = describe_run(plan, check_pool(run))
     # `make_loss_cube` has already warned about candidates that cannot be chosen.
     counts = pruner.final_counts(table, description.known)

@@ -19,6 +19,8 @@ from numpy.typing import DTypeLike, NDArray
 from dsel.arrays import Floats, Integers
 from dsel.bounds.cross_validation import BoundTerms, upper_pool_rows
 from dsel.bounds.holdout import expected_holdout_bound
+from dsel.bounds.queries import QUERY_SHARES
+from dsel.bounds.shares import LABEL_SHARE
 
 Predictions = NDArray[Any]
 """Predictions: class codes of the plan (codes below 0 are no class), or numbers of a
@@ -222,6 +224,41 @@ class Shares:
         # Fixed by the plan: a division that was chosen after the counts would void
         # both.
         return (1.0 - self.label_share - self.query_share) * self.delta
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedDelta:
+    """Delta of a plan, and what divides it, fixed before anything is counted.
+
+    A share is used up even if nothing comes of it, such as that of the pool where the
+    fit on all rows fails: shares that depend on what was counted would void a bound.
+    """
+
+    delta: float
+    """Probability that any bound fails."""
+    has_pool: bool
+    """Whether counts on a pool are part of a bound."""
+    has_queries: bool = False
+    """Whether pool rows will be labeled."""
+    n_compared: int = 1
+    """Models among which the rows choose the one that they bound."""
+
+    @property
+    def model_delta(self) -> float:
+        """Part of delta of one of the compared models."""
+        return self.delta / self.n_compared
+
+    @property
+    def label_delta(self) -> float:
+        """Part of delta for limits of one model on labeled rows."""
+        return self.divide(self.model_delta).label_delta
+
+    def divide(self, part: float) -> Shares:
+        """Return the division of a part of delta by what was planned."""
+        if self.has_queries:
+            query_share = QUERY_SHARES.pool + QUERY_SHARES.queries
+            return Shares(part, QUERY_SHARES.labeled, query_share)
+        return Shares(part, LABEL_SHARE if self.has_pool else 1.0)
 
 
 @runtime_checkable

@@ -6,7 +6,7 @@ trained, so that no new label is needed. `Rows` have its predictions.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 
 import numpy as np
@@ -15,10 +15,10 @@ from dsel import names
 from dsel.arrays import Floats, Integers
 from dsel.bounds import baseline_limits, binomial_tail_inversion
 from dsel.bounds.binomial import sum_outward
-from dsel.bounds.shares import LABEL_SHARE
 from dsel.losses.base import (
     CubeVariable,
     FoldCounts,
+    PlannedDelta,
     PoolCounts,
     Predictions,
     Rows,
@@ -101,15 +101,16 @@ class BaselineDifference:
         return sum_outward(self.limits(folds, shares.label_delta), differ)
 
     def bounds(
-        self, evidence: Evidence, delta: float, fold: int, *, has_pool: bool
+        self, evidence: Evidence, planned: PlannedDelta, fold: int
     ) -> tuple["BaselineBound", ...]:
         """Bound the difference of the model of this fold, then of that of all rows.
 
-        `delta` is for these bounds alone; `has_pool`: whether a pool was planned.
+        These bounds alone have all of delta.
         """
         folds = evidence.folds[self.statistic]
         pool = evidence.pool.get(self.statistic)
-        shares = Shares(delta, LABEL_SHARE if has_pool else 1.0)
+        # Labels of queried rows do not make these bounds smaller.
+        shares = replace(planned, has_queries=False).divide(planned.delta)
         limits = self.limits(folds, shares.label_delta)
         one_fold = BaselineBound(fold, float(limits[fold]))
         if pool is None:

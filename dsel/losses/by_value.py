@@ -21,7 +21,7 @@ from scipy import sparse
 from dsel import names
 from dsel.arrays import Features, Floats, Integers, as_plain
 from dsel.bounds.cross_validation import BoundTerms
-from dsel.bounds.shares import LABEL_SHARE, fold_shares
+from dsel.bounds.shares import fold_shares
 from dsel.bounds.tolerance import minimum_rows
 from dsel.checks import did_you_mean, listing, show
 from dsel.data.equal_rows import compared_type
@@ -31,6 +31,7 @@ from dsel.losses.base import (
     CubeVariable,
     FoldCounts,
     Loss,
+    PlannedDelta,
     PoolCounts,
     Predictions,
     Rows,
@@ -375,24 +376,13 @@ error the limit would be above 50%; a value needs about 40 rows"]
         return tuple(LossAtValue(self.loss, statistic, index) for index in range(n))
 
     def bounds(
-        self,
-        evidence: Evidence,
-        delta: float,
-        fold: int,
-        *,
-        has_pool: bool,
-        n_compared: int = 1,
+        self, evidence: Evidence, planned: PlannedDelta, fold: int
     ) -> tuple[ModelBounds, ...]:
-        """Bound the model of this fold, and that of all rows, for each value.
-
-        `delta` is that of the plan, `has_pool`: whether a pool was planned.
-        `n_compared` models were compared by these rows, each at an equal part of delta.
-        """
-        label_share = LABEL_SHARE if has_pool else 1.0
+        """Bound the model of this fold, and that of all rows, for each value."""
         # Equal parts depend on the column alone; parts by what was counted would be
         # chosen by what they bound.
-        of_each = delta / n_compared * VALUES_SHARE / len(self.losses)
-        shares = Shares(of_each, label_share)
+        value_delta = planned.model_delta * VALUES_SHARE / len(self.losses)
+        shares = planned.divide(value_delta)
         return tuple(bound_models(loss, evidence, shares, fold) for loss in self.losses)
 
     def caveats(self, n_folds: int, delta: float) -> list[str]:

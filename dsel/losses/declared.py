@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.arrays import Integers
-from dsel.bounds.queries import QUERY_SHARES
-from dsel.bounds.shares import LABEL_SHARE
 from dsel.checks import check_probability, did_you_mean, show
-from dsel.losses.base import FoldCounts, Loss, Shares, Statistic
+from dsel.losses.base import FoldCounts, Loss, PlannedDelta, Statistic
 from dsel.losses.baseline import BaselineBound, BaselineDifference
 from dsel.losses.by_class import ClassTable, Precision, Recall
 from dsel.losses.by_value import VALUES_SHARE, LossByValue, ValueColumn
@@ -133,83 +131,52 @@ class DeclaredLosses:
             return []
         return self.by_value.caveats(n_folds, VALUES_SHARE * delta)
 
-    def main_shares(
-        self,
-        delta: float,
-        *,
-        has_pool: bool,
-        has_queries: bool = False,
-        n_compared: int = 1,
-    ) -> Shares:
-        """Return the division of delta for the main loss; see `bound`."""
-        label_share, query_share = LABEL_SHARE if has_pool else 1.0, 0.0
-        if has_queries:
-            label_share = QUERY_SHARES.labeled
-            query_share = QUERY_SHARES.pool + QUERY_SHARES.queries
-        return Shares(
-            self.divide_delta(delta / n_compared)[0], label_share, query_share
-        )
-
     def fold_to_deploy(
         self,
         folds: Mapping[Statistic, FoldCounts],
-        shares: Shares,
+        planned: PlannedDelta,
         has_model: NDArray[np.bool_],
         ranks: NDArray[np.intp],
     ) -> int:
         """Return the fold whose model is deployed, by the limits of the main loss.
 
         It depends on labeled rows only, and so it is known before the pool is read.
-        `shares` are those of the main loss. See `dsel.losses.joint.fold_to_deploy`.
+        See `dsel.losses.joint.fold_to_deploy`.
         """
+        shares = planned.divide(self.divide_delta(planned.model_delta)[0])
         with naming_loss(self.main, "limits"):
             limits = self.main.limits(folds[self.main.statistic], shares.label_delta)
         return fold_to_deploy(limits, has_model, ranks)
 
     def bound(
-        self,
-        evidence: Evidence,
-        delta: float,
-        fold: int,
-        *,
-        has_pool: bool,
-        has_queries: bool = False,
-        n_compared: int = 1,
+        self, evidence: Evidence, planned: PlannedDelta, fold: int
     ) -> "JointBounds":
         """Bound the main loss and all numbers of the reports, all at once.
 
-        The model of `fold` is deployed, which may have been chosen by these counts.
-        `has_pool` and `has_queries`: whether a pool and queries were planned. Then
-        their shares are used up even if no model of all rows could be fitted. If the
-        model was chosen among `n_compared` by the rows that bound it, each of these has
-        an equal part of delta. The comparison with a baseline has its own delta: it
-        holds together with the others at twice delta.
+        The model of `fold` is deployed, which may have been chosen by these counts. The
+        comparison with a baseline has its own delta: it holds together with the others
+        at twice delta.
         """
-        main_shares = self.main_shares(
-            delta, has_pool=has_pool, has_queries=has_queries, n_compared=n_compared
-        )
+        of_main, of_listed = self.divide_delta(planned.model_delta)
         main = bound_models(
             self.main,
             evidence,
-            main_shares,
+            planned.divide(of_main),
             fold,
             # A report costs the bound a part of delta. A hold-out set has no report and
             # could spend all of delta, so the comparison does not change with `report`.
-            holdout_delta=delta,
+            holdout_delta=planned.delta,
         )
-        _, share = self.divide_delta(delta / n_compared)
-        shares = Shares(share, main_shares.label_share)
+        shares = planned.divide(of_listed)
         report_bounds = tuple(
             bound_models(loss, evidence, shares, fold) for loss in self.report_losses
         )
         by_value: tuple[ModelBounds, ...] = ()
         if self.by_value is not None:
-            by_value = self.by_value.bounds(
-                evidence, delta, fold, has_pool=has_pool, n_compared=n_compared
-            )
+            by_value = self.by_value.bounds(evidence, planned, fold)
         baseline: tuple[BaselineBound, ...] = ()
         if self.baseline is not None:
-            baseline = self.baseline.bounds(evidence, delta, fold, has_pool=has_pool)
+            baseline = self.baseline.bounds(evidence, planned, fold)
         return JointBounds(main, report_bounds, by_value, baseline)
 
 

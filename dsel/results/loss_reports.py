@@ -31,7 +31,7 @@ UNNAMED: Final = ""
 """Description of a report's model, until `BoundedModel.name_in_reports` sets it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ModelReports:
     """Makes the reports of one model, in addition to its bound; None if not declared.
 

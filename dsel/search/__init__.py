@@ -2,14 +2,14 @@
 
 How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
 
-1. `facade.SemiSupervisedSearchCV.fit` passes its options on
-2. `planning.plan_search.plan_search` checks them and decides what will be done;
-   nothing is fitted
+1. `facade.SemiSupervisedSearchCV.fit` passes its options on, as one record
+2. `planning.plan_search.make_plan` checks them and decides what will be done; nothing
+   is fitted
 3. `running.execute.execute` opens the store, or reads what has ended there
 4. `running.nested.search_nested` opens the executor and makes the other steps; next to
    the fits `design.assumptions.compare_pool` compares the pool with the labeled rows
 5. `engine.search_loop.Search.run` submits jobs, takes their results and prunes, in a
-   loop; `engine.search_loop.Search.next_task` decides what is fitted next
+   loop; `engine.search_loop.Search.next_jobs` decides what is fitted next
 6. `engine.fit_batch.FitBatch.run` fits on a worker, each candidate without a pair of
    folds
 7. `engine.nested_pruner.NestedPruner.choose_candidates` chooses a candidate without
@@ -28,8 +28,7 @@ A search by another certificate than the nested one, or by an estimate, takes
 candidates, and `running.select.choose` reads the bound (`bound_chosen` that of a
 regressor by a hold-out set).
 
-The packages; each imports only from lines below its own. Type checkers may look up:
-`plan_text` names the type `Plan` under `TYPE_CHECKING`, and imports nothing of it::
+The packages; each imports only from lines below its own::
 
     facade | certifying     the estimator; bounds for models that no search has chosen
     planning                what is decided before anything is fitted

@@ -1,6 +1,5 @@
 """The search as a scikit-learn meta-estimator."""
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -21,7 +20,7 @@ from dsel.arrays import (
     replaces_earlier_fit,
     validate_data,
 )
-from dsel.candidates import takes_nan, with_learner_tags
+from dsel.candidates import Grid, takes_nan, with_learner_tags
 from dsel.checks import explain_unknown
 from dsel.data.groups import take_groups, without_column
 from dsel.data.lazy import takes_dask_arrays
@@ -38,8 +37,22 @@ from dsel.results.tolerances import ToleranceReport
 from dsel.search.outcomes.deployed_model import rows_for_models
 from dsel.search.outcomes.intervals import predict_interval
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.planning.plan_search import plan_search
-from dsel.typing import AnyArray, LabelsLike, Model, ReportLike, RowsLike, SplitsLike
+from dsel.search.planning.plan_inputs import SearchOptions
+from dsel.search.planning.plan_search import make_plan
+from dsel.typing import (
+    AnyArray,
+    BaselineLike,
+    GroupsLike,
+    LabelsLike,
+    Model,
+    Options,
+    PathLike,
+    PoolLike,
+    PriorLike,
+    ReportLike,
+    RowsLike,
+    SplitsLike,
+)
 
 SCORING = (
     "what ranks is certified, too: write loss=dsel.losses.recall(label), "
@@ -194,7 +207,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
     """
 
     estimator: Estimator
-    param_grid: Any
+    param_grid: Grid
     _: KW_ONLY
     certificate: str | None = None
     deploy: str | None = None
@@ -205,7 +218,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
     loss: Loss | str = "error"
     report: ReportLike = False
     report_by: str | int | None = None
-    prior: Any = None
+    prior: PriorLike = None
     n_queries: int = 0
     random_state: RandomState = None
     n_jobs: int | None = None
@@ -214,14 +227,14 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
     @replaces_earlier_fit
     def fit(
         self,
-        X: Any,
-        y: Any,
-        pool: Any = None,
+        X: RowsLike,
+        y: LabelsLike,
+        pool: PoolLike = None,
         *,
-        groups: Any = None,
-        baseline: Any = None,
-        out: Any = None,
-        storage_options: Mapping[str, Any] | None = None,
+        groups: GroupsLike = None,
+        baseline: BaselineLike = None,
+        out: PathLike | None = None,
+        storage_options: Options | None = None,
         **fit_params: Any,
     ) -> Self:
         """Search, on the current Dask client if there is one, else on local threads.
@@ -275,28 +288,14 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         self._groups_column = None if keys is groups else groups
         # It only sets the number and names of features; the plan checks the rows.
         validate_data(self, X, y, skip_check_array=True)
-        plan = plan_search(
-            self.estimator,
-            self.param_grid,
-            X,
-            y,
-            pool,
-            certificate=self.certificate,
-            deploy=self.deploy,
-            cv=self.cv,
-            delta=self.delta,
-            prune=self.prune,
-            max_pool_rows=self.max_pool_rows,
-            random_state=self.random_state,
+        options = SearchOptions.of(
+            self,
+            criterion=None,
             fit_params=self.routed_fit_params(fit_params),
             groups=keys,
             baseline=baseline,
-            loss=self.loss,
-            report=self.report,
-            report_by=self.report_by,
-            prior=self.prior,
-            n_queries=self.n_queries,
         )
+        plan = make_plan(self.estimator, self.param_grid, X, y, pool, options)
         if not plan.scheme.is_plain_random:
             text = "no bound: the folds of `cv` are not plain random; write cv=5."
             warn(text, GuaranteeWarning)
@@ -392,7 +391,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         return {name: value for name, value in state.items() if name != "plan_"}
 
     @takes_dask_arrays
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: RowsLike) -> NDArray[Any]:
         """Predict labels, or numbers, with the chosen model; lazily for a Dask array.
 
         `dsel.search.predict_pool` writes the predictions of a whole pool.
@@ -400,7 +399,9 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         rows = self._rows(X)  # raises where nothing was fitted
         return np.asarray(self.best_estimator_.predict(rows))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(
+        self, X: RowsLike, y: LabelsLike, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Return the accuracy of the chosen model, or R^2 of a regressor.
 
         Parameters

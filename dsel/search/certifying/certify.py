@@ -248,7 +248,7 @@ def certify(
         n_jobs=n_jobs,
     )
     if isinstance(cv, str) and cv == PREFIT:  # arrays compare by element
-        named = {
+        given = {
             "pool": pool is not None,
             "deploy": deploy is not None,
             "n_queries": n_queries != 0,
@@ -256,7 +256,7 @@ def certify(
             "fit_params": fit_params is not None,
             **{f.name: getattr(options, f.name) != f.default for f in fields(options)},
         }
-        if unknown := sorted(name for name, is_given in named.items() if is_given):
+        if unknown := sorted(name for name, is_given in given.items() if is_given):
             raise TypeError(
                 f"`{unknown[0]}` has no effect with cv='prefit', which fits nothing "
                 f"and reads the rows of `X` alone; leave it out, or pass cv=5 to fit "
@@ -274,37 +274,9 @@ def certify(
             baseline=baseline,
             random_state=0 if random_state is None else random_state,
         )
-    if isinstance(cv, str):
-        raise ValueError(
-            f"`cv` must be a number of folds or 'prefit', got {show(cv)}; 'prefit' "
-            f"is for a model that is fitted already and rows that it has not seen."
-        )
-    if not isinstance(cv, Real | KFold):
-        raise TypeError(
-            f"`cv` must be a number of folds or 'prefit', got {show(cv)}; a bound "
-            f"needs plain random folds, which are drawn here: write cv=5, and pass "
-            f"`groups` where rows come in groups."
-        )
+    cv = check_folds(cv)
     is_estimator = callable(getattr(model, "fit", None))
-    if isinstance(model, type) or not (is_estimator or callable(model)):
-        what = show(model)
-        if isinstance(model, type):
-            what = f"the class {model.__name__}: add (), as in {model.__name__}()"
-        elif hasattr(model, "shape") or isinstance(model, list | tuple):
-            what = f"rows ({type(model).__name__}): did you swap the arguments?"
-        end = "." * (not what.endswith("?"))
-        raise TypeError(
-            f"`model` must be a classifier or a regressor with `fit`, or a function of "
-            f"features and labels that returns a fitted one, got {what}{end}"
-        )
-    if fit_params and not is_estimator:
-        raise TypeError(
-            f"`fit_params` {sorted(fit_params)} cannot be passed to a function, which "
-            f"gets features and labels only; pass an estimator, or put them into "
-            f"columns of `X`."
-        )
-    if not is_estimator:
-        _check_takes_two(model)
+    check_model(model, fit_params, is_estimator=is_estimator)
     plan = naming(NAMES)(plan_search)(
         None,
         [model if is_estimator else as_estimator(model, y, loss)],
@@ -339,10 +311,48 @@ def certify(
     return replace(outcome, make_models=partial(_return_models, outcome))
 
 
-def _check_takes_two(procedure: Any) -> None:
-    """Raise TypeError if a function cannot be called with features and labels."""
+def check_folds(cv: int | str) -> int:
+    """Return `cv`; raise if it is no number of plain random folds."""
+    if isinstance(cv, str):
+        raise ValueError(
+            f"`cv` must be a number of folds or 'prefit', got {show(cv)}; 'prefit' "
+            f"is for a model that is fitted already and rows that it has not seen."
+        )
+    is_plain = isinstance(cv, Real | KFold)
+    if not is_plain:
+        raise TypeError(
+            f"`cv` must be a number of folds or 'prefit', got {show(cv)}; a bound "
+            f"needs plain random folds, which are drawn here: write cv=5, and pass "
+            f"`groups` where rows come in groups."
+        )
+    return cv
+
+
+def check_model(
+    model: object, fit_params: Options | None, *, is_estimator: bool
+) -> None:
+    """Raise TypeError if it is neither an estimator nor a function of two arguments."""
+    if isinstance(model, type) or not (is_estimator or callable(model)):
+        what = show(model)
+        if isinstance(model, type):
+            what = f"the class {model.__name__}: add (), as in {model.__name__}()"
+        elif hasattr(model, "shape") or isinstance(model, list | tuple):
+            what = f"rows ({type(model).__name__}): did you swap the arguments?"
+        end = "." * (not what.endswith("?"))
+        raise TypeError(
+            f"`model` must be a classifier or a regressor with `fit`, or a function of "
+            f"features and labels that returns a fitted one, got {what}{end}"
+        )
+    if is_estimator or not callable(model):
+        return
+    if fit_params:
+        raise TypeError(
+            f"`fit_params` {sorted(fit_params)} cannot be passed to a function, which "
+            f"gets features and labels only; pass an estimator, or put them into "
+            f"columns of `X`."
+        )
     try:
-        signature = inspect.signature(procedure)
+        signature = inspect.signature(model)
     except ValueError:  # of what has no signature
         return
     # As `FunctionEstimator.fit` calls it.
@@ -350,7 +360,7 @@ def _check_takes_two(procedure: Any) -> None:
     try:
         signature.bind("X", "y", **groups)
     except TypeError as error:
-        name = getattr(procedure, "__name__", type(procedure).__name__)
+        name = getattr(model, "__name__", type(model).__name__)
         raise TypeError(
             f"`model` must be a function of features and labels, f(X, y), that returns "
             f"a fitted model, got {name}{signature}: {error}."
@@ -401,6 +411,6 @@ def certify_selection(
     return outcome
 
 
-def _return_models(outcome: Outcome) -> dict[str, Any]:
+def _return_models(outcome: Outcome) -> dict[str, Model]:
     """Return the fitted models that the user's function returned."""
     return {name: returned_model(model) for name, model in outcome.models.items()}

@@ -1,5 +1,6 @@
 """Comparison of two fitted models: one pass over the pool, then a few labels."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -7,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from dsel.arrays import ArrayLike, Integers, RandomState
+from dsel.arrays import ArrayLike, Features, Integers, RandomState
 from dsel.candidates import takes_nan
 from dsel.checks import as_array, check_delta, check_integer, explain_unknown, show
-from dsel.data.equal_rows import duplicate_finder
+from dsel.data.equal_rows import FindDuplicates, duplicate_finder
 from dsel.data.frames import concatenate_rows
 from dsel.data.labeled import LabeledRows, matching_pool, seen_rows, with_columns
 from dsel.data.open import open_pool
@@ -19,7 +20,7 @@ from dsel.data.query_rows import as_shown, query_words, read_pool_rows, smallest
 from dsel.data.row_random import seed_from
 from dsel.results.comparison import ModelComparison
 from dsel.search.design.baseline import Predictor, fitted_model
-from dsel.typing import AnyArray
+from dsel.typing import AnyArray, Model, PathLike, PoolLike, RowsLike
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -59,15 +60,53 @@ class _PassCounts:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class PoolCounter:
+    """Counts the rows of a block on which two models differ, and draws some of them."""
+
+    old: Predictor
+    new: Predictor
+    find_duplicates: FindDuplicates | None
+    """Function that finds rows that one of the models was trained on; None for none."""
+    n_queries: int
+    seed: int
+    keeps_rows: bool
+    """Whether drawn rows are kept, so that they need not be read again."""
+
+    def count(self, X: Features, rows: Integers) -> _PassCounts:
+        """Return the counts of a block with these row numbers."""
+        before, after = self.old.predict(X), self.new.predict(X)
+        _check_types(before, after)
+        differs = np.asarray(before != after)
+        duplicates = np.zeros(len(rows), np.bool_)
+        if self.find_duplicates is not None:
+            duplicates = self.find_duplicates(X)
+        # The models may know duplicates by heart, so labels of these show nothing.
+        fresh = np.flatnonzero(differs & ~duplicates)
+        words = query_words(self.seed, rows[fresh])
+        kept = smallest_words(words, rows[fresh], self.n_queries)
+        drawn = fresh[kept]
+        return _PassCounts(
+            len(fresh),
+            int(duplicates.sum()),
+            int((duplicates & differs).sum()),
+            words[kept],
+            rows[drawn],
+            before[drawn],
+            after[drawn],
+            X[drawn] if self.keeps_rows else None,
+        )
+
+
 @explain_unknown()
 def compare_models(
-    old: Any,
-    new: Any,
-    pool: Any,
+    old: Model | PathLike,
+    new: Model | PathLike,
+    pool: PoolLike,
     *,
     n_queries: int = 0,
     classes: ArrayLike | None = None,
-    X_seen: Any = None,
+    X_seen: RowsLike | None = None,
     delta: float = 0.05,
     random_state: RandomState = None,
     client: "Client | None" = None,
@@ -153,46 +192,27 @@ def compare_models(
     known = _known_classes(models, classes)
     full = open_pool(pool)
     seen = None if X_seen is None else seen_rows(X_seen)
-    counted, predictors = _match_columns(models, full, seen)
-    find_duplicates = None if seen is None else duplicate_finder(counted, seen)
-    old_model, new_model = predictors
-    # Drawn rows lie all over the pool: to read them again is to read nearly all of it.
-    keeps_rows = counted.dtype.kind != "O" and counted.columns == full.columns
+    counted, (old_model, new_model) = _match_columns(models, full, seen)
     allow_nan = takes_nan([m for m in models.values() if isinstance(m, BaseEstimator)])
-
-    def count_block(X: Any, rows: Integers) -> _PassCounts:
-        before, after = old_model.predict(X), new_model.predict(X)
-        _check_types(before, after)
-        differs = np.asarray(before != after)
-        duplicates = np.zeros(len(rows), np.bool_)
-        if find_duplicates is not None:
-            duplicates = find_duplicates(X)
-        # The models may know duplicates by heart, so labels of these show nothing.
-        fresh = np.flatnonzero(differs & ~duplicates)
-        words = query_words(seed, rows[fresh])
-        kept = smallest_words(words, rows[fresh], n_queries)
-        drawn = fresh[kept]
-        return _PassCounts(
-            len(fresh),
-            int(duplicates.sum()),
-            int((duplicates & differs).sum()),
-            words[kept],
-            rows[drawn],
-            before[drawn],
-            after[drawn],
-            X[drawn] if keeps_rows else None,
-        )
-
+    counter = PoolCounter(
+        old=old_model,
+        new=new_model,
+        find_duplicates=None if seen is None else duplicate_finder(counted, seen),
+        n_queries=n_queries,
+        seed=seed,
+        # Drawn rows lie all over the pool: to read them again is to read nearly all.
+        keeps_rows=counted.dtype.kind != "O" and counted.columns == full.columns,
+    )
     # One row first: a model that is not fitted, or other columns, end here at once.
     counted.reduce(
-        lambda X, rows: count_block(X[:1], rows[:1]),
+        lambda X, rows: counter.count(X[:1], rows[:1]),
         lambda first, _: first,
         slices=counted.slices(1)[:1],
         client=client,
         allow_nan=allow_nan,
     )
     counts = counted.reduce(
-        count_block,
+        counter.count,
         lambda before, after: before.merge(after, n_queries),
         client=client,
         allow_nan=allow_nan,
@@ -200,7 +220,7 @@ def compare_models(
     order = np.argsort(counts.rows)
     rows = tuple(counts.rows[order].tolist())
     shown = None
-    if rows and keeps_rows:
+    if rows and counter.keeps_rows:
         shown = as_shown(counts.X[order], counts.rows[order], full.columns)
     elif rows:
         shown = read_pool_rows(full, rows, client=client)
@@ -220,7 +240,9 @@ def compare_models(
     )
 
 
-def _known_classes(models: dict[str, Any], classes: Any) -> tuple[Any, ...] | None:
+def _known_classes(
+    models: Mapping[str, Model], classes: ArrayLike | None
+) -> tuple[Any, ...] | None:
     """Return the classes that are declared or that both models know, else None."""
     if classes is not None:
         given = np.atleast_1d(as_array(classes, "classes"))
@@ -263,7 +285,7 @@ def _check_types(old: AnyArray, new: AnyArray) -> None:
 
 
 def _match_columns(
-    models: dict[str, Any], pool: Pool, seen: LabeledRows | None
+    models: Mapping[str, Model], pool: Pool, seen: LabeledRows | None
 ) -> tuple[Pool, list[Predictor]]:
     """Return the pool with the needed columns, and both models' predictors for it."""
     named = {

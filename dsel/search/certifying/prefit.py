@@ -17,7 +17,7 @@ from dsel.data.labeled import check_labels, check_numbers, checked_features, cod
 from dsel.data.row_random import seed_from
 from dsel.families.answers import predict_codes_or_numbers
 from dsel.families.kinds import is_regressor
-from dsel.losses.base import FoldCounts, Loss, Rows
+from dsel.losses.base import FoldCounts, Loss, PlannedDelta, Rows
 from dsel.losses.by_value import find_column
 from dsel.losses.calls import count_rows
 from dsel.losses.declared import declare_losses
@@ -82,8 +82,15 @@ def certify_prefit(
         for statistic in losses.statistics
     }
     evidence = Evidence(folds, {})
-    bounds = losses.bound(evidence, delta, 0, has_pool=False)
-    reports = ModelReports(losses, evidence, bounds, 0, delta, ONE_FOLD)
+    bounds = losses.bound(evidence, PlannedDelta(delta=delta, has_pool=False), 0)
+    reports = ModelReports(
+        losses=losses,
+        evidence=evidence,
+        bounds=bounds,
+        deployed_fold=0,
+        delta=delta,
+        name=ONE_FOLD,
+    )
     made, main = reports.report(), losses.main
     in_groups = [Assumption("A1", says=NEW_GROUPS)] if rows.n_groups else []
     certificate = PrefitCertificate(

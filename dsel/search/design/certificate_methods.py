@@ -16,14 +16,13 @@ from numbers import Real
 from typing import Any, Final
 
 from dsel import names, option_values
-from dsel.bounds.shares import LABEL_SHARE
 from dsel.checks import check_choice, check_integer, show
 from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
 from dsel.data.splits import all_rows_split, half_splits
-from dsel.losses.base import Loss
+from dsel.losses.base import Loss, PlannedDelta
 from dsel.option_values import ALL_ROWS, ONE_FOLD, Pruning
 from dsel.results.certificate import Certificate
 from dsel.search.design.expected_bounds import (
@@ -46,12 +45,13 @@ from dsel.search.design.folds import (
     scheme_of_pairs,
     with_leave_one_out,
 )
+from dsel.typing import SplitsLike
 
 DEFAULT_FOLDS: Final = 5
 DEFAULT_HALVINGS: Final = 30
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DesignOptions:
     """The options of `plan_search` that depend on each other, and its labeled rows."""
 
@@ -59,7 +59,7 @@ class DesignOptions:
     criterion: str | None
     deploy: str | None
     prune: str | bool | None
-    cv: Any
+    cv: SplitsLike
     labeled: LabeledRows
     seed: int
     n_candidates: int
@@ -68,7 +68,7 @@ class DesignOptions:
     are_passed_on: bool
     """Whether `fit_params` have groups, which fits get and folds ignore."""
     has_pool: bool
-    is_regression: bool = False
+    is_regression: bool
     """Whether candidates predict numbers."""
 
     @cached_property
@@ -89,7 +89,7 @@ class DesignOptions:
         return self.is_plain and self.groups is not None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CertificateMethod:
     """One way to bound the error of a model, or to estimate it."""
 
@@ -141,18 +141,16 @@ class CertificateMethod:
         """
         return not self.is_nested
 
-    def n_compared(self, n_candidates: int) -> int:
-        """Return how many models are compared on the rows that bound the chosen one.
-
-        It is 1 unless candidates divide delta.
-        """
-        return n_candidates if self.divides_delta else 1
-
-    def label_delta(self, delta: float, n_candidates: int, *, has_pool: bool) -> float:
-        """Return the part of delta for limits of one model on labeled rows."""
-        shared = delta / self.n_compared(n_candidates)
-        is_joint = has_pool and self.is_nested
-        return shared * LABEL_SHARE if is_joint else shared
+    def plan_delta(
+        self, delta: float, n_candidates: int, *, has_pool: bool, has_queries: bool
+    ) -> PlannedDelta:
+        """Return delta with what divides it in a plan by this method."""
+        return PlannedDelta(
+            delta=delta,
+            has_pool=has_pool and self.is_nested,
+            has_queries=has_queries,
+            n_compared=n_candidates if self.divides_delta else 1,
+        )
 
     def takes(self, loss: Loss) -> bool:
         """Return whether it can bound this loss instead of the error."""
@@ -399,12 +397,12 @@ def check_groups(groups: RowGroups | None, n_folds: int, fewest: int) -> None:
 # Halving may drop what the whole grid would choose, and no bound depends on it: the
 # searches without a fold are halved by rows that they may see.
 NESTED_METHOD: Final = CertificateMethod(
-    option_values.NESTED,
-    "cv_error",
-    Pruning.HALVING,
-    ONE_FOLD,
-    nested_scheme,
-    check_nested_options,
+    name=option_values.NESTED,
+    ranks_by="cv_error",
+    pruning=Pruning.HALVING,
+    deploys=ONE_FOLD,
+    make_scheme=nested_scheme,
+    check_options=check_nested_options,
     allows_regression=True,
     is_nested=True,
     expects={
@@ -426,12 +424,12 @@ NESTED_METHOD: Final = CertificateMethod(
     },
 )
 CV_BOUND_METHOD: Final = CertificateMethod(
-    option_values.CV_BOUND,
-    "cv_bound",
-    Pruning.EXACT,
-    ALL_ROWS,
-    certified_folds,
-    check_exhaustive_options,
+    name=option_values.CV_BOUND,
+    ranks_by="cv_bound",
+    pruning=Pruning.EXACT,
+    deploys=ALL_ROWS,
+    make_scheme=certified_folds,
+    check_options=check_exhaustive_options,
     takes_prior=True,
     expects={
         "cv_bound": ExpectedBound(
@@ -456,12 +454,12 @@ BEST_FOLD_METHOD: Final = replace(
 # The first fold and no other: the smallest limit of several would have to be paid for.
 # Regressors are ranked by their squared errors on it, and what is chosen is bounded.
 HOLDOUT_METHOD: Final = CertificateMethod(
-    option_values.HOLDOUT,
-    "holdout",
-    Pruning.EXACT,
-    ONE_FOLD,
-    first_fold,
-    check_exhaustive_options,
+    name=option_values.HOLDOUT,
+    ranks_by="holdout",
+    pruning=Pruning.EXACT,
+    deploys=ONE_FOLD,
+    make_scheme=first_fold,
+    check_options=check_exhaustive_options,
     allows_regression=True,
     expects={
         "holdout": ExpectedBound(
@@ -486,7 +484,12 @@ def estimate_by(criterion: str) -> CertificateMethod:
     """Return the method that ranks by an estimate, and certifies nothing."""
     get_criterion(criterion)  # raises where there is none
     return CertificateMethod(
-        "", criterion, Pruning.EXACT, ALL_ROWS, estimate_scheme, check_estimate_options
+        name="",
+        ranks_by=criterion,
+        pruning=Pruning.EXACT,
+        deploys=ALL_ROWS,
+        make_scheme=estimate_scheme,
+        check_options=check_estimate_options,
     )
 
 

@@ -17,9 +17,9 @@ import numpy as np
 from dsel.arrays import Floats
 from dsel.bounds.binomial import lower_limits, upper_limits
 from dsel.bounds.holdout import expected_holdout_bound, likely_counts
-from dsel.bounds.shares import LABEL_SHARE, fold_shares
+from dsel.bounds.shares import fold_shares
 from dsel.bounds.tolerance import allowed_exceedances, divide_level
-from dsel.losses.base import Shares
+from dsel.losses.base import PlannedDelta, Shares
 from dsel.losses.regression import LABELS_OF_POOL
 
 GROWTH: Final = 0.6
@@ -53,6 +53,12 @@ class Case:
         """Share of delta of one candidate, if all of them are bounded."""
         return self.delta / self.n_candidates
 
+    def divide(self, part: float) -> Shares:
+        """Return the division of a part of delta between labeled rows and pool."""
+        return PlannedDelta(delta=self.delta, has_pool=self.n_unlabeled > 0).divide(
+            part
+        )
+
     @property
     def n_counted(self) -> int:
         """Number of labeled rows from which limits are computed."""
@@ -82,9 +88,10 @@ class ToleranceCase:
     has_pool: bool
 
     @property
-    def label_share(self) -> float:
-        """Part of delta for the labeled rows of a nested search."""
-        return LABEL_SHARE if self.has_pool else 1.0
+    def shares(self) -> Shares:
+        """Division of delta between labeled rows and pool in a nested search."""
+        planned = PlannedDelta(delta=self.delta, has_pool=self.has_pool)
+        return planned.divide(self.delta)
 
     def exceedances_at(self, delta: float) -> Callable[[int], int]:
         """Return a function that maps n rows to how many of them may exceed a limit.
@@ -185,14 +192,15 @@ def first_fold_terms(case: Case, n_folds: int) -> tuple[float, float]:
 def one_fold_terms(case: Case, n_folds: int) -> tuple[float, float]:
     """Return the terms of the smallest limit of a nested search."""
     # With a pool, the bound of the model of all rows holds at the same time.
-    share = LABEL_SHARE if case.n_unlabeled else 1.0
-    return _smallest_limit(case, share * case.delta * fold_shares(n_folds)), 0.0
+    label_delta = case.divide(case.delta).label_delta
+    return _smallest_limit(case, label_delta * fold_shares(n_folds)), 0.0
 
 
 def all_rows_terms(case: Case, n_folds: int) -> tuple[float, float]:
     """Return the terms of a nested search, whose delta is divided among folds."""
-    limit = _smallest_limit(case, LABEL_SHARE * case.delta * fold_shares(n_folds))
-    share = (1.0 - LABEL_SHARE) * case.delta / n_folds
+    shares = case.divide(case.delta)
+    limit = _smallest_limit(case, shares.label_delta * fold_shares(n_folds))
+    share = shares.pool_delta / n_folds
     differ = case.disagreement(n_folds) * case.class_share
     if case.is_error:
         return limit, mean_limit(case.n_unlabeled, differ, share)
@@ -204,7 +212,7 @@ def all_rows_terms(case: Case, n_folds: int) -> tuple[float, float]:
 
 def mean_of_folds_terms(case: Case, n_folds: int) -> tuple[float, float]:
     """Return the terms of ``cv_bound``: the mean of all limits, and the pool's."""
-    share = LABEL_SHARE * case.candidate_delta / n_folds
+    share = case.divide(case.candidate_delta).label_delta / n_folds
     sizes = case.fold_sizes(n_folds)
     limits = (number * mean_limit(n, case.error, share) for n, number in sizes)
     return sum(limits) / n_folds, _disagreement_term(case, n_folds)
@@ -212,13 +220,15 @@ def mean_of_folds_terms(case: Case, n_folds: int) -> tuple[float, float]:
 
 def best_fold_terms(case: Case, n_folds: int) -> tuple[float, float]:
     """Return the terms of ``best_fold``: the smallest limit, and the pool's."""
-    shares = np.full(n_folds, LABEL_SHARE * case.candidate_delta / n_folds)
-    return _smallest_limit(case, shares), _disagreement_term(case, n_folds)
+    share = case.divide(case.candidate_delta).label_delta / n_folds
+    return _smallest_limit(case, np.full(n_folds, share)), _disagreement_term(
+        case, n_folds
+    )
 
 
 def _disagreement_term(case: Case, n_folds: int) -> float:
     """Return the disagreement term if delta is divided among candidates."""
-    share = (1.0 - LABEL_SHARE) * case.candidate_delta
+    share = case.divide(case.candidate_delta).pool_delta
     return mean_limit(case.n_unlabeled, case.disagreement(n_folds), share)
 
 
@@ -242,16 +252,15 @@ def all_but_20_percent(n_folds: int) -> float:
 def count_exceeding_fold(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:
     """Return how many residuals on a fold may exceed the tolerance of its model."""
     of_fold = float(fold_shares(n_folds)[0])  # one of the largest
-    return case.exceedances_at(case.label_share * case.delta * of_fold)
+    return case.exceedances_at(case.shares.label_delta * of_fold)
 
 
 def count_exceeding_both(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:
     """Return the same if the model of all rows is bounded by the fold and the pool."""
     of_fold = float(fold_shares(n_folds)[0])
-    shares = Shares(case.delta, case.label_share)
     parts = {
-        "delta": of_fold * shares.label_delta,
-        "extra_delta": of_fold * LABELS_OF_POOL * shares.pool_delta,
+        "delta": of_fold * case.shares.label_delta,
+        "extra_delta": of_fold * LABELS_OF_POOL * case.shares.pool_delta,
     }
     return lambda n: divide_level(n, level=case.level, **parts).n_exceeding
 

@@ -1,21 +1,22 @@
-"""The engine: submits jobs that must not fail, and counts on the pool.
+"""The engine: the one loop that submits jobs and takes what comes back.
 
-It writes what comes back to the table and to the store; no job does. A run has one
-engine: the loop of its search, in `search_loop`, uses it, and so do the fits and
-counts of the candidates that a nested search has chosen.
+A run has one engine. Its loop runs the fits of a search, in `search_loop`, those of
+chosen candidates, and passes over the pool. What comes back is written to the table
+and to the store here; no job does.
 """
 
 import logging
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from statistics import fmean
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
+from dsel.arrays import Integers
 from dsel.data.pool import SLICE_NBYTES, Pool
 from dsel.results.records import to_record
 from dsel.results.run_store import Store
@@ -23,7 +24,7 @@ from dsel.runtime.submission import Executor, run_tasks
 from dsel.runtime.tasks import Task, Work
 from dsel.search.engine.counts import PoolTable
 from dsel.search.engine.jobs import CountedJob, CountJob
-from dsel.search.engine.retries import J, Retries
+from dsel.search.engine.retries import J, JobQueue
 
 R = TypeVar("R")
 logger = logging.getLogger("dsel.search")
@@ -58,6 +59,21 @@ class BatchSize:
         return max(1, min(wanted, n_left // (2 * n_slots)))
 
 
+class JobSource(Protocol[J, R]):
+    """Jobs of one kind, and the tasks that are made of them."""
+
+    queue: JobQueue[J]
+
+    def begin_turn(self) -> None:
+        """Decide or show something before tasks are submitted, twice a second."""
+
+    def next_jobs(self) -> list[J]:
+        """Return the jobs of the next task; none if there are none at present."""
+
+    def make_task(self, jobs: list[J]) -> Task[list[R]]:
+        """Return some jobs as one task."""
+
+
 @dataclass
 class Engine:
     """An executor and a store, and the loop that jobs go through."""
@@ -75,39 +91,29 @@ class Engine:
     """Slices of all passes that have begun."""
     n_slices_done: int = field(init=False, default=0)
 
-    def run_jobs(
-        self,
-        batches: Iterable[list[J]],
-        task_of: Callable[[list[J]], Task[list[R]]],
-        *,
-        on_turn: Callable[[], object],
-    ) -> Iterator[R]:
-        """Run jobs, each list as a task; yield results as tasks end.
+    def run_jobs(self, source: JobSource[J, R]) -> Iterator[tuple[str, list[R]]]:
+        """Run the jobs of a source until none is left.
 
-        `batches` is iterated as slots become free. None of these jobs may fail: after
-        some attempts the error ends the run.
+        Yields key and results of each task as it ends.
         """
-        running: dict[str, list[J]] = {}
-        waiting, again = iter(batches), deque[list[J]]()
-        # Without one of these counts a certificate would be about other rows or models.
-        retries: Retries[J] = Retries(may_give_up=False)
+        queue = source.queue
 
         def next_task() -> Task[list[R]] | None:
             # Retries go first: an error that ends the run should end it early.
-            jobs = again.popleft() if again else next(waiting, None)
-            if jobs is None:
+            is_urgent = bool(queue.urgent_jobs)
+            jobs = queue.urgent_jobs.popleft() if is_urgent else source.next_jobs()
+            if not jobs:
                 return None
-            task = task_of(jobs)
-            running[task.key] = jobs
+            task = source.make_task(jobs)
+            queue.running[task.key] = jobs
             return task
 
-        for finished in run_tasks(self.executor, next_task, on_turn=on_turn):
-            jobs = running.pop(finished.key)
+        for finished in run_tasks(self.executor, next_task, on_turn=source.begin_turn):
+            jobs = queue.running.pop(finished.key)
             if finished.error is None:
-                yield from finished.get()
-                continue
-            retried, _ = retries.retry_or_give_up(jobs, finished.error, any_done=True)
-            again.extend([job] for job in retried)
+                yield finished.key, finished.get()
+            else:
+                queue.retry_or_give_up(jobs, finished.error)
 
     def count_pool(
         self,
@@ -124,54 +130,16 @@ class Engine:
         Counts are added to the table. `batch_of` makes the work of one task; it gets
         what the tasks `inputs` have kept, and the `context` sent to the executor.
         """
-        pool, numbers = self.pool, np.array(model_sets)
-        assert pool is not None  # else there are no slices
-        # A resumed run reads only the slices that no earlier run has counted.
-        waiting = deque(
-            CountJob(
-                pool_slice.start, pool_slice.stop, tuple(numbers[missing].tolist())
-            )
-            for pool_slice, missing in zip(
-                table.slices, ~table.is_counted[numbers].T, strict=True
-            )
-            if missing.any()
-        )
-        self.n_slices += len(waiting)
-        size = BatchSize()
-
-        def batches() -> Iterator[list[CountJob]]:
-            """Yield slices of the same model sets, few enough to be read at once."""
-            while waiting:
-                # A task of many slices is limited by the rows that it may hold, not
-                # only by time.
-                n_left, rows_left = len(waiting), SLICE_NBYTES // pool.row_nbytes
-                most = size.jobs_per_task(n_left, self.executor.n_slots)
-                jobs: list[CountJob] = []
-                while waiting and len(jobs) < most:
-                    job = waiting[0]
-                    rows_left -= job.stop - job.start
-                    # The same models in a task, which reads them once.
-                    if jobs and (rows_left < 0 or job.model_sets != jobs[0].model_sets):
-                        break
-                    jobs.append(waiting.popleft())
-                yield jobs
-
-        def task_of(jobs: list[CountJob]) -> Task[list[CountedJob]]:
-            slices = [table.slice_number[job.start, job.stop] for job in jobs]
-            return Task(
-                f"count-rows={jobs[0].start}-{next(self.serial)}",
-                batch_of(tuple(jobs)),
-                lambda client: [pool.sources(table.slices[n], client) for n in slices],
-                inputs=inputs,
-                context=context,
-                priority=10,
-            )
-
+        assert self.pool is not None  # else there are no slices
+        reading = PoolPass(self, self.pool, table, batch_of, inputs, context, on_turn)
+        reading.add_missing(np.array(model_sets))
         # A file that changes between two slices would give counts of no one pool.
-        with pool.guard_pass():
-            for counted in self.run_jobs(batches(), task_of, on_turn=on_turn):
-                size.seconds.append(sum(r.seconds for r in counted.results))
-                yield from self._take_slice(table, counted)
+        with self.pool.guard_pass():
+            for _, counted_jobs in self.run_jobs(reading):
+                for counted in counted_jobs:
+                    seconds = sum(result.seconds for result in counted.results)
+                    reading.batch_size.seconds.append(seconds)
+                    yield from self._take_slice(table, counted)
 
     def _take_slice(self, table: PoolTable, counted: CountedJob) -> Iterator[int]:
         """Write counts to the table and the store; yield sets of other models."""
@@ -191,3 +159,63 @@ class Engine:
             if self.store is not None:
                 self.store.append(table.key_of(number, result), to_record(result))
         self.n_slices_done += 1
+
+
+@dataclass(eq=False)
+class PoolPass:
+    """One pass over the pool: the slices that are not counted yet, and their tasks."""
+
+    engine: Engine
+    pool: Pool
+    table: PoolTable
+    batch_of: Callable[[tuple[CountJob, ...]], Work[list[CountedJob]]]
+    inputs: tuple[str, ...]
+    context: str | None
+    on_turn: Callable[[], object]
+    queue: JobQueue[CountJob] = field(default_factory=JobQueue)
+    batch_size: BatchSize = field(default_factory=BatchSize)
+    waiting: deque[CountJob] = field(default_factory=deque)
+
+    def add_missing(self, model_sets: Integers) -> None:
+        """Add the slices that no earlier run has counted for these model sets."""
+        is_missing = ~self.table.is_counted[model_sets].T
+        self.waiting.extend(
+            CountJob(part.start, part.stop, tuple(model_sets[missing].tolist()))
+            for part, missing in zip(self.table.slices, is_missing, strict=True)
+            if missing.any()
+        )
+        self.engine.n_slices += len(self.waiting)
+
+    def begin_turn(self) -> None:
+        """Show progress."""
+        self.on_turn()
+
+    def next_jobs(self) -> list[CountJob]:
+        """Return slices of the same model sets, few enough to be read at once."""
+        # A task of many slices is limited by the rows that it may hold, not only by
+        # time.
+        rows_left = SLICE_NBYTES // self.pool.row_nbytes
+        n_slots = self.engine.executor.n_slots
+        most = self.batch_size.jobs_per_task(len(self.waiting), n_slots)
+        jobs: list[CountJob] = []
+        while self.waiting and len(jobs) < most:
+            job = self.waiting[0]
+            rows_left -= job.stop - job.start
+            # The same models in a task, which reads them once.
+            if jobs and (rows_left < 0 or job.model_sets != jobs[0].model_sets):
+                break
+            jobs.append(self.waiting.popleft())
+        return jobs
+
+    def make_task(self, jobs: list[CountJob]) -> Task[list[CountedJob]]:
+        """Return the task that reads and counts some slices."""
+        numbers = [self.table.slice_number[job.start, job.stop] for job in jobs]
+        slices = [self.table.slices[number] for number in numbers]
+        return Task(
+            f"count-rows={jobs[0].start}-{next(self.engine.serial)}",
+            self.batch_of(tuple(jobs)),
+            lambda client: [self.pool.sources(part, client) for part in slices],
+            inputs=self.inputs,
+            context=self.context,
+            priority=10,
+        )

@@ -9,6 +9,7 @@ again.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar, Final
 
 import numpy as np
@@ -17,7 +18,7 @@ from dsel.data.cache import process_cache
 from dsel.data.splits import Split, SplitKind
 from dsel.families.family import Family, FitCounts, FitId, FittedGroup
 from dsel.runtime.progress import Progress
-from dsel.runtime.tasks import Finished, Inputs, Output, Task
+from dsel.runtime.tasks import Inputs, Output
 from dsel.search.design.comparisons import Comparison
 from dsel.search.engine.count_batch import ComparedModels, count_slice
 from dsel.search.engine.exact_pruner import ExhaustiveTable
@@ -72,7 +73,7 @@ class FitAndKeepBatch(FitBatch):
 
     def run(self, context: JobContext, inputs: Inputs) -> Output[list[FittedJob]]:
         """Fit; the result is a `FittedJob` for each job."""
-        kinds = {job: context.splits[job.split].kind for job in self.jobs}
+        kinds = {job: context.scheme.splits[job.split].kind for job in self.jobs}
         one_by_one = [j for j in self.jobs if kinds[j] is SplitKind.LEAVE_ONE_OUT]
         fitted_jobs = [leave_one_out(context, job) for job in one_by_one]
         kept: KeptGroups = {}
@@ -84,7 +85,7 @@ class FitAndKeepBatch(FitBatch):
             # number of bytes. To measure them may take a pickle.
             nbytes = fitted_group.nbytes // len(jobs)
             for job in jobs:
-                split = context.splits[job.split]
+                split = context.scheme.splits[job.split]
                 results = make_results(
                     context, job.candidates, split, fitted_group, tokens
                 )
@@ -224,24 +225,20 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
         super().begin_turn()
         self.release_models()
 
-    def next_task(self) -> Task[list[FittedJob]] | None:
-        """Return the next task; None if there is none, or a pass can begin."""
-        # What is running ends before the pool is read, but lost models come first: a
-        # pass cannot begin without them.
-        if not self.urgent_jobs and self.next_candidates():
-            return None
-        return super().next_task()
+    def next_jobs(self) -> list[FitJob]:
+        """Return the jobs of the next task; none if a pass over the pool can begin."""
+        # What is running ends before the pool is read. Lost models, which are urgent,
+        # come first: a pass cannot begin without them.
+        return [] if self.next_candidates() else super().next_jobs()
 
-    def add_results(self, finished: Finished[list[FittedJob]]) -> None:
+    def add_results(self, key: str, fitted_jobs: list[FittedJob]) -> None:
         """Write the results of a task, and where its models are."""
-        super().add_results(finished)
-        if finished.error is not None:
-            return
-        self.keeping_tasks.add(finished.key)
-        for fitted_job in finished.get():
+        super().add_results(key, fitted_jobs)
+        self.keeping_tasks.add(key)
+        for fitted_job in fitted_jobs:
             job = fitted_job.job
             for candidate in job.candidates:
-                self.task_of_model[FitId(candidate, job.split)] = finished.key
+                self.task_of_model[FitId(candidate, job.split)] = key
                 # Models of a job are measured together; each counts equally.
                 nbytes = fitted_job.nbytes // len(job.candidates)
                 self.model_nbytes[candidate] += nbytes
@@ -269,7 +266,9 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
         # Joining copies the models, and a block needs memory too.
         budget = min(MODELS_NBYTES, self.engine.executor.slot_memory // 4)
         sizes = np.cumsum([self.model_nbytes[int(n)] for n in ready])
-        all_fitted = not (self.running or self.urgent_jobs or self.open_fits.any())
+        all_fitted = not (
+            self.queue.running or self.queue.urgent_jobs or self.open_fits.any()
+        )
         if not (all_fitted or leads or sizes[-1] >= budget):
             return ()
         # A candidate whose models alone exceed the budget has a pass of its own.
@@ -298,7 +297,7 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
             inputs=tuple(
                 sorted({task_of_model[FitId(c, s)] for c in candidates for s in splits})
             ),
-            on_turn=self.on_turn,
+            on_turn=partial(self.on_turn, self),
         )
 
     def restore_models(self, candidates: Iterable[int]) -> bool:
@@ -313,13 +312,15 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
                 lost[number, split] = FitId(number, split) not in self.task_of_model
         # Those that are being fitted again need no other job, but are not there yet.
         none_missing = not lost.any()
-        for jobs in (*self.running.values(), *self.urgent_jobs):
+        for jobs in (*self.queue.running.values(), *self.queue.urgent_jobs):
             for job in jobs:
                 lost[list(job.candidates), job.split] = False
         is_done = status == FitStatus.DONE
         for split in np.flatnonzero(lost.any(axis=0)).tolist():
             for group in np.unique(self.group_of_candidate[lost[:, split]]).tolist():
-                self.urgent_jobs.append(self.claim_fits(group, split, lost[:, split]))
+                self.queue.urgent_jobs.append(
+                    self.claim_fits(group, split, lost[:, split])
+                )
         # Only models are lost: the counts of these fits are in the table, and stay.
         status[is_done] = FitStatus.DONE
         return none_missing

@@ -65,12 +65,12 @@ class FitChosenBatch:
     """
 
     job: FitJob
-    """Its split is a number in `JobContext.splits_of_chosen`."""
+    """Its split is a number in `CVScheme.splits_of_chosen`."""
 
     def run(self, context: JobContext, inputs: Inputs) -> Output[list[ChosenFit]]:
         """Fit and count; the result is one `ChosenFit`."""
         group = context.candidate_groups[self.job.candidate_group]
-        split = context.splits_of_chosen[self.job.split]
+        split = context.scheme.splits_of_chosen[self.job.split]
         fitted_group = fit_splits(context, group, self.job.candidates, [split])
         [number] = self.job.candidates
         # A run that goes on fits again: only by this token are the slices that it has
@@ -86,7 +86,7 @@ class FitChosenBatch:
 
 def split_of(context: JobContext, job: FitJob) -> Split:
     """Return the split of a search's job, without the rows that it does not test."""
-    split = context.splits[job.split]
+    split = context.scheme.splits[job.split]
     return split if job.part is None else split.test_only(job.part)
 
 

@@ -26,6 +26,7 @@ from dsel.losses.declared import DeclaredLosses
 from dsel.results.fit_messages import FitMessage, FitProblem, message_of_text
 from dsel.results.records import to_record
 from dsel.search.design.comparisons import DrawnRows
+from dsel.search.design.folds import CVScheme
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,8 @@ class JobContext:
     """Data that the jobs of a search need; sent to a cluster once."""
 
     labeled: LabeledRows
-    splits: tuple[Split, ...]
-    """Splits on which the search fits its candidates."""
-    splits_of_chosen: tuple[Split, ...]
-    """Splits of the chosen candidates of a nested search; empty for other searches."""
+    scheme: CVScheme
+    """The models that are trained, with the test rows of each."""
     candidate_groups: tuple[CandidateGroup, ...]
     fitting_pool: Pool | None = None
     """Part of the pool that semi-supervised learners are fitted on, or None."""

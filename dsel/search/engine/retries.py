@@ -12,7 +12,8 @@ tasks sends them again.
 """
 
 import logging
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Generic, Protocol, Self, TypeVar
 
@@ -42,48 +43,49 @@ class RetriedJob(Protocol):
 J = TypeVar("J", bound=RetriedJob)
 
 
-@dataclass
-class Retries(Generic[J]):
-    """Decides whether the jobs of a failed task are retried or given up."""
+@dataclass(eq=False)
+class JobQueue(Generic[J]):
+    """The jobs of running tasks, and those that are submitted before any other."""
 
-    may_give_up: bool
-    """Whether the run continues if a job fails finally."""
+    give_up: Callable[[J, BaseException], object] | None = None
+    """Called with a job that has failed finally, and its error; None ends the run."""
+    any_done: Callable[[], bool] = lambda: True
+    """Function that returns whether any fit of the run was ever done."""
+    running: dict[str, list[J]] = field(default_factory=dict)
+    """Jobs of each running task, by its key."""
+    urgent_jobs: deque[list[J]] = field(default_factory=deque)
+    """Jobs of tasks that are submitted first, such as what failed once."""
     attempts: Counter[J] = field(default_factory=Counter)
     deaths: list[J] = field(default_factory=list)
     """Jobs that were alone in a task whose worker died, before any fit was done."""
 
-    def retry_or_give_up(
-        self, jobs: list[J], error: BaseException, *, any_done: bool
-    ) -> tuple[list[J], list[J]]:
-        """Return the jobs to retry, each as a task, and those to give up.
+    def retry_or_give_up(self, jobs: list[J], error: BaseException) -> None:
+        """Make the jobs of a failed task urgent, each as a task, or give them up.
 
-        Raises the error if it ends the run. `any_done`: whether any fit of the run was
-        ever done.
+        Raises the error if it ends the run.
         """
         # A loss that fails on the rows of one fold must not fail a candidate: searches
         # that may not see this fold would choose among fewer.
         if isinstance(error, LossError) or (
-            not self.may_give_up and isinstance(error, DATA_ERRORS)
+            self.give_up is None and isinstance(error, DATA_ERRORS)
         ):
             raise error
-        if len(jobs) == 1 and died_of_task(error) and not any_done:
+        if len(jobs) == 1 and died_of_task(error) and not self.any_done():
             self._count_death(jobs[0], error)
         # Jobs of one task are tried one by one, to find the one that is to blame. So
         # are the candidates of a job; but memory is needed for the work that they
         # share, alone no less.
         if len(jobs) == 1 and not isinstance(error, MemoryError):
             jobs = jobs[0].divide()
-        again, given_up = [], []
         for job in jobs:
             self.attempts[job] += 1
             if len(jobs) > 1 or self.attempts[job] < MOST_ATTEMPTS:
                 logger.warning("a task failed and runs again: %s", type(error).__name__)
-                again.append(job)
-            elif not self.may_give_up:
+                self.urgent_jobs.append([job])
+            elif self.give_up is None:
                 raise error
             else:
-                given_up.append(job)
-        return again, given_up
+                self.give_up(job, error)
 
     def _count_death(self, job: J, error: BaseException) -> None:
         """End a run whose workers die in any task.

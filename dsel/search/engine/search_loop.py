@@ -8,10 +8,10 @@ counts do not, if fits repeat.
 
 import logging
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final, Generic
+from typing import ClassVar, Final, Generic, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,7 @@ from dsel.data.splits import SplitKind
 from dsel.families.family import FitId
 from dsel.results.records import to_record
 from dsel.runtime.progress import Progress
-from dsel.runtime.submission import run_tasks
-from dsel.runtime.tasks import Finished, Task
+from dsel.runtime.tasks import Task
 from dsel.search.engine.engine import TASK_SECONDS, BatchSize, Engine
 from dsel.search.engine.fit_batch import FitBatch
 from dsel.search.engine.jobs import (
@@ -33,7 +32,7 @@ from dsel.search.engine.jobs import (
     join_tests,
 )
 from dsel.search.engine.pruning import Pruner, TableT
-from dsel.search.engine.retries import MOST_ATTEMPTS, Retries
+from dsel.search.engine.retries import MOST_ATTEMPTS, JobQueue
 
 logger = logging.getLogger("dsel.search")
 
@@ -48,9 +47,9 @@ class Search(Generic[TableT]):
     table: TableT
     pruner: Pruner[TableT]
     """It decides which fits are needed, and whether by counts."""
-    on_turn: Callable[[], object]
-    """Called before tasks are submitted, at least every half second; an error in it
-    ends the run."""
+    on_turn: Callable[[Self], object]
+    """Called with the search before tasks are submitted, at least every half second;
+    an error in it ends the run."""
     raise_failures: bool = False
     """Whether a fit that raises ends the run."""
     batch_type: ClassVar[type[FitBatch]] = FitBatch
@@ -63,11 +62,7 @@ class Search(Generic[TableT]):
     """The lower bounds before anything was counted; None before the first fit. How far
     a bound has grown since predicts by how much the next folds will raise it."""
     batch_size: BatchSize = field(init=False)
-    running: dict[str, list[FitJob]] = field(init=False, default_factory=dict)
-    """Jobs of each running task, by its key."""
-    urgent_jobs: deque[list[FitJob]] = field(init=False, default_factory=deque)
-    """Jobs to be submitted before anything else, such as what failed once."""
-    retries: Retries[FitJob] = field(init=False)
+    queue: JobQueue[FitJob] = field(init=False)
     single_tests: dict[FitId, dict[int, FitResult]] = field(
         init=False, default_factory=dict
     )
@@ -88,7 +83,10 @@ class Search(Generic[TableT]):
         self.batch_size = BatchSize(
             PRUNED_TASK_SECONDS if self.pruner.best_first else TASK_SECONDS
         )
-        self.retries = Retries(may_give_up=not self.raise_failures)
+        self.queue = JobQueue(
+            None if self.raise_failures else self._give_up,
+            lambda: bool((self.table.fit_status == FitStatus.DONE).any()),
+        )
         self.candidates_of_group = [
             np.array([candidate.number for candidate in group.candidates])
             for group in self.table.candidate_groups
@@ -99,10 +97,8 @@ class Search(Generic[TableT]):
 
     def run(self) -> None:
         """Run until no fit is needed."""
-        for finished in run_tasks(
-            self.engine.executor, self.next_task, on_turn=self.begin_turn
-        ):
-            self.add_results(finished)
+        for key, fitted_jobs in self.engine.run_jobs(self):
+            self.add_results(key, fitted_jobs)
 
     def begin_turn(self) -> None:
         """Prune by the counts so far, before more tasks are submitted."""
@@ -111,7 +107,7 @@ class Search(Generic[TableT]):
             standing.lower_bounds,
             standing.needed_fits,
         )
-        self.on_turn()
+        self.on_turn(self)
 
     @property
     def open_fits(self) -> NDArray[np.bool_]:
@@ -119,10 +115,8 @@ class Search(Generic[TableT]):
         is_open = (self.table.fit_status == FitStatus.OPEN) & self.table.needed_fits
         return np.asarray(is_open & self.table.active_candidates[:, np.newaxis])
 
-    def next_task(self) -> Task[list[FittedJob]] | None:
-        """Return the next task, with the best open fits; None if there is none."""
-        if self.urgent_jobs:
-            return self._make_task(self.urgent_jobs.popleft())
+    def next_jobs(self) -> list[FitJob]:
+        """Return the best open fits, as the jobs of one task; or none."""
         open_fits, n_slots = self.open_fits, self.engine.executor.n_slots
         n_groups = len(np.unique(self.group_of_candidate[open_fits.any(axis=1)]))
         # An estimate: one job fits all open candidates of a group on a split.
@@ -139,9 +133,7 @@ class Search(Generic[TableT]):
             jobs += self.claim_fits(group, split, is_open & open_fits[:, split])
             if len(jobs) >= size:
                 break
-        if not jobs:
-            return None
-        return self._make_task(jobs, self._choose_slot(jobs[0].candidate_group))
+        return jobs
 
     def claim_fits(
         self, group: int, split: int, wanted: NDArray[np.bool_]
@@ -207,7 +199,7 @@ class Search(Generic[TableT]):
         """
         n_slots = self.engine.executor.n_slots
         load = Counter(dict.fromkeys(range(n_slots), 0))
-        load.update(self.slots[key] for key in self.running if key in self.slots)
+        load.update(self.slots[key] for key in self.queue.running if key in self.slots)
         best = min(range(n_slots), key=load.__getitem__)
         # A Gram matrix takes longer to make than a small fit, and stays in one process.
         warm = self.slots_of_group.setdefault(group, [best])
@@ -218,17 +210,15 @@ class Search(Generic[TableT]):
             nearest = best
         return nearest
 
-    def _make_task(
-        self, jobs: list[FitJob], slot: int | None = None
-    ) -> Task[list[FittedJob]]:
-        """Return jobs as one task, and count them as running."""
+    def make_task(self, jobs: list[FitJob]) -> Task[list[FittedJob]]:
+        """Return jobs as one task."""
         first, table = jobs[0], self.table
         label = table.candidate_groups[first.candidate_group].label
         split = table.scheme.splits[first.split].label
         key = f"fit-{label}-{split}-{next(self.engine.serial)}"
-        self.running[key] = jobs
-        if slot is not None:
-            self.slots[key] = slot
+        slot = None
+        if not self.queue.attempts[first]:  # what has failed once is tried anywhere
+            slot = self.slots[key] = self._choose_slot(first.candidate_group)
         # A worker may drop the cached data of a group, such as its Gram matrix, when no
         # fit of this group is left to submit. If one is tried again, its data are
         # computed again.
@@ -237,22 +227,11 @@ class Search(Generic[TableT]):
         batch = self.batch_type(tuple(jobs), ending)
         return Task(key, batch, keeps_output=batch.keeps_models, affinity=slot)
 
-    def add_results(self, finished: Finished[list[FittedJob]]) -> None:
-        """Write the results of a task to table and store, or submit its jobs again."""
-        jobs, table = self.running.pop(finished.key), self.table
-        self.slots.pop(finished.key, None)
-        if finished.error is not None:
-            any_done = bool((table.fit_status == FitStatus.DONE).any())
-            again, given_up = self.retries.retry_or_give_up(
-                jobs, finished.error, any_done=any_done
-            )
-            self.urgent_jobs.extend([job] for job in again)
-            for job in given_up:
-                message = f"{type(finished.error).__name__}: {finished.error}"
-                logger.warning("fit given up: %s: %s", job, message)
-                self._give_up(job, message)
-            return
-        for fitted_job in finished.get():
+    def add_results(self, key: str, fitted_jobs: list[FittedJob]) -> None:
+        """Write the results of a task, which has this key, to table and store."""
+        del key  # searches that keep models find them by it
+        table = self.table
+        for fitted_job in fitted_jobs:
             job, results = fitted_job.job, fitted_job.results
             seconds = float(np.nansum([result.seconds for result in results]))
             failed = [r.message for r in results if r.status is FitStatus.FAILED]
@@ -269,19 +248,21 @@ class Search(Generic[TableT]):
             for number, result in zip(job.candidates, results, strict=True):
                 self._add_result(job, number, result)
 
-    def _give_up(self, job: FitJob, message: str) -> None:
+    def _give_up(self, job: FitJob, error: BaseException) -> None:
         """Record that a job failed, or have each of its two tests made alone.
 
         Two searches read a fit without two folds. If a test kills its task, it must not
         fail the candidate in the search that reads the other test: this search must not
         depend on the rows of the fold that it leaves out.
         """
+        message = f"{type(error).__name__}: {error}"
+        logger.warning("fit given up: %s: %s", job, message)
         kind = self.table.scheme.splits[job.split].kind
         if job.part is None and kind is SplitKind.PAIR:
             for part in (0, 1):
                 of_part = replace(job, part=part)
-                self.retries.attempts[of_part] = MOST_ATTEMPTS - 1  # `job` had the rest
-                self.urgent_jobs.append([of_part])
+                self.queue.attempts[of_part] = MOST_ATTEMPTS - 1  # `job` had the rest
+                self.queue.urgent_jobs.append([of_part])
             return
         for number in job.candidates:
             self._add_result(job, number, FitResult.of_failure(message))

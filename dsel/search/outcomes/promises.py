@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.bounds import binomial_tail_inversion, upper_pool_rows
-from dsel.bounds.shares import LABEL_SHARE
 from dsel.data.frames import take_rows
 from dsel.data.labeled import LabeledRows, seen_rows
 from dsel.data.schema import TableSchema
 from dsel.data.tables import read_table
-from dsel.losses.base import DistanceLoss, Loss, RefutableLoss
+from dsel.losses.base import DistanceLoss, Loss, PlannedDelta, RefutableLoss
 from dsel.losses.texts import loss_of_text
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.choice import Choice
@@ -79,7 +78,8 @@ def disagreement_delta(choice: Choice) -> float:
     A bound of the error without queries gives as much of its delta to the pool. Other
     bounds divide theirs otherwise, so the limit is printed with its confidence.
     """
-    return (1.0 - LABEL_SHARE) * choice.delta
+    planned = PlannedDelta(delta=choice.delta, has_pool=True)
+    return planned.divide(choice.delta).pool_delta
 
 
 def disagreement_limit(cube: xr.Dataset, choice: Choice) -> float | None:

@@ -15,8 +15,8 @@ from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.certificate import DECLARED, VIOLATED, Assumption, full_list
 from dsel.search.design.assumptions import caveats_of_rows, caveats_of_sizes
 from dsel.search.design.folds import CVScheme
-from dsel.search.planning.plan_design import SearchDesign, SearchOptions
-from dsel.search.planning.plan_inputs import PoolParts, SearchInputs
+from dsel.search.planning.plan_design import SearchDesign
+from dsel.search.planning.plan_inputs import PoolParts, SearchInputs, SearchOptions
 
 GIVEN_FOLDS: Final = "the folds are not plain random: `cv` gave them"
 IN_GROUPS: Final = (
@@ -83,14 +83,15 @@ def plan_caveats(
     if groups is not None:
         of_groups = groups.caveats() + [UNREAD_POOL] * (parts.counted is not None)
     of_losses: list[str] = []
-    if (
-        design.method.is_guarantee
-    ):  # else there is no bound that rows may be too few for
-        spent = design.method.label_delta(
-            options.delta, len(inputs.candidates), has_pool=design.pool is not None
+    if design.method.is_guarantee:  # else rows cannot be too few for a bound
+        planned = design.method.plan_delta(
+            options.delta,
+            len(inputs.candidates),
+            has_pool=design.pool is not None,
+            has_queries=options.n_queries > 0,
         )
         counted = labeled.y[scheme.counted_rows]
-        of_losses = losses.caveats(counted, scheme.n_folds, spent)
+        of_losses = losses.caveats(counted, scheme.n_folds, planned.label_delta)
     texts = (label for label in labeled.classes.tolist() if isinstance(label, str))
     similar = notes_on_similar_labels(texts)
     return collect_caveats(

@@ -1,16 +1,14 @@
-"""The options of a search, and its design: certificate, models, counted rows, losses.
+"""The design of a search: its certificate, models, counted rows, and losses.
 
-Both give the identity by which a store recognizes a plan.
+Design and options give the identity by which a store recognizes a plan.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Final
 
 from sklearn import get_config
 
 from dsel.arrays import Floats
-from dsel.checks import check_delta, check_integer
 from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
 from dsel.data.identity import exact_text, is_of_dsel
@@ -28,47 +26,7 @@ from dsel.search.design.certificate_methods import (
 )
 from dsel.search.design.folds import CVScheme
 from dsel.search.engine.jobs import JobContext
-from dsel.search.planning.plan_inputs import PoolParts, SearchInputs
-
-# Divided among folds and by the smallest weight of a prior, it stays above the share at
-# which binomial tails underflow (`binomial.SMALLEST_SHARE`).
-SMALLEST_DELTA: Final = 1e-100
-
-
-@dataclass(frozen=True)
-class SearchOptions:
-    """Arguments of `plan_search` that decide the search and its certificates.
-
-    `plan_search` documents each of them.
-    """
-
-    certificate: str | None
-    deploy: str | None
-    criterion: str | None
-    cv: Any
-    delta: float
-    prune: str | bool | None
-    max_pool_rows: int | None
-    loss: Any
-    report: Any
-    report_by: str | int | None
-    prior: Any
-    n_queries: int
-    baseline: Any
-
-
-def check_search_options(options: SearchOptions) -> SearchOptions:
-    """Return the options with plain numbers; raise if one is of the wrong kind."""
-    delta = check_delta(options.delta)
-    if delta < SMALLEST_DELTA:
-        raise ValueError(
-            f"`delta` must be at least {SMALLEST_DELTA:g}, got {delta:g}; no data are "
-            f"that certain: 5 % is written 0.05."
-        )
-    if options.max_pool_rows is not None:
-        check_integer(options.max_pool_rows, "max_pool_rows", at_least=1)
-    n_queries = check_integer(options.n_queries, "n_queries", at_least=0)
-    return replace(options, delta=delta, n_queries=n_queries)
+from dsel.search.planning.plan_inputs import PoolParts, SearchInputs, SearchOptions
 
 
 def check_losses(
@@ -117,7 +75,7 @@ def check_queries(
             raise ValueError(f"`n_queries` {n_queries} {why}.")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SearchDesign:
     """Design of a search: its certificate, its models, and their test rows."""
 
@@ -141,15 +99,15 @@ def choose_design(
     Raises ValueError if options contradict each other.
     """
     decisive = DesignOptions(
-        options.certificate,
-        options.criterion,
-        options.deploy,
-        options.prune,
-        options.cv,
-        inputs.labeled,
-        inputs.seed,
-        len(inputs.candidates),
-        inputs.groups,
+        certificate=options.certificate,
+        criterion=options.criterion,
+        deploy=options.deploy,
+        prune=options.prune,
+        cv=options.cv,
+        labeled=inputs.labeled,
+        seed=inputs.seed,
+        n_candidates=len(inputs.candidates),
+        groups=inputs.groups,
         are_passed_on="groups" in inputs.fit_params,
         has_pool=parts.counted is not None,
         is_regression=inputs.is_regression,
@@ -157,10 +115,10 @@ def choose_design(
     method = choose_method(decisive)
     # The method decides which splits are made, such as halves for co-validation.
     scheme = method.make_scheme(decisive)
-    groups, compared_pool = None, parts.counted
+    groups, pool = None, parts.counted
     if inputs.groups is not None and method.is_guarantee and scheme.is_plain_random:
         groups = inputs.groups
-        compared_pool = None  # the groups of its rows are not known
+        pool = None  # the groups of its rows are not known
         if parts.fitting is not None:
             # They may be of the groups of a fold, which their content does not show.
             raise ValueError(
@@ -170,12 +128,12 @@ def choose_design(
                 "estimate."
             )
     return SearchDesign(
-        method,
-        scheme,
-        options.deploy or method.deploys,
-        choose_pruning(options.prune, method),
-        groups,
-        compared_pool,
+        method=method,
+        scheme=scheme,
+        deploy=options.deploy or method.deploys,
+        prune=choose_pruning(options.prune, method),
+        groups=groups,
+        pool=pool,
     )
 
 

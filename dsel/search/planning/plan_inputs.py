@@ -1,13 +1,19 @@
-"""Reading of labeled rows, candidates and pool for a plan; nothing is decided here."""
+"""Options, labeled rows, candidates and pool of a plan; nothing is decided here."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final, Self
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from dsel.arrays import Estimator, Floats, fill_masked_values
+from dsel.arrays import (
+    Estimator,
+    Features,
+    Floats,
+    RandomState,
+    fill_masked_values,
+)
 from dsel.bounds.shares import normalize_weights
 from dsel.candidates import (
     Grid,
@@ -18,7 +24,7 @@ from dsel.candidates import (
     read_grid,
     takes_nan,
 )
-from dsel.checks import describe_unused, listing
+from dsel.checks import check_delta, check_integer, describe_unused, listing
 from dsel.data.frames import Frame, number_matrix
 from dsel.data.groups import RowGroups, row_groups, take_groups
 from dsel.data.identity import NEVER_AGAIN
@@ -31,7 +37,7 @@ from dsel.data.labeled import (
 )
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
-from dsel.data.row_random import SUBSET_STREAM
+from dsel.data.row_random import SUBSET_STREAM, seed_from
 from dsel.families.assignment import assign_families, group_label
 from dsel.families.family import Candidate
 from dsel.families.fit_arguments import (
@@ -42,6 +48,7 @@ from dsel.families.fit_arguments import (
     takes_pool,
 )
 from dsel.families.kinds import is_classifier
+from dsel.losses.base import Loss
 from dsel.losses.by_value import ValueColumn, find_column
 from dsel.results.certificate import params_text
 from dsel.results.cube import GridAxes, grid_axes
@@ -49,14 +56,62 @@ from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.engine.jobs import CandidateGroup
 from dsel.typing import (
     AnyArray,
+    BaselineLike,
     GroupsLike,
     LabelsLike,
     Options,
     PoolLike,
+    PriorLike,
+    ReportLike,
     RowsLike,
+    SplitsLike,
 )
 
+# Divided among folds and by the smallest weight of a prior, it stays above the share at
+# which binomial tails underflow (`binomial.SMALLEST_SHARE`).
+SMALLEST_DELTA: Final = 1e-100
 FITTING_PART: Final = 0.5  # of the pool, for learners that want one
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """Options of a search, which `plan_search` documents; signatures have defaults."""
+
+    certificate: str | None
+    deploy: str | None
+    criterion: str | None
+    cv: SplitsLike
+    delta: float
+    prune: str | bool | None
+    max_pool_rows: int | None
+    random_state: RandomState
+    fit_params: Options | None
+    groups: GroupsLike
+    loss: Loss | str
+    report: ReportLike
+    report_by: str | int | None
+    prior: PriorLike
+    n_queries: int
+    baseline: BaselineLike
+
+    @classmethod
+    def of(cls, search: object, **others: Any) -> Self:
+        """Return the parameters of a search that are options, and the other options."""
+        known = {field.name for field in fields(cls)} - others.keys()
+        return cls(**{name: getattr(search, name) for name in known}, **others)
+
+    def checked(self) -> Self:
+        """Return them with plain numbers; raise if one is of the wrong kind."""
+        delta = check_delta(self.delta)
+        if delta < SMALLEST_DELTA:
+            raise ValueError(
+                f"`delta` must be at least {SMALLEST_DELTA:g}, got {delta:g}; no data "
+                f"are that certain: 5 % is written 0.05."
+            )
+        if self.max_pool_rows is not None:
+            check_integer(self.max_pool_rows, "max_pool_rows", at_least=1)
+        n_queries = check_integer(self.n_queries, "n_queries", at_least=0)
+        return replace(self, delta=delta, n_queries=n_queries)
 
 
 @dataclass(frozen=True)
@@ -64,7 +119,7 @@ class SearchInputs:
     """Labeled rows and candidates, checked and read."""
 
     seed: int
-    estimator: Any
+    estimator: Estimator | None
     """The argument `estimator`; None if the grid lists estimators."""
     candidates: tuple[Candidate, ...]
     candidate_groups: tuple[CandidateGroup, ...]
@@ -72,7 +127,7 @@ class SearchInputs:
     axes: GridAxes
     labeled: LabeledRows
     """Labeled rows for the candidates: numbers, if none of them reads a data frame."""
-    given_rows: Any
+    given_rows: Features
     """The labeled rows before this conversion: array, CSR matrix or `Frame`."""
     is_regression: bool
     """Whether candidates predict numbers."""
@@ -109,18 +164,15 @@ class PoolParts:
 
 
 def read_inputs(
-    estimator: Estimator,
+    estimator: Estimator | None,
     param_grid: Grid,
     X: RowsLike,
     y: LabelsLike,
-    *,
-    groups: GroupsLike,
-    fit_params: Options | None,
-    report_by: str | int | None,
-    seed: int,
+    options: SearchOptions,
 ) -> SearchInputs:
     """Check and read labeled rows and candidates; see `plan_search`."""
-    X, keys = take_groups(X, groups)
+    seed = seed_from(options.random_state)
+    X, keys = take_groups(X, options.groups)
     # Read here and nowhere else: a generator gives its candidates a single time.
     grid = read_grid(param_grid, seed)
     candidates = make_candidates(estimator, grid, allows_regression=True)
@@ -132,13 +184,13 @@ def read_inputs(
     # Otherwise each fit would fail, with its own error.
     check_text(estimators, labeled.X)
     check_takes_labels(estimators, labeled.classes)
-    params = check_fit_params(fit_params, labeled.n_rows)
+    params = check_fit_params(options.fit_params, labeled.n_rows)
     of_rows = None if keys is None else row_groups(keys, labeled.n_rows)
     # With groups one row of each is counted. Values of other rows must not decide which
     # values are reported: given these, the counted rows would be no fresh draws.
     counted = labeled.X if of_rows is None else labeled.X[of_rows.draw_rows(seed)]
     target = getattr(y, "name", None)
-    column = find_column(report_by, counted, labeled.columns, target)
+    column = find_column(options.report_by, counted, labeled.columns, target)
     texts = candidate_texts(candidates)
     candidate_groups, fit_notes = group_candidates(
         candidates, texts, labeled, seed, params, of_rows
@@ -289,7 +341,7 @@ def _notes_of_keys(texts: Mapping[int, str]) -> tuple[str, ...]:
 
 
 def read_prior(
-    prior: Any, method: CertificateMethod, candidates: Sequence[Options]
+    prior: PriorLike, method: CertificateMethod, candidates: Sequence[Options]
 ) -> Floats | None:
     """Return the parts of delta by a prior, shape (n_candidates,); None without one."""
     if prior is None:

@@ -1,50 +1,61 @@
 """Planning of a search: reads the inputs, chooses a design, and lists assumptions."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from dsel.arrays import ArrayLike, RandomState
+from dsel.arrays import Estimator, RandomState
 from dsel.candidates import Grid
 from dsel.criteria import get_criterion
-from dsel.data.row_random import seed_from
+from dsel.losses.base import Loss
 from dsel.losses.declared import DeclaredLosses
 from dsel.search.design.baseline import add_baseline
 from dsel.search.engine.jobs import JobContext
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_caveats import known_assumptions, plan_caveats
 from dsel.search.planning.plan_design import (
-    SearchOptions,
-    check_search_options,
     choose_design,
     choose_losses,
     plan_identity,
 )
-from dsel.search.planning.plan_inputs import read_inputs, read_pool, read_prior
+from dsel.search.planning.plan_inputs import (
+    SearchOptions,
+    read_inputs,
+    read_pool,
+    read_prior,
+)
+from dsel.typing import (
+    BaselineLike,
+    GroupsLike,
+    LabelsLike,
+    Options,
+    PoolLike,
+    PriorLike,
+    ReportLike,
+    RowsLike,
+    SplitsLike,
+)
 
 
 def plan_search(
-    estimator: Any,
+    estimator: Estimator | None,
     param_grid: Grid,
-    X: Any,
-    y: Any,
-    pool: Any = None,
+    X: RowsLike,
+    y: LabelsLike,
+    pool: PoolLike = None,
     *,
     certificate: str | None = None,
     deploy: str | None = None,
     criterion: str | None = None,
-    cv: Any = None,
+    cv: SplitsLike = None,
     delta: float = 0.05,
     prune: str | bool | None = True,
     max_pool_rows: int | None = None,
     random_state: RandomState = None,
-    fit_params: Mapping[str, Any] | None = None,
-    groups: ArrayLike | None = None,
-    loss: Any = "error",
-    report: Any = False,
+    fit_params: Options | None = None,
+    groups: GroupsLike = None,
+    loss: Loss | str = "error",
+    report: ReportLike = False,
     report_by: str | int | None = None,
-    prior: Any = None,
+    prior: PriorLike = None,
     n_queries: int = 0,
-    baseline: Any = None,
+    baseline: BaselineLike = None,
 ) -> Plan:
     """Plan a search; everything is checked, nothing is fitted.
 
@@ -181,37 +192,42 @@ def plan_search(
     >>> plan.run().results["status"].values.tolist()
     [0, 0]
     """
-    options = check_search_options(
-        SearchOptions(
-            certificate=certificate,
-            deploy=deploy,
-            criterion=criterion,
-            cv=cv,
-            delta=delta,
-            prune=prune,
-            max_pool_rows=max_pool_rows,
-            loss=loss,
-            report=report,
-            report_by=report_by,
-            prior=prior,
-            n_queries=n_queries,
-            baseline=baseline,
-        )
-    )
-    inputs = read_inputs(
-        estimator,
-        param_grid,
-        X,
-        y,
-        groups=groups,
+    options = SearchOptions(
+        certificate=certificate,
+        deploy=deploy,
+        criterion=criterion,
+        cv=cv,
+        delta=delta,
+        prune=prune,
+        max_pool_rows=max_pool_rows,
+        random_state=random_state,
         fit_params=fit_params,
+        groups=groups,
+        loss=loss,
+        report=report,
         report_by=report_by,
-        seed=seed_from(random_state),
+        prior=prior,
+        n_queries=n_queries,
+        baseline=baseline,
     )
+    return make_plan(estimator, param_grid, X, y, pool, options)
+
+
+def make_plan(
+    estimator: Estimator | None,
+    param_grid: Grid,
+    X: RowsLike,
+    y: LabelsLike,
+    pool: PoolLike,
+    options: SearchOptions,
+) -> Plan:
+    """Plan a search, as `plan_search` does, with all of its options in one record."""
+    options = options.checked()
+    inputs = read_inputs(estimator, param_grid, X, y, options)
     # Before the design: whether there is a pool decides what can be certified.
-    parts = read_pool(pool, inputs, max_pool_rows)
+    parts = read_pool(pool, inputs, options.max_pool_rows)
     design = choose_design(options, inputs, parts)
-    prior_shares = read_prior(prior, design.method, inputs.axes.candidates)
+    prior_shares = read_prior(options.prior, design.method, inputs.axes.candidates)
     losses = choose_losses(options, inputs, design)
     ranking = design.method.criterion
     if losses != DeclaredLosses():  # a declared loss ranks
@@ -219,7 +235,7 @@ def plan_search(
     # Compared only: no candidate is ranked by how it does against the baseline.
     losses, compared = add_baseline(
         losses,
-        baseline,
+        options.baseline,
         design.method,
         inputs.given_rows,
         inputs.labeled,
@@ -228,8 +244,7 @@ def plan_search(
     # From here on nothing is refused.
     context = JobContext(
         labeled=inputs.labeled,
-        splits=design.scheme.splits,
-        splits_of_chosen=design.scheme.splits_of_chosen,
+        scheme=design.scheme,
         candidate_groups=inputs.candidate_groups,
         fitting_pool=parts.fitting,
         allow_nan=inputs.allow_nan,
@@ -238,7 +253,6 @@ def plan_search(
     )
     return Plan(
         axes=inputs.axes,
-        scheme=design.scheme,
         pool=design.pool,
         context=context,
         criterion=ranking,

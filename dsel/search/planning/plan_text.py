@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from dask.utils import format_bytes
@@ -16,9 +16,7 @@ from dsel.losses.error_rate import ERROR_RATE
 from dsel.option_values import ONE_FOLD, Pruning
 from dsel.results.caveats import Effect, collect_caveats, make_caveats
 from dsel.rounded_texts import shorten_text, wrap_line
-
-if TYPE_CHECKING:
-    from dsel.search.planning.plan import Plan
+from dsel.search.running.planned_search import PlannedSearch
 
 GRAVE: Final = (Effect.VOIDS, Effect.WARNS, Effect.WEAKENS)
 """Effects of caveats for which somebody may stop a run before it begins."""
@@ -35,7 +33,7 @@ def plan_lines(facts: Iterable[Fact]) -> str:
     return "\n".join(wrap_line(text, indent) for text, indent in paragraphs)
 
 
-def plan_facts(plan: "Plan", *, in_short: bool = False) -> list[Fact]:
+def plan_facts(plan: PlannedSearch, *, in_short: bool = False) -> list[Fact]:
     """Return rows of texts: a title, names with texts, and caveats.
 
     In short they are rows, pool, number of fits, and the caveats that are grave.
@@ -87,7 +85,7 @@ def plan_facts(plan: "Plan", *, in_short: bool = False) -> list[Fact]:
     ]
 
 
-def _folds_and_fits(plan: "Plan") -> tuple[str, str, dict[str, str]]:
+def _folds_and_fits(plan: PlannedSearch) -> tuple[str, str, dict[str, str]]:
     """Return texts about folds, fits, and how candidates are pruned, if they are."""
     scheme = plan.scheme
     k, splits = scheme.n_folds, len(scheme.splits)
@@ -123,7 +121,7 @@ def _folds_and_fits(plan: "Plan") -> tuple[str, str, dict[str, str]]:
     )
 
 
-def _memory(plan: "Plan") -> int:
+def _memory(plan: PlannedSearch) -> int:
     """Return the estimated bytes of a worker process, with all imports."""
     read, groups = 0, plan.context.candidate_groups
     n_groups = Counter(id(group.family) for group in groups)
@@ -139,7 +137,7 @@ def _memory(plan: "Plan") -> int:
     return 400 * 2**20 + 3 * nbytes_of(plan.labeled.X) + shared + read
 
 
-def _certificate(plan: "Plan") -> str:
+def _certificate(plan: PlannedSearch) -> str:
     if not plan.certificate:
         return f"none: {plan.criterion.name} is an estimate"
     text, k = f"{plan.certificate} at delta={plan.delta:g}", plan.scheme.n_folds
@@ -175,7 +173,7 @@ def _certificate(plan: "Plan") -> str:
     return text
 
 
-def _baseline(plan: "Plan") -> dict[str, str]:
+def _baseline(plan: PlannedSearch) -> dict[str, str]:
     """Return a text about the baseline by its name; empty without a baseline."""
     difference = plan.context.losses.baseline
     if difference is None:

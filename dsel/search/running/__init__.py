@@ -1,4 +1,4 @@
-"""Runs: the way from a plan to an outcome.
+"""Runs: the way from a plan, a `PlannedSearch`, to an outcome.
 
 `execute` opens the store, where it keeps what is bounded, and takes one of two ways:
 `nested` (both bounds of the default; `fit_chosen` fits and counts the candidates that

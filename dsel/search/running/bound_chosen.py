@@ -7,11 +7,11 @@ errors.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dsel.losses.calls import naming_loss
+from dsel.losses.declared import JointBounds
 from dsel.losses.joint import ModelBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
@@ -32,15 +32,13 @@ from dsel.search.running.fit_chosen import (
     ChosenModels,
     mean_inner_loss,
 )
+from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.procedures import name_procedure
 from dsel.typing import Model
 
-if TYPE_CHECKING:
-    from dsel.search.planning.plan import Plan
-
 
 def bound_chosen(
-    plan: "Plan",
+    plan: PlannedSearch,
     counts: SearchCounts,
     chosen: ChosenModels,
     description: RunDescription,
@@ -51,56 +49,38 @@ def bound_chosen(
     bound of the model of all rows holds where the limits of all folds and of the pool
     counts do, and the bound of the deployed fold is one of these limits.
     """
-    losses = plan.context.losses
-    bounds = losses.bound(
-        chosen.evidence,
-        plan.delta,
-        chosen.deployed_fold,
-        # Fixed by the plan: without a model of all rows its share stays unused.
-        has_pool=plan.pool is not None and plan.method.is_nested,
-        has_queries=plan.n_queries > 0,
-        n_compared=plan.method.n_compared(plan.n_candidates),
+    bounds = plan.context.losses.bound(
+        chosen.evidence, plan.planned_delta, chosen.deployed_fold
     )
-    k, main = plan.scheme.n_folds, bounds.main
-    splits = {ONE_FOLD: chosen.deployed_fold} | (
-        {ALL_ROWS: k} if k in chosen.models else {}
-    )
-    bounded: dict[str, BoundedModel] = {}
-    for name, split in splits.items():
-        number = chosen.candidates.by_split[split]
-        reports = ModelReports(
-            losses, chosen.evidence, bounds, chosen.deployed_fold, plan.delta, name
-        )
-        bounded[name] = BoundedModel(
-            name,
-            number,
-            plan.axes.candidates[number],
-            make_certificate(plan, chosen, description, main, name),
-            report_by_value=reports.report_by_value(),
-            baseline=reports.comparison(),
-        ).with_report(reports.report())
+    models = {name: chosen.models[split] for name, split in chosen.splits.items()}
+    bounded_models = {
+        name: make_bounded_model(plan, chosen, description, bounds, name)
+        for name in models
+    }
     # The fit of all rows may have failed; the bound of a fold holds all the same.
-    deploy = plan.deploy if plan.deploy in bounded else ONE_FOLD
-    models = {name: chosen.models[split] for name, split in splits.items()}
-    certificates = {name: model.certificate for name, model in bounded.items()}
-    failed = caveats_of_failed_folds(plan, chosen.failed_folds, main)
+    deploy = plan.deploy if plan.deploy in models else ONE_FOLD
+    certificates = {name: model.certificate for name, model in bounded_models.items()}
+    failed = caveats_of_failed_folds(plan, chosen.failed_folds, bounds.main)
     failed += caveats_of_failed_all_rows(plan, chosen.failures, certificates[ONE_FOLD])
     missed = caveats_of_missed_classes(plan, certificates, models)
-    for name in bounded:
-        bounded[name] = bounded[name].with_caveats(*failed, *missed.get(name, ()))
     choice = Choice(
-        plan.criterion.name,
-        mean_inner_loss(counts.by_name, bounded[deploy].candidate),
-        bounded,
-        deploy,
+        criterion=plan.criterion.name,
+        estimate=mean_inner_loss(counts.by_name, bounded_models[deploy].candidate),
+        bounded_models={
+            name: model.with_caveats(*failed, *missed.get(name, ()))
+            for name, model in bounded_models.items()
+        },
+        deploy=deploy,
         # One that is a hold-out set already is compared with none.
-        np.nan if plan.scheme.is_holdout else main.expected_holdout,
-        join_caveats(
+        expected_holdout=np.nan
+        if plan.scheme.is_holdout
+        else bounds.main.expected_holdout,
+        caveats=join_caveats(
             description.caveats,
-            notes_of_choice(plan, bounded, missed, deploy),
+            notes_of_choice(plan, bounded_models, missed, deploy),
             caveats_of_search(counts),
         ),
-        make_queries(plan, chosen, main) if ALL_ROWS in bounded else None,
+        queries=make_queries(plan, chosen, bounds.main) if ALL_ROWS in models else None,
         fold_params=tuple(
             plan.axes.candidates[number] for number in chosen.candidates.by_fold
         ),
@@ -109,13 +89,40 @@ def bound_chosen(
     ).note_useless_bound()
     # A grid has set no parameter: its only candidate may have chosen some in its fit.
     if not choice.params:
-        of_folds = [chosen.models.get(fold) for fold in range(k)]
-        choice = name_procedure(choice, models, of_folds)
+        fold_models = [chosen.models.get(fold) for fold in range(plan.scheme.n_folds)]
+        choice = name_procedure(choice, models, fold_models)
     return choice, models
 
 
+def make_bounded_model(
+    plan: PlannedSearch,
+    chosen: ChosenModels,
+    description: RunDescription,
+    bounds: JointBounds,
+    name: str,
+) -> BoundedModel:
+    """Return the certificate and the reports of one model, by its name."""
+    candidate = chosen.candidates.by_split[chosen.splits[name]]
+    reports = ModelReports(
+        losses=plan.context.losses,
+        evidence=chosen.evidence,
+        bounds=bounds,
+        deployed_fold=chosen.deployed_fold,
+        delta=plan.delta,
+        name=name,
+    )
+    return BoundedModel(
+        name=name,
+        candidate=candidate,
+        params=plan.axes.candidates[candidate],
+        certificate=make_certificate(plan, chosen, description, bounds.main, name),
+        report_by_value=reports.report_by_value(),
+        baseline=reports.comparison(),
+    ).with_report(reports.report())
+
+
 def caveats_of_failed_all_rows(
-    plan: "Plan", failures: Sequence[str], one_fold: Certificate
+    plan: PlannedSearch, failures: Sequence[str], one_fold: Certificate
 ) -> list[Caveat]:
     """Return the caveat of a fit on all labels that failed, if it did."""
     text, effect = "", Effect.INFO
@@ -133,8 +140,8 @@ def caveats_of_failed_all_rows(
 
 
 def notes_of_choice(
-    plan: "Plan",
-    bounded: Mapping[str, BoundedModel],
+    plan: PlannedSearch,
+    bounded_models: Mapping[str, BoundedModel],
     missed: Mapping[str, Sequence[Caveat]],
     deploy: str,
 ) -> list[Caveat]:
@@ -145,15 +152,15 @@ def notes_of_choice(
     """
     notes = []
     never = {name for name, some in missed.items() if texts_of(some, Effect.WARNS)}
-    if deploy in never and never != bounded.keys():
-        [other] = bounded.keys() - never
+    if deploy in never and never != bounded_models.keys():
+        [other] = bounded_models.keys() - never
+        model = bounded_models[other].certificate.model_text
         notes.append(
-            f"the {bounded[other].certificate.model_text} finds some rows of each "
-            f"class: deploy={other!r} deploys it"
+            f"the {model} finds some rows of each class: deploy={other!r} deploys it"
         )
     share = plan.context.losses.divide_delta(plan.delta)[0]
     if share < plan.delta:
-        made = bounded[deploy]
+        made = bounded_models[deploy]
         reports = {
             "certified_report()": made.report or made.tolerances,
             "report_by_value()": made.report_by_value,
@@ -168,7 +175,7 @@ def notes_of_choice(
 
 
 def make_certificate(
-    plan: "Plan",
+    plan: PlannedSearch,
     chosen: ChosenModels,
     description: RunDescription,
     bounds: ModelBounds,
@@ -181,12 +188,12 @@ def make_certificate(
         with naming_loss(loss, "estimate"):
             estimate = loss.estimate(chosen.without_failed_folds(loss.statistic))
     certificate = Certificate(
-        bounds.of(name),
-        plan.delta,
-        plan.method.name,
-        name,
-        description.assumptions,
-        tuple(c for c in description.caveats if c.effect in OF_NUMBER),
+        unclipped=bounds.of(name),
+        delta=plan.delta,
+        method=plan.method.name,
+        model_name=name,
+        assumptions=description.assumptions,
+        caveats=tuple(c for c in description.caveats if c.effect in OF_NUMBER),
         estimate=bounds.estimate,
         estimate_of_models=estimate,
         n_labeled=known.n_labeled,
@@ -217,7 +224,7 @@ def make_certificate(
 
 
 def make_queries(
-    plan: "Plan", chosen: ChosenModels, bounds: ModelBounds
+    plan: PlannedSearch, chosen: ChosenModels, bounds: ModelBounds
 ) -> Queries | None:
     """Return the record of queried rows; None if no queries were planned."""
     if not plan.n_queries:
@@ -234,8 +241,8 @@ def make_queries(
         )
     )
     return Queries(
-        plan.delta,
-        plan.n_queries,
+        delta=plan.delta,
+        n_planned=plan.n_queries,
         classes=tuple(plan.classes.tolist()),
         fold_limit=bounds.one_fold_bound,
         pool_only=bounds.all_rows_bound,

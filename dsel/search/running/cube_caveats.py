@@ -11,7 +11,7 @@ from ast import literal_eval
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from math import floor
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import xarray as xr
@@ -42,10 +42,8 @@ from dsel.results.fit_messages import FitProblem, problems_of_cube
 from dsel.results.records import from_record
 from dsel.rounded_texts import count_of
 from dsel.search.engine.counts import SearchCounts
+from dsel.search.running.planned_search import PlannedSearch
 from dsel.typing import AnyArray, Model
-
-if TYPE_CHECKING:
-    from dsel.search.planning.plan import Plan
 
 MOST_FOLDS_NAMED: Final = 3
 """Most folds that a warning names."""
@@ -167,7 +165,7 @@ def caveats_of_disagreements(
 
 
 def check_failures(
-    plan: "Plan", counts: SearchCounts, unpredicting: NDArray[np.bool_]
+    plan: PlannedSearch, counts: SearchCounts, unpredicting: NDArray[np.bool_]
 ) -> None:
     """Warn of failed candidates; raise AllFitsFailedError if none is left."""
     has_failed = counts.status == names.STATUS_FAILED
@@ -219,7 +217,7 @@ def name_column(text: str, labeled: LabeledRows) -> str:
 
 
 def caveats_of_failed_folds(
-    plan: "Plan", failed: Mapping[int, str], bounds: ModelBounds
+    plan: PlannedSearch, failed: Mapping[int, str], bounds: ModelBounds
 ) -> list[Caveat]:
     """Return a warning if fits without a fold, or predictions of it, have failed."""
     if not failed:
@@ -332,7 +330,9 @@ def note_rarely_found_classes(
 
 
 def caveats_of_missed_classes(
-    plan: "Plan", certificates: Mapping[str, Certificate], models: Mapping[str, Model]
+    plan: PlannedSearch,
+    certificates: Mapping[str, Certificate],
+    models: Mapping[str, Model],
 ) -> dict[str, list[Caveat]]:
     """Return caveats about classes that each model misses, by its name.
 

@@ -6,7 +6,6 @@ models are read with the same assumptions and caveats.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
@@ -27,13 +26,11 @@ from dsel.search.design.assumptions import (
     with_pool_facts,
 )
 from dsel.search.engine.counts import KnownCounts, SearchCounts
+from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.select import add_criteria
 
-if TYPE_CHECKING:
-    from dsel.search.planning.plan import Plan
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunDescription:
     """What a run says in addition to its counts, in its cube and in its choice."""
 
@@ -49,7 +46,7 @@ class RunDescription:
     """The best constant prediction; None if the loss has none."""
 
 
-def make_known_counts(plan: "Plan", equal_rows: int = 0) -> KnownCounts:
+def make_known_counts(plan: PlannedSearch, equal_rows: int = 0) -> KnownCounts:
     """Return the numbers of rows and classes of a run."""
     return KnownCounts(
         n_labeled=plan.labeled.n_rows,
@@ -61,7 +58,7 @@ def make_known_counts(plan: "Plan", equal_rows: int = 0) -> KnownCounts:
     )
 
 
-def describe_run(plan: "Plan", pool_check: PoolCheck) -> RunDescription:
+def describe_run(plan: PlannedSearch, pool_check: PoolCheck) -> RunDescription:
     """Return the assumptions, caveats and known counts of the plan and its pool."""
     labeled, facts, assumptions = plan.labeled, pool_check.facts, plan.assumptions
     caveats = [each for each in plan.caveats if each.effect is not Effect.PLAN]
@@ -76,20 +73,19 @@ def describe_run(plan: "Plan", pool_check: PoolCheck) -> RunDescription:
         n_rows = np.bincount(labeled.y, minlength=len(classes)).tolist()
         class_rows = dict(zip(map(str, classes), n_rows, strict=True))
     return RunDescription(
-        pool_check,
-        make_known_counts(plan, facts.equal_rows),
-        assumptions,
-        collect_caveats(
-            caveats,
-            caveats_of_fitting_rows(facts, plan.context.fitting_pool),
+        pool_check=pool_check,
+        known=make_known_counts(plan, facts.equal_rows),
+        assumptions=assumptions,
+        caveats=collect_caveats(
+            caveats, caveats_of_fitting_rows(facts, plan.context.fitting_pool)
         ),
-        class_rows,
-        best_constant(plan.context.losses.main, labeled.y, classes, labeled.X),
+        class_rows=class_rows,
+        constant=best_constant(plan.context.losses.main, labeled.y, classes, labeled.X),
     )
 
 
 def make_cube_of_run(
-    plan: "Plan",
+    plan: PlannedSearch,
     counts: SearchCounts,
     description: RunDescription,
     choice: Choice | None = None,

@@ -16,7 +16,6 @@ import xarray as xr
 from sklearn.base import clone
 
 from dsel.arrays import Estimator, Features
-from dsel.checks import check_choice, check_storage_options
 from dsel.data.frames import native
 from dsel.errors import (
     DselWarning,
@@ -39,7 +38,6 @@ from dsel.results.run_store import (
     how_to_resume,
     read_query_rows,
 )
-from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.progress import check_verbose, run_progress
 from dsel.runtime.versions import installed_versions
 from dsel.search.outcomes.deployed_model import InputFormat
@@ -50,6 +48,7 @@ from dsel.search.running.nested import (
     remake_nested,
     search_nested,
 )
+from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.procedures import FunctionEstimator, returned_model
 from dsel.search.running.run import Run, RunOptions
 from dsel.typing import Model
@@ -57,8 +56,6 @@ from dsel.zarr_stores import BAD_HEADER
 
 if TYPE_CHECKING:
     from distributed import Client
-
-    from dsel.search.planning.plan import Plan
 
 
 CHECK_ROWS: Final = 200
@@ -69,11 +66,9 @@ CHANGED_POOL_KEY: Final = "pool/changed"
 """Key of a record that marks all counts in the store as invalid."""
 
 
-def execute(plan: "Plan", options: RunOptions) -> Outcome:
+def execute(plan: PlannedSearch, options: RunOptions) -> Outcome:
     """Run a plan; see `Plan.run`."""
-    on_progress, verbose = options.on_progress, check_run_options(options)
-    client = resolve_client(options.client)
-    run = Run(plan, client, options.n_jobs, options.on_failure == "raise")
+    options = options.checked()
     with ExitStack() as stack:
         store, not_kept = None, ""
         if options.out is not None:
@@ -82,7 +77,7 @@ def execute(plan: "Plan", options: RunOptions) -> Outcome:
                 Store(
                     options.out,
                     kind="search",
-                    plan={**plan.identity, **row_tokens(plan, client)},
+                    plan={**plan.identity, **row_tokens(plan, options.client)},
                     storage_options=options.storage_options,
                 )
             )
@@ -94,12 +89,13 @@ def execute(plan: "Plan", options: RunOptions) -> Outcome:
             cube = store.dataset(CUBE)
             # The outcome is written last: without one a killed run continues.
             if store.outcome is not None and cube is not None:
-                return add_inputs(plan, open_finished_run(run, store, cube))
+                return add_inputs(plan, open_finished_run(plan, options, store, cube))
             # Hours of fits should not end with models that cannot be written.
             not_kept = check_estimators(plan.context.estimators, store.place)
-        if on_progress is None:
-            on_progress = stack.enter_context(run_progress(verbose))
-        run = replace(run, store=store, on_progress=on_progress)
+        if options.on_progress is None:
+            show = stack.enter_context(run_progress(check_verbose(options.verbose)))
+            options = replace(options, on_progress=show)
+        run = Run(plan, options, store)
         search = search_nested if plan.scheme.is_nested else search_exhaustively
         stack.enter_context(explaining_interrupt(how_to_resume(store, plan.seed)))
         try:
@@ -115,21 +111,7 @@ def execute(plan: "Plan", options: RunOptions) -> Outcome:
     return add_inputs(plan, outcome)
 
 
-def check_run_options(options: RunOptions) -> bool | None:
-    """Raise for a wrong option, before the pool is read; return `verbose` as a flag."""
-    check_choice(options.on_failure, "on_failure", ("record", "raise"))
-    count_threads(options.n_jobs)
-    verbose = check_verbose(options.verbose)
-    if options.on_progress is not None and not callable(options.on_progress):
-        raise TypeError(
-            f"`on_progress` must be a function that takes a Progress, got "
-            f"{options.on_progress!r}; verbose=True shows progress without one."
-        )
-    check_storage_options(options.storage_options)
-    return verbose
-
-
-def add_inputs(plan: "Plan", outcome: Outcome) -> Outcome:
+def add_inputs(plan: PlannedSearch, outcome: Outcome) -> Outcome:
     """Return an outcome with what later calls need of the plan's inputs."""
     return replace(
         outcome,
@@ -141,7 +123,7 @@ def add_inputs(plan: "Plan", outcome: Outcome) -> Outcome:
 
 
 def row_tokens(
-    plan: "Plan", client: "Client | None" = None, *, may_read: bool = True
+    plan: PlannedSearch, client: "Client | None" = None, *, may_read: bool = True
 ) -> dict[str, str]:
     """Return tokens that change with the rows, which are read if necessary.
 
@@ -160,7 +142,7 @@ def row_tokens(
     }
 
 
-def check_out(plan: "Plan", out: Any) -> None:
+def check_out(plan: PlannedSearch, out: Any) -> None:
     """Raise if a run of the plan would refuse `out`, before anything is printed.
 
     Raises StoreMismatchError if it belongs to another plan. Nothing is written, and the
@@ -196,16 +178,20 @@ def keep_outcome(run: Run, outcome: Outcome, store: Store, not_kept: str) -> Out
     if final.certificates == outcome.choice.certificates:
         return outcome
     # Another run of this plan was first: its certificate is the one that holds.
-    alone = replace(run, store=None, on_progress=None)
-    return open_finished_run(alone, store, store.dataset(CUBE) or outcome.results)
+    cube = store.dataset(CUBE) or outcome.results
+    return open_finished_run(run.plan, run.options, store, cube)
 
 
-def open_finished_run(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
+def open_finished_run(
+    plan: PlannedSearch, options: RunOptions, store: Store, cube: xr.Dataset
+) -> Outcome:
     """Return the outcome of a run that had ended; models are loaded or fitted again."""
     assert store.outcome is not None  # else the run has not ended
+    # What is fitted again is not stored, and shows no progress.
+    run = Run(plan, replace(options, on_progress=None))
     try:
         choice = Choice.from_json(store.outcome["choice"])
-        candidates = run.plan.axes.candidates
+        candidates = plan.axes.candidates
         # A procedure's parameters are in the record: the grid sets none of them.
         models = {
             name: replace(model, params=candidates[model.candidate] or model.params)
@@ -222,7 +208,7 @@ def open_finished_run(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
     make_models: Any = partial(remake_models, run, cube, choice)
     # Some are not stored, damaged, or of a type that is not trusted.
     with suppress(KeyError, ValueError):
-        trusted = trusted_types(run.plan.context.estimators)
+        trusted = trusted_types(plan.context.estimators)
         kept = {name: store.load_model(name, trusted) for name in choice.certificates}
         make_models = partial(dict, kept)
     rows = None

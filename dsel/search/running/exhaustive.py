@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
@@ -31,6 +30,7 @@ from dsel.search.running.cube_of_run import (
     make_known_counts,
 )
 from dsel.search.running.fit_chosen import ChosenModels
+from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.run import (
     Remade,
     Run,
@@ -43,23 +43,10 @@ from dsel.search.running.run import (
 from dsel.search.running.select import choose
 from dsel.typing import Model
 
-if TYPE_CHECKING:
-    from dsel.search.planning.plan import Plan
-
 
 def search_exhaustively(run: Run) -> Outcome:
     """Count every candidate that can win, choose one, and fetch its model."""
     plan = run.plan
-
-    def show() -> None:
-        if run.on_progress is not None:
-            progress = search.progress()
-            n_done, n_slices = progress.slices_done, progress.slices_total
-            phase = fitting_phase(plan, search)
-            if n_done < n_slices:
-                phase = Phase(COUNTING, n_done, n_slices)
-            show_progress(run, progress, phase)
-
     # The check comes first, since its counts are part of the bounds that prune.
     if plan.pool is not None:
         show_progress(run, Progress(), Phase(CHECKING))
@@ -68,7 +55,7 @@ def search_exhaustively(run: Run) -> Outcome:
     with open_engine(run, pool_check.sampled_rows) as engine:
         may_prune = plan.prune != Pruning.NONE
         pruner = make_exact_pruner(plan, description.known, may_prune=may_prune)
-        search = make_search(run, engine, pruner, show)
+        search = make_search(run, engine, pruner, partial(show_search, run))
         models = None
         # Until the model that the counts choose is one of those that were counted.
         while models is None:
@@ -90,8 +77,22 @@ def search_exhaustively(run: Run) -> Outcome:
     return Outcome(cube, choice, make_models=partial(dict, models))
 
 
+def show_search(run: Run, search: ExhaustiveSearch) -> None:
+    """Show the progress of fits, or that of a pass over the pool."""
+    if run.options.on_progress is not None:
+        progress = search.progress()
+        n_done, n_slices = progress.slices_done, progress.slices_total
+        phase = fitting_phase(run.plan, search)
+        if n_done < n_slices:
+            phase = Phase(COUNTING, n_done, n_slices)
+        show_progress(run, progress, phase)
+
+
 def make_search(
-    run: Run, engine: Engine, pruner: ExactPruner, on_turn: Callable[[], object]
+    run: Run,
+    engine: Engine,
+    pruner: ExactPruner,
+    on_turn: Callable[[ExhaustiveSearch], object],
 ) -> ExhaustiveSearch:
     """Return the search of a plan, which starts with the counts of earlier runs."""
     plan, comparisons = run.plan, run.plan.comparisons
@@ -103,10 +104,10 @@ def make_search(
         plan.slices if comparisons else (),
     )
     replay_counts(run, table)
-    return ExhaustiveSearch(engine, table, pruner, on_turn, run.raise_failures)
+    return ExhaustiveSearch(engine, table, pruner, on_turn, run.options.raise_failures)
 
 
-def bounds_only_choice(plan: "Plan") -> bool:
+def bounds_only_choice(plan: PlannedSearch) -> bool:
     """Return whether only the chosen candidate gets a bound, by counts of its own.
 
     So it is with a hold-out set where squared errors rank candidates.
@@ -115,7 +116,7 @@ def bounds_only_choice(plan: "Plan") -> bool:
 
 
 def count_only_fold(
-    plan: "Plan", search: ExhaustiveSearch, number: int, score: float
+    plan: PlannedSearch, search: ExhaustiveSearch, number: int, score: float
 ) -> ChosenModels | None:
     """Count the losses of a candidate's model on the only fold; None if it is gone.
 
@@ -135,23 +136,23 @@ def count_only_fold(
     }
     return ChosenModels(
         # One fold has read one model: it is chosen without this fold, and by all rows.
-        ChosenCandidates(number, (number,)),
-        {0: fitted_group.model(number, 0)},
-        folds,
-        np.array([score]),
+        candidates=ChosenCandidates(number, (number,)),
+        models={0: fitted_group.model(number, 0)},
+        folds=folds,
+        scores=np.array([score]),
         deployed_fold=0,
     )
 
 
 def make_exact_pruner(
-    plan: "Plan", known: KnownCounts, *, may_prune: bool
+    plan: PlannedSearch, known: KnownCounts, *, may_prune: bool
 ) -> ExactPruner:
     """Return the pruner of candidates that cannot win by the plan's criterion."""
     return ExactPruner(plan.criterion, Settings(plan.delta_shares), known, may_prune)
 
 
 def fetch_deployed_model(
-    plan: "Plan", search: ExhaustiveSearch, choice: Choice
+    plan: PlannedSearch, search: ExhaustiveSearch, choice: Choice
 ) -> dict[str, Model] | None:
     """Return the deployed model, by its name; None if the counted one is gone."""
     split, number = choice.fold, choice.candidate
@@ -169,7 +170,7 @@ def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     pruner = make_exact_pruner(run.plan, make_known_counts(run.plan), may_prune=False)
     number, counts = choice.candidate, read_counts(cube)
     with open_engine(run) as engine:
-        search = make_search(run, engine, pruner, lambda: None)
+        search = make_search(run, engine, pruner, lambda _: None)
         # Only the chosen candidate is fitted again.
         search.table.needed_fits[np.arange(run.plan.n_candidates) != number] = False
         models = chosen = None

@@ -7,12 +7,11 @@ model is the counted one, even if the learner draws at random.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dsel import names
 from dsel.arrays import Floats
@@ -22,6 +21,7 @@ from dsel.errors import AllFitsFailedError
 from dsel.losses.base import FoldCounts, PoolCounts, Statistic, stack_folds
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import Evidence
+from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.fit_messages import FitMessage
 from dsel.runtime.progress import CHOSEN, COUNTING, FITTING, Phase, Progress
 from dsel.runtime.tasks import Task
@@ -44,19 +44,18 @@ from dsel.search.engine.jobs import (
     join_tokens,
 )
 from dsel.search.engine.nested_pruner import ChosenCandidates, tie_ranks
+from dsel.search.engine.retries import JobQueue
 from dsel.search.running.cube_caveats import name_column
+from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.procedures import FunctionEstimator
 from dsel.search.running.run import Run, chosen_progress, replay_counts, show_progress
 from dsel.search.running.select import cv_error
 from dsel.typing import Model
 
-if TYPE_CHECKING:
-    from dsel.search.planning.plan import Plan
-
 NOTHING_DONE: Final = Progress()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ChosenModels:
     """The fitted models of the chosen candidates, with all counts of them."""
 
@@ -83,6 +82,12 @@ class ChosenModels:
     """Pool rows to label."""
 
     @property
+    def splits(self) -> dict[str, int]:
+        """Number of the split of each bounded model, by the name of the model."""
+        splits, all_rows = {ONE_FOLD: self.deployed_fold}, len(self.candidates.by_fold)
+        return splits | ({ALL_ROWS: all_rows} if all_rows in self.models else {})
+
+    @property
     def evidence(self) -> Evidence:
         """The counts from which losses bound the models."""
         return Evidence(self.folds, self.pool)
@@ -95,7 +100,7 @@ class ChosenModels:
 
 
 def add_chosen(
-    plan: "Plan", counts: SearchCounts, chosen: ChosenModels
+    plan: PlannedSearch, counts: SearchCounts, chosen: ChosenModels
 ) -> SearchCounts:
     """Return the counts of inner searches, completed by those of the chosen models."""
     if plan.n_candidates == 1:  # inner searches have counted nothing
@@ -139,127 +144,149 @@ def fit_chosen(
 
     Raises AllFitsFailedError if no model of a fold could be fitted.
     """
-    plan, n_splits, started = run.plan, run.plan.n_chosen_fits, time.perf_counter()
-    chosen_fits: dict[int, ChosenFit] = {}
-
-    def show(n_slices: int = 0) -> None:
-        n_fits, seconds = len(chosen_fits), time.perf_counter() - started
-        # Of a single candidate nothing is chosen before.
-        name = CHOSEN if plan.n_candidates > 1 else FITTING
-        phase = Phase(name, n_fits, n_splits)
-        if n_fits == n_splits and plan.pool is not None:
-            phase = Phase(COUNTING, n_slices, len(plan.slices))
-        done = chosen_progress(plan, n_fits, n_slices, seconds)
-        show_progress(run, before + done, phase)
-
-    def make_task(jobs: list[FitJob]) -> Task[list[ChosenFit]]:
-        # One model a task: these fits are few, and no slot should wait for another one.
-        [job] = jobs
-        label = plan.context.candidate_groups[job.candidate_group].label
-        split = plan.scheme.splits_of_chosen[job.split].label
-        key = f"fit-chosen-{label}-{split}-{next(engine.serial)}"
-        # Spread over the workers, as the first fits are.
-        return Task(key, FitChosenBatch(job), affinity=job.split)
-
-    jobs = (
-        [FitJob(plan.context.candidate_group_of(number).number, (number,), split)]
-        for split, number in enumerate(candidates.by_split[:n_splits])
-    )
-    for fit in engine.run_jobs(jobs, make_task, on_turn=show):
-        chosen_fits[fit.job.split] = fit
-    losses = [mean_inner_loss(inner_counts, n) for n in candidates.by_fold]
-    by_split = [chosen_fits[n] for n in range(n_splits)]
-    chosen = collect_models(run, candidates, by_split, tie_ranks(np.array(losses)))
-    show()
+    plan, fits = run.plan, ChosenFits(run, engine, candidates, before)
+    for _, chosen_fits in engine.run_jobs(fits):
+        fits.by_split |= {fit.job.split: fit for fit in chosen_fits}
+    chosen = collect_models(run, candidates, fits.by_split, inner_counts)
+    fits.begin_turn()
     # Where the model of all rows failed, that of one fold still has its bound.
-    if plan.pool is None or plan.scheme.n_folds not in chosen.models:
+    if plan.pool is None or ALL_ROWS not in chosen.splits:
         return chosen
     # The counts on the folds are complete here. From now on only the pool is random,
     # which is the order in which the proof conditions (docs/theory/nested.md).
-    return count_on_pool(run, engine, chosen, chosen_fits, pool_check, show)
+    return count_on_pool(chosen, fits, pool_check)
+
+
+@dataclass(eq=False)
+class ChosenFits:
+    """The fits of the chosen candidates: their jobs, results and progress."""
+
+    run: Run
+    engine: Engine
+    candidates: ChosenCandidates
+    before: Progress
+    """Progress of inner searches, with whose totals this goes on."""
+    queue: JobQueue[FitJob] = field(default_factory=JobQueue)
+    n_submitted: int = 0
+    by_split: dict[int, ChosenFit] = field(default_factory=dict)
+    """The results so far, by the number of the split."""
+    table: PoolTable | None = None
+    """The counts of the pass over the pool; None before it begins."""
+    started: float = field(default_factory=time.perf_counter)
+
+    def next_jobs(self) -> list[FitJob]:
+        """Return the job of the next split."""
+        plan, split = self.run.plan, self.n_submitted
+        if split == plan.n_chosen_fits:
+            return []
+        self.n_submitted += 1
+        number = self.candidates.by_split[split]
+        group = plan.context.candidate_group_of(number)
+        return [FitJob(group.number, (number,), split)]
+
+    def make_task(self, jobs: list[FitJob]) -> Task[list[ChosenFit]]:
+        """Return the task of a job."""
+        # One model a task: these fits are few, and no slot should wait for another one.
+        [job] = jobs
+        plan = self.run.plan
+        label = plan.context.candidate_groups[job.candidate_group].label
+        split = plan.scheme.splits_of_chosen[job.split].label
+        key = f"fit-chosen-{label}-{split}-{next(self.engine.serial)}"
+        # Spread over the workers, as the first fits are.
+        return Task(key, FitChosenBatch(job), affinity=job.split)
+
+    def begin_turn(self) -> None:
+        """Show the progress of the fits, then of the pass over the pool."""
+        plan, n_fits, n_slices = self.run.plan, len(self.by_split), 0
+        if self.table is not None:
+            n_slices = int(self.table.is_counted.sum())
+        # Of a single candidate nothing is chosen before.
+        name = CHOSEN if plan.n_candidates > 1 else FITTING
+        phase = Phase(name, n_fits, plan.n_chosen_fits)
+        if n_fits == plan.n_chosen_fits and plan.pool is not None:
+            phase = Phase(COUNTING, n_slices, len(plan.slices))
+        seconds = time.perf_counter() - self.started
+        done = chosen_progress(plan, n_fits, n_slices, seconds)
+        show_progress(self.run, self.before + done, phase)
 
 
 def collect_models(
     run: Run,
     candidates: ChosenCandidates,
-    chosen_fits: list[ChosenFit],
-    ranks: NDArray[np.intp],
+    chosen_fits: Mapping[int, ChosenFit],
+    inner_counts: CandidateCounts,
 ) -> ChosenModels:
     """Return the models of the chosen candidates, with the counts on their folds.
 
-    `ranks` of the candidates of all folds decide which model is deployed where limits
-    are nearly equal.
-
     Raises AllFitsFailedError if no model of a fold was fitted, or none can predict.
     """
-    scheme, k = run.plan.scheme, run.plan.scheme.n_folds
-    models, failures = {}, []
+    plan, k, losses = run.plan, run.plan.scheme.n_folds, run.plan.context.losses
+    by_split = [chosen_fits[split] for split in range(plan.n_chosen_fits)]
+    models: dict[int, Model] = {}
     messages: dict[int, FitMessage] = {}
-    failed_folds: dict[int, str] = {}
+    why_failed: dict[int, str] = {}
     unpredicting: dict[int, str] = {}
-    for split, fit in enumerate(chosen_fits):
-        result, [number] = fit.result, fit.job.candidates
-        where = scheme.splits_of_chosen[split]
-        if result.status is FitStatus.FAILED:
-            why = "the fit failed" if result.message is None else result.message.text
-            if run.raise_failures:
-                raise RuntimeError(why)
-            if split < k:
-                failed_folds[split] = why
-            else:
-                failures.append(why)
+    for split, fit in zip(plan.scheme.splits_of_chosen, by_split, strict=False):
+        message, [number] = fit.result.message, fit.job.candidates
+        if fit.result.status is FitStatus.FAILED:
+            why_failed[split.number] = message.text if message else "the fit failed"
             continue
-        if result.message is not None:
-            text = f"{where.trained_on}: {result.message.text}"
-            messages.setdefault(number, replace(result.message, text=text))
-            if split < k and result.predicts_none_of(where):
-                unpredicting[split] = text
-                failed_folds[split] = f"`predict`: {result.message.text}"
-        models[split] = fit.fitted_group.model(number, split)
-    # A bound needs the model of one fold, whichever it is.
-    of_folds = [split for split in models if split < k]
-    if not of_folds:
-        first = f"{scheme.splits_of_chosen[0].trained_on}: {failed_folds[0]}"
-        why = name_column(first, run.plan.labeled)
-        begin = "what was chosen cannot be fitted:"
-        if isinstance(run.plan.context.estimators[0], FunctionEstimator):
-            begin = "your function raised an error when called"
-        raise AllFitsFailedError(f"{begin} {why}")
-    if len(unpredicting) == len(of_folds):
-        raise AllFitsFailedError(
-            f"what was chosen cannot predict; `predict` raised on all rows: "
-            f"{name_column(unpredicting[of_folds[0]], run.plan.labeled)}"
-        )
-    counts = zip(*(fit.counts for fit in chosen_fits[:k]), strict=True)
+        models[split.number] = fit.fitted_group.model(number, split.number)
+        if message is not None:
+            text = f"{split.trained_on}: {message.text}"
+            messages.setdefault(number, replace(message, text=text))
+            if fit.result.predicts_none_of(split):
+                unpredicting[split.number] = message.text
+    check_chosen_fits(run, why_failed, unpredicting)
+    counts = zip(*(fit.counts for fit in by_split[:k]), strict=True)
     folds = {
-        statistic: FoldCounts(stack_folds(each), scheme.fold_rows)
-        for statistic, each in zip(
-            run.plan.context.losses.statistics, counts, strict=True
-        )
+        statistic: FoldCounts(stack_folds(by_fold), plan.scheme.fold_rows)
+        for statistic, by_fold in zip(losses.statistics, counts, strict=True)
     }
-    losses = run.plan.context.losses
-    deployed_fold = losses.fold_to_deploy(
-        folds,
-        losses.main_shares(
-            run.plan.delta,
-            has_pool=run.plan.pool is not None,
-            has_queries=run.plan.n_queries > 0,
-        ),
-        np.isin(np.arange(k), of_folds),
-        ranks,
-    )
-    # A failed fit has no score.
-    scores = [fit.result.scores[:1] or (np.nan,) for fit in chosen_fits[:k]]
+    inner_losses = [mean_inner_loss(inner_counts, n) for n in candidates.by_fold]
+    whys = why_failed | {n: f"`predict`: {why}" for n, why in unpredicting.items()}
     return ChosenModels(
-        candidates,
-        models,
-        folds,
-        np.ravel(scores),
-        deployed_fold,
-        failures=tuple(failures),
-        failed_folds=failed_folds,
+        candidates=candidates,
+        models=models,
+        folds=folds,
+        # A failed fit has no score.
+        scores=np.ravel([fit.result.scores[:1] or (np.nan,) for fit in by_split[:k]]),
+        deployed_fold=losses.fold_to_deploy(
+            folds,
+            plan.planned_delta,
+            np.isin(np.arange(k), list(models)),
+            tie_ranks(np.array(inner_losses)),
+        ),
+        failures=tuple(why for split, why in why_failed.items() if split == k),
+        failed_folds={split: whys[split] for split in sorted(whys) if split < k},
         messages=messages,
     )
+
+
+def check_chosen_fits(
+    run: Run, why_failed: Mapping[int, str], unpredicting: Mapping[int, str]
+) -> None:
+    """Raise if no model of a fold can predict, or a fit failed and none may.
+
+    A bound needs the model of one fold, whichever it is. Both have a cause by split:
+    of a fit that failed, and of a model that predicts no row of its fold.
+    """
+    if run.options.raise_failures and why_failed:
+        raise RuntimeError(next(iter(why_failed.values())))
+    plan, folds = run.plan, range(run.plan.scheme.n_folds)
+    first = next((fold for fold in folds if fold not in why_failed), None)
+    if first is None:
+        why, begin = why_failed[0], "what was chosen cannot be fitted:"
+        if isinstance(plan.context.estimators[0], FunctionEstimator):
+            begin = "your function raised an error when called"
+    elif all(fold in why_failed or fold in unpredicting for fold in folds):
+        why = unpredicting[first]
+        begin = "what was chosen cannot predict; `predict` raised on all rows:"
+    else:
+        return
+    trained_on = plan.scheme.splits_of_chosen[first or 0].trained_on
+    message = name_column(f"{trained_on}: {why}", plan.labeled)
+    raise AllFitsFailedError(f"{begin} {message}")
 
 
 def join_models(
@@ -283,18 +310,14 @@ def join_models(
 
 
 def count_on_pool(
-    run: Run,
-    engine: Engine,
-    chosen: ChosenModels,
-    chosen_fits: Mapping[int, ChosenFit],
-    pool_check: PoolCheck,
-    show: Callable[[int], None],
+    chosen: ChosenModels, fits: ChosenFits, pool_check: PoolCheck
 ) -> ChosenModels:
     """Return the chosen models with their counts on the pool.
 
     They are compared on all pool rows, except those that an earlier run has counted.
     """
-    plan, pool, n_duplicates = run.plan, run.plan.pool, pool_check.facts.equal_rows
+    run, engine, n_duplicates = fits.run, fits.engine, pool_check.facts.equal_rows
+    plan, pool, chosen_fits = run.plan, run.plan.pool, fits.by_split
     assert pool is not None  # else nothing is compared
     comparison = EachFold(
         chosen.folds,
@@ -314,6 +337,7 @@ def count_on_pool(
     token = join_tokens({split: fit.result.token for split, fit in chosen_fits.items()})
     table = PoolTable(plan.slices, (comparison,), [key], lambda _: token)
     replay_counts(run, table)
+    fits.table = table
     reading = replace(plan.context.pool_reading, sampled_rows=pool_check.sampled_rows)
     models = [((CHOSEN_SET,), join_models(plan.context, chosen_fits))]
     context = ComparedModels(models, (token,), table.comparisons, reading)
@@ -323,7 +347,7 @@ def count_on_pool(
             (CHOSEN_SET,),
             CountChosenBatch,
             context=engine.executor.put(context),
-            on_turn=lambda: show(int(table.is_counted.sum())),
+            on_turn=fits.begin_turn,
         )
     )
     if changed:  # a certificate must not rest on counts of another model
@@ -331,7 +355,7 @@ def count_on_pool(
             "models counted on the pool are not those that were sent with it; run the "
             "search again with the same `out`."
         )
-    show(int(table.is_counted.sum()))
+    fits.begin_turn()
     counts = comparison.unpack(
         table.differences[0][CHOSEN_SET], pool.n_rows, n_duplicates
     )

@@ -4,9 +4,9 @@
 bounds.
 """
 
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -33,6 +33,7 @@ from dsel.search.running.cube_of_run import (
     make_cube_of_run,
 )
 from dsel.search.running.fit_chosen import NOTHING_DONE, add_chosen, fit_chosen
+from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.run import (
     Remade,
     Run,
@@ -44,9 +45,6 @@ from dsel.search.running.run import (
     start_pool_check,
 )
 
-if TYPE_CHECKING:
-    from dsel.search.planning.plan import Plan
-
 
 def search_nested(run: Run) -> Outcome:
     """Search without each fold, then fit and count the chosen candidates.
@@ -57,19 +55,12 @@ def search_nested(run: Run) -> Outcome:
     table = FitTable(plan.scheme, plan.context.candidate_groups, plan.n_candidates)
     replay_counts(run, table)
     with open_engine(run) as engine, start_pool_check(run) as pending:
-
-        def show() -> None:
-            if pending.done():  # raise what is wrong with the pool while fits run
-                pending.result()
-            # A single candidate has no fits before it is chosen.
-            if run.on_progress is not None and table.fit_status.size:
-                progress = search.progress() + chosen_progress(plan)
-                show_progress(run, progress, fitting_phase(plan, search))
-
         pruner = NestedPruner(plan.scheme, plan.prune)
         # Only what is chosen has a model of all rows to be compared with, so this loop
         # counts nothing on the pool, and drops models once they are tested.
-        search = Search(engine, table, pruner, show, run.raise_failures)
+        on_turn = partial(show_inner_fits, run, pending)
+        raise_failures = run.options.raise_failures
+        search = Search(engine, table, pruner, on_turn, raise_failures)
         search.run()
         # What follows goes on with these totals, so that no bar begins again at 0.
         before = search.progress()
@@ -82,6 +73,18 @@ def search_nested(run: Run) -> Outcome:
         candidates = pruner.choose_candidates(table)
         outcome = certify_choices(run, engine, candidates, counts, description, before)
     return replace(outcome, pair_results=make_pair_results(plan, table))
+
+
+def show_inner_fits(
+    run: Run, pending: "Future[PoolCheck]", search: Search[FitTable]
+) -> None:
+    """Show the progress of inner searches; raise what is wrong with the pool."""
+    if pending.done():
+        pending.result()
+    # A single candidate has no fits before it is chosen.
+    if run.options.on_progress is not None and search.table.fit_status.size:
+        progress = search.progress() + chosen_progress(run.plan)
+        show_progress(run, progress, fitting_phase(run.plan, search))
 
 
 def certify_choices(
@@ -119,12 +122,12 @@ def read_queried_rows(run: Run, choice: Choice) -> pd.DataFrame | None:
     if choice.queries is None or not choice.queries.rows or source is None:
         return None
     with source.guard_pass():
-        rows = read_pool_rows(source, choice.queries.rows, client=run.client)
+        rows = read_pool_rows(source, choice.queries.rows, client=run.options.client)
     # The index has this name.
     return rows.drop(columns=rows.index.name, errors="ignore")
 
 
-def make_pair_results(plan: "Plan", table: FitTable) -> xr.Dataset:
+def make_pair_results(plan: PlannedSearch, table: FitTable) -> xr.Dataset:
     """Return the Dataset with the counts of inner searches."""
     splits = plan.scheme.splits
     # With two folds a split has one part of test rows, and no second count.

@@ -10,18 +10,19 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from operator import add
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.checks import check_choice, check_storage_options
 from dsel.data.equal_rows import duplicate_finder
 from dsel.data.sampled_rows import SampledRows
 from dsel.families.generic import collect_warnings
 from dsel.option_values import Pruning
 from dsel.results.run_store import Store
-from dsel.runtime.clients import current_worker
-from dsel.runtime.progress import FITTING, Phase, Progress
+from dsel.runtime.clients import count_threads, current_worker, resolve_client
+from dsel.runtime.progress import FITTING, Phase, Progress, check_verbose
 from dsel.runtime.submission import make_executor
 from dsel.runtime.tasks import is_task
 from dsel.search.design.assumptions import (
@@ -32,12 +33,11 @@ from dsel.search.design.assumptions import (
 from dsel.search.engine.counts import FitTable, PoolTable
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.search_loop import Search
+from dsel.search.running.planned_search import PlannedSearch
 from dsel.typing import Model, Options, PathLike
 
 if TYPE_CHECKING:
     from distributed import Client
-
-    from dsel.search.planning.plan import Plan
 
 POOL_FACTS_KEY: Final = "pool/facts"
 """Key of the record of the pass that checks the pool."""
@@ -57,20 +57,33 @@ class RunOptions:
     verbose: bool | int | None = None
     n_jobs: int | None = None
 
+    def checked(self) -> Self:
+        """Return them with the current client; raise if one is wrong."""
+        check_choice(self.on_failure, "on_failure", ("record", "raise"))
+        count_threads(self.n_jobs)
+        check_verbose(self.verbose)
+        if self.on_progress is not None and not callable(self.on_progress):
+            raise TypeError(
+                f"`on_progress` must be a function that takes a Progress, got "
+                f"{self.on_progress!r}; verbose=True shows progress without one."
+            )
+        check_storage_options(self.storage_options)
+        return replace(self, client=resolve_client(self.client))
+
+    @property
+    def raise_failures(self) -> bool:
+        """Whether a fit that raises ends the run."""
+        return self.on_failure == "raise"
+
 
 @dataclass(frozen=True)
 class Run:
     """A plan, and how it is run."""
 
-    plan: "Plan"
-    client: "Client | None" = None
-    """The cluster; None for this computer."""
-    n_jobs: int | None = None
-    raise_failures: bool = False
-    """Whether a fit that raises ends the run."""
+    plan: PlannedSearch
+    options: RunOptions = RunOptions()
     store: Store | None = None
     """The store that results are written to, or None."""
-    on_progress: Callable[[Progress], None] | None = None
 
 
 @contextmanager
@@ -81,12 +94,14 @@ def open_engine(run: Run, sampled_rows: SampledRows | None = None) -> Iterator[E
     little memory for any fit.
     """
     context = replace(run.plan.context, sampled_rows=sampled_rows)
-    groups = context.candidate_groups
+    options, groups = run.options, context.candidate_groups
     # If fits hold the interpreter lock, processes replace threads. Starting these takes
     # seconds: the executor does so only in a run that has already lasted for some.
     holds = any(group.family.holds_interpreter for group in groups)
     began = time.monotonic() if holds else None
-    with closing(make_executor(context, run.client, run.n_jobs, began)) as executor:
+    with closing(
+        make_executor(context, options.client, options.n_jobs, began)
+    ) as executor:
         # The other half is for what a family does not count, such as pool blocks.
         limit, n_rows = executor.slot_memory // 2, run.plan.labeled.n_rows
         for group in groups:
@@ -117,8 +132,8 @@ class Remade(NamedTuple):
 
 def show_progress(run: Run, progress: Progress, phase: Phase) -> None:
     """Show the progress of a phase, and the most work that is left."""
-    if run.on_progress is not None:
-        run.on_progress(
+    if run.options.on_progress is not None:
+        run.options.on_progress(
             replace(
                 progress,
                 phase=phase.name,
@@ -132,7 +147,7 @@ def show_progress(run: Run, progress: Progress, phase: Phase) -> None:
 
 
 def chosen_progress(
-    plan: "Plan", n_fits: int = 0, n_slices: int = 0, seconds: float = 0.0
+    plan: PlannedSearch, n_fits: int = 0, n_slices: int = 0, seconds: float = 0.0
 ) -> Progress:
     """Return the progress of chosen candidates, whose totals are known in advance."""
     pool, slices_total = plan.pool, len(plan.slices)
@@ -146,7 +161,7 @@ def chosen_progress(
     )
 
 
-def fitting_phase(plan: "Plan", search: Search[Any]) -> Phase:
+def fitting_phase(plan: PlannedSearch, search: Search[Any]) -> Phase:
     """Return the current round of fits of a search, with their number."""
     table = search.table
     if not plan.is_halved:
@@ -187,7 +202,7 @@ def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolChe
             plan.labeled,
             seed=plan.seed,
             allow_nan=allow_nan,
-            client=run.client,
+            client=run.options.client,
             on_turn=on_turn,
         )
     if fitting is not None and fitting.n_rows:
@@ -195,7 +210,7 @@ def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolChe
         n_duplicates = fitting.reduce(
             lambda X, rows: int(find(X).sum()),
             add,
-            client=run.client,
+            client=run.options.client,
             allow_nan=allow_nan,
             on_turn=on_turn,
         )

@@ -5,15 +5,23 @@ from distributed.scheduler import KilledWorker
 
 from dsel.errors import ClusterLostError, LossError
 from dsel.search.engine.jobs import CountJob, FitJob
-from dsel.search.engine.retries import MOST_ATTEMPTS, MOST_DEATHS, Retries
+from dsel.search.engine.retries import MOST_ATTEMPTS, MOST_DEATHS, JobQueue
 
 PAIR = FitJob(0, (3, 5), split=2)
 ALONE = [FitJob(0, (3,), split=2), FitJob(0, (5,), split=2)]
+GIVEN_UP = []
 
 
-def outcome(retries, jobs, error=None, any_done=True):
-    error = OSError("a file system") if error is None else error
-    return retries.retry_or_give_up(jobs, error, any_done=any_done)
+def make_queue(may_give_up):
+    return JobQueue((lambda job, error: GIVEN_UP.append(job)) if may_give_up else None)
+
+
+def outcome(queue, jobs, error=None, any_done=True):
+    queue.any_done = lambda: any_done
+    queue.urgent_jobs.clear()
+    GIVEN_UP.clear()
+    queue.retry_or_give_up(jobs, OSError("a file system") if error is None else error)
+    return [job for [job] in queue.urgent_jobs], list(GIVEN_UP)
 
 
 def worker_death():
@@ -23,29 +31,29 @@ def worker_death():
 
 
 def test_jobs__of_one_task_are_tried_one_by_one_and_so_are_their_candidates():
-    retries = Retries(may_give_up=True)
-    assert outcome(retries, [PAIR, *ALONE]) == ([PAIR, *ALONE], [])
-    assert outcome(retries, [PAIR]) == (ALONE, [])
+    queue = make_queue(may_give_up=True)
+    assert outcome(queue, [PAIR, *ALONE]) == ([PAIR, *ALONE], [])
+    assert outcome(queue, [PAIR]) == (ALONE, [])
 
 
 def test_jobs__that_are_alone_are_given_up_after_some_attempts():
-    retries, [job, _] = Retries(may_give_up=True), ALONE
+    queue, [job, _] = make_queue(may_give_up=True), ALONE
     for _ in range(MOST_ATTEMPTS - 1):
-        assert outcome(retries, [job]) == ([job], [])
-    assert outcome(retries, [job]) == ([], [job])
+        assert outcome(queue, [job]) == ([job], [])
+    assert outcome(queue, [job]) == ([], [job])
 
 
 def test_jobs__that_must_not_fail_end_the_run_after_some_attempts():
-    retries, job = Retries(may_give_up=False), CountJob(0, 100, (0, 1))
+    queue, job = make_queue(may_give_up=False), CountJob(0, 100, (0, 1))
     for _ in range(MOST_ATTEMPTS - 1):
-        assert outcome(retries, [job]) == ([job], [])
+        assert outcome(queue, [job]) == ([job], [])
     with pytest.raises(OSError, match="a file system"):
-        outcome(retries, [job])
+        outcome(queue, [job])
 
 
 def test_memory__is_needed_for_the_candidates_together():
-    retries = Retries(may_give_up=True)
-    assert outcome(retries, [PAIR], MemoryError()) == ([PAIR], [])
+    queue = make_queue(may_give_up=True)
+    assert outcome(queue, [PAIR], MemoryError()) == ([PAIR], [])
 
 
 @pytest.mark.parametrize(
@@ -55,12 +63,12 @@ def test_memory__is_needed_for_the_candidates_together():
 )
 def test_errors__that_another_attempt_would_repeat_end_the_run(may_give_up, error):
     with pytest.raises(type(error)):
-        outcome(Retries(may_give_up=may_give_up), [PAIR], error)
+        outcome(make_queue(may_give_up), [PAIR], error)
 
 
 def test_errors__of_rows_give_a_fit_up_as_any_other_does():
-    retries, [job, _] = Retries(may_give_up=True), ALONE
-    found = [outcome(retries, [job], ValueError("x")) for _ in range(MOST_ATTEMPTS)]
+    queue, [job, _] = make_queue(may_give_up=True), ALONE
+    found = [outcome(queue, [job], ValueError("x")) for _ in range(MOST_ATTEMPTS)]
     assert found[-1] == ([], [job])
 
 
@@ -69,12 +77,12 @@ def test_errors__of_rows_give_a_fit_up_as_any_other_does():
     [(2, False, True), (1, False, False), (2, True, False)],
 )
 def test_deaths__of_workers_end_a_run_that_has_done_nothing(n_groups, any_done, ends):
-    retries = Retries(may_give_up=True)
+    queue = make_queue(may_give_up=True)
     jobs = [FitJob(n % n_groups, (n,), split=0) for n in range(MOST_DEATHS)]
     for job in jobs[:-1]:
-        outcome(retries, [job], worker_death(), any_done)
+        outcome(queue, [job], worker_death(), any_done)
     if ends:
         with pytest.raises(ClusterLostError, match="fits of 2 groups of candidates"):
-            outcome(retries, jobs[-1:], worker_death(), any_done)
+            outcome(queue, jobs[-1:], worker_death(), any_done)
     else:
-        outcome(retries, jobs[-1:], worker_death(), any_done)
+        outcome(queue, jobs[-1:], worker_death(), any_done)
