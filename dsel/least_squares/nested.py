@@ -38,10 +38,9 @@ from dsel.search.engine.nested_pruner import NestedPruner
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_search import plan_search
-from dsel.search.running.cube_of_run import describe_run
+from dsel.search.running.cube_of_run import TOKEN, describe_run
 from dsel.search.running.nested import certify_choices, make_pair_results
 from dsel.search.running.run import Run, RunOptions, check_pool, open_engine
-from dsel.search.running.select import TOKEN
 from dsel.typing import AnyArray, PoolLike, SplitsLike
 
 if TYPE_CHECKING:

@@ -358,6 +358,14 @@ def answers_behind(counts: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     return np.broadcast_to(rows, counts[names.FOLD_ERRORS].shape)
 
 
+def cv_error(counts: Mapping[str, NDArray[Any]], number: int) -> float:
+    """Return a candidate's mean error on held-out rows; NaN if some are missing."""
+    errors = counts.get(names.FOLD_ERRORS)
+    if errors is None or (errors[number] < 0).any():
+        return np.nan
+    return float(np.mean(errors[number] / answers_behind(counts)[number]))
+
+
 def check_schema(cube: xr.Dataset) -> None:
     """Raise `NewerRecordError` if a newer dsel wrote a cube."""
     version = cube.attrs.get("dsel_schema_version")

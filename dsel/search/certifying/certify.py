@@ -8,7 +8,7 @@ is tested on rows that it was not trained on.
 
 import inspect
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
@@ -26,9 +26,7 @@ from dsel.runtime.progress import Progress
 from dsel.search.certifying.prefit import certify_prefit
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan_search import plan_search
-from dsel.search.running.execute import execute
 from dsel.search.running.procedures import as_estimator, returned_model
-from dsel.search.running.run import RunOptions
 from dsel.typing import (
     BaselineLike,
     GroupsLike,
@@ -238,25 +236,22 @@ def certify(
     Error at most 13.6% (95% confidence), model as given, 75 rows that it has
     not seen, as you declare (A3)
     """
-    options = RunOptions(
-        client=client,
-        out=out,
-        storage_options=storage_options,
-        on_failure=on_failure,
-        on_progress=on_progress,
-        verbose=verbose,
-        n_jobs=n_jobs,
-    )
     if isinstance(cv, str) and cv == PREFIT:  # arrays compare by element
         given = {
-            "pool": pool is not None,
-            "deploy": deploy is not None,
-            "n_queries": n_queries != 0,
-            "max_pool_rows": max_pool_rows is not None,
-            "fit_params": fit_params is not None,
-            **{f.name: getattr(options, f.name) != f.default for f in fields(options)},
+            "client": client,
+            "deploy": deploy,
+            "fit_params": fit_params,
+            "max_pool_rows": max_pool_rows,
+            "n_jobs": n_jobs,
+            "n_queries": n_queries or None,
+            "on_failure": None if on_failure == "record" else on_failure,
+            "on_progress": on_progress,
+            "out": out,
+            "pool": pool,
+            "storage_options": storage_options,
+            "verbose": verbose,
         }
-        if unknown := sorted(name for name, is_given in given.items() if is_given):
+        if unknown := [name for name, value in given.items() if value is not None]:
             raise TypeError(
                 f"`{unknown[0]}` has no effect with cv='prefit', which fits nothing "
                 f"and reads the rows of `X` alone; leave it out, or pass cv=5 to fit "
@@ -305,7 +300,15 @@ def certify(
         )
         note = Caveat(Effect.INFO, text)
         plan = replace(plan, caveats=collect_caveats(plan.caveats, [note]))
-    outcome = execute(plan, options)
+    outcome = plan.run(
+        client,
+        out=out,
+        storage_options=storage_options,
+        on_failure=on_failure,
+        on_progress=on_progress,
+        verbose=verbose,
+        n_jobs=n_jobs,
+    )
     if is_estimator:
         return outcome
     return replace(outcome, make_models=partial(_return_models, outcome))

@@ -6,18 +6,23 @@ models are read with the same assumptions and caveats.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import xarray as xr
 
 from dsel import names
+from dsel.bounds.shares import uniform_shares
+from dsel.criteria import CRITERIA, Settings, get_criterion
+from dsel.criteria.base import CandidateCounts, Criterion
 from dsel.losses.constants import ConstantPrediction, best_constant
 from dsel.losses.joint import Evidence
 from dsel.results import Choice
 from dsel.results.caveats import Caveat, Effect, collect_caveats
 from dsel.results.certificate import CHOICE, Assumption
-from dsel.results.cube import make_cube
+from dsel.results.cube import make_cube, read_counts, with_criteria
 from dsel.results.records import to_record
+from dsel.results.tables import content_token
 from dsel.runtime.versions import installed_versions
 from dsel.search.design.assumptions import (
     CopiedRows,
@@ -27,7 +32,9 @@ from dsel.search.design.assumptions import (
 )
 from dsel.search.engine.counts import KnownCounts, SearchCounts
 from dsel.search.running.planned_search import PlannedSearch
-from dsel.search.running.select import add_criteria
+
+TOKEN: Final = "content_token"
+"""Attribute of a search's cube: a hash of its counts, grid and order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,3 +166,31 @@ def add_evidence(cube: xr.Dataset, evidence: Evidence) -> xr.Dataset:
                 coords = {dim: np.array(c, object) for dim, c in dims.items() if len(c)}
                 cube = cube.assign(coords | {name: variable})
     return cube
+
+
+def add_criteria(cube: xr.Dataset, criterion: Criterion, delta: float) -> xr.Dataset:
+    """Return the cube with the numbers of its criterion, and of others without cost.
+
+    The latter are estimates from the same splits. A token of the content is added, too.
+    """
+    counts = read_counts(cube)
+    settings = divide_delta(counts, delta)
+    free = [get_criterion("cv_error")] if names.FOLD_ERRORS in counts else []
+    if names.HALF in cube.dims:
+        of_halves = [each for each in CRITERIA.values() if each.by_halves]
+        free = [*of_halves, get_criterion("loo_error")]
+    # The plan's criterion comes first: `first_criterion` reads it from this place.
+    wanted = [criterion, *(each for each in free if counts.keys() >= set(each.needs))]
+    terms = {each.name: each.evaluate(counts, settings) for each in wanted}
+    cube = with_criteria(cube, terms, delta_shares=settings.delta_shares, delta=delta)
+    return cube.assign_attrs({TOKEN: content_token(cube)})
+
+
+def divide_delta(counts: CandidateCounts, delta: float) -> Settings:
+    """Divide delta among the candidates, by the prior of the plan or equally."""
+    if names.PRIOR_SHARE in counts:
+        # Some joined runs have no prior; all candidates in the cube share delta.
+        parts = np.nan_to_num(counts[names.PRIOR_SHARE])
+        return Settings(delta * parts / max(1.0, parts.sum()))
+    shares = uniform_shares(int(counts[names.N_CANDIDATES]), delta=delta)
+    return Settings(shares[: counts[names.STATUS].size])

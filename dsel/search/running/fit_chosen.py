@@ -22,6 +22,7 @@ from dsel.losses.base import FoldCounts, PoolCounts, Statistic, stack_folds
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import Evidence
 from dsel.option_values import ALL_ROWS, ONE_FOLD
+from dsel.results.cube import cv_error
 from dsel.results.fit_messages import FitMessage
 from dsel.runtime.progress import CHOSEN, COUNTING, FITTING, Phase, Progress
 from dsel.runtime.tasks import Task
@@ -49,7 +50,6 @@ from dsel.search.running.cube_caveats import name_column
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.procedures import FunctionEstimator
 from dsel.search.running.run import Run, chosen_progress, replay_counts, show_progress
-from dsel.search.running.select import cv_error
 from dsel.typing import Model
 
 NOTHING_DONE: Final = Progress()

@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dsel import names
-from dsel.bounds.shares import uniform_shares
 from dsel.checks import check_choice, check_delta, check_probability, check_string
 from dsel.criteria import CRITERIA, Estimate, Settings, get_criterion
 from dsel.criteria.base import CandidateCounts, Criterion, Terms
@@ -24,22 +23,20 @@ from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.certificate import CHOICE, assumptions_of, attribute
-from dsel.results.cube import answers_behind, read_counts, restore_dims, with_criteria
+from dsel.results.cube import cv_error, read_counts, restore_dims
 from dsel.results.tables import (
     all_params,
     class_rows,
     constant_fields,
-    content_token,
     largest_class,
     matches_token,
 )
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.engine.pruning import margin_above
 from dsel.search.running.cube_caveats import caveats_of, caveats_of_numbers
+from dsel.search.running.cube_of_run import TOKEN, divide_delta
 
 CHANGED: Final = "the cube was cut, sorted or changed after the run"
-TOKEN: Final = "content_token"
-"""Attribute of a search's cube: a hash of its counts, grid and order."""
 
 
 def is_regression_cube(cube: xr.Dataset) -> bool:
@@ -154,42 +151,6 @@ def delta_of(cube: xr.Dataset, lost: float = 0.05) -> float:
     return attribute(
         cube, names.DELTA, lambda v: check_probability(float(v), names.DELTA), lost
     )
-
-
-def divide_delta(counts: CandidateCounts, delta: float) -> Settings:
-    """Divide delta among the candidates, by the prior of the plan or equally."""
-    if names.PRIOR_SHARE in counts:
-        # Some joined runs have no prior; all candidates in the cube share delta.
-        parts = np.nan_to_num(counts[names.PRIOR_SHARE])
-        return Settings(delta * parts / max(1.0, parts.sum()))
-    shares = uniform_shares(int(counts[names.N_CANDIDATES]), delta=delta)
-    return Settings(shares[: counts[names.STATUS].size])
-
-
-def add_criteria(cube: xr.Dataset, criterion: Criterion, delta: float) -> xr.Dataset:
-    """Return the cube with the numbers of its criterion, and of others without cost.
-
-    The latter are estimates from the same splits. A token of the content is added, too.
-    """
-    counts = read_counts(cube)
-    settings = divide_delta(counts, delta)
-    free = [get_criterion("cv_error")] if names.FOLD_ERRORS in counts else []
-    if names.HALF in cube.dims:
-        of_halves = [each for each in CRITERIA.values() if each.by_halves]
-        free = [*of_halves, get_criterion("loo_error")]
-    # The plan's criterion comes first: `first_criterion` reads it from this place.
-    wanted = [criterion, *(each for each in free if counts.keys() >= set(each.needs))]
-    terms = {each.name: each.evaluate(counts, settings) for each in wanted}
-    cube = with_criteria(cube, terms, delta_shares=settings.delta_shares, delta=delta)
-    return cube.assign_attrs({TOKEN: content_token(cube)})
-
-
-def cv_error(counts: CandidateCounts, number: int) -> float:
-    """Return a candidate's mean error on held-out rows; NaN if some are missing."""
-    errors = counts.get(names.FOLD_ERRORS)
-    if errors is None or (errors[number] < 0).any():
-        return nan
-    return float(np.mean(errors[number] / answers_behind(counts)[number]))
 
 
 def select(
