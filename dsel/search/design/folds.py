@@ -65,9 +65,9 @@ class CVScheme:
     """Whether folds were drawn without regard to features and labels."""
     n_halvings: int = 0
     """Number of random halvings, whose halves take the place of folds; 0 for folds."""
-    scheme_of_chosen: "CVScheme | None" = None
-    """Nested searches: the scheme of the chosen candidates, without each fold and on
-    all rows."""
+    splits_of_chosen: tuple[Split, ...] = ()
+    """Nested searches: the splits of the chosen candidates, without each fold and on
+    all rows; empty for other searches."""
     inner_tests: tuple[InnerTest, ...] = ()
     """Nested searches: the errors that each inner search uses; empty for a single
     candidate."""
@@ -84,12 +84,7 @@ class CVScheme:
     @property
     def is_nested(self) -> bool:
         """Whether candidates are chosen without each fold."""
-        return self.scheme_of_chosen is not None
-
-    @property
-    def splits_of_chosen(self) -> tuple[Split, ...]:
-        """Splits of chosen candidates in a nested search; empty for other searches."""
-        return () if self.scheme_of_chosen is None else self.scheme_of_chosen.splits
+        return bool(self.splits_of_chosen)
 
     @property
     def held_out(self) -> tuple[Split, ...]:
@@ -241,7 +236,7 @@ def scheme_of_pairs(
         tuple(splits),
         n_folds,
         True,
-        scheme_of_chosen=CVScheme(folds, n_folds, True),
+        splits_of_chosen=folds,
         inner_tests=tuple(tests),
         first_round=tuple(range(min(n_first, len(splits)))),
     )

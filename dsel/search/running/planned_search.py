@@ -103,11 +103,8 @@ class PlannedSearch:
 
         The model of all rows has a bound only by a pool.
         """
-        return (
-            0
-            if self.scheme.scheme_of_chosen is None
-            else self.scheme.n_folds + (self.pool is not None)
-        )
+        n_folds = self.scheme.n_folds
+        return n_folds + (self.pool is not None) if self.scheme.is_nested else 0
 
     @property
     def scheme(self) -> CVScheme:
