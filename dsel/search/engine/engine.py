@@ -16,7 +16,6 @@ from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
-from dsel.arrays import Integers
 from dsel.data.pool import SLICE_NBYTES, Pool
 from dsel.results.records import to_record
 from dsel.results.run_store import Store
@@ -64,8 +63,8 @@ class JobSource(Protocol[J, R]):
 
     queue: JobQueue[J]
 
-    def begin_turn(self) -> None:
-        """Decide or show something before tasks are submitted, twice a second."""
+    def begin_turn(self) -> object:
+        """Decide or show something before tasks are submitted."""
 
     def next_jobs(self) -> list[J]:
         """Return the jobs of the next task; none if there are none at present."""
@@ -115,80 +114,46 @@ class Engine:
             else:
                 queue.retry_or_give_up(jobs, finished.error)
 
-    def count_pool(
-        self,
-        table: PoolTable,
-        model_sets: Sequence[int],
-        batch_of: Callable[[tuple[CountJob, ...]], Work[list[CountedJob]]],
-        *,
-        inputs: tuple[str, ...] = (),
-        context: str | None = None,
-        on_turn: Callable[[], object],
-    ) -> Iterator[int]:
-        """Read the pool once; yield model sets whose models are not those counted.
-
-        Counts are added to the table. `batch_of` makes the work of one task; it gets
-        what the tasks `inputs` have kept, and the `context` sent to the executor.
-        """
-        assert self.pool is not None  # else there are no slices
-        reading = PoolPass(self, self.pool, table, batch_of, inputs, context, on_turn)
-        reading.add_missing(np.array(model_sets))
-        # A file that changes between two slices would give counts of no one pool.
-        with self.pool.guard_pass():
-            for _, counted_jobs in self.run_jobs(reading):
-                for counted in counted_jobs:
-                    seconds = sum(result.seconds for result in counted.results)
-                    reading.batch_size.seconds.append(seconds)
-                    yield from self._take_slice(table, counted)
-
-    def _take_slice(self, table: PoolTable, counted: CountedJob) -> Iterator[int]:
-        """Write counts to the table and the store; yield sets of other models."""
-        job = counted.job
-        logger.info(
-            "slice rows=%d-%d model_sets=%s seconds=%.6f",
-            job.start,
-            job.stop,
-            job.model_sets,
-            sum(result.seconds for result in counted.results),
-        )
-        for number, result in zip(job.model_sets, counted.results, strict=True):
-            # The counts are dropped if Dask made a model again, and it differs from the
-            # counted one.
-            if not table.add_slice(number, result):
-                yield number
-            if self.store is not None:
-                self.store.append(table.key_of(number, result), to_record(result))
-        self.n_slices_done += 1
-
 
 @dataclass(eq=False)
 class PoolPass:
-    """One pass over the pool: the slices that are not counted yet, and their tasks."""
+    """One pass over the pool, which reads the slices that are not counted yet."""
 
     engine: Engine
-    pool: Pool
     table: PoolTable
+    """The counts are added to it."""
     batch_of: Callable[[tuple[CountJob, ...]], Work[list[CountedJob]]]
-    inputs: tuple[str, ...]
-    context: str | None
-    on_turn: Callable[[], object]
-    queue: JobQueue[CountJob] = field(default_factory=JobQueue)
-    batch_size: BatchSize = field(default_factory=BatchSize)
-    waiting: deque[CountJob] = field(default_factory=deque)
+    """Function that makes the work of one task."""
+    begin_turn: Callable[[], object]
+    inputs: tuple[str, ...] = ()
+    """Tasks that have kept what the work needs."""
+    context: str | None = None
+    """What the work needs, if it was sent to the executor."""
+    queue: JobQueue[CountJob] = field(init=False, default_factory=JobQueue)
+    batch_size: BatchSize = field(init=False, default_factory=BatchSize)
+    waiting: deque[CountJob] = field(init=False, default_factory=deque)
+    pool: Pool = field(init=False)
 
-    def add_missing(self, model_sets: Integers) -> None:
-        """Add the slices that no earlier run has counted for these model sets."""
-        is_missing = ~self.table.is_counted[model_sets].T
+    def __post_init__(self) -> None:
+        assert self.engine.pool is not None  # else there are no slices
+        self.pool = self.engine.pool
+
+    def run(self, model_sets: Sequence[int]) -> Iterator[int]:
+        """Count; yield model sets whose models are not those counted."""
+        numbers = np.array(model_sets)
+        is_missing = ~self.table.is_counted[numbers].T
+        # A resumed run reads only the slices that no earlier run has counted.
         self.waiting.extend(
-            CountJob(part.start, part.stop, tuple(model_sets[missing].tolist()))
+            CountJob(part.start, part.stop, tuple(numbers[missing].tolist()))
             for part, missing in zip(self.table.slices, is_missing, strict=True)
             if missing.any()
         )
         self.engine.n_slices += len(self.waiting)
-
-    def begin_turn(self) -> None:
-        """Show progress."""
-        self.on_turn()
+        # A file that changes between two slices would give counts of no one pool.
+        with self.pool.guard_pass():
+            for _, counted_jobs in self.engine.run_jobs(self):
+                for counted in counted_jobs:
+                    yield from self._take_slice(counted)
 
     def next_jobs(self) -> list[CountJob]:
         """Return slices of the same model sets, few enough to be read at once."""
@@ -219,3 +184,24 @@ class PoolPass:
             context=self.context,
             priority=10,
         )
+
+    def _take_slice(self, counted: CountedJob) -> Iterator[int]:
+        """Write counts to the table and the store; yield sets of other models."""
+        job, store = counted.job, self.engine.store
+        seconds = sum(result.seconds for result in counted.results)
+        self.batch_size.seconds.append(seconds)
+        logger.info(
+            "slice rows=%d-%d model_sets=%s seconds=%.6f",
+            job.start,
+            job.stop,
+            job.model_sets,
+            seconds,
+        )
+        for number, result in zip(job.model_sets, counted.results, strict=True):
+            # The counts are dropped if Dask made a model again, and it differs from the
+            # counted one.
+            if not self.table.add_slice(number, result):
+                yield number
+            if store is not None:
+                store.append(self.table.key_of(number, result), to_record(result))
+        self.engine.n_slices_done += 1

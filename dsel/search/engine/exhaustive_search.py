@@ -21,6 +21,7 @@ from dsel.runtime.progress import Progress
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.design.comparisons import Comparison
 from dsel.search.engine.count_batch import ComparedModels, count_slice
+from dsel.search.engine.engine import PoolPass
 from dsel.search.engine.exact_pruner import ExhaustiveTable
 from dsel.search.engine.fit_batch import (
     FitBatch,
@@ -290,15 +291,11 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
             key = f"{this_pass}-{hash(jobs[0].model_sets)}"
             return CountBatch(jobs, comparisons, key)
 
-        return self.engine.count_pool(
-            self.table.pool,
-            candidates,
-            batch_of,
-            inputs=tuple(
-                sorted({task_of_model[FitId(c, s)] for c in candidates for s in splits})
-            ),
-            on_turn=partial(self.on_turn, self),
-        )
+        tasks = {task_of_model[FitId(c, s)] for c in candidates for s in splits}
+        begin_turn = partial(self.on_turn, self)
+        return PoolPass(
+            self.engine, self.table.pool, batch_of, begin_turn, tuple(sorted(tasks))
+        ).run(candidates)
 
     def restore_models(self, candidates: Iterable[int]) -> bool:
         """Fit missing models of some candidates again; return whether none is missing.

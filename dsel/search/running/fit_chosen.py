@@ -35,7 +35,7 @@ from dsel.search.engine.count_batch import (
     JoinedModels,
 )
 from dsel.search.engine.counts import PoolTable, SearchCounts
-from dsel.search.engine.engine import Engine
+from dsel.search.engine.engine import Engine, PoolPass
 from dsel.search.engine.fit_batch import FitChosenBatch
 from dsel.search.engine.jobs import (
     ChosenFit,
@@ -341,15 +341,14 @@ def count_on_pool(
     reading = replace(plan.context.pool_reading, sampled_rows=pool_check.sampled_rows)
     models = [((CHOSEN_SET,), join_models(plan.context, chosen_fits))]
     context = ComparedModels(models, (token,), table.comparisons, reading)
-    changed = list(
-        engine.count_pool(
-            table,
-            (CHOSEN_SET,),
-            CountChosenBatch,
-            context=engine.executor.put(context),
-            on_turn=fits.begin_turn,
-        )
+    pool_pass = PoolPass(
+        engine,
+        table,
+        CountChosenBatch,
+        fits.begin_turn,
+        context=engine.executor.put(context),
     )
+    changed = list(pool_pass.run((CHOSEN_SET,)))
     if changed:  # a certificate must not rest on counts of another model
         raise RuntimeError(
             "models counted on the pool are not those that were sent with it; run the "
