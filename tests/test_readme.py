@@ -74,7 +74,8 @@ def test_cluster_page__runs_and_prints_as_it_stands(tmp_path):
         [sys.executable, "script.py"],
         cwd=tmp_path, env=variables, capture_output=True, text=True,
     )  # fmt: skip
-    assert (done.stdout, done.stderr) == (shown, "")
+    assert (done.returncode, done.stdout) == (0, shown), done.stderr
+    assert "Warning" not in done.stderr  # on a busy machine there is progress
 
 
 LINKS = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")

@@ -661,7 +661,7 @@ def _seconds_text(experiment: Experiment) -> str:
         f"pieces that were measured): {list_seconds(experiment)}"
     )
     if math.isfinite(seconds):
-        text += f". All pieces at this pace: {as_time(seconds)}"
+        text += f". All pieces at this pace, computed: {as_time(seconds)}"
     return textwrap.fill(text, 78, initial_indent="  ", subsequent_indent="    ")
 
 
