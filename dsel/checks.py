@@ -329,8 +329,9 @@ def letters_of(label: object) -> str:
     >>> letters_of(" Not  sure"), letters_of("not sure"), letters_of(1)
     ('notsure', 'notsure', '1')
     """
-    text = unicodedata.normalize("NFKC", str(label))
-    return "".join(text.split()).casefold()
+    # Zero-width signs and soft hyphens cannot be seen either.
+    text = re.sub("[\u00ad\u200b-\u200f\u2060\ufeff]", "", str(label))
+    return "".join(unicodedata.normalize("NFKC", text).split()).casefold()
 
 
 def class_of_same_letters(label: object, classes: Iterable[Any]) -> Any:

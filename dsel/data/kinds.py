@@ -96,7 +96,8 @@ LIKE_NUMBER: Final = (
 minus sign of print, or in parentheses, as accounts write what is below zero; numbers of
 base 16, in digits of other scripts, and as C and Fortran print them."""
 IN_OTHER_QUOTES: Final = (
-    "(?s)^(?:'.*'|`.*`|\u2018.*\u2019|\u201c.*\u201d|\u201e.*\u201c|\u00ab.*\u00bb)$"
+    "(?s)^(?:'.*'|\".*\"|`.*`|\u2018.*\u2019|\u201c.*\u201d"
+    "|\u201e.*\u201c|\u00ab.*\u00bb)$"
 )
 """Texts in quotes that do not enclose the values of a text table."""
 _LEADING_ZERO: Final = r"^-?0[0-9]"
@@ -678,7 +679,8 @@ class ColumnScan:
         if 2 * self.n_in_quotes > n:
             return (
                 f"column {name!r} is read as text with the quotes of its values, such "
-                f"as {self.examples['quoted']}; only double quotes are left out"
+                f"as {self.examples['quoted']}; only double quotes without blanks "
+                f"before them are left out"
             )
         if 2 * self.n_like_dates > n:
             return f"column {name!r} {self._describe_numeric_dates()}"

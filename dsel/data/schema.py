@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from pandas.api.types import infer_dtype
 
 from dsel.arrays import ArrayLike
 from dsel.checks import MOST_COLUMNS_NAMED, check_columns
@@ -347,7 +348,8 @@ def schema_of(frame: pd.DataFrame, *, target: str | None = None) -> TableSchema:
     for column in columns_of(frame):
         values, categories, has_gaps = frame[column.name], None, None
         kind = _KINDS.get(column.kind, Kind.OTHER)
-        if kind is Kind.NUMBERS and values.dtype.kind in "iu":
+        is_whole = values.dtype.kind in "iu" or infer_dtype(values) == "integer"
+        if kind is Kind.NUMBERS and is_whole:
             kind = Kind.WHOLE
         elif column.kind.startswith("time in zone"):
             kind = Kind.ZONED_TIMES

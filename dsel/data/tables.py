@@ -159,6 +159,11 @@ def read_table(
     return table._replace(y=targets, schema=schema, is_regression=True)
 
 
+OTHER_TABLES: Final = (
+    ".arff", ".avro", ".db", ".dbf", ".dta", ".fst", ".h5", ".hdf5", ".mat", ".nc",
+    ".orc", ".pickle", ".pkl", ".rdata", ".rds", ".sas7bdat", ".sqlite", ".xpt",
+)  # fmt: skip
+"""Endings of tables of other programs and libraries."""
 NO_TABLES: Final = (".py", ".ipynb", ".r", ".sh", ".md", ".pdf", ".json", ".yaml")
 """Endings of files that are no tables, so that no similar ending was meant."""
 
@@ -183,7 +188,7 @@ def reader_of(location: str) -> Callable[[str, TableRequest], Table]:
             f"in Python by pandas.read_excel({name!r}, dtype=str).to_csv("
             f"{os.path.splitext(name)[0] + '.csv'!r}, index=False)"
         )
-    elif lower.endswith((".rds", ".rdata", ".sas7bdat", ".dta")):
+    elif lower.endswith(OTHER_TABLES):
         way = "; write it as CSV or Parquet there"
     elif lower.endswith(NO_TABLES):
         way = "; this is no table"

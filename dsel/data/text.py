@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import reduce
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -165,13 +166,15 @@ class TextFile:
             for batch in _parse_batches(stream, form, read):
                 for values in batch.columns[n_read:]:
                     self._check_end(values, n_rows)
-                n_rows += batch.num_rows
                 arrays = [
                     batch.column(k) if name in raw else trim(batch.column(k))
                     for k, name in enumerate(wanted)
                 ]
                 if len(self.header) == 1:
                     self._check_empty_lines(batch.column(0))
+                elif is_checked:
+                    self._check_headers(wanted, arrays, n_rows)
+                n_rows += batch.num_rows
                 yield pa.RecordBatch.from_arrays(arrays, names=list(wanted))
         if not n_rows:
             raise ValueError(NO_ROWS)
@@ -231,6 +234,18 @@ class TextFile:
                 f"a column at its end has no name, but line {line} has "
                 f"{values[bad].as_py()!r} there; name the column in the header, or "
                 f"remove that if it is a title"
+            )
+
+    def _check_headers(
+        self, names: Sequence[str], columns: Sequence[pa.Array], first: int
+    ) -> None:
+        """Raise ValueError if a row has the names of all columns as its values."""
+        is_header = (pc.equal(v, name) for name, v in zip(names, columns, strict=True))
+        bad = pc.index(reduce(pc.and_, is_header), True).as_py()
+        if bad >= 0 and len(names) > 1:
+            raise ValueError(
+                f"its line {self.line_of(first + bad)} is its header again, as in "
+                f"files that were joined; remove this line"
             )
 
     def _check_empty_lines(self, values: pa.Array) -> None:

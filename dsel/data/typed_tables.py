@@ -19,7 +19,14 @@ from pyarrow.fs import LocalFileSystem
 from scipy import sparse
 
 from dsel.checks import listing, show
-from dsel.data.frames import NOTHING, NUMBER, NUMERIC, TEXT, columns_of
+from dsel.data.frames import (
+    NOTHING,
+    NUMBER,
+    NUMERIC,
+    TEXT,
+    check_names,
+    columns_of,
+)
 from dsel.data.kinds import (
     LARGEST_EXACT,
     PLAIN,
@@ -204,7 +211,10 @@ def read_zarr(location: str, request: TableRequest) -> Table:
                 f"`path` must end in one of {', '.join(listed_formats())} or be a zarr "
                 f"group with X and y, got {show(location)}."
             ) from error
-        for name, array in arrays.items():
+        # Others, such as coordinates of xarray, may be times.
+        used = ("X", request.target or "y", "classes", "feature_names", "columns")
+        for name in {*used} & {*arrays}:
+            array = arrays[name]
             check_array(array)
             if meanings := meanings_of(array):
                 arrays[name] = read_and_decode(array, meanings, slice(None))
@@ -315,10 +325,13 @@ def _typed_labels(values: pd.Series) -> NDArray[Any]:
             f"`target` {values.name!r} must hold labels of one type, got "
             f"{show(some[0])} and {show(other)}; make texts of them."
         )
-    if kind == "f" or (some and isinstance(some[0], Decimal)):
-        known = _as_integers(values[~missing].to_numpy(dtype=np.float64))
-    else:
-        known = values[~missing].to_numpy()
+    known = values[~missing].to_numpy()
+    if some and isinstance(some[0], Decimal):
+        # By way of floats, two labels of more than 15 digits could become one.
+        is_whole = all(label == int(label) for label in known)
+        known = np.array([(int if is_whole else float)(label) for label in known])
+    elif kind == "f":
+        known = _as_integers(known.astype(np.float64))
     if not missing.any():
         return np.asarray(known)
     labels = np.empty(len(values), dtype=object)
@@ -330,8 +343,9 @@ def _typed_labels(values: pd.Series) -> NDArray[Any]:
 
 def _with_schema(table: Table, request: TableRequest, path: str) -> Table:
     """Return arrays as a table, with the requested columns."""
-    has_names = table.columns is not None and table.X.ndim == 2
-    if not has_names or len(table.columns or ()) != table.X.shape[1]:
+    if table.columns is not None and table.X.ndim == 2:
+        check_names(table.columns, table.X.shape[1], f"feature_names of {path!r}")
+    else:
         if request.dropped or request.ids or request.like is not None:
             raise ValueError(
                 f"{path!r} has no names of columns, by which --drop, --id, --groups "

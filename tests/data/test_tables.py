@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import xarray as xr
 import zarr
 from pyarrow import feather, parquet
 
@@ -367,7 +368,7 @@ def test_read_table__says_that_values_are_in_quotes_of_their_own(tmp_path):
     [caveat] = read_table(path).caveats
     assert caveat == (
         "column 'a' is read as text with the quotes of its values, such as '1'; only "
-        "double quotes are left out"
+        "double quotes without blanks before them are left out"
     )
 
 
@@ -952,3 +953,69 @@ def test_read_table__reads_compressed_json_lines(ending, tmp_path):
     cut.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(ValueError, match=r"cut.* cannot be read"):
         read_table(cut)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("x,q,label\n1,a,y\nx,q,label\n2,b,n\n", 3),  # joined by cat
+        ("q,x,label\na,1,y\nb,2,n\n\nq,x,label\n", 5),
+        ('"q",x,"label"\n"a\nb",1,"y"\n"q",x,label\n', 4),
+    ],
+)
+def test_read_table__refuses_a_header_among_the_rows(text, line, tmp_path):
+    """Else its name for the labels would be a class."""
+    path = text_table(tmp_path, text)
+    for read in (read_table, read_to_write):
+        with pytest.raises(ValueError, match=f"its line {line} is its header again"):
+            read(path, target="label")
+
+
+def test_read_table__says_that_blanks_before_quotes_keep_them(tmp_path):
+    path = text_table(tmp_path, 'x,q,label\n1, "a", y\n2, "b", n\n')
+    table = read_table(path, target="label")
+    assert table.X["q"].tolist() == ['"a"', '"b"']
+    assert any("with the quotes of its values" in note for note in table.caveats)
+
+
+@pytest.mark.parametrize("names", [["a", "a"], ["a"], ["a", "b", "c"]])
+def test_read_table__refuses_other_names_than_there_are_columns(names, tmp_path):
+    np.savez(tmp_path / "t.npz", X=X[:, :2], y=[0, 1, 1, 0], feature_names=names)
+    group = zarr.create_group(tmp_path / "t.zarr", attributes={"columns": names})
+    group.create_array("X", data=X[:, :2])
+    group.create_array("y", data=np.array([0, 1, 1, 0]))
+    for name in ("t.npz", "t.zarr"):
+        with pytest.raises(ValueError, match=f"of .*{name}' must") as refused:
+            read_table(tmp_path / name)
+        assert "names" in str(refused.value)
+
+
+def test_read_table__keeps_labels_apart_that_floats_round(tmp_path):
+    labels = [Decimal(10**19 + 1), Decimal(10**19 + 2), None, Decimal(10**19 + 1)]
+    table = pa.table({"x": [1, 2, 3, 4], "label": pa.array(labels, pa.decimal128(30))})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    read = read_table(tmp_path / "t.parquet", target="label").y.tolist()
+    assert read == [10**19 + 1, 10**19 + 2, None, 10**19 + 1]
+
+
+def test_read_table__says_of_json_that_large_whole_numbers_are_rounded(tmp_path):
+    lines = [json.dumps({"n": 2**64 + k, "label": "a"}) for k in range(30)]
+    (tmp_path / "t.jsonl").write_text("\n".join(lines))
+    [note] = read_table(tmp_path / "t.jsonl", target="label").caveats
+    assert note.startswith("column 'n' holds whole numbers that are too large")
+
+
+def test_read_table__reads_no_coordinates_of_zarr(tmp_path):
+    """They may be times, which arrays of features cannot be."""
+    days = np.array(["2020-01-01", "2020-01-02", "2020-01-05", "2021-01-01"], "M8[ns]")
+    data = {"X": (("row", "column"), X), "y": ("row", [0, 1, 1, 0])}
+    stored = xr.Dataset(data, coords={"row": days})
+    stored.to_zarr(tmp_path / "t.zarr", consolidated=False)
+    table = read_table(tmp_path / "t.zarr")
+    assert table.X.tolist() == X.tolist()
+    assert table.y.tolist() == [0, 1, 1, 0]
+
+
+def test_read_table__names_labels_that_look_equal(tmp_path):
+    path = text_table(tmp_path, "x,label\n1,Ulm\n2,Ulm\u200b\n3,Bonn\n")
+    assert "differ by" in read_table(path, target="label").caveats[0]
