@@ -149,6 +149,13 @@ def reaching(place: object) -> Iterator[None]:
         raise ConnectionError(f"{place} cannot be reached: {text}") from cause
 
 
+def reword(text: str, names: Mapping[str, str]) -> str:
+    """Return a text with the words that the reader knows, by the words of dsel."""
+    for name, known in names.items():
+        text = text.replace(name, known)
+    return text
+
+
 @contextmanager
 def naming(names: Mapping[str, str]) -> Iterator[None]:
     """Change words of errors about arguments to those that the caller knows.
@@ -160,11 +167,10 @@ def naming(names: Mapping[str, str]) -> Iterator[None]:
         yield
     except (OSError, TypeError, ValueError) as error:
         if isinstance(error, RowError) or len(error.args) == 1:
-            for name, known in names.items():
-                error.args = tuple(
-                    part.replace(name, known) if isinstance(part, str) else part
-                    for part in error.args
-                )
+            error.args = tuple(
+                reword(part, names) if isinstance(part, str) else part
+                for part in error.args
+            )
         raise
 
 

@@ -177,6 +177,8 @@ OUTER_DUPLICATE_APART: Final = _statistic("outer_duplicate_apart")
 # and, of a coordinate of folds or halves, how many the search has.
 CONSTANT: Final = "constant_prediction"
 """Attribute: the best constant prediction, a class or the median, and its loss."""
+COPIED_ROWS: Final = "copied_rows"
+"""Attribute: labeled rows that equal rows of other folds, if these are many."""
 CAVEATS: Final = "caveats"
 ASSUMPTIONS: Final = "assumptions"
 FOLD_ERROR_KIND: Final = "fold_error_kind"

@@ -62,7 +62,7 @@ outcome.results.dsel.table()
 # %%
 # The surface
 # -----------
-# The frame marks the chosen candidate; hatched ones were dropped.
+# The frame marks the chosen candidate; triangles stand for dropped ones.
 
 outcome.results.dsel.plot()
 

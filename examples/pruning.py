@@ -52,7 +52,7 @@ for prune, outcome in found.items():
     )
 
 # %%
-# Hatched cells are candidates that were dropped.
+# Triangles are candidates that were dropped.
 
 figure, axes = plt.subplots(3, 1, figsize=(6.4, 11), layout="constrained")
 for ax, (prune, outcome) in zip(axes, found.items(), strict=True):

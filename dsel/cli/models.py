@@ -105,6 +105,7 @@ def build(
 ) -> tuple[Any, Any, list[tuple[str, str]]]:
     """Return estimator and grid for rows `X`, and descriptions of the encoders.
 
+    Several names, separated by commas, are one search over the grids of all.
     `why_texts` has the reader's reasons for columns of texts; the model must not use
     the column `unused`. If `weighs_classes`, the grid of a named classifier has
     `class_weight`, too.
@@ -120,36 +121,57 @@ def build(
     if ":" in name:
         estimator = import_name(name)
         return (estimator, values, []) if values else (None, [estimator], [])
-    if name not in models:
+    named = names_of_models(name)
+    for each in named:
+        if each not in models:
+            raise click.BadParameter(
+                f"{each!r} is none of {', '.join(models)}; models of other packages "
+                f"are MODULE:OBJECT, such as xgboost:XGBClassifier"
+                f"{did_you_mean(each, models)}",
+                param_hint="--model",
+            )
+    if len(named) > 1 and values:
         raise click.BadParameter(
-            f"{name!r} is none of {', '.join(models)}; models of other packages are "
-            f"MODULE:OBJECT, such as xgboost:XGBClassifier{did_you_mean(name, models)}",
-            param_hint="--model",
+            f"--model {name} names several models, and the values of --grid are those "
+            f"of one; leave --grid out, or name one model.",
+            param_hint="--grid",
         )
-    if name == BOOSTING and sparse.issparse(X):
+    if BOOSTING in named and sparse.issparse(X):
         raise click.BadParameter(
             "boosting takes no sparse rows; the other models do.", param_hint="--model"
         )
-    model, own_grid, is_scaled = models[name]
-    if isinstance(model, TransformedTargetRegressor):
-        values = {
-            key if "__" in key else f"regressor__{key}": listed
-            for key, listed in values.items()
-        }
     features = X if unused is None else X.drop(columns=unused)
+    # Trees do not change with the scale of a column, so one scaler serves all models.
+    is_scaled = any(models[each][2] for each in named)
     steps, facts = encoders(features, is_scaled=is_scaled, why_texts=why_texts)
     if unused is not None:
         steps.insert(0, ("without", leave_out(unused)))
         facts.append(("no feature", unused))
-    if not values:
-        values = parse_grid(own_grid)
-        if weighs_classes and "class_weight" in model.get_params():
+    grids = []
+    for each in named:
+        model, own_grid, _ = models[each]
+        values = parse_grid(grid or own_grid)
+        if isinstance(model, TransformedTargetRegressor):
+            values = {
+                key if "__" in key else f"regressor__{key}": listed
+                for key, listed in values.items()
+            }
+        if weighs_classes and not grid and "class_weight" in model.get_params():
             values["class_weight"] = [None, "balanced"]
-    params = {  # a name may include its step of the pipeline
-        key if re.match(r"(?!regressor__).+__", key) else f"model__{key}": listed
-        for key, listed in values.items()
-    }
-    return Pipeline([*steps, ("model", model)]), params, facts
+        params = {  # a name may include its step of the pipeline
+            key if re.match(r"(?!regressor__).+__", key) else f"model__{key}": listed
+            for key, listed in values.items()
+        }
+        grids.append({"model": [model]} | params if len(named) > 1 else params)
+    pipeline = Pipeline([*steps, ("model", models[named[0]][0])])
+    return pipeline, grids if len(named) > 1 else grids[0], facts
+
+
+def names_of_models(text: str) -> list[str]:
+    """Return the names in ``--model``: one, or several that are separated by commas."""
+    if ":" in text:
+        return [text]
+    return list(dict.fromkeys(name.strip() for name in text.split(",")))
 
 
 def import_name(name: str) -> Any:

@@ -1,35 +1,52 @@
 """``dsel report``: write a page about a finished run."""
 
 import os
+from typing import Any
 
 import click
 
-from dsel.cli.options import OutputOptions
+from dsel.cli.commands.select import command as select_command
+from dsel.cli.options import OutputOptions, shell_names
 from dsel.cli.printing import say
 from dsel.cli.running import choice_content, print_json
 from dsel.errors import naming
 from dsel.report.page import write_report
 from dsel.results import open_results
 from dsel.results.certificate import CHOICE
+from dsel.results.comparison import ModelComparison
 from dsel.results.inputs import load_inputs
 from dsel.results.place import Place
-from dsel.results.query_files import read_labeled_choice
+from dsel.results.query_files import (
+    is_comparison,
+    read_comparison,
+    read_labeled_choice,
+    read_labeled_comparison,
+)
 from dsel.search.running.select import select
 
 
 def run(results: str, out: str | None, output: OutputOptions) -> None:
-    """Write a page about the run in RESULTS, the folder or URL of its --out."""
-    cube, place = open_results(results), Place(results, name="place")
-    choice = read_labeled_choice(place)
-    if choice is not None:  # what `dsel label` has proved since
-        cube = cube.assign_attrs({CHOICE: choice.to_json()})
+    """Write a page about the run or the comparison in RESULTS."""
+    place, inputs = Place(results, name="place"), None
+    shown: Any
+    if is_comparison(results):
+        shown = read_labeled_comparison(place) or read_comparison(results)[0]
+    else:
+        shown, inputs = open_results(results), load_inputs(results)
+        choice = read_labeled_choice(place)
+        if choice is not None:  # what `dsel label` has proved since
+            shown = shown.assign_attrs({CHOICE: choice.to_json()})
     if out is None:
         here = results if "://" not in results else place.folder or ""
         out = os.path.join(here, "report.html")
     with naming({"`path`": "`--out`"}):
-        page = write_report(cube, out, inputs=load_inputs(results))
+        names = shell_names(select_command)
+        page = write_report(shown, out, inputs=inputs, names_of_options=names)
     if output.as_json:
-        print_json("report", page=page, **choice_content(select(cube)))
+        content = {"comparison": shown}
+        if not isinstance(shown, ModelComparison):
+            content = choice_content(select(shown))
+        print_json("report", page=page, **content)
         return
     if output.quiet:
         click.echo(page)  # in one line, however long

@@ -18,6 +18,7 @@ from dsel.cli.options import ClusterOptions, RunOutput, shell_names
 from dsel.cli.printing import say
 from dsel.data.table_files import FEATHER, JSON_LINES, PARQUET
 from dsel.data.text_tables import is_text
+from dsel.errors import reword
 from dsel.results.choice import Choice
 from dsel.results.inputs import RunInputs, save_inputs
 from dsel.results.renderings import Renderable, render_lines
@@ -63,11 +64,8 @@ def _plain(value: object) -> Any:
 
 def choice_text(choice: Choice) -> str:
     """Return the print of a choice, in which Python's arguments are options."""
-    names, facts = shell_names(click.get_current_context().command), []
-    for fact in choice.facts():
-        for name, known in names.items():
-            fact = tuple(text.replace(name, known) for text in fact)
-        facts.append(fact)
+    names = shell_names(click.get_current_context().command)
+    facts = [tuple(reword(text, names) for text in fact) for fact in choice.facts()]
     return render_lines(facts, terminal_width())
 
 

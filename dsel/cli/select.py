@@ -23,6 +23,7 @@ from dsel.cli.models import (
     build,
     default_model,
     import_from_here,
+    names_of_models,
     show_failure,
 )
 from dsel.cli.options import TextOptions
@@ -131,7 +132,8 @@ def read_inputs(options: SelectOptions) -> SelectInputs:
     model = options.model or default_model(
         options.grid, is_regression=table.is_regression
     )
-    check_named_model(model, y, options, is_regression=table.is_regression)
+    for name in names_of_models(model):
+        check_named_model(name, y, options, is_regression=table.is_regression)
     classes: list[Any] = []  # numbers have none
     if options.loss and not table.is_regression:
         classes = np.unique(check_labels(y)).tolist()

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from dsel import names
 from dsel.checks import check_integer, check_kind
 from dsel.criteria.base import Criterion, Terms
-from dsel.option_values import ONE_FOLD
 from dsel.plots.fitting import SMALL
 from dsel.plots.style import (
     BLUE,
@@ -21,10 +20,13 @@ from dsel.plots.style import (
     MIDDLE,
     NOT_RUN,
     PALE,
+    UNITS,
     candidate_labels,
     in_hundreds,
     label_rows,
+    mark_unproved,
     new_axes,
+    short_verdict,
     tidy,
 )
 from dsel.results.bounded_values import BoundedValues
@@ -35,7 +37,13 @@ from dsel.results.certificate import Certificate
 from dsel.results.comparison import ModelComparison
 from dsel.results.cube import check_cube, read_counts
 from dsel.results.tables import all_params
-from dsel.rounded_texts import NONE, about_percent, floor_percent, in_percent
+from dsel.rounded_texts import (
+    NONE,
+    about_percent,
+    confidence,
+    floor_percent,
+    in_percent,
+)
 from dsel.search.running.select import evaluate, method_of, select
 
 if TYPE_CHECKING:
@@ -53,7 +61,8 @@ PHASES = {
 def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     """Draw the bound of each model, and the one expected of a 20% hold-out set.
 
-    A dot is the error that was measured on rows that the models had not seen.
+    The dot, on a row of its own, is the error that was measured on rows that the models
+    had not seen. A number that is no guarantee has a hatched bar.
 
     Parameters
     ----------
@@ -73,47 +82,47 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
     'Error, %'
     """
     choice = select(results)
-    models = list(choice.certificates.values())
-    rows = []
+    models, main = list(choice.certificates.values()), choice.certificate
+    rows: list[tuple[str, Any, Any, float, str]] = []
     for each in models:
-        words = "at most" if each.certified else "no guarantee, about"
+        words = "at most" if each.certified else "about"
         text = f"{each.model_text}: {words} {each.amount(each.bound)}"
         if not np.isfinite(each.bound):
             text = f"{each.model_text}: no finite bound"
-        # No held-out row tests the model trained on all labels.
-        is_tested = each.model_name == ONE_FOLD and np.isfinite(each.estimate)
-        if is_tested:
-            text += f"; {whose_estimate(each)}: about {each.about(each.estimate)}"
         # A bound without terms comes from labeled rows alone.
-        first = np.fmin(each.bound, each.label_term)
+        first = np.fmin(each.bound, each.label_term if each.certified else np.inf)
         if not np.isfinite(each.bound):  # such a tolerance has no bar
             first = np.nan
-        numbers = (first, each.bound, each.estimate if is_tested else np.nan)
-        rows.append((text, *np.where(np.isfinite(numbers), numbers, np.nan), BLUE))
+        numbers = (first, each.bound)
+        rows.append(
+            (text, *np.where(np.isfinite(numbers), numbers, np.nan), np.nan, BLUE)
+        )
+    if np.isfinite(main.estimate) and not main.is_estimate:
+        text = f"{whose_estimate(main)}: about {main.about(main.estimate)}"
+        rows.append((text, np.nan, np.nan, main.estimate, BLUE))
     if np.isfinite(fifth := choice.expected_holdout):
         text = f"20% hold-out set: about {choice.holdout_text} on average"
         rows.append((text, fifth, fifth, np.nan, MIDDLE))
     texts, *bars, colors = zip(*rows, strict=True)
     firsts, ends, marks = np.array(bars)
     ax = new_axes(ax, height=1.5 + 0.6 * len(texts))
-    label = "bound" if choice.certificate.certified else "no guarantee"
     has_parts = bool((ends > firsts).any())
+    label = f"bound{', from labeled rows' * has_parts}"
+    is_bound = any(each.certified for each in models)
     patches = _draw_bars(
-        ax,
-        texts,
-        (firsts, ends, marks),
-        colors,
-        label=f"{label}{', from labeled rows' * has_parts}",
+        ax, texts, (firsts, ends, marks), colors, label=label if is_bound else ""
     )
+    for patch, each in zip(patches, models, strict=False):
+        mark_unproved(ax, [patch], certified=each.certified)
     if colors[-1] == MIDDLE:  # no bound, but the average of those of other rows
         patches[-1].set(**NOT_RUN)
-    unit = ", %" * models[0].is_rate
-    if models[0].is_tolerance:
-        unit = " at most, in units of the target"
-    ax.set_xlabel(f"{models[0].what}{unit}")
-    if not models[0].is_rate:
+    unit = ", %" * main.is_rate
+    if main.is_tolerance:
+        unit = f" at most{UNITS}"
+    ax.set_xlabel(f"{main.what}{unit}")
+    if not main.is_rate:
         ax.xaxis.set_major_formatter("{x:g}")
-    tidy(ax, title=choice.certificate.headline().partition(", model")[0])
+    tidy(ax, title=short_verdict(main))
     return ax
 
 
@@ -222,9 +231,11 @@ def plot_certified_report(
         (-0.12, GREEN, "precision at least", report.precision),
     ):
         heights = places[:n] + above
-        ax.barh(heights, numbers.limits, height=0.2, color=color, label=label)
+        bars = ax.barh(heights, numbers.limits, height=0.2, color=color, label=label)
+        mark_unproved(ax, bars, certified=not report.remarks)
     label = "error at most"
-    ax.barh(0.12, report.error_at_most, height=0.2, color=MIDDLE, label=label)
+    bars = ax.barh(0.12, report.error_at_most, height=0.2, color=MIDDLE, label=label)
+    mark_unproved(ax, bars, certified=not report.remarks)
     measured = [report.recall, report.precision, report.error]
     dots = np.concatenate([numbers.estimates for numbers in measured])
     heights = np.array([*(places[:n] + 0.12), *(places[:n] - 0.12), 0.12])
@@ -232,7 +243,10 @@ def plot_certified_report(
     _above_bars(ax, texts)
     ax.set_xlim(0, 1.02)
     ax.set_xlabel("recall, precision and error, %")
-    tidy(ax, title=report.headline())
+    verdict = "No guarantee"
+    if not report.remarks:
+        verdict = f"All limits at once ({confidence(report.delta)}% confidence)"
+    tidy(ax, title=f"{verdict}, {report.model_text}")
     return ax
 
 
@@ -274,17 +288,21 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     ax = new_axes(ax, height=1.2 + 0.45 * len(texts))
     places = np.arange(len(texts))[::-1]
     limits = np.where(np.isfinite(report.limits), report.limits, np.nan)
-    ax.barh(places, limits, height=0.4, color=BLUE, label="at most")
+    bars = ax.barh(places, limits, height=0.4, color=BLUE, label="at most")
+    mark_unproved(ax, bars, certified=not report.remarks)
     _draw_measured(ax, values, places, numbers.whose)
     _above_bars(ax, texts)
     ends = [x for x in (*values, *report.limits) if np.isfinite(x)]
     ax.set_xlim(0, 1.05 * max(ends, default=1.0) or 1.0)
     unit = f"{report.quantity.capitalize()}, %"
     if report.is_tolerance:
-        unit = "Off by, in units of the target"
+        unit = f"Off by{UNITS}"
         ax.xaxis.set_major_formatter("{x:g}")
     ax.set_xlabel(unit)
-    tidy(ax, title=report.headline())
+    title = f"{report.title} ({confidence(report.delta)}% confidence)"
+    if report.remarks:
+        title = f"No guarantee: {report.title}"
+    tidy(ax, title=f"{title}, {report.model_text}")
     return ax
 
 
@@ -368,7 +386,9 @@ def plot_terms(
         for n, number, error in zip(best, sums, errors, strict=True)
     ]
     bars = first[best], sums, errors
-    _draw_bars(ax, texts, bars, BLUE, label="from labeled rows")
+    patches = _draw_bars(ax, texts, bars, BLUE, label="from labeled rows")
+    is_bound = ranking.is_guarantee and select(results).certificate.certified
+    mark_unproved(ax, patches, certified=is_bound)
     ax.set_xlabel(f"{ranking.name}, %")
     what = f"{labels[best[0]]} has the smallest {ranking.name}"
     tidy(ax, title=f"{what}: {amount(sums[0])}")

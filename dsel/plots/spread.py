@@ -10,9 +10,13 @@ from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.plots.style import (
     ACCENT,
     BLUE,
+    DROPPED,
+    DROPPED_MARK,
     GREEN,
     INK,
     MIDDLE,
+    UNITS,
+    UNPROVED,
     candidate_labels,
     in_hundreds,
     label_rows,
@@ -127,6 +131,7 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     if not is_whole.any():
         raise ValueError("`results` has no candidate that was counted on all folds.")
     means = np.where(is_whole, losses.mean(axis=1), np.inf)
+    is_dropped = results[names.STATUS].values.ravel() == names.STATUS_PRUNED
     order = np.argsort(means, kind="stable")[: min(n_most, int(is_whole.sum()))]
     order = order[means[order] <= max(FAR * means[order[0]], means[order[:3]].max())]
     if chosen not in order and is_whole[chosen]:
@@ -144,9 +149,12 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         label = "" if place else "a fold"
         ax.plot(folds, heights, ".", color=MIDDLE, ms=6, label=label)
         color = ACCENT if number == chosen else INK
-        ax.plot(mean, place, "o", color=color, ms=7)
+        style = DROPPED_MARK if is_dropped[number] else {"marker": "o"}
+        ax.plot(mean, place, color=color, ms=7, **style)
     for color, label in ((INK, what_mean), (ACCENT, "chosen")):
         ax.plot([], [], "o", color=color, ms=7, label=label)
+    if is_dropped[order].any():
+        ax.plot([], [], color=INK, ms=7, label=DROPPED, **DROPPED_MARK)
     labels = candidate_labels([params[n] for n in numbers])
     if choice.procedure:  # the only candidate, whose text has all of its parameters
         chose = choice.choices_of_folds
@@ -155,15 +163,15 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     if in_percent:
         ax.xaxis.set_major_formatter(in_hundreds)
     ax.grid(axis="x", color=MIDDLE, alpha=0.4, linewidth=0.5)
-    ax.set_xlabel(name + ", %" * in_percent)
+    ax.set_xlabel(name + (UNITS if is_squared(results) else ", %" * in_percent))
     about = about_percent if in_percent else choice.certificate.about
     if is_squared(results):
         about = amount_about
     shown = chosen if is_whole[chosen] else order[0]
     least, most = losses[shown].min(), losses[shown].max()
-    who = "The chosen candidate" if shown == chosen else "The best candidate"
+    who = "Chosen" if shown == chosen else "Best"
     title = f"{who}: {about(means[shown])} on average, {about(least)} to {about(most)}"
-    tidy(ax, title=f"{title} on the folds")
+    tidy(ax, title=title)
     return ax
 
 
@@ -239,7 +247,13 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     for name, each in choice.certificates.items():
         label = "" if name == ALL_ROWS else "this run"
         label = WITH_LABELS if each.n_queried else label
-        ax.plot(n_labeled, each.bound, "s", color=COLORS[name], ms=7, label=label)
+        style = "full" if each.certified else "none"
+        if label and not each.certified:
+            label = f"{label}, {UNPROVED}"
+        ax.plot(
+            n_labeled, each.bound, "s", color=COLORS[name], ms=7, label=label,
+            fillstyle=style,
+        )  # fmt: skip
     estimate = certificate.estimate
     ax.plot(n_labeled, estimate, "o", color=INK, ms=6, label="measured")
     ax.axvline(n_labeled, color=MIDDLE, alpha=0.5, linewidth=0.6)
@@ -255,7 +269,7 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     what = "groups" if certificate.n_groups else "labels"
     later = bounds.sel({names.CERTIFICATE: choice.deploy})[numbers.index(4 * n_labeled)]
     bound = in_percent(min(1.0, later.item()))
-    tidy(ax, title=f"4 times as many {what} would give a bound of {bound} on average")
+    tidy(ax, title=f"4 times as many {what}: a bound of {bound} on average")
     return ax
 
 

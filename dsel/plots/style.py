@@ -1,6 +1,6 @@
 """Style of all figures: colors, labels of parameter values, new axes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -8,7 +8,7 @@ import xarray as xr
 
 from dsel.checks import show
 from dsel.plots.fitting import ABOVE, ROW, SMALL, fit_texts, keep_inside
-from dsel.results.certificate import params_text, short_names
+from dsel.results.certificate import Certificate, params_text, short_names
 from dsel.results.values import read_coordinate, value_text
 from dsel.typing import Options
 
@@ -37,6 +37,21 @@ NOT_RUN: Final[Options] = {
     "linewidth": 1.2,
 }
 """Style of the bar of a hold-out set, which is expected and was not run."""
+NO_GUARANTEE: Final[dict[str, Any]] = {
+    "facecolor": "none",
+    "edgecolor": MIDDLE,
+    "hatch": "////",
+    "linewidth": 0.8,
+}
+"""Style of the bar of a number that something voids."""
+UNPROVED: Final = "no guarantee"
+"""Label of such bars."""
+DROPPED: Final = "dropped early, from fewer fits"
+"""Label of candidates whose number is the mean of the fits of a first round alone."""
+DROPPED_MARK: Final[dict[str, Any]] = {"marker": "^", "fillstyle": "none", "ls": "none"}
+"""Style of their markers."""
+UNITS: Final = ", in units of the target"
+"""End of the name of an axis of distances to the target."""
 GREEN: Final = "#009e73"
 """Color of a second bound: of precision, and of the model trained on all labels."""
 PINK: Final = "#cc79a7"
@@ -127,6 +142,23 @@ def _lighten_ink(ax: "Axes") -> None:
             color: Any = artist.get_color()
             if len(color) and same_color(color, INK):
                 artist.set_color(PAPER)
+
+
+def short_verdict(certificate: Certificate) -> str:
+    """Return the bound of a certificate for a title, or its number without one."""
+    if certificate.certified:
+        return certificate.headline().partition(", model")[0]
+    return f"No guarantee: about {certificate.amount(certificate.bound)}"
+
+
+def mark_unproved(ax: "Axes", bars: Iterable[Any], *, certified: bool) -> None:
+    """Hatch bars of numbers that are no guarantee, with a legend entry for all."""
+    if certified:
+        return
+    for bar in bars:  # an edge of its own color, so that the legend still fits
+        bar.set(**NO_GUARANTEE | {"edgecolor": bar.get_facecolor()})
+    if UNPROVED not in ax.get_legend_handles_labels()[1]:
+        ax.barh(0, 0, label=UNPROVED, **NO_GUARANTEE)
 
 
 def candidate_labels(params: Sequence[Options]) -> list[str]:

@@ -15,12 +15,16 @@ from dsel.plots.spread import fold_losses
 from dsel.plots.style import (
     ACCENT,
     COLORMAP,
+    DROPPED,
+    DROPPED_MARK,
     GREY,
     INK,
     MIDDLE,
     ON_PALE,
+    UNITS,
     in_hundreds,
     new_axes,
+    short_verdict,
     show_as_written,
     tidy,
     value_labels,
@@ -43,16 +47,12 @@ MOST_SLANTED: Final = 15
 """Most labels of ticks that are slanted, not thinned."""
 
 
-DROPPED: Final = "dropped early, from fewer fits"
-"""Label of candidates whose number is the mean of the fits of a first round alone."""
 MOST_LETTERS: Final = 7
 """Letters of a tick label up to which labels stand upright."""
 NUMBER_SIZES: Final = (9.0, 8.0, 7.0)
 """Sizes of the numbers in cells; the first that fits is taken."""
 DARK: Final = 0.55
 """Shade of cells above which texts in them are white."""
-PALE_HATCH: Final = (ON_PALE, 0.35)
-"""Color and opacity of the hatch of pale cells."""
 
 
 def plot_surface(
@@ -143,11 +143,11 @@ def plot_surface(
         folds = _fold_values(results, ranking.name, by_loss, rest)
         _draw_line(plane.values, dropped.values, folds, place.get(columns), axis, ax)
     else:
-        values, hatched = (
+        values, triangles = (
             plane.transpose(rows, columns).values for plane in (plane, dropped)
         )
         chosen = place.get(rows), place.get(columns)
-        image = _draw_map(values, hatched, chosen, axis, ax)
+        image = _draw_map(values, triangles, chosen, axis, ax)
         y_labels = value_labels(results[rows])
         ax.set_yticks(range(len(y_labels)), y_labels)
         ax.set_ylabel(short[rows])
@@ -191,7 +191,7 @@ def _choice(results: xr.Dataset, criterion: str | None) -> tuple[dict[str, int],
     dims = candidate_dims(results)
     places = np.unravel_index(choice.candidate, [results.sizes[dim] for dim in dims])
     certificate = choice.certificate
-    verdict = certificate.headline().partition(", model")[0]
+    verdict = short_verdict(certificate)
     if not certificate.certified:
         number = choice.estimate  # NaN if the candidate was dropped
         number = number if np.isfinite(number) else certificate.estimate
@@ -213,7 +213,7 @@ def _value_axis(results: xr.Dataset, ranking: Criterion, others: str) -> ValueAx
     """Return how the numbers of a criterion are shown, smallest over other axes."""
     loss = declared_loss(results) if ranking.of_declared_loss else None
     label = loss.what if loss else _WORDS.get(ranking.name, ranking.name)
-    label = f"{label} (estimate)"
+    label = f"{label} (estimate){UNITS if ranking.name in _ROOTS else ''}"
     if ranking.is_guarantee:
         label = f"error (bound by {ranking.name})"
     label += f", smallest over {others}" if others else ""
@@ -226,7 +226,7 @@ def _value_axis(results: xr.Dataset, ranking: Criterion, others: str) -> ValueAx
 
 def _draw_map(
     values: NDArray[np.float64],
-    hatched: NDArray[np.bool_],
+    dropped: NDArray[np.bool_],
     chosen: tuple[int | None, int | None],
     axis: "ValueAxis",
     ax: "Axes",
@@ -251,13 +251,11 @@ def _draw_map(
         corner = (column - 0.5, row - 0.5)
         ax.add_patch(Rectangle(corner, 1, 1, fill=False, **style))
 
-    for row, column in np.argwhere(hatched):
-        lines = (
-            ("white", 0.6) if _shade(image, values[row, column]) > DARK else PALE_HATCH
-        )
-        frame(row, column, hatch="///", linewidth=0, edgecolor=lines)
-    if hatched.any():  # for the legend
-        ax.bar(0, 0, hatch="////", fill=False, edgecolor=MIDDLE, lw=0, label=DROPPED)
+    for row, column in np.argwhere(dropped):  # below the number of the cell
+        color = "white" if _shade(image, values[row, column]) > DARK else ON_PALE
+        ax.plot(column, row - 0.35, color=color, ms=4, mew=0.8, **DROPPED_MARK)
+    if dropped.any():  # for the legend
+        ax.plot([], [], color=INK, ms=6, label=DROPPED, **DROPPED_MARK)
     if chosen[0] is not None:
         frame(*chosen, linewidth=2.5, edgecolor=ACCENT, zorder=5, label="chosen")
     # In axes of their own inside these, so that any layout of the figure keeps them.
@@ -350,19 +348,13 @@ def _draw_line(
         x = np.broadcast_to(columns[:, np.newaxis] + apart, folds.shape)
         ax.plot(x.ravel(), folds.ravel(), ".", color=MIDDLE, ms=6, label="a fold")
         top = max(top, np.nanmax(folds))
-    for shown, mark, style, legend in (
-        (known & ~dropped, "o", "full", "mean of folds" if folds is not None else ""),
-        (known & dropped, "^", "none", DROPPED),
+    name = "mean of folds" if folds is not None else "a candidate"
+    for shown, style, legend in (
+        (known & ~dropped, {"marker": "o", "ls": "none"}, name),
+        (known & dropped, DROPPED_MARK, DROPPED),
     ):
         if shown.any():
-            ax.plot(
-                columns[shown],
-                values[shown],
-                mark,
-                color=INK,
-                fillstyle=style,
-                label=legend or "a candidate",
-            )
+            ax.plot(columns[shown], values[shown], color=INK, label=legend, **style)
     if chosen is not None:
         ax.plot(chosen, values[chosen], "o", color=ACCENT, ms=9, label="chosen")
     ax.set_ylim(0, 1.05 * top)

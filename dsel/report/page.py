@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from math import ceil
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import jinja2
@@ -17,11 +18,13 @@ from markupsafe import Markup
 from dsel import names
 from dsel.cards import mark_code
 from dsel.checks import check_path
+from dsel.errors import reword
 from dsel.files import check_free, check_no_link, whole_file
 from dsel.plots import (
     plot_bound_by_labels,
     plot_certificates,
     plot_certified_report,
+    plot_comparison,
     plot_folds,
     plot_report_by_value,
     plot_surface,
@@ -37,6 +40,7 @@ from dsel.plots.spread import (
 from dsel.plots.style import INK
 from dsel.results import Choice
 from dsel.results.certificate import short_params_text
+from dsel.results.comparison import ModelComparison
 from dsel.results.cube import read_counts
 from dsel.results.inputs import RunInputs
 from dsel.results.tables import CV_ERROR, all_params, candidate_table, class_rows
@@ -46,6 +50,7 @@ from dsel.search.design.certificate_methods import is_nested
 from dsel.search.running.select import evaluate, first_criterion, select
 
 FOLDER: Final = Path(__file__).parent
+NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
 BEGINS: Final = "<!DOCTYPE html>\n<!-- Written by dsel report -->\n"
 """First lines of a page: only a file that begins with them is replaced."""
 TITLES: Final = {CV_ERROR: "cross-validated error"}
@@ -67,22 +72,27 @@ SHOWN_ELSEWHERE: Final = (
 
 
 def write_report(
-    results: xr.Dataset,
+    results: xr.Dataset | ModelComparison,
     path: str | os.PathLike[str],
     *,
     inputs: RunInputs | None = None,
+    names_of_options: Mapping[str, str] = NO_NAMES,
 ) -> Path:
-    """Write the page about a search to a file.
+    """Write the page about a search, or a comparison of two models, to a file.
 
     Parameters
     ----------
     results
-        The cube of a search, as `Outcome.results` or `open_results` has it.
+        The cube of a search, as `Outcome.results` or `open_results` has it; or the
+        result of `dsel.compare_models`.
     path
         Path of the file. Only a page that dsel wrote is replaced.
     inputs
         Names of tables, target and model, which `dsel select` stores with results; the
         page begins with them.
+    names_of_options
+        Words for readers who do not write Python, such as options of a shell, by the
+        words of Python that they replace.
 
     Returns
     -------
@@ -117,14 +127,51 @@ def write_report(
     check_no_link(target, "path")
     begins = BEGINS.encode()
     check_free(target, "path", begins)  # figures take a while
-    page = report_html(results, inputs)
+    if isinstance(results, ModelComparison):
+        page = comparison_html(results, names_of_options)
+    else:
+        page = report_html(results, inputs, names_of_options)
     with whole_file(target, "path") as file:
         file.write_text(page, encoding="utf-8", newline="\n")
         check_free(target, "path", begins)  # another process may have written it
     return target
 
 
-def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
+def comparison_html(
+    comparison: ModelComparison, names_of_options: Mapping[str, str] = NO_NAMES
+) -> str:
+    """Return the page about a comparison of two models as one HTML text."""
+    return _template("comparison.html.j2", names_of_options).render(
+        begins=BEGINS,
+        style=_style(),
+        title="Is the new model better?",
+        comparison=comparison,
+        figure=_svg(plot_comparison, comparison, height=2.2),
+    )
+
+
+def _template(name: str, names_of_options: Mapping[str, str]) -> jinja2.Template:
+    """Return a template of this folder, with filters for code and for words."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["code"] = lambda text: Markup(mark_code(text))
+    environment.filters["words"] = lambda text: reword(str(text), names_of_options)
+    return environment.get_template(name)
+
+
+def _style() -> str:
+    return (FOLDER / "report.css").read_text(encoding="utf-8")
+
+
+def report_html(
+    results: xr.Dataset,
+    inputs: RunInputs | None = None,
+    names_of_options: Mapping[str, str] = NO_NAMES,
+) -> str:
     """Return the page about a search as one self-contained HTML text.
 
     It is the same each time for the same cube. Raises ModuleNotFoundError if matplotlib
@@ -143,7 +190,7 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
 
     deploy = choice.deploy
     figures = {
-        "certificates": _svg(plot_certificates, results, height=3.0),
+        "certificates": _svg(plot_certificates, results, height=3.3),
     }
     with suppress(ValueError):  # a procedure without a grid
         figures["surface"] = _svg(plot_surface, results, height=3.7)
@@ -164,16 +211,9 @@ def report_html(results: xr.Dataset, inputs: RunInputs | None = None) -> str:
     if by_value is not None and len(by_value.values) <= MOST_DRAWN:
         height = 1.6 + 0.5 * len(by_value.values)
         figures["by_value"] = _svg(plot_report_by_value, by_value, height=height)
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(FOLDER),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["code"] = lambda text: Markup(mark_code(text))
-    return environment.get_template("report.html.j2").render(
+    return _template("report.html.j2", names_of_options).render(
         begins=BEGINS,
-        style=(FOLDER / "report.css").read_text(encoding="utf-8"),
+        style=_style(),
         choice=choice,
         certificate=choice.certificate,
         numbers={

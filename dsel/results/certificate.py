@@ -64,6 +64,9 @@ LOST: Final = (
     "the results lost their attribute `assumptions`, which lists what was checked; "
     "select from what the run or `open_results` returned"
 )
+MANY_EQUAL: Final = 0.1
+"""Share of labeled rows from which on a note is made of equal pool rows: fewer are
+other records that look alike."""
 RANDOM_ROW: Final = "a random row of a new group"
 """Subject of a bound if rows come in groups, of which one row each is counted."""
 CHOICE: Final = "choice"
@@ -195,6 +198,9 @@ class Certificate(Renderable):
     equal_rows: int = 0
     """Pool rows that equal labeled rows; without a pool, held-out rows that equal
     training rows of the model."""
+    copied_rows: int = 0
+    """Labeled rows that equal rows of other folds, which models were trained on; 0 if
+    these are few."""
     trained_on: str = field(default="", metadata=kept_as("share"))
     """Part of the labels that the model was trained on, as printed."""
     loss: str = "error"
@@ -251,7 +257,8 @@ class Certificate(Renderable):
         reasons += [f"{a.name} is violated: {a.reason}" for a in violated]
         caveats = (*self.caveats, *make_caveats(Effect.VOIDS, reasons))
         if not texts_of(caveats, Effect.VOIDS):
-            notes = [self.note_on_estimate] if self.is_below_estimate else []
+            notes = [self.note_on_estimate] * self.is_below_estimate
+            notes += filter(None, [self.note_on_equal_rows])
             caveats += tuple(make_caveats(Effect.INFO, notes))
         return collect_caveats(caveats)
 
@@ -326,7 +333,7 @@ class Certificate(Renderable):
         if self.is_tolerance and self.says_nothing:
             return f"{self.no_tolerance}, {self.model_text}"
         if self.says_nothing:
-            return f"No bound below {self.most}, {self.model_text}"
+            return f"{self.what}: no bound below {self.most}, {self.model_text}"
         level = ", ".join(
             filter(None, [f"{confidence(self.delta)}% confidence", jointly])
         )
@@ -480,20 +487,26 @@ class Certificate(Renderable):
 
     @property
     def origin(self) -> str:
-        """Sentence with the criterion, the parts of the number, and equal rows."""
-        origin = [self.method, *filter(None, [self.terms])]
+        """Sentence with the criterion and the parts of the number."""
+        return "; ".join([self.method, *filter(None, [self.terms])])
+
+    @property
+    def note_on_equal_rows(self) -> str:
+        """Number of counted rows that equal labeled ones; "" if few, or all, do."""
+        n_rows = min(self.n_labeled, self.n_unlabeled or self.n_labeled)
+        is_all = self.equal_rows == self.n_unlabeled  # of which `why_nothing` is
+        if not self.equal_rows or is_all or self.equal_rows < MANY_EQUAL * n_rows:
+            return ""
         equal, are = ("equals", "is") if self.equal_rows == 1 else ("equal", "are")
-        if self.equal_rows and not self.n_unlabeled:
-            origin.append(
+        if not self.n_unlabeled:
+            return (
                 f"{self.equal_rows:,} of {count_of(self.n_labeled, 'row')} "
                 f"{equal} rows that the model was fitted to, and {are} not counted on"
             )
-        elif self.equal_rows:
-            origin.append(
-                f"{self.equal_rows:,} of {count_of(self.n_unlabeled, 'pool row')} "
-                f"{equal} labeled rows, and the bound holds nevertheless"
-            )
-        return "; ".join(origin)
+        return (
+            f"{self.equal_rows:,} of {count_of(self.n_unlabeled, 'pool row')} {equal} "
+            f"labeled rows; bounds allow for it"
+        )
 
     def facts(self) -> list[Fact]:
         """Return names and texts, which all renderings show; the first has no name."""

@@ -292,7 +292,10 @@ class Choice(Renderable):
         of_models = (bound.all_caveats for bound in self.certificates.values())
         notes = [*self._note_exception(), *self._why_much_larger()]
         return collect_caveats(
-            *of_models, self.caveats, make_caveats(Effect.INFO, notes)
+            *of_models,
+            make_caveats(Effect.INFO, filter(None, [self.why_useless])),
+            self.caveats,
+            make_caveats(Effect.INFO, notes),
         )
 
     def _note_exception(self) -> list[str]:
@@ -500,12 +503,17 @@ class Choice(Renderable):
             if name in self.baselines
         ]
         main = self.baseline
-        whys = [self._why_no_bound(name) for name in order]
+        whys = {n: why for n in order if (why := self._why_no_bound(n))}
+        if len({*whys.values()}) > 1:
+            whys = {
+                n: f"{self.certificates[n].model_text}: {why}"
+                for n, why in whys.items()
+            }
         compared = [] if main is None else main.details()
         facts = [
             *(("", line) for line in lines),
             *compared,
-            *(("Because", why) for why in dict.fromkeys(whys) if why),
+            *(("Because", why) for why in dict.fromkeys(whys.values())),
             *(() if self.queries is None else self.queries.lines()),
             *caveat_facts(self.all_caveats, known=known),
         ]
@@ -557,18 +565,23 @@ class Choice(Renderable):
         if isinf(estimate):  # the warning about failed fits says so
             estimate = bound.estimate_where_fitted
         if not bound.is_estimate and isfinite(estimate):
-            whose = "models of all folds on labeled rows that they"
+            whose, they = "models of all folds", "they"
             if bound.is_holdout:
-                whose = "this model on labeled rows that it"
+                whose, they = "this model", "it"
+            rows = f"that {they} had not seen"
+            if n := bound.copied_rows:
+                rows = f"of which {n:,} equal rows that {they} had seen"
             lines.append(
-                f"{bound.what} about {bound.about(estimate)} (an estimate), {whose} "
-                f"had not seen"
+                f"{bound.what} about {bound.about(estimate)} (an estimate), {whose} on "
+                f"labeled rows {rows}"
             )
         if text := self.holdout_text:
             # A hold-out set spends all of delta on its bound, whatever is reported.
             main = self._main
             reports = (main.report, main.tolerances, main.report_by_value)
             holdout = f"20% hold-out set{' without a report' * any(reports)}"
+            if bound.copied_rows:
+                holdout += ", which would have such rows, too,"
             lines.append(
                 f"For comparison: a {holdout} would give a bound of about {text} on "
                 f"average"
@@ -603,24 +616,24 @@ class Choice(Renderable):
             return self.largest_class, self.largest_class_error
         return "", nan
 
-    def note_useless_bound(self) -> Self:
-        """Return the choice with a note if a constant may be as good as the model."""
+    @property
+    def why_useless(self) -> str:
+        """Note that a constant may be as good as the model; "" if the bound is less."""
         constant, loss = self.best_constant
         bound = self.certificate
         # A comparison with a baseline says more than its loss on the labeled rows.
         if bound.is_estimate or self.baseline or not constant or bound.bound < loss:
-            return self
-        text = (
-            f"the bound does not show that the model is better than always predicting "
-            f"{constant}"
-        )
+            return ""
+        advice = ""
         if bound.loss == "error":
-            text += (
+            advice = (
                 ": baseline='largest class' tests it, and report=True has the recall "
                 "of each class"
             )
-        note = Caveat(Effect.INFO, text)
-        return replace(self, caveats=collect_caveats([note], self.caveats))
+        return (
+            f"the bound does not show that the model is better than always predicting "
+            f"{constant}{advice}"
+        )
 
     @property
     def chosen(self) -> str:

@@ -111,6 +111,11 @@ class PrefitCertificate(Certificate):
         return self
 
     @property
+    def choice(self) -> Self:
+        """The certificate itself, since nothing was chosen."""
+        return self
+
+    @property
     def certificates(self) -> Mapping[str, Self]:
         """The certificate by the name of its model, as an `Outcome` has them."""
         return {self.model_name: self}
@@ -136,7 +141,8 @@ class PrefitCertificate(Certificate):
         if self.is_tolerance and self.says_nothing:
             return f"{self.no_tolerance}, {self.model_text}"
         if self.says_nothing:
-            return f"No bound below {self.most}: too few rows, {self.model_text}"
+            too_few = f"no bound below {self.most}, too few rows"
+            return f"{self.what}: {too_few}, {self.model_text}"
         amount, level = self.amount(self.bound), confidence(self.delta)
         bound = f"{self.says} {amount}{self.on_rows}"
         return f"{bound} ({level}% confidence), {self.model_text}"

@@ -195,6 +195,12 @@ def read_labeled_choice(place: Place) -> Choice | None:
     return None if text is None else Choice.from_json(text)
 
 
+def read_labeled_comparison(place: Place) -> ModelComparison | None:
+    """Return the comparison that `keep_comparison` stored; None if there is none."""
+    text = _read_answer(place)
+    return None if text is None else ModelComparison.from_json(text)
+
+
 def keep_comparison(
     folder: str | os.PathLike[str], answer: ModelComparison
 ) -> ModelComparison:

@@ -9,9 +9,7 @@ from dsel.errors import OldName
 from dsel.results import records
 from dsel.rounded_texts import terminal_width, wrap_line
 
-INTERNAL: Final = frozenset(
-    ("facts", "n_heads", "note_useless_bound", "upgrade_record")
-)
+INTERNAL: Final = frozenset(("facts", "n_heads", "upgrade_record", "why_useless"))
 """Names that other modules call: completion does not offer them, nor old names."""
 
 

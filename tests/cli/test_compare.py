@@ -1,6 +1,8 @@
 """`dsel compare` and `dsel label`: models, rows for a spreadsheet, and one answer."""
 
+import html
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -80,6 +82,22 @@ def test_label__says_what_python_says(place, made):
     assert (kept.lower, kept.upper) == (answer.lower, answer.upper)
     short = run("label", folder, folder / "query_rows.csv", "--quiet")
     assert short.output == f"{answer.headline()}\n"
+
+
+def test_report__of_a_comparison_is_a_page_with_its_verdict(place):
+    folder, truth, _ = place
+    for _ in range(2):
+        record = json.loads(run("report", folder, "--json").stdout)
+        page = (folder / "report.html").read_text(encoding="utf-8")
+        kept = ModelComparison.from_json(json.dumps(record["comparison"]))
+        shown = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
+        assert [text for _, text in kept.facts() if text not in shown] == []
+        assert page.count(kept.headline()) >= 2
+        assert page.count("<svg") == 1
+        assert "<script" not in page
+        labeled(folder, truth).to_csv(folder / "query_rows.csv", index=False)
+        succeed("label", folder, folder / "query_rows.csv")
+    assert kept.labels is not None
 
 
 def test_compare_and_label__print_one_json_object(place, made, tmp_path):

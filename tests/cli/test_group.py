@@ -271,7 +271,7 @@ def test_main__knows_a_comparison_a_swap_and_a_folder_of_tables(tmp_path, monkey
     for name, header in (("a", "x,y"), ("b", "x,z")):
         (tmp_path / "tables" / f"{name}.csv").write_text(f"{header}\n1,2\n")
     for words, line in (
-        ("report compared", "compared holds a comparison of two models, and no"),
+        ("predict compared tables/a.csv --out p.csv", "holds a comparison of two mod"),
         ("predict tables/a.csv compared --out p.csv", "are the arguments swapped?"),
         ("select tables --target y", "'tables' is a folder, whose 2 files are read as"),
         ("pool info nowhere.csv", "there is nothing at 'nowhere.csv'."),

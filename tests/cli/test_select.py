@@ -573,6 +573,22 @@ def test_select__names_columns_of_gaps_and_counts_rows_of_other_ids(tmp_path, rn
     assert "column 'note' has no value in any labeled row" in quiet
 
 
+def test_select__takes_several_models_as_one_search(numbers, tmp_path):
+    words = [*numbers[:6], "--cv", 3]
+    found = succeed(*words, "--model", "forest, logistic", "--out", tmp_path / "both")
+    assert "Plan of 10 candidates over (candidate)" in found.output
+    assert "Chosen: model=" in found.output
+    models = {str(text).partition("(")[0] for text in
+              dsel.open_results(tmp_path / "both").dsel.table()["model"]}  # fmt: skip
+    assert models == {"RandomForestClassifier", "LogisticRegression"}
+    refused = run(*words, "--model", "forest,logistic", "--grid", "C=1")
+    assert "the values of --grid are those of one" in " ".join(refused.output.split())
+    refused = run(*words, "--model", "forest,ridge")
+    assert "'ridge' predicts numbers" in " ".join(refused.output.split())
+    refused = run(*words, "--model", "forest,logisti")
+    assert "did you mean 'logistic'?" in " ".join(refused.output.split())
+
+
 def test_select__takes_the_default_model_that_has_the_parameters(numbers, tmp_path):
     text = run(*numbers[:6], "--grid", "max_features=0.3", "--cv", 3).stdout
     assert "  model          forest by default" in text

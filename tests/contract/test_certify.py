@@ -125,13 +125,15 @@ def test_certify__shows_all_options_and_explains_unknown_ones():
 
 def test_certify__says_why_a_pool_of_the_labeled_rows_gives_no_bound():
     text = str(dsel.certify(SVC(), X, Y, X, cv=3, random_state=0))
-    assert "No bound below 100%, model trained on all labels" in text
+    assert "Error: no bound below 100%, model trained on all labels" in text
     assert "Because  all 200 pool rows equal labeled rows" in text
+    assert text.count("equal labeled rows") == 1
 
 
 def test_certify_prefit__has_the_names_of_an_outcome():
     made = prefit()
     assert made.certificate is made
+    assert str(made.choice) == str(made)
     assert dict(made.certificates) == {"as_given": made}
 
 
@@ -240,7 +242,7 @@ def test_certify_prefit__predictions_of_no_class_are_errors():
     labels = np.array(["a", "b"])[NEW_Y % 2]
     certificate = prefit(Odd(), labels=labels)
     assert certificate.bound == 1.0
-    assert certificate.headline().startswith("No bound below 100%:")
+    assert certificate.headline().startswith("Error: no bound below 100%, too few")
 
 
 def test_certify_prefit__takes_frames_and_kept_models(tmp_path):

@@ -124,7 +124,7 @@ def test_choice__says_why_its_bound_says_nothing():
         AlwaysWrong(), {"label": [9]}, X[:100], NAMES[:100], random_state=0
     )
     lines = str(plan.run().choice).splitlines()
-    assert any(line.startswith("No bound below 100%") for line in lines)
+    assert any(line.startswith("Error: no bound below 100%, model") for line in lines)
     [why] = [line for line in lines if line.startswith("Because")]
     assert "100 labeled rows" in why
     assert "plan_bound" in why

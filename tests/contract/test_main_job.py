@@ -119,7 +119,8 @@ def test_run__a_fit_that_fails_rules_its_candidate_out():
     with pytest.warns(dsel.errors.FitFailedWarning, match="1 of 2 candidates failed"):
         run = run_search(*rows, certificate="cv_bound", cv=3)
     assert run.results["status"].values.tolist() == [0, 2]
-    assert "1 candidate failed" in run.choice.remarks
+    assert "1 candidate failed (max_depth=-1)" in run.choice.remarks
+    assert run.choice.remarks == dsel.select(run, "cv_error").remarks
     assert run.choice.candidate == 0
 
 

@@ -208,7 +208,9 @@ def test_figures_and_page__have_units_and_no_percent(tmp_path):
     assert ("Checked: dsel" in text) == ("<td>checked</td>" in text)
     table = cube.dsel.table().mean_squared_error
     best = dsel.plots.plot_folds(cube)
-    assert best.get_xlabel() == "root mean squared error on the fold"
+    assert " ".join(best.get_xlabel().split()) == (
+        "root mean squared error on the fold, in units of the target"
+    )
     best_table = text.partition("<h2>The best")[2]
     assert "root mean squared error" in best_table
     assert f"<td>{table.min() ** 0.5:#.3g}</td>" in best_table

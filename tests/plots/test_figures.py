@@ -85,6 +85,12 @@ def legend_texts(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
+def are_hatched(ax):
+    """Return whether all bars are hatched; those of the legend are."""
+    bars = [bar for bars in ax.containers for bar in bars]
+    return {bar.get_hatch() for bar in bars} == {"////"}
+
+
 def texts(ax):
     return [each.get_text() for each in ax.texts]
 
@@ -128,14 +134,13 @@ def test_plot_certificates__has_both_models_beside_a_hold_out_set(nested):
     choice = nested.dsel.select()
     one_fold, all_rows = choice.certificates.values()
     assert texts(ax) == [
-        f"{one_fold.model_text}: at most {in_percent(one_fold.bound)}; "
-        f"models of all folds, pooled: about {100 * one_fold.estimate:.1f}%",
-        # No held-out row tests it.
+        f"{one_fold.model_text}: at most {in_percent(one_fold.bound)}",
         f"{all_rows.model_text}: at most {in_percent(all_rows.bound)}",
+        f"models of all folds, pooled: about {100 * one_fold.estimate:.1f}%",
         f"20% hold-out set: about {choice.holdout_text} on average",
     ]
     dots = ax.lines[0].get_xdata()
-    np.testing.assert_array_equal(dots, [one_fold.estimate, np.nan, np.nan])
+    np.testing.assert_array_equal(dots, [np.nan, np.nan, one_fold.estimate, np.nan])
     title = ax.get_title(loc="left")
     assert f"{title}, {one_fold.model_text}" == one_fold.headline()
     assert legend_texts(ax) == ["bound, from labeled rows", "from the pool", "measured"]
@@ -187,8 +192,9 @@ def test_plot_certified_report__has_bars_of_limits_and_dots_of_the_model(reporte
     named = replace(report, classes=("a" * 70, "b"))  # or it would leave no bars
     assert texts(plot_certified_report(named))[0].startswith("a" * 21 + "...: recall")
     doubted = replace(report, caveats=(Caveat(Effect.VOIDS, "A1 is violated"),))
-    title = plot_certified_report(doubted).get_title(loc="left")
-    assert title.startswith("No guarantee, since A1 is violated")
+    ax = plot_certified_report(doubted)
+    assert ax.get_title(loc="left").startswith("No guarantee, model trained")
+    assert are_hatched(ax)
 
 
 def test_plot_report_by_value__has_bars_of_limits_and_dots_of_errors():
@@ -211,10 +217,11 @@ def test_plot_report_by_value__has_bars_of_limits_and_dots_of_errors():
         f"{'s' * 21}...: at most 30.0%, measured 10.0% on 90 labeled rows",
         "(missing): at most 100.0%, measured 20.0% on 31 labeled rows",
     ]
-    assert ax.get_title(loc="left").startswith("Error by site (95% confidence")
+    assert ax.get_title(loc="left") == "Error by site (95% confidence), the model"
     doubted = replace(report, caveats=(Caveat(Effect.VOIDS, "A1 is violated"),))
-    title = plot_report_by_value(doubted).get_title(loc="left")
-    assert title.startswith("No guarantee, since A1 is violated")
+    hatched = plot_report_by_value(doubted)
+    assert hatched.get_title(loc="left") == "No guarantee: Error by site, the model"
+    assert (are_hatched(ax), are_hatched(hatched)) == (False, True)
     with pytest.raises(TypeError, match="`report`"):
         plot_report_by_value(None)
     limits = (2.0, np.inf, np.inf)
@@ -328,9 +335,26 @@ def test_plot__of_a_least_squares_search_draws_curves_and_has_no_bounds(rng):
 def test_plots__say_of_estimates_that_nothing_is_guaranteed():
     estimated = run(criterion="cv_error")
     estimate = estimated.dsel.select().estimate
-    (text,) = texts(plot_certificates(estimated))
-    assert f"no guarantee, about {100 * estimate:.1f}%" in text
+    ax = plot_certificates(estimated)
+    (text,) = texts(ax)
+    assert text.endswith(f": about {100 * estimate:.1f}%")
+    assert legend_texts(ax) == ["no guarantee"]
+    assert are_hatched(ax)
+    assert ax.get_title("left") == f"No guarantee: about {100 * estimate:.1f}%"
     assert f"{100 * estimate:.1f}%, an" in plot_surface(estimated).get_title("left")
+
+
+def test_plots__mark_candidates_that_were_dropped_by_triangles():
+    grid = {"n_neighbors": [1, 9, 99, 159], "weights": ["uniform", "distance"]}
+    cube = run(grid, cv=5)
+    n_dropped = int((cube.status == 1).sum())
+    assert n_dropped > 0
+    is_mark = [line.get_marker() == "^" for line in plot_surface(cube).lines]
+    assert sum(is_mark) == n_dropped + 1  # and that of the legend
+    for ax in (plot_surface(cube), plot_folds(cube)):
+        assert "dropped early, from fewer fits" in legend_texts(ax)
+    drawn = [line for line in plot_folds(cube).lines if line.get_marker() == "^"]
+    assert all(line.get_fillstyle() == "none" for line in drawn)
 
 
 def test_plot_audit_failures__shows_the_shares():
@@ -470,7 +494,7 @@ def test_plot_certificates__of_a_certificate_of_users_names_the_tested_model(
     monkeypatch.setitem(CRITERIA, "mine", replace(CRITERIA["holdout"], name="mine"))
     for name in ("holdout", "mine"):
         ax = plot_certificates(run({"n_neighbors": [1, 3]}, certificate=name))
-        assert "; this model: about" in " ".join(texts(ax)[0].split())
+        assert texts(ax)[1].startswith("this model: about")
 
 
 def test_plots__show_dollars_as_they_are_written():
@@ -509,7 +533,7 @@ def test_plot_folds__has_a_dot_for_each_fold_and_a_line_at_the_mean():
     assert [color == ACCENT for color in colors] == [n == at for n in range(3)]
     assert legend_texts(ax) == ["a fold", "mean of folds", "chosen"]
     mean = 100 * rates.isel(n_neighbors=order[at]).mean().item()
-    assert ax.get_title(loc="left").startswith(f"The chosen candidate: {mean:.1f}% on")
+    assert ax.get_title(loc="left").startswith(f"Chosen: {mean:.1f}% on average")
 
 
 def test_plot_bound_by_labels__falls_and_marks_the_run():
@@ -527,7 +551,7 @@ def test_plot_bound_by_labels__falls_and_marks_the_run():
     first = next(line for line in ax.lines if len(line.get_xdata()) > 2)
     [later] = first.get_ydata()[first.get_xdata() == 4 * int(cube.n_labeled)]
     words = ax.get_title(loc="left").replace("\n", " ")
-    assert f"would give a bound of {in_percent(later)} on average" in words
+    assert words == f"4 times as many labels: a bound of {in_percent(later)} on average"
     with pytest.raises(ValueError, match="nested search for the error"):
         plot_bound_by_labels(run({"n_neighbors": [1]}, loss=dsel.losses.recall(1)))
 

@@ -9,6 +9,8 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 import dsel
+from dsel.cli.commands.select import command as select_command
+from dsel.cli.options import shell_names
 from dsel.report.page import BEGINS, report_html, write_report
 from dsel.results.inputs import RunInputs
 from tests.shell import run as run_command
@@ -150,7 +152,16 @@ def test_command__writes_a_page_about_a_saved_run(outcome, tmp_path):
     page = tmp_path / "page.html"
     done = succeed("report", tmp_path / "run", "--out", page)
     assert str(page) in done.output
-    assert page.read_text(encoding="utf-8") == report_html(outcome.results)
+    names = shell_names(select_command)
+    written = page.read_text(encoding="utf-8")
+    assert written == report_html(outcome.results, names_of_options=names)
+    # A page has the words of those who wrote it.
+    for shown, own, other in (
+        (written, "--loss report", "report=True"),
+        (report_html(outcome.results), "report=True", "--loss report"),
+    ):
+        assert own in shown
+        assert other not in shown
     done = run_command("report", tmp_path / "nothing")
     assert done.exit_code == 2
     assert "nothing" in done.output

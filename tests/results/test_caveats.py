@@ -263,6 +263,40 @@ def test_a_rare_class_that_is_mostly_missed__is_named_with_the_way_out():
     assert "had not seen: scoring='balanced_accuracy' of a search inside of the" in said
 
 
+def test_a_rare_class__has_the_rows_that_the_models_of_all_folds_found():
+    rng = np.random.default_rng(0)
+    fraud = np.arange(1000) % 14 == 0
+    rows = rng.normal(size=(1000, 1)) + 2.5 * fraud[:, np.newaxis]
+    y = np.where(fraud, "fraud", "ok")
+    said, n = {}, int(fraud.sum())
+    for loss in ("error", "recall:fraud"):
+        plan = dsel.plan_search(
+            LogisticRegression(), {"C": [1.0]}, rows, y, loss=loss, random_state=0
+        )
+        said[loss] = " ".join(str(plan.run().choice).split())
+        found = [
+            LogisticRegression().fit(rows[s.train_rows], y[s.train_rows]).predict(
+                rows[s.test_rows]) for s in plan.scheme.held_out
+        ]  # fmt: skip
+        truth = np.concatenate([y[s.test_rows] for s in plan.scheme.held_out])
+        predicted = np.concatenate(found) == "fraud"
+        right = int((predicted & (truth == "fraud")).sum())
+        text = f"of {n} rows of the class 'fraud' the models of all folds found {right}"
+        assert text in said[loss]
+    share = f"{100 * right / predicted.sum():.1f}%"
+    assert f"; {share} of their {predicted.sum()} predictions of it are" in said[loss]
+    assert "predictions of it" not in said["error"]
+    assert "the models of all folds found" not in str(search()[1].choice)
+
+
+def test_pool_rows_that_equal_labeled_ones__are_noted_once():
+    _, outcome = search(np.vstack([X[:30], RNG.normal(size=(400, 2))]))
+    note = "Note 30 of 430 pool rows equal labeled rows; bounds allow for it"
+    for shown in (outcome.choice, outcome.certificate):
+        assert " ".join(str(shown).split()).count(note) == 1
+    assert "equal labeled rows; bounds" not in str(search(RNG.normal(size=(400, 2)))[1])
+
+
 def test_a_class_that_a_model_never_finds__is_the_first_thing_said():
     rows = np.array([[0.0]] * 90 + [[1.0]] * 60 + [[2.0]] * 50)
     y = np.array(["a"] * 90 + ["b"] * 60 + ["c"] * 50)

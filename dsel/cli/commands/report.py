@@ -15,7 +15,8 @@ from dsel.cli.options import ExistingPath, output_options, run_from
 @output_options
 @run_from("dsel.cli.report")
 def command() -> None:
-    """Write a page about the run in RESULTS, the folder or URL of its --out.
+    """Write a page about the run or the comparison in RESULTS.
 
-    The page needs no network to read. Nothing is fitted.
+    RESULTS is the folder or URL of `dsel select --out` or `dsel compare --out`. The
+    page needs no network to read. Nothing is fitted.
     """

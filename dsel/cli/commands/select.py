@@ -115,7 +115,8 @@ class SelectOptions:
 @click.option(
     "--model",
     help=f"{', '.join(CLASSIFIERS)}; of numbers {', '.join(REGRESSORS)}: after "
-    "encoders for text, categories and dates. Or MODULE:OBJECT, an estimator or a "
+    "encoders for text, categories and dates. Several, such as forest,logistic, are "
+    "one search over all of their grids. Or MODULE:OBJECT, an estimator or a "
     f"function that returns one. By default {DEFAULT_MODELS[0]}, or {MODEL_OF_GRID} "
     f"for a --grid of its parameters; of numbers {DEFAULT_MODELS[1]}.",
 )

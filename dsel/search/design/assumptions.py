@@ -219,6 +219,10 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest
     else:
         X = stats.rankdata(X, method="dense", axis=0, nan_policy="omit")
     is_pool = np.arange(X.shape[0]) >= drawn[0].shape[0]
+    is_taken = ~copies_of_one_table(X, is_pool)
+    X, is_pool = X[is_taken], is_pool[is_taken]
+    if min(is_pool.sum(), (~is_pool).sum()) < FEWEST_TESTED_ROWS:
+        return TwoSampleTest(float("nan"), 1.0, tuple(range(X.shape[1])))
     is_scored = np.zeros(len(is_pool), dtype=bool)
     for kind in (False, True):
         rows = rng.permutation(np.flatnonzero(is_pool == kind))
@@ -242,6 +246,26 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest
     # A stable sort puts the first of equal columns first, like `argmax`.
     columns = np.argsort(-forest.feature_importances_, kind="stable")
     return TwoSampleTest(float(auc), p_value, tuple(columns.tolist()))
+
+
+def copies_of_one_table(X: Any, is_second: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return a mask of the rows that equal an earlier row of their table.
+
+    It is empty unless one of both tables has far more of them, such as copies of
+    records: of these a classifier would tell the tables apart by heart. Equal rows of
+    other records, as of a few categories, are as many in both, and they are kept.
+    """
+    hashes = row_hashes(comparable(X, np.dtype(np.float64)))
+    rows = pd.DataFrame({"row": hashes, "of": is_second})
+    is_copy: NDArray[np.bool_] = rows.duplicated().to_numpy()
+    # Of more rows, more are equal by chance: the same number of both is compared.
+    n = min(int(is_second.sum()), int((~is_second).sum()))
+    n_copies = [
+        int(pd.Series(hashes[is_second == kind][:n]).duplicated().sum())
+        for kind in (False, True)
+    ]
+    p_value = stats.fisher_exact([[m, n - m] for m in n_copies]).pvalue
+    return is_copy if p_value <= COPIES_ALARM else np.zeros_like(is_copy)
 
 
 def _permutation_p_value(
@@ -475,6 +499,11 @@ class CopiedRows:
         )
 
     @property
+    def n_reported(self) -> int:
+        """Number of copied rows; 0 if these are few, as by chance."""
+        return self.n_copied if self.n_copied >= MANY_COPIES * self.n_rows else 0
+
+    @property
     def text(self) -> str:
         """How many rows are copied."""
         return (
@@ -485,9 +514,7 @@ class CopiedRows:
     @property
     def remark(self) -> str:
         """Text of the caveat about copies; "" if there are few."""
-        if self.n_copied < max(1, MANY_COPIES * self.n_rows):
-            return ""
-        return f"{self.text}: {IF_COPIES}"
+        return f"{self.text}: {IF_COPIES}" if self.n_reported else ""
 
     def why_refuted(self, n_equal: int, n_pool: int) -> str:
         """Return why A1 is violated, if labeled rows are copied and pool rows are not.

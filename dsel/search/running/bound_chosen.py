@@ -26,6 +26,7 @@ from dsel.search.running.cube_caveats import (
     caveats_of_missed_classes,
     caveats_of_search,
     join_caveats,
+    notes_on_found_rows,
 )
 from dsel.search.running.cube_of_run import RunDescription
 from dsel.search.running.fit_chosen import (
@@ -77,8 +78,9 @@ def bound_chosen(
         else bounds.main.expected_holdout,
         caveats=join_caveats(
             description.caveats,
+            notes_on_found_rows(plan, chosen.models, chosen.folds),
             notes_of_choice(plan, bounded_models, missed, deploy),
-            caveats_of_search(counts),
+            caveats_of_search(counts, plan.axes.candidates),
         ),
         queries=make_queries(plan, chosen, bounds.main) if ALL_ROWS in models else None,
         fold_params=tuple(
@@ -86,7 +88,7 @@ def bound_chosen(
         ),
         **largest_class(description.class_rows),
         **constant_fields(description.constant or ()),
-    ).note_useless_bound()
+    )
     # A grid has set no parameter: its only candidate may have chosen some in its fit.
     if not choice.params:
         fold_models = [chosen.models.get(fold) for fold in range(plan.scheme.n_folds)]
@@ -199,6 +201,7 @@ def make_certificate(
         n_labeled=known.n_labeled,
         n_unlabeled=known.n_unlabeled,
         equal_rows=known.equal_rows,
+        copied_rows=description.copied_rows,
         n_groups=known.n_groups or 0,
         loss=repr(loss),
         says=f"{loss.label} at most",

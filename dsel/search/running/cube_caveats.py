@@ -8,7 +8,7 @@ failed, or it found no row of a class, of which its bound says nothing if it is 
 import json
 import re
 from ast import literal_eval
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import floor
 from typing import Final
@@ -26,6 +26,8 @@ from dsel.data.labeled import LabeledRows
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.families.answers import predict_codes
 from dsel.families.generic import collect_warnings
+from dsel.losses.base import FoldCounts, Statistic
+from dsel.losses.by_class import ClassRate
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import ModelBounds
 from dsel.results import Certificate
@@ -36,15 +38,18 @@ from dsel.results.caveats import (
     collect_caveats,
     make_caveats,
 )
-from dsel.results.certificate import attribute, params_text
+from dsel.results.certificate import attribute, params_text, short_params_text
 from dsel.results.cube import read_counts
 from dsel.results.fit_messages import FitProblem, problems_of_cube
 from dsel.results.records import from_record
-from dsel.rounded_texts import count_of
+from dsel.results.tables import all_params
+from dsel.rounded_texts import about_percent, count_of, shorten_text
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.running.planned_search import PlannedSearch
-from dsel.typing import AnyArray, Model
+from dsel.typing import AnyArray, Model, Options
 
+MOST_CANDIDATES_NAMED: Final = 3
+"""Most candidates that a note names."""
 MOST_FOLDS_NAMED: Final = 3
 """Most folds that a warning names."""
 CAVEAT_DELTA: Final = 0.05
@@ -85,7 +90,7 @@ def caveats_of(cube: xr.Dataset) -> tuple[Caveat, ...]:
     errors, differ = (
         counts.get(name) for name in (names.OUTER_ERRORS, names.OUTER_DISAGREEMENTS)
     )
-    added = caveats_of_fits(counts[names.STATUS], problems)
+    added = caveats_of_fits(counts[names.STATUS], problems, all_params(cube))
     if errors is not None and differ is not None:
         duplicates = counts.get(names.OUTER_DUPLICATE_DISAGREEMENTS, 0)
         fresh, n_pool_rows = differ - duplicates, int(counts[names.N_UNLABELED])
@@ -101,12 +106,15 @@ def join_caveats(*groups: Iterable[Caveat]) -> tuple[Caveat, ...]:
     return tuple(each for each in caveats if each.effect is not Effect.VOIDS)
 
 
-def caveats_of_search(counts: SearchCounts) -> list[Caveat]:
-    """Return the caveats that come from the counts of a search."""
+def caveats_of_search(
+    counts: SearchCounts, candidates: Sequence[Options]
+) -> list[Caveat]:
+    """Return the caveats that come from the counts of a search of these candidates."""
     problems = np.full(len(counts.status), None, object)
     for number, message in counts.messages.items():
         problems[number] = message.problem
-    caveats, evidence = caveats_of_fits(counts.status, problems), counts.evidence
+    caveats = caveats_of_fits(counts.status, problems, candidates)
+    evidence = counts.evidence
     if evidence is not None and ERROR_RATE.statistic in evidence.pool:
         folds, pool = (
             evidence.folds[ERROR_RATE.statistic],
@@ -118,21 +126,30 @@ def caveats_of_search(counts: SearchCounts) -> list[Caveat]:
     return caveats
 
 
-def caveats_of_fits(status: AnyArray, problems: NDArray[np.object_]) -> list[Caveat]:
-    """Return a caveat for each kind of problem, with the number of its candidates."""
+def caveats_of_fits(
+    status: AnyArray, problems: NDArray[np.object_], candidates: Sequence[Options]
+) -> list[Caveat]:
+    """Return a caveat for each kind of problem, which names the first candidates."""
     caveats: list[Caveat] = []
     has_failed = status == names.STATUS_FAILED
     has_raised = (problems == FitProblem.UNPREDICTED) & ~has_failed
     has_stopped = problems == FitProblem.STOPPED
     unscaled = "stopped before they converged; scale the features, or raise `max_iter`"
     for has_problem, text in (
-        (has_failed, "{} failed"),
-        (has_raised, "{} raised in `predict`, so rows count as errors: see `message`"),
+        (has_failed, "{} failed{which}"),
+        (
+            has_raised,
+            "{} raised in `predict`{which}, so rows count as errors: see `message`",
+        ),
         (has_stopped, "fits of {} " + unscaled),
     ):
         if n := int(has_problem.sum()):
-            candidates = f"{n} candidate{'s' * (n > 1)}"
-            caveats.append(Caveat(Effect.INFO, text.format(candidates)))
+            named, which = np.array(candidates, object)[has_problem.ravel()], ""
+            if len(candidates) > 1:
+                texts = [f"({short_params_text(params)})" for params in named]
+                which = f" {shorten_text(listing(texts, MOST_CANDIDATES_NAMED), 200)}"
+            text = text.format(count_of(n, "candidate"), which=which)
+            caveats.append(Caveat(Effect.INFO, text))
     return caveats
 
 
@@ -329,6 +346,73 @@ def note_rarely_found_classes(
     return make_caveats(Effect.INFO, notes[:MOST_CLASSES_NAMED])
 
 
+def rare_classes(labeled: LabeledRows) -> Integers:
+    """Return the codes of classes with less than half of an equal part of the rows.
+
+    They begin with the rarest. Of another class, the error itself shows misses.
+    """
+    n_rows = np.bincount(labeled.y, minlength=len(labeled.classes))
+    order = np.argsort(n_rows, kind="stable")
+    return order[2 * len(n_rows) * n_rows[order] < len(labeled.y)]
+
+
+def notes_on_found_rows(
+    plan: PlannedSearch,
+    models: Mapping[int, Model],
+    folds: Mapping[Statistic, FoldCounts],
+) -> list[Caveat]:
+    """Return notes on how many rows of rare classes the models of all folds found.
+
+    Each model predicts the rows of its fold. The class of a loss has the precision,
+    too, since recall alone is large where nearly all rows get this class. A report by
+    class says more than these notes.
+
+    Parameters
+    ----------
+    plan
+        The plan of the search.
+    models
+        Fitted estimators by fold.
+    folds
+        Counts on the folds, by statistic.
+    """
+    labeled, losses = plan.labeled, plan.context.losses
+    if len(labeled.classes) < 2 or losses.report_classes:
+        return []
+    labels, counts = labeled.classes.tolist(), dict[int, tuple[int, int, int]]()
+    rare = rare_classes(labeled)
+    if isinstance(losses.main, ClassRate):
+        tables = losses.main.narrow_tables(folds[losses.main.statistic].integers)
+        table = tables.sum(axis=0)
+        n_rows, n_predicted = int(table[0].sum()), int(table[:, 0].sum())
+        code = labels.index(losses.main.classes[0])
+        counts[code] = n_rows, int(table[0, 0]), n_predicted
+        rare = rare[rare != code]
+    for fold, split in enumerate(plan.scheme.held_out):
+        rows = split.test_rows[np.isin(labeled.y[split.test_rows], rare)]
+        y, codes, model = labeled.y[rows], np.full(len(rows), -1), models.get(fold)
+        # A fold without a model, or whose model raises, counts as missed.
+        with collect_warnings(), suppress(Exception):
+            if model is not None and len(rows):
+                X = native(take_rows(labeled.X, rows))
+                codes = predict_codes(model, X, labeled.classes)
+        for code in rare.tolist():
+            n_rows, n_found, _ = counts.get(code, (0, 0, 0))
+            is_found = codes[y == code] == code
+            counts[code] = n_rows + len(is_found), n_found + int(is_found.sum()), 0
+    notes = []
+    for code, (n_rows, n_found, n_predicted) in counts.items():
+        text = (
+            f"of {count_of(n_rows, 'row')} of the class {labels[code]!r} the models of "
+            f"all folds found {n_found:,}"
+        )
+        if n_predicted:
+            share = about_percent(n_found / n_predicted)
+            text += f"; {share} of their {n_predicted:,} predictions of it are right"
+        notes.append(f"{text} (an estimate)")
+    return make_caveats(Effect.INFO, notes[:MOST_CLASSES_NAMED])
+
+
 def caveats_of_missed_classes(
     plan: PlannedSearch,
     certificates: Mapping[str, Certificate],
@@ -343,9 +427,7 @@ def caveats_of_missed_classes(
     if len(labeled.classes) < 2:
         return {}
     rows, warnings = sample_each_class(labeled.y), {}
-    # Of a class with its full part of the rows, the error itself shows misses.
-    n_rows = np.bincount(labeled.y, minlength=len(labeled.classes))
-    rare = np.flatnonzero(2 * len(labeled.classes) * n_rows < len(labeled.y))
+    rare = rare_classes(labeled)
     # A search inside of a model ranks by its own `scoring`, whatever `loss` is.
     way_out = "loss='balanced' or 'recall:{label}' chooses for it"
     if plan.n_candidates == 1:

@@ -51,6 +51,8 @@ class RunDescription:
     """Labeled rows of each class, by its text; empty for a regression."""
     constant: ConstantPrediction | None
     """The best constant prediction; None if the loss has none."""
+    copied_rows: int
+    """Labeled rows that equal rows of other folds; 0 if these are few."""
 
 
 def make_known_counts(plan: PlannedSearch, equal_rows: int = 0) -> KnownCounts:
@@ -69,8 +71,8 @@ def describe_run(plan: PlannedSearch, pool_check: PoolCheck) -> RunDescription:
     """Return the assumptions, caveats and known counts of the plan and its pool."""
     labeled, facts, assumptions = plan.labeled, pool_check.facts, plan.assumptions
     caveats = [each for each in plan.caveats if each.effect is not Effect.PLAN]
+    copies = CopiedRows.of(labeled.X, plan.scheme)
     if plan.pool is not None and plan.certificate:
-        copies = CopiedRows.of(labeled.X, plan.scheme)
         refuted = copies.why_refuted(facts.equal_rows, plan.pool.n_rows)
         assumptions = with_pool_facts(assumptions, facts, refuted)
         if refuted:  # which says what the plan could only suspect
@@ -88,6 +90,7 @@ def describe_run(plan: PlannedSearch, pool_check: PoolCheck) -> RunDescription:
         ),
         class_rows=class_rows,
         constant=best_constant(plan.context.losses.main, labeled.y, classes, labeled.X),
+        copied_rows=copies.n_reported,
     )
 
 
@@ -129,6 +132,7 @@ def make_cube_of_run(
         "classes": list(description.class_rows),
         "class_rows": list(description.class_rows.values()) or None,
         names.CONSTANT: description.constant,
+        names.COPIED_ROWS: description.copied_rows or None,
         "estimators": list(
             dict.fromkeys(g.family.name for g in plan.context.candidate_groups)
         ),

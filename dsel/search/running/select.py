@@ -272,7 +272,7 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
         caveats=caveats_of(cube),
         **largest_class(class_rows(cube)),
         **constant_fields(constant if is_declared else ()),
-    ).note_useless_bound()
+    )
 
 
 def _certify_candidate(
@@ -304,6 +304,7 @@ def _certify_candidate(
         n_labeled=int(cube.get(names.N_LABELED, 0)),
         n_unlabeled=int(cube.get(names.N_UNLABELED, 0)),
         equal_rows=int(cube.get(names.EQUAL_ROWS, 0)),
+        copied_rows=int(cube.attrs.get(names.COPIED_ROWS, 0)),
         n_groups=int(cube.get(names.N_GROUPS, 0)),
         is_holdout=cube.sizes.get(names.FOLD) == 1,
     )

@@ -1,5 +1,7 @@
 """What is said of labels that are probably not what was meant."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -118,6 +120,35 @@ def test_equal_rows__are_no_copies_where_pool_rows_are_equal_as_often():
     outcome = search_copies(few[:200], few[200:])
     assert outcome.certificate.certified
     assert "Caveat" in str(outcome.choice)  # what the plan has remarked stays
+
+
+def test_two_sample_test__is_not_misled_by_copies_in_one_table():
+    rng = np.random.default_rng(4)
+    copied = np.repeat(rng.normal(size=(50, 3)), 10, axis=0)
+    p_values = [
+        two_sample_test(copied, rng.normal(size=(500, 3)), seed=seed).p_value
+        for seed in range(3)
+    ]
+    assert min(p_values) > 0.01
+    # Of a few values, equal rows are no copies: they show the shift.
+    few, other = (rng.integers(low, 4, size=(500, 1)) * 1.0 for low in (0, 1))
+    assert two_sample_test(few, other, seed=0).p_value <= 0.001
+    alone = two_sample_test(np.zeros((500, 3)), rng.normal(size=(500, 3)), seed=0)
+    assert np.isnan(alone.auc)
+
+
+def test_copies__are_named_by_the_numbers_that_they_make_too_small():
+    text = " ".join(str(search_copies(COPIED).choice).split())
+    n = re.search(r"models of all folds on labeled rows of which (\d+) equal", text)[1]
+    assert f"Warning {n} of 200 labeled rows equal rows of other folds" in text
+    assert "equal rows that they had seen" in text
+    assert "a 20% hold-out set, which would have such rows, too, would give" in text
+    plan = dsel.plan_search(
+        KNeighborsClassifier(), {"n_neighbors": [1]}, COPIED, np.arange(200) // 2 % 2,
+        certificate="holdout", random_state=0,
+    )  # fmt: skip
+    text = " ".join(str(plan.run().choice).split())
+    assert re.search(r"this model on labeled rows of which \d+ equal rows that", text)
 
 
 def test_copies__in_one_group_say_nothing():
