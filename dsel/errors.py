@@ -75,6 +75,15 @@ class NewerRecordError(DselError, ValueError):
     """A record was written by a version of dsel that is newer than this one."""
 
 
+class UndecidedError(TypeError):
+    """A table needs a decision by options of the shell."""
+
+    def __init__(self, text: str, options: Mapping[str, str]) -> None:
+        super().__init__(text)
+        self.options = options
+        """Options that make the decision; empty where several are possible."""
+
+
 ROWS_FROM_0: Final = "rows are counted from 0"
 """How messages count rows that are no lines, as arrays and data frames do."""
 

@@ -21,6 +21,7 @@ from sklearn.preprocessing import (
 from dsel.arrays import Features
 from dsel.checks import listing
 from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, Column, columns_of
+from dsel.errors import UndecidedError
 
 Steps = list[tuple[str, Any]]
 MOST_VALUES: Final = 100
@@ -94,9 +95,11 @@ def encoders(
             if others
             else "Or name"
         )
-        raise TypeError(
+        is_unique = len(others) == len(undecided)
+        raise UndecidedError(
             f"{shown}{f' (and {len(undecided) - 10} more)' * (len(undecided) > 10)}. "
-            f"{leave_out} a pipeline that encodes them by --model MODULE:OBJECT."
+            f"{leave_out} a pipeline that encodes them by --model MODULE:OBJECT.",
+            {"--drop": names} if is_unique else {},
         )
     used = {kind: parts for kind, parts in kinds.items() if parts[2]}
     if used.keys() <= {"numbers"}:

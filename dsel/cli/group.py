@@ -1,9 +1,11 @@
 """The group of commands, with their errors, warnings and exit status."""
 
 import logging
+import shlex
 import sys
 import traceback
 import warnings
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final
 
@@ -13,7 +15,13 @@ from dsel.checks import did_you_mean
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.printing import say
 from dsel.cli.users_code import user_frames
-from dsel.errors import ClusterLostError, DselWarning, UserCodeError, reaching
+from dsel.errors import (
+    ClusterLostError,
+    DselWarning,
+    UndecidedError,
+    UserCodeError,
+    reaching,
+)
 
 COMMANDS: Final = {
     "audit": "Count how often certificates fail where the truth is known.",
@@ -113,7 +121,7 @@ class LazyGroup(click.Group):
                 code = ExitStatus.INTERRUPTED
             except FORESEEN as error:
                 _show_traceback(error, shows)
-                say(f"Error: {_line_of(error)}", err=True)
+                say(f"Error: {_line_of(error)}{_command(words, error)}", err=True)
                 is_lost = isinstance(error, ClusterLostError)
                 code = ExitStatus.CLUSTER_LOST if is_lost else ExitStatus.FAILED
         sys.exit(code if isinstance(code, int) else 0)
@@ -125,6 +133,19 @@ def _line_of(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         text = text.removeprefix(f"[Errno {error.errno}] ")
     return text
+
+
+def _command(words: Sequence[str], error: Exception) -> str:
+    """Return the command that was run with the options that an error asks for."""
+    changed = [*words]
+    options = error.options if isinstance(error, UndecidedError) else {}
+    for option, value in options.items():
+        if option in changed:
+            place = changed.index(option) + 1
+            changed[place] = f"{changed[place]},{value}"
+        else:
+            changed += [option, value]
+    return f" Run: {shlex.join(['dsel', *map(str, changed)])}" if options else ""
 
 
 def _with_traceback(command: click.Command) -> click.Command:

@@ -30,7 +30,7 @@ def run(
 ) -> None:
     """Read LABELS of the queried rows at PLACE, and print what they prove."""
     if is_comparison(place):
-        question, column = read_comparison(place)
+        question, column, form = read_comparison(place)
         if not question.rows:
             question.query_rows()  # raises with the reason
         column = target or column
@@ -39,6 +39,7 @@ def run(
             question.rows,
             question.known_labels,
             target=column,
+            like=form,
             **text.arguments,
         )
         terms = _terms(labels, column, partial, allow_unknown)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from dsel.checks import listing
+from dsel.checks import describe_unused, listing
 from dsel.cli.options import ClusterOptions, TextOptions
 from dsel.cli.printing import say
 from dsel.cli.running import names_in, notes, open_client
@@ -47,11 +47,17 @@ def build(
     schema: TableSchema | None = None
     if os.path.exists(source) and is_text(source):
         if like is not None:
-            schema, target = _schema_of(like, target, text, day_first, number), None
+            schema, lines = _schema_of(like, target, text, day_first, number)
+            notes(lines)
+            target = None
         opened = text_source(source, **text.arguments, like=schema, drop=names_in(drop))
         if schema is not None and schema.target in opened.names:
             notes([f"column {schema.target!r}, the target, is left out"])
         notes(opened.notes)
+        if schema is not None:
+            known = {*schema.used_names, *schema.dropped, *names_in(drop)}
+            unused = describe_unused(opened.names, known)
+            notes([f"left out: {unused}"] * bool(unused))
     elif like is not None or drop is not None:
         raise click.UsageError(
             f"--like and --drop are for text files, and {source!r} keeps the types "
@@ -82,8 +88,8 @@ def _schema_of(
     text: TextOptions,
     day_first: bool | None,
     number: tuple[str, ...],
-) -> TableSchema:
-    """Return the schema of a labeled table, or of the one whose results are stored."""
+) -> tuple[TableSchema, list[str]]:
+    """Return the schema of a labeled table, or of results, and why columns are text."""
     if os.path.isdir(like) and os.path.exists(os.path.join(like, HEAD)):
         stored = load_schema(like)
         if stored is None:
@@ -91,7 +97,7 @@ def _schema_of(
                 f"--like {like!r} holds results without the kinds of a table; name the "
                 f"labeled table."
             )
-        return TableSchema.from_json(stored)
+        return TableSchema.from_json(stored), []
     table = read_table(like, **text.arguments, day_first=day_first, number=number)
     if table.schema is None:
         raise ValueError(f"--like {like!r} has no names of columns.")
@@ -99,7 +105,7 @@ def _schema_of(
     if target is not None:
         columns = tuple(each for each in schema.columns if each.name != target)
         schema = replace(schema, columns=columns, target=target)
-    return schema
+    return schema, [table.why_texts[n] for n in schema.names if n in table.why_texts]
 
 
 def info(path: str) -> None:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -205,6 +205,11 @@ def read_labeled_table(options: SelectOptions) -> Table:
     try:
         table = read_table(labeled, **arguments)
     except ValueError as error:
+        if are_swapped(options):
+            raise ValueError(
+                f"{error} The pool {options.pool!r} has this column: are LABELED and "
+                f"--pool swapped?"
+            ) from error
         also = describe_undecided(error, options, arguments)
         if also is None:
             raise
@@ -214,6 +219,21 @@ def read_labeled_table(options: SelectOptions) -> Table:
             f"LABELED {labeled!r} holds no labels; name their array by --target."
         )
     return table
+
+
+def are_swapped(options: SelectOptions) -> bool:
+    """Return whether the pool has the target, and the labeled table does not."""
+    has_target = []
+    with suppress(
+        OSError, TypeError, ValueError
+    ):  # the labeled table may be unreadable
+        for path in filter(None, (options.labeled, options.pool)):
+            if "://" not in path and is_text(path):
+                names = text_source(path, **options.text.arguments).names
+            else:
+                names = open_pool(path).columns or ()
+            has_target.append(options.target in names)
+    return has_target == [False, True]
 
 
 def describe_undecided(

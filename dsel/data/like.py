@@ -35,6 +35,7 @@ from dsel.data.schema import (
     ColumnSchema,
     TableSchema,
     convert_frame,
+    find_wrong_values,
     refuse_wrong_values,
     texts_of,
 )
@@ -260,21 +261,15 @@ def _check_texts(pool: Pool, schema: TableSchema, client: "Client | None") -> No
     # The original pool is read: in the converted one wrong values raise one by one.
     texts = pool.with_columns([column.name for column in columns])
 
-    def first_bad(X: Features, rows: NDArray[np.int64]) -> dict[str, Bad]:
-        bad = {}
-        for column in columns:
-            texts = texts_of(native(X)[column.name])
-            typed, wrong = (texts, None) if texts is None else column.convert(texts)
-            if typed is None and wrong is not None:
-                bad[column.name] = Bad(int(rows[wrong.row]), wrong.value)
-        return bad
+    def find(
+        X: Features, rows: NDArray[np.int64]
+    ) -> dict[str, tuple[ColumnSchema, Bad]]:
+        return find_wrong_values(columns, lambda name: texts_of(native(X)[name]), rows)
 
-    def earlier(a: dict[str, Bad], b: dict[str, Bad]) -> dict[str, Bad]:
-        return {**b, **a}  # blocks are combined in order
-
-    bad = texts.reduce(first_bad, earlier, client=client, allow_nan=True)
-    wrong = [(column, bad[column.name]) for column in columns if column.name in bad]
-    refuse_wrong_values(wrong, "the pool", 0)
+    # Blocks are combined in order, and of each column the first value stays.
+    wrong = texts.reduce(find, lambda a, b: {**b, **a}, client=client, allow_nan=True)
+    known = [wrong[column.name] for column in columns if column.name in wrong]
+    refuse_wrong_values(known, "the pool", 0)
 
 
 def _block_like(

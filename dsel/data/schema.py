@@ -7,7 +7,7 @@ whatever their own values look like; a value of another kind is an error that na
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pandas.api.types import infer_dtype
 
 from dsel.arrays import ArrayLike
@@ -318,6 +319,26 @@ def refuse_wrong_values(
         "Correct the values, or write the empty cell for a gap, or leave the columns "
         "out by --drop.",
     )
+
+
+def find_wrong_values(
+    columns: Iterable[ColumnSchema],
+    texts: Callable[[str], pa.Array | None],
+    rows: Sequence[int] | NDArray[np.int64],
+    decimal: str | None = None,
+) -> dict[str, tuple[ColumnSchema, Bad]]:
+    """Return the first value of each column that is not of its kind.
+
+    `texts` returns the values of a column, None where no text is in it; `rows` are the
+    numbers of their rows in the table.
+    """
+    wrong = {}
+    for column in columns:
+        values = texts(column.name)
+        _, bad = (None, None) if values is None else column.convert(values, decimal)
+        if bad is not None:
+            wrong[column.name] = column, Bad(int(rows[bad.row]), bad.value)
+    return wrong
 
 
 def to_pandas(values: pa.Array, kind: Kind) -> pd.Series:

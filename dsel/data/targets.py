@@ -24,23 +24,23 @@ With fewer, most of five folds have one row of a class, or none.
 """
 
 
-def is_regression_task(
-    task: str | None, target: str | None, *, n_values: int, has_fractions: bool
-) -> bool:
-    """Return whether a column of numbers is the target of a regression.
+def _regression_targets(
+    targets: NDArray[np.float64], target: str | None, task: str | None
+) -> NDArray[np.float64] | None:
+    """Return a column of numbers if it is the target of a regression, else None.
 
     Numbers with fractions are measurements, and a few distinct integers are classes.
     Raises ValueError for many distinct integers without a `task`.
     """
-    if task is not None:
-        return task == REGRESSION
-    if not has_fractions and n_values > MOST_WHOLE:
+    known = np.unique(targets[np.isfinite(targets)])
+    has_fractions = bool((known != np.rint(known)).any())
+    if task is None and not has_fractions and len(known) > MOST_WHOLE:
         raise ValueError(
-            f"`target` {target!r} has {n_values:,} different whole numbers, which may "
-            f"be classes or measurements; say which by --task classification or --task "
-            f"regression."
+            f"`target` {target!r} has {len(known):,} different whole numbers, which "
+            f"may be classes or measurements; say which by --task classification or "
+            f"--task regression."
         )
-    return has_fractions
+    return targets if has_fractions or task == REGRESSION else None
 
 
 def notes_on_similar_labels(texts: Iterable[str]) -> list[str]:
@@ -109,12 +109,7 @@ def numbers_of_texts(
             f"{way}; correct it, or write --task classification.",
         )
     targets = np.array(typed.to_numpy(zero_copy_only=False), np.float64)
-    known = np.unique(targets[~np.isnan(targets)])
-    has_fractions = bool((known != np.rint(known)).any())
-    is_regression = is_regression_task(
-        task, column.name, n_values=len(known), has_fractions=has_fractions
-    )
-    return targets if is_regression else None
+    return _regression_targets(targets, column.name, task)
 
 
 def _check_text_classes(
@@ -155,12 +150,6 @@ def numbers_of_labels(
         if task is None and known.dtype.kind == "U":
             _check_text_classes(known, target, why_text)
         return None
-    finite = known[np.isfinite(known.astype(np.float64))]
-    has_fractions = bool((finite != np.rint(finite)).any())
-    if not is_regression_task(
-        task, target, n_values=len(np.unique(finite)), has_fractions=has_fractions
-    ):
-        return None
     targets = np.full(len(labels), np.nan)
     targets[~missing] = known
-    return targets
+    return _regression_targets(targets, target, task)

@@ -38,7 +38,12 @@ from dsel.data.kinds import Bad, ColumnScan, Kind
 from dsel.data.open import absolute_path, name_argument, open_pool
 from dsel.data.parquet import columns_of_few_values
 from dsel.data.pool import Pool
-from dsel.data.schema import ColumnSchema, TableSchema, refuse_wrong_values
+from dsel.data.schema import (
+    ColumnSchema,
+    TableSchema,
+    find_wrong_values,
+    refuse_wrong_values,
+)
 from dsel.data.table_files import (
     FEATHER,
     JSON_LINES,
@@ -428,18 +433,11 @@ def _check_values(
     source: TextSource, columns: Sequence[ColumnSchema], decimal: str
 ) -> None:
     """Raise ValueError that names the first wrong value of every column."""
-    wrong: dict[str, tuple[ColumnSchema, Bad | None]] = {}
-    first = 0
-    if not columns:
-        return
-    names = [column.name for column in columns]
-    for batch in source.batches(names, is_checked=False):
-        for column in columns:
-            values = batch.column(column.name)
-            typed, bad = column.convert(values, decimal)
-            if typed is None and bad is not None:
-                in_file = bad._replace(row=first + bad.row)
-                wrong.setdefault(column.name, (column, in_file))
+    wrong: dict[str, tuple[ColumnSchema, Bad]] = {}
+    first, names = 0, [column.name for column in columns]
+    for batch in source.batches(names, is_checked=False) if names else ():
+        rows = range(first, first + batch.num_rows)
+        wrong = find_wrong_values(columns, batch.column, rows, decimal) | wrong
         first += batch.num_rows
     with source.name_lines():
         refuse_wrong_values(list(wrong.values()), f"the pool {source.location!r}", 0)

@@ -367,7 +367,8 @@ class ModelComparison(Renderable):
                 raise ValueError(f"its kind is {kind!r}")
             records.check_version(record.pop("version"), VERSION, "it")
             derived = {name: record.pop(name) for name in DERIVED}
-            record.pop("target", None)  # a file of `dsel compare` has it, too
+            for name in ("target", "form"):  # a file of `dsel compare` has them, too
+                record.pop(name, None)
             comparison = records.from_record(cls, record)
             upper = comparison.upper
         except (KeyError, TypeError, ValueError) as error:

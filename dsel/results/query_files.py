@@ -37,6 +37,8 @@ QUERY_ROWS: Final = "query_rows.csv"
 ANSWER: Final = "answer.json"
 TARGET: Final = "target"
 """Key of a record in addition to the fields of a comparison: the column of labels."""
+FORM: Final = "form"
+"""Key of separator and encoding of the pool, where it is a text table."""
 WHOLE: Final = re.compile(r"(\d+)(?:[.,]0{1,2})?|\d[.,]?\d*[eE]\+?\d+")
 """Row numbers as spreadsheets write them. Three digits after a mark are ambiguous, so
 1,000 is no row number: it could be 1 or a thousand."""
@@ -79,6 +81,8 @@ def write_comparison(
             folder, shown, target=target, source=source, numbers=numbers
         )
     record = {**json.loads(comparison.to_json()), TARGET: target}
+    if source is not None:
+        record |= {FORM: [source.files[0].separator, source.files[0].encoding]}
     # Written last: a folder with a record has all other files, too.
     Place(folder).create(COMPARISON, json.dumps(record).encode())
     return file
@@ -94,8 +98,13 @@ def check_target(target: str, columns: Sequence[str]) -> None:
         )
 
 
-def read_comparison(folder: str | os.PathLike[str]) -> tuple[ModelComparison, str]:
-    """Return the comparison in a folder, and the name of its column of labels."""
+def read_comparison(
+    folder: str | os.PathLike[str],
+) -> tuple[ModelComparison, str, TableSchema]:
+    """Return the comparison in a folder, and the name of its column of labels.
+
+    Also return a schema with the separator and the encoding of its text files.
+    """
     content = Place(folder, name="place").read(COMPARISON)
     if content is None:
         raise FileNotFoundError(
@@ -104,7 +113,10 @@ def read_comparison(folder: str | os.PathLike[str]) -> tuple[ModelComparison, st
         )
     try:
         comparison = ModelComparison.from_json(content.decode())
-        return comparison, str(json.loads(content)[TARGET])
+        record = json.loads(content)
+        separator, encoding = record.get(FORM, (None, None))
+        form = TableSchema((), separator=separator, encoding=encoding)
+        return comparison, str(record[TARGET]), form
     except (KeyError, ValueError) as error:
         file = f"{os.fspath(folder)}/{COMPARISON}"
         raise ValueError(f"{file!r} cannot be read: {error}") from error

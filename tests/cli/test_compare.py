@@ -411,3 +411,31 @@ def test_compare__models_that_never_differ_have_no_rows(made, tmp_path):
     rows.write_text("pool_row,label\n1,yes\n")
     found = run("label", tmp_path / "c", rows)
     assert (found.exit_code, "no rows to be labeled" in found.output) == (1, True)
+
+
+def test_label__reads_the_rows_as_the_pool_was_read(tmp_path, rng):
+    """Their file has the separator of the pool, which only `--sep` had said."""
+
+    def write(name, n_rows):
+        frame = pd.DataFrame(rng.normal(size=(n_rows, 2)).round(3), columns=["a", "b"])
+        frame["label"] = np.where(frame.a + frame.b > 0, "yes", "no")
+        frame.to_csv(tmp_path / name, index=False, sep=":")
+        return frame["label"]
+
+    write("l.txt", 150)
+    truth = write("p.txt", 600)
+    for C in (0.001, 1):
+        succeed(
+            "select", tmp_path / "l.txt", "--target", "label", "--sep", ":", "--model",
+            "logistic", "--grid", f"C={C}", "--out", tmp_path / f"m{C}", "--quiet",
+        )  # fmt: skip
+    folder = tmp_path / "c"
+    succeed(
+        "compare", tmp_path / "m0.001", tmp_path / "m1", "--pool", tmp_path / "p.txt",
+        "--sep", ":", "--queries", 20, "--out", folder,
+    )  # fmt: skip
+    rows = pd.read_csv(folder / "query_rows.csv", sep=":")
+    rows["label"] = truth[rows["pool_row"]].to_numpy()
+    rows.to_csv(tmp_path / "done.csv", index=False, sep=":")
+    said = succeed("label", folder, tmp_path / "done.csv").output
+    assert "percentage points less than the old one" in said

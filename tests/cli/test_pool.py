@@ -100,3 +100,18 @@ def test_build__of_numbers_is_no_pool_for_words_of_truth(tmp_path):
                         tmp_path / "u.parquet")  # fmt: skip
     assert found.exit_code == 1
     assert "'ok' holds 'yes' and 'no' in the labeled table and numbers" in found.output
+
+
+def test_build__like_a_labeled_table_says_what_it_leaves_out_or_keeps_as_text(tmp_path):
+    """These are the notes of `dsel select` on both tables."""
+    labeled, pool = tmp_path / "l.csv", tmp_path / "p.csv"
+    rows = "".join(f"{n},${n}.5,{'yn'[n % 2]}\n" for n in range(40))
+    labeled.write_text(f"x,paid,label\n{rows}")
+    pool.write_text("x,paid,site\n1,$7.5,Ulm\n2,$2.5,Bonn\n")
+    like = ("--like", labeled, "--target", "label")
+    built = run("build", pool, tmp_path / "p.parquet", *like)
+    assert built.exit_code == 0, built.output
+    said = " ".join(built.stderr.split())
+    assert "column 'paid' is read as text" in said
+    assert "--number paid reads it as numbers" in said
+    assert "column 'site' of the pool, which is not in the labeled table" in said

@@ -1,6 +1,7 @@
 """What `dsel select`, `demo` and `report` print, through the command."""
 
 import json
+import shlex
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -678,3 +679,44 @@ def test_select__refuses_a_pool_that_spells_a_value_in_another_way(
     assert "in 80 rows column 'town'" in said
     assert words in said
     assert "leave the columns out by --drop town" in said
+
+
+@pytest.mark.parametrize("formats", ["csv csv", "csv parquet", "parquet csv"])
+def test_select__says_that_the_tables_may_be_swapped(formats, tmp_path, rng):
+    paths = []
+    for name, ending in zip(("labeled", "pool"), formats.split(), strict=True):
+        frame = pd.DataFrame({"x": rng.normal(size=60)})
+        if name == "labeled":
+            frame["label"] = np.where(frame.x > 0, "yes", "no")
+        paths.append(tmp_path / f"{name}.{ending}")
+        if ending == "csv":
+            frame.to_csv(paths[-1], index=False)
+        else:
+            frame.to_parquet(paths[-1], index=False)
+    labeled, pool = paths
+    hint = "are LABELED and --pool swapped?"
+    refused = run("select", pool, "--target", "label", "--pool", labeled)
+    assert hint in " ".join(refused.output.split())
+    refused = run("select", labeled, "--target", "lable", "--pool", pool)
+    assert "did you mean 'label'?" in refused.output
+    assert hint not in " ".join(refused.output.split())
+
+
+def test_select__ends_a_stop_with_the_command_that_goes_on(tmp_path, rng):
+    """The command can be pasted; it drops what was dropped before, too."""
+    frame = pd.DataFrame({"x": rng.normal(size=90), "site": 1, "note": "a b"})
+    frame["customer no"] = [f"K{row * 7}" for row in range(90)]
+    frame["note"] += frame["customer no"]
+    frame["label"] = np.where(frame.x > 0, "yes", "no")
+    path = tmp_path / "my table.csv"
+    frame.to_csv(path, index=False)
+    words = ["select", path, "--target", "label", "--drop", "site", "--model",
+             "logistic", "--grid", "C=1", "--quiet"]  # fmt: skip
+    refused = run(*words)
+    assert refused.exit_code == 1
+    _, _, command = " ".join(refused.output.split()).partition(" Run: dsel ")
+    assert "--drop 'site,note,customer no'" in command
+    assert "Error at most" in succeed(*shlex.split(command)).stdout
+    # Two ways lead out here, so that no command is said.
+    frame.assign(paid=[f"${row}.5" for row in range(90)]).to_csv(path, index=False)
+    assert " Run: " not in run(*words).output
