@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 from sklearn.model_selection import KFold
 
-from dsel.arrays import ArrayLike, Estimator, RandomState
+from dsel.arrays import Estimator, RandomState
 from dsel.checks import show
 from dsel.errors import naming, warn
 from dsel.families.kinds import is_fitted
@@ -371,7 +371,11 @@ def check_model(
 
 
 def certify_selection(
-    procedure: Any, X: ArrayLike, y: ArrayLike, pool: PoolLike = None, **options: Any
+    procedure: Estimator | Procedure,
+    X: RowsLike,
+    y: LabelsLike,
+    pool: PoolLike = None,
+    **options: Any,
 ) -> Outcome:
     """Certify a model by its folds: the old name of `certify`.
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from dsel.arrays import Integers, RandomState
+from dsel.arrays import Features, Integers, RandomState
 from dsel.checks import check_delta
 from dsel.data.equal_rows import comparable
 from dsel.data.groups import row_groups, take_groups
@@ -34,6 +34,7 @@ from dsel.search.design.baseline import add_model, fitted_model
 from dsel.search.running.cube_caveats import describe_missed_classes
 from dsel.search.running.procedures import returned_model
 from dsel.typing import (
+    AnyArray,
     BaselineLike,
     GroupsLike,
     LabelsLike,
@@ -121,11 +122,11 @@ class CountedRows:
 
     given: Any
     """As the caller has them: the model was fitted on such ones."""
-    features: Any
+    features: Features
     """The same as an array, CSR matrix or `Frame`."""
     targets: NDArray[Any]
     """Class codes, or numbers."""
-    classes: NDArray[Any]
+    classes: AnyArray
     """Labels of the classes; none of numbers."""
     columns: Sequence[str] | None
     target: Any
@@ -140,7 +141,11 @@ class CountedRows:
 
 
 def _read_counted_rows(
-    model: Any, X: Any, y: Any, groups: Any, random_state: RandomState
+    model: Model,
+    X: RowsLike,
+    y: LabelsLike,
+    groups: GroupsLike,
+    random_state: RandomState,
 ) -> CountedRows:
     """Check labeled rows, and draw one of each group."""
     is_regression = is_regressor(returned_model(model))
@@ -197,7 +202,7 @@ def _caveats(
     return (*missed, *_duplicates(rows.features), *asked)
 
 
-def _duplicates(features: Any) -> tuple[Caveat, ...]:
+def _duplicates(features: Features) -> tuple[Caveat, ...]:
     """Return a caveat if rows are duplicates of each other, as in a bootstrap."""
     hashes = row_hashes(comparable(features, np.dtype(np.float64)))
     first: Integers = np.unique(hashes, return_index=True)[1]

@@ -192,7 +192,9 @@ class TwoSampleTest(NamedTuple):
         return [str(at) if names is None else names[at] for at in self.columns]
 
 
-def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest:
+def two_sample_test(
+    labeled: Features, unlabeled: Features, *, seed: int
+) -> TwoSampleTest:
     """Compare rows by a classifier; see the docstring of this module.
 
     Rows may have missing values, except in CSR matrices. The seed draws the halves, the

@@ -91,7 +91,7 @@ class CountChosenBatch:
 
 
 def count_slice(
-    job: CountJob, sources: list[Any], models: ComparedModels
+    job: CountJob, sources: list[object], models: ComparedModels
 ) -> CountedJob:
     """Count the rows of a slice on which the models of a set differ."""
     fitted_groups, tokens, comparisons, reading = models
@@ -145,7 +145,7 @@ def count_slice(
 
 
 def _read_blocks(
-    sources: list[Any], row_nbytes: int, reading: PoolReading
+    sources: list[object], row_nbytes: int, reading: PoolReading
 ) -> Iterator[Block]:
     """Yield the rows of a slice in blocks, which are small if memory is short."""
     (fewest, most), nbytes = BLOCK_ROWS, BLOCK_NBYTES

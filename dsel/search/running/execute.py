@@ -51,7 +51,7 @@ from dsel.search.running.nested import (
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.procedures import FunctionEstimator, returned_model
 from dsel.search.running.run import Run, RunOptions
-from dsel.typing import Model
+from dsel.typing import Model, PathLike
 from dsel.zarr_stores import BAD_HEADER
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def row_tokens(
     }
 
 
-def check_out(plan: PlannedSearch, out: Any) -> None:
+def check_out(plan: PlannedSearch, out: PathLike) -> None:
     """Raise if a run of the plan would refuse `out`, before anything is printed.
 
     Raises StoreMismatchError if it belongs to another plan. Nothing is written, and the
@@ -262,7 +262,7 @@ def check_estimators(estimators: Iterable[Estimator], place: object) -> str:
 
 
 def keep_models(
-    models: Mapping[str, Any], store: Store, X: Features, known: str
+    models: Mapping[str, Model], store: Store, X: Features, known: str
 ) -> dict[str, str]:
     """Write models to a store; return, by name, why one could not be stored.
 

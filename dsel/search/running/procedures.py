@@ -1,7 +1,7 @@
 """Wrappers of functions that select a model, as estimators for a search."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -14,9 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import ArrayLike, Estimator
 from dsel.checks import show
+from dsel.losses.base import Loss
 from dsel.losses.texts import LOSSES, name_of_text
 from dsel.results import Choice
-from dsel.typing import Model
+from dsel.typing import AnyArray, GroupsLike, LabelsLike, Model, Procedure
 
 
 class FunctionEstimator(BaseEstimator):
@@ -25,10 +26,10 @@ class FunctionEstimator(BaseEstimator):
     kind: ClassVar[str]
     """Kind of the model that the function must return."""
 
-    def __init__(self, procedure: Callable[..., Any]) -> None:
+    def __init__(self, procedure: Procedure) -> None:
         self.procedure = procedure
 
-    def fit(self, X: ArrayLike, y: NDArray[np.generic], groups: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: AnyArray, groups: GroupsLike = None) -> Self:
         """Call the function; raise if it returns no fitted model.
 
         It gets the groups of its rows if it has a parameter `groups`.
@@ -50,7 +51,7 @@ class FunctionEstimator(BaseEstimator):
                 msg=f"the function passed as `model` must return a fitted {self.kind}, "
                 "but its %(name)s is not fitted; call `fit` before it is returned.",
             )
-        self.model_ = model
+        self.model_: Any = model
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -69,7 +70,7 @@ class SelectionProcedure(ClassifierMixin, FunctionEstimator):
 
     kind = "classifier"
 
-    def fit(self, X: ArrayLike, y: NDArray[np.generic], groups: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: AnyArray, groups: GroupsLike = None) -> Self:
         """Call the function."""
         super().fit(X, y, groups)
         self.classes_ = np.unique(y)
@@ -82,7 +83,9 @@ class RegressionProcedure(RegressorMixin, FunctionEstimator):
     kind = "regressor"
 
 
-def as_estimator(procedure: Callable[..., Any], y: Any, loss: Any) -> FunctionEstimator:
+def as_estimator(
+    procedure: Procedure, y: LabelsLike, loss: Loss | str | None
+) -> FunctionEstimator:
     """Return a function as an estimator: a regressor or a classifier.
 
     The kind of its model is not known before a call. It is a regressor if the loss is
@@ -132,7 +135,7 @@ def name_procedure(
     )
 
 
-def find_searches(model: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def find_searches(model: object, path: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the fitted searches in a model, with the names of the parts they are in.
 
     A search may be a step of a pipeline, or what another model has fitted, such as the
