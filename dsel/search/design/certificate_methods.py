@@ -128,11 +128,6 @@ class CertificateMethod:
         return get_criterion(self.ranks_by)
 
     @property
-    def ranks_by_bound(self) -> bool:
-        """Whether candidates are ranked by a bound of theirs, not by an estimate."""
-        return self.criterion.is_guarantee
-
-    @property
     def divides_delta(self) -> bool:
         """Whether every candidate is bounded, at a part of delta.
 

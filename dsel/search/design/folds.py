@@ -76,10 +76,10 @@ class CVScheme:
     dropped by halving."""
 
     @property
-    def token(self) -> str:
-        """A hash of the row numbers of all splits, for the identity of a plan."""
+    def identity(self) -> str:
+        """Number of folds and a hash of all splits, for the identity of a plan."""
         rows = [(s.name, s.train_rows, *s.test_parts) for s in self.splits]
-        return str(tokenize(rows))
+        return f"{self.n_folds}, {tokenize(rows)}"
 
     @property
     def is_nested(self) -> bool:

@@ -23,7 +23,6 @@ from dsel.search.design.folds import with_leave_one_out
 from dsel.search.engine.fit_batch import fit_splits
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan_caveats import name_counted_rows
-from dsel.search.planning.plan_design import splits_text
 from dsel.search.planning.plan_text import plan_facts, plan_lines
 from dsel.search.running.execute import execute
 from dsel.search.running.planned_search import PlannedSearch
@@ -159,7 +158,7 @@ class Plan(PlannedSearch):
             )
         scheme = with_leave_one_out(self.scheme, self.labeled.n_rows)
         context = replace(self.context, scheme=scheme)
-        identity = {**self.identity, "splits": splits_text(scheme)}
+        identity = {**self.identity, "splits": scheme.identity}
         return replace(self, context=context, identity=identity)
 
     def model(self, candidate: int, fold: int | None = None) -> Any:

@@ -190,7 +190,7 @@ def plan_identity(
         "estimator": short_hash(exact_text(inputs.estimator)),
         "candidates": short_hash(keys),
         "certificate": f"{certificate}, {criterion.name}, delta={delta}",
-        "splits": splits_text(design.scheme),
+        "splits": design.scheme.identity,
         "prune": design.prune or "no",
         "deploy": design.deploy,
         "loss": repr(losses.main),
@@ -235,11 +235,6 @@ def own_code(context: JobContext, *others: object) -> list[str]:
             parts += [own[name] for name in sorted(named & own.keys())]
     texts = [exact_text(part) for part in parts if not is_of_dsel(part)]
     return list(dict.fromkeys(texts))
-
-
-def splits_text(scheme: CVScheme) -> str:
-    """Return a text that identifies the splits of a scheme."""
-    return f"{scheme.n_folds}, {scheme.token}"
 
 
 def short_hash(value: object) -> str:

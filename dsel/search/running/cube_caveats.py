@@ -32,7 +32,6 @@ from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import ModelBounds
 from dsel.results import Certificate
 from dsel.results.caveats import (
-    OF_NUMBER,
     Caveat,
     Effect,
     collect_caveats,
@@ -77,11 +76,6 @@ def run_caveats(cube: xr.Dataset) -> tuple[Caveat, ...]:
         attribute(cube, names.CAVEATS, read, ()),
         attribute(cube, "objections", read_texts, ()),  # cubes of 0.2 have texts
     )
-
-
-def caveats_of_numbers(cube: xr.Dataset) -> list[Caveat]:
-    """Return the caveats of a run that every number of its cube shows."""
-    return [each for each in run_caveats(cube) if each.effect in OF_NUMBER]
 
 
 def caveats_of(cube: xr.Dataset) -> tuple[Caveat, ...]:

@@ -147,7 +147,7 @@ def fit_chosen(
     plan, fits = run.plan, ChosenFits(run, engine, candidates, before)
     for _, chosen_fits in engine.run_jobs(fits):
         fits.by_split |= {fit.job.split: fit for fit in chosen_fits}
-    chosen = collect_models(run, candidates, fits.by_split, inner_counts)
+    chosen = collect_models(fits, inner_counts)
     fits.begin_turn()
     # Where the model of all rows failed, that of one fold still has its bound.
     if plan.pool is None or ALL_ROWS not in chosen.splits:
@@ -210,18 +210,14 @@ class ChosenFits:
         show_progress(self.run, self.before + done, phase)
 
 
-def collect_models(
-    run: Run,
-    candidates: ChosenCandidates,
-    chosen_fits: Mapping[int, ChosenFit],
-    inner_counts: CandidateCounts,
-) -> ChosenModels:
+def collect_models(fits: ChosenFits, inner_counts: CandidateCounts) -> ChosenModels:
     """Return the models of the chosen candidates, with the counts on their folds.
 
     Raises AllFitsFailedError if no model of a fold was fitted, or none can predict.
     """
-    plan, k, losses = run.plan, run.plan.scheme.n_folds, run.plan.context.losses
-    by_split = [chosen_fits[split] for split in range(plan.n_chosen_fits)]
+    plan, candidates = fits.run.plan, fits.candidates
+    k, losses = plan.scheme.n_folds, plan.context.losses
+    by_split = [fits.by_split[split] for split in range(plan.n_chosen_fits)]
     models: dict[int, Model] = {}
     messages: dict[int, FitMessage] = {}
     why_failed: dict[int, str] = {}
@@ -237,7 +233,7 @@ def collect_models(
             messages.setdefault(number, replace(message, text=text))
             if fit.result.predicts_none_of(split):
                 unpredicting[split.number] = message.text
-    check_chosen_fits(run, why_failed, unpredicting)
+    check_chosen_fits(fits.run, why_failed, unpredicting)
     counts = zip(*(fit.counts for fit in by_split[:k]), strict=True)
     folds = {
         statistic: FoldCounts(stack_folds(by_fold), plan.scheme.fold_rows)

@@ -21,7 +21,13 @@ from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.regression import DEFAULT
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
-from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
+from dsel.results.caveats import (
+    OF_NUMBER,
+    Caveat,
+    Effect,
+    collect_caveats,
+    make_caveats,
+)
 from dsel.results.certificate import CHOICE, assumptions_of, attribute
 from dsel.results.cube import cv_error, read_counts, restore_dims
 from dsel.results.tables import (
@@ -33,7 +39,7 @@ from dsel.results.tables import (
 )
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.engine.pruning import margin_above
-from dsel.search.running.cube_caveats import caveats_of, caveats_of_numbers
+from dsel.search.running.cube_caveats import caveats_of, run_caveats
 from dsel.search.running.cube_of_run import TOKEN, divide_delta
 
 CHANGED: Final = "the cube was cut, sorted or changed after the run"
@@ -245,7 +251,7 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
         )
     planned, method = method_of(cube), METHODS.get(criterion)
     # A bound that ranks there is the certificate that the plan declared.
-    if planned is not None and planned.ranks_by == criterion and planned.ranks_by_bound:
+    if planned and planned.ranks_by == criterion and planned.criterion.is_guarantee:
         method = planned
     reported_name = criterion if method is None else method.name
     # What ranks candidates may be another number than the one that is reported.
@@ -295,7 +301,10 @@ def _certify_candidate(
         reported.criterion.name,
         deploy,
         assumptions_of(cube),
-        collect_caveats(make_caveats(Effect.VOIDS, unsure), caveats_of_numbers(cube)),
+        collect_caveats(
+            make_caveats(Effect.VOIDS, unsure),
+            (caveat for caveat in run_caveats(cube) if caveat.effect in OF_NUMBER),
+        ),
         label_term=float(reported.terms.label_term[number]),
         disagreement_term=float(reported.terms.disagreement_term[number]),
         fold=fold,
