@@ -163,8 +163,8 @@ def certify(
     baseline
         A fitted model to compare with, as `plan_search` takes it.
     n_queries
-        Pool rows to label after the run, as `plan_search` takes it; this and all that
-        follow not with ``cv="prefit"``.
+        Pool rows to label after the run, as `plan_search` takes it. This argument and
+        those below are refused with ``cv="prefit"``.
     out, verbose, n_jobs
         Where results are kept, what is shown, and how many processes fit, as `Plan.run`
         takes them.
