@@ -52,3 +52,11 @@ def test_version__is_the_same_everywhere():
     assert citation["version"] == project["version"]
     assert f"## {project['version']} " in changelog
     assert "example.com" not in (ROOT / "pyproject.toml").read_text()
+
+
+def test_changelog__says_what_is_new_once_and_on_one_screen():
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    newest = changelog.partition("\n## ")[2].partition("\n## ")[0]
+    assert len(newest.splitlines()) <= 66  # details are in docs/project/from_0_2.md
+    beginnings = [line[:40] for line in newest.splitlines() if line.startswith("- ")]
+    assert len({*beginnings}) == len(beginnings)
