@@ -99,7 +99,7 @@ def test_tolerance_limit__fails_at_most_delta_of_the_time(rng, kind, level, delt
 
 @pytest.mark.parametrize("n_rows", [0, 5, 40, 60, 120, 400, 5_000])
 @pytest.mark.parametrize("delta", [0.2, 0.024])
-def test_share_level__divides_it_and_allows_as_many_as_fit(n_rows, delta):
+def test_divide_level__divides_it_and_allows_as_many_as_fit(n_rows, delta):
     made = divide_level(n_rows, level=0.1, delta=delta, extra_delta=delta / 25)
     allowed = int(allowed_exceedances(n_rows, level=0.1, delta=delta))
     if made.n_exceeding < 0:
@@ -114,7 +114,7 @@ def test_share_level__divides_it_and_allows_as_many_as_fit(n_rows, delta):
 
 @pytest.mark.parametrize(("n_rows", "level"), [(60, 0.1), (120, 0.1), (60, 0.5)])
 @pytest.mark.parametrize("delta", [0.4, 0.2])
-def test_share_level__both_tolerances_fail_at_most_as_often_as_is_paid_for(
+def test_divide_level__both_tolerances_fail_at_most_as_often_as_is_paid_for(
     rng, n_rows, level, delta
 ):
     # Of uniform residuals a row is beyond t with probability 1 - t.

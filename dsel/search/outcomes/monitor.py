@@ -124,8 +124,8 @@ def read_report(
     if n_labels and n_labels == n_unknown:
         shown = listing([repr(label) for label in context.classes.tolist()], 5)
         raise ValueError(
-            f"{context.labels.name} must hold labels of the search, but none of the "
-            f"{n_labels:,} labels of {context.model_rows.where} is one of its "
+            f"{context.labels.argument} must hold labels of the search, but none of "
+            f"the {n_labels:,} labels of {context.model_rows.where} is one of its "
             f"classes, {shown}."
         )
     notes = []

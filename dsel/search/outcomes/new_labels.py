@@ -33,8 +33,8 @@ class NewLabels:
     groups_option: str = "`groups`"
 
     @property
-    def name(self) -> str:
-        """Name of the argument that has them, for messages."""
+    def argument(self) -> str:
+        """The argument that has them, for messages."""
         return "`y`" if self.target is None else "`target`"
 
     @property

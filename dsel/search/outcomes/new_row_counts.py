@@ -235,8 +235,8 @@ class MonitorContext:
             return np.asarray(pd.to_numeric(values), np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(
-                f"{self.labels.name} must hold numbers, since the models predict some, "
-                f"but {self.model_rows.where} has another value ({error}); write "
+                f"{self.labels.argument} must hold numbers, since the models predict "
+                f"some, but {self.model_rows.where} has another value ({error}); write "
                 f"decimal points, and the empty cell for a gap."
             ) from error
 
@@ -265,7 +265,7 @@ class MonitorContext:
             meant = class_of_same_letters(labels[index], known)
             if meant is not None:
                 raise ValueError(
-                    f"{self.labels.name} must be written as the classes are, but "
+                    f"{self.labels.argument} must be written as the classes are, but "
                     f"{self.model_rows.where} has {labels[index]!r}, which is no "
                     f"class; did you mean {meant!r}?"
                 )

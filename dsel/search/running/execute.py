@@ -42,10 +42,10 @@ from dsel.runtime.progress import check_verbose, run_progress
 from dsel.runtime.versions import installed_versions
 from dsel.search.outcomes.deployed_model import InputFormat
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.running.exhaustive import remake_chosen, search_exhaustively
+from dsel.search.running.exhaustive import remake_chosen_model, search_exhaustively
 from dsel.search.running.nested import (
     read_queried_rows,
-    remake_nested,
+    remake_nested_models,
     search_nested,
 )
 from dsel.search.running.planned_search import PlannedSearch
@@ -223,7 +223,7 @@ def remake_models(run: Run, cube: xr.Dataset, choice: Choice) -> Mapping[str, Mo
 
     Raises RuntimeError if a count differs: then it is another model.
     """
-    remake = remake_nested if run.plan.scheme.is_nested else remake_chosen
+    remake = remake_nested_models if run.plan.scheme.is_nested else remake_chosen_model
     remade = remake(run, cube, choice)
     # Residuals of a fold with fewer rows than others end with NaN.
     pairs = remade.counts.values()

@@ -165,7 +165,7 @@ def fetch_deployed_model(
     return {choice.deploy: fitted_group.model(number, split)}
 
 
-def remake_chosen(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
+def remake_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     """Fit the candidate that a run chose again, and repeat all its counts."""
     pruner = make_exact_pruner(run.plan, make_known_counts(run.plan), may_prune=False)
     number, counts = choice.candidate, read_counts(cube)

@@ -147,7 +147,7 @@ def make_pair_results(plan: PlannedSearch, table: FitTable) -> xr.Dataset:
     )
 
 
-def remake_nested(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
+def remake_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     """Fit the chosen candidates of a run again, and repeat all their counts."""
     # Inner searches are not made again: which candidates they chose stands in the cube.
     outer = cube[names.OUTER_CANDIDATE].values.astype(int).tolist()

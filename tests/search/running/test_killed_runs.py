@@ -11,6 +11,10 @@ from sklearn.svm import SVC
 
 import dsel
 from dsel.data.cache import process_cache
+from dsel.search.running.cube_of_run import make_known_counts
+from dsel.search.running.exhaustive import make_exact_pruner, make_search
+from dsel.search.running.run import Run, RunOptions, open_engine
+from tests.clusters import two_workers
 
 
 class Drawn(TransformerMixin, BaseEstimator):
@@ -162,3 +166,50 @@ def test_run__that_goes_on_counts_no_slice_of_a_learner_that_repeats_again(
     check_counts(plan, outcome, X, y, pool)
     assert 0 < shown[-1].slices_total < len(plan.slices)
     assert shown[-1].fits_kept > 0
+
+
+@pytest.mark.parametrize("repeats", [True, False])
+def test_candidate__that_was_dropped_is_deployed_only_if_its_fit_repeats(repeats):
+    plan, X, y, pool = plan_of_draws("bare", "holdout")
+    if repeats:
+        plan = dsel.plan_search(
+            SVC(), {"C": [0.1, 1.0]}, X, y, pool, certificate="holdout",
+            random_state=7,
+        )  # fmt: skip
+    run = Run(plan, RunOptions(n_jobs=1))
+    pruner = make_exact_pruner(plan, make_known_counts(plan), may_prune=False)
+    with open_engine(run) as engine:
+        search = make_search(run, engine, pruner, lambda _: None)
+        search.run()
+        best, _ = pruner.choose_candidate(pruner.final_counts(search.table))
+        before = search.table.errors[best].copy()
+        # As if others had led for a time, so that the models of the best were dropped.
+        search.released_candidates.add(best)
+        for fit in [fit for fit in search.task_of_model if fit.candidate == best]:
+            del search.task_of_model[fit]
+        fitted_group = search.fetch_counted_group(best, 0)
+        assert (fitted_group is not None) == repeats
+        assert search.table.failed_candidates[best] != repeats
+        if repeats:
+            np.testing.assert_array_equal(search.table.errors[best], before)
+
+
+@pytest.mark.cluster
+def test_run__whose_workers_end_between_count_and_fetch_deploys_what_it_counted():
+    _, X, y, pool = plan_of_draws("bare", "cv_bound")
+    plan = dsel.plan_search(
+        SVC(), {"C": [0.1, 1.0]}, X, y, pool, certificate="cv_bound", cv=3,
+        random_state=7,
+    )  # fmt: skip
+    n_restarts = 0
+    with two_workers() as client:
+
+        def restart(now):
+            nonlocal n_restarts
+            if not n_restarts and now.slices_done == now.slices_total > 0:
+                n_restarts += 1
+                client.restart_workers([*client.scheduler_info()["workers"]])
+
+        outcome = plan.run(client, on_progress=restart)
+    assert n_restarts == 1
+    check_counts(plan, outcome, X, y, pool)
