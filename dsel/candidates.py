@@ -8,15 +8,16 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
+from inspect import signature
 from itertools import islice
 from textwrap import shorten
 from typing import Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import ParameterGrid, ParameterSampler, PredefinedSplit
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import ClassifierTags, RegressorTags, Tags, get_tags
 from typing_extensions import TypeAliasType
 
@@ -27,7 +28,7 @@ from dsel.data.identity import exact_text
 from dsel.errors import naming
 from dsel.families.family import Candidate
 from dsel.families.kinds import is_classifier, is_regressor
-from dsel.families.prefixes import first_step
+from dsel.families.prefixes import copy_unfitted, first_step
 from dsel.results.cube import is_list, product_grids
 from dsel.typing import RowsLike
 
@@ -56,6 +57,14 @@ _OF_NUMBERS: Final = tuple(
 )
 """Modules whose estimators accept no texts. Gradient boosting with histograms is not
 among them: it accepts categories."""
+
+_COMPOSITIONS: Final = (
+    (Pipeline, "steps", 2),
+    (FeatureUnion, "transformer_list", 2),
+    (ColumnTransformer, "transformers", 3),
+)
+"""Classes of scikit-learn that call transformers, the attribute that lists these, and
+the length of an entry."""
 
 
 def read_grid(grid: Grid, seed: int) -> Any:
@@ -207,14 +216,9 @@ def _with_params(
         model.set_params(**values)
         unlisted = sorted(values.keys() - set(known))
         # Every fit uses a clone, which has only the parameters of get_params.
-        listed = clone(model).get_params(deep=True) if unlisted else {}
+        listed = copy_unfitted(model).get_params(deep=True) if unlisted else {}
     except Exception as error:  # learners of other libraries raise any error
-        for name in sorted(params):
-            owner, last = _owner(estimator, name, params)
-            has = owner.get_params(deep=True)
-            # CatBoost's clones lose a parameter that is None: no other name would help.
-            if last not in has and not isinstance(error, KeyError):
-                raise _lacking(estimator, owner, name, last) from error
+        _check_has_names(estimator, params, error)
         raise _refusal(estimator, params, error) from error
     for name in unlisted:
         if name not in listed:
@@ -227,25 +231,33 @@ def _with_params(
     return model
 
 
-def _lacking(estimator: Estimator, owner: Any, name: str, last: str) -> ValueError:
-    """Return the error for a parameter that a part of an estimator lacks."""
-    own = sorted(key for key in owner.get_params(deep=True) if "__" not in key)
-    known = estimator.get_params(deep=True)
-    of_parts = sorted(key for key in known if key.endswith(f"__{last}"))
-    end = did_you_mean(last, own)
-    if of_parts:  # the parameter of a step without the name of the step
-        end = f"; did you mean {' or '.join(map(repr, of_parts))}?"
-    return ValueError(
-        f"`param_grid` sets {name!r}, which {type(owner).__name__} lacks; it has "
-        f"{', '.join(own) or 'no parameters'}{end}"
-    )
+def _check_has_names(
+    estimator: Estimator, params: Mapping[str, object], error: Exception
+) -> None:
+    """Raise ValueError if `set_params` raised an error since a part lacks a name."""
+    for name in sorted(params):
+        owner, last = _owner(estimator, name, params)
+        own = sorted(key for key in owner.get_params(deep=True) if "__" not in key)
+        # CatBoost's clones lose a parameter that is None: no other name would help.
+        if last in own or isinstance(error, KeyError):
+            continue
+        known = estimator.get_params(deep=True)
+        of_parts = sorted(key for key in known if key.endswith(f"__{last}"))
+        # `get_params` of CatBoost lists only what was set.
+        end = did_you_mean(last, [*own, *signature(type(owner)).parameters])
+        if of_parts:  # the parameter of a step without the name of the step
+            end = f"; did you mean {' or '.join(map(repr, of_parts))}?"
+        raise ValueError(
+            f"`param_grid` sets {name!r}, which {type(owner).__name__} lacks; it has "
+            f"{', '.join(own) or 'no parameters'}{end}"
+        ) from error
 
 
 def check_names_of_search(search: object) -> None:
     """Raise ValueError where the grid of a search has a name its estimator lacks.
 
-    Otherwise each fit of the search would fail, after the plan has been made. A name
-    inside a step that the grid sets, too, is left to the search.
+    Otherwise each fit of the search would fail, after the plan has been made. As in a
+    grid of ours, `set_params` decides which names there are.
     """
     estimator: Any = getattr(search, "estimator", None)
     grids = getattr(search, "param_grid", getattr(search, "param_distributions", None))
@@ -255,15 +267,17 @@ def check_names_of_search(search: object) -> None:
     for grid in grids if isinstance(grids, list | tuple) else [grids]:
         if not isinstance(grid, Mapping):
             return
-        known = estimator.get_params(deep=True)
-        for name in grid:
-            steps = str(name).split("__")
-            inside = {"__".join(steps[:n]) for n in range(1, len(steps))}
-            if name in known or inside & {*grid}:
-                continue
-            owner, last = _owner(estimator, name, {})
-            if last not in owner.get_params(deep=True):
-                raise _lacking(estimator, owner, name, last)
+        params = {
+            str(name): values[0] if is_list(values) and len(values) else None
+            for name, values in grid.items()
+        }
+        if params.keys() <= estimator.get_params(deep=True).keys():
+            continue
+        try:
+            model = copy_unfitted(estimator).set_params(**copy_unfitted(params))
+            copy_unfitted(model)
+        except Exception as error:  # learners of other libraries raise any error
+            _check_has_names(estimator, params, error)
 
 
 def _refusal(
@@ -314,7 +328,7 @@ def _owner(estimator: Any, name: str, params: Mapping[str, Any]) -> tuple[Any, s
 def _copy_value(value: object, name: str) -> Any:
     """Return a copy, in which estimators at any depth are unfitted clones."""
     try:
-        return clone(value, safe=False)
+        return copy_unfitted(value)
     except Exception as error:  # a user's class may raise any error
         raise TypeError(
             f"`{name}` must hold what can be copied for each candidate, as "
@@ -362,11 +376,18 @@ def check_text(estimators: Iterable[Estimator], X: RowsLike) -> None:
 
 
 def _check_learner(estimator: Estimator, name: str, allows_regression: bool) -> None:
-    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+    needed = "fit", "get_params", "set_params"
+    if isinstance(estimator, type) or not all(hasattr(estimator, n) for n in needed):
         also = ", or a regressor such as `Ridge()`" * allows_regression
         raise TypeError(
             f"`{name}` must be an unfitted scikit-learn classifier such as "
             f"`SVC()`{also}, got {show(estimator)}."
+        )
+    if not hasattr(estimator, "__sklearn_tags__"):
+        raise TypeError(
+            f"`{name}` must be an estimator of scikit-learn, and "
+            f"{type(estimator).__name__} has no tags; inherit from "
+            f"sklearn.base.BaseEstimator, too."
         )
     _check_parts(estimator, name)
     if is_classifier(estimator) or (allows_regression and is_regressor(estimator)):
@@ -420,7 +441,7 @@ def _check_parts(estimator: Estimator, name: str) -> None:
     try:
         params: Any = estimator.get_params(deep=True)
     except TypeError as error:
-        held = _class_in(list(estimator.get_params(deep=False).values()))
+        held = _class_in(estimator)
         if held is None:
             raise
         raise TypeError(
@@ -436,8 +457,7 @@ def _check_parts(estimator: Estimator, name: str) -> None:
     for part in (
         instance for instance in (estimator, *parts) if not isinstance(instance, type)
     ):
-        if isinstance(part, Pipeline):
-            _check_steps(part, name)
+        _check_steps(part, name)
         if getattr(part, "refit", True) is False and hasattr(part, "fit"):
             raise ValueError(
                 f"`{name}` holds {type(part).__name__}(refit=False), which cannot "
@@ -458,35 +478,64 @@ def _check_parts(estimator: Estimator, name: str) -> None:
             )
 
 
-def _class_in(value: object) -> type | None:
-    """Return the first class of estimators in nested lists, such as steps."""
+def _class_in(value: Any) -> type | None:
+    """Return the first class of estimators in an estimator's parts and steps."""
     if isinstance(value, type):
         return value if hasattr(value, "get_params") else None
+    if hasattr(value, "get_params"):
+        value = list(value.get_params(deep=False).values())
     found = map(_class_in, value) if isinstance(value, list | tuple) else ()
     return next((known for known in found if known is not None), None)
 
 
-def _check_steps(pipeline: Pipeline, name: str) -> None:
-    """Raise if a pipeline cannot call one of the steps before its last one."""
+def _check_steps(part: Estimator, name: str) -> None:
+    """Raise if a pipeline, a union or columns cannot call one of their transformers."""
+    known = [entry for entry in _COMPOSITIONS if isinstance(part, entry[0])]
+    if not known:
+        return
+    [(_, attribute, size)] = known
+    steps, owner = getattr(part, attribute), type(part).__name__
+    is_pipeline = isinstance(part, Pipeline)
+    are_named = all(
+        isinstance(step, tuple | list) and len(step) == size for step in steps
+    )
+    if not are_named or (is_pipeline and not steps):
+        shape = "('name', step)" if size == 2 else "('name', transformer, columns)"
+        raise TypeError(
+            f"`{name}` must list the steps of its {owner} as {shape}, got "
+            f"{show(steps)}."
+        )
+    # Pipelines are fitted in two parts, so scikit-learn does not compare all names.
+    for step, n_times in Counter(str(step[0]) for step in steps).items():
+        if n_times > 1:
+            raise ValueError(
+                f"`{name}` has the step {step!r} twice in its {owner}; rename one."
+            )
     # The pipeline of imbalanced-learn, or a subclass of it.
     takes_samplers = any(
-        base.__module__.startswith("imblearn.") for base in type(pipeline).__mro__
+        base.__module__.startswith("imblearn.") for base in type(part).__mro__
     )
-    for step, transformer in pipeline.steps[:-1]:
-        is_left_out = transformer is None or isinstance(transformer, str)
+    for step, transformer, *_ in steps[:-1] if is_pipeline else steps:
+        kind = type(transformer).__name__
+        if takes_samplers and isinstance(transformer, Pipeline):
+            raise TypeError(
+                f"`{name}` has the step {step!r}, a pipeline, before the last one of "
+                f"imbalanced-learn's {owner}; put the steps of it in its place."
+            )
+        is_left_out = transformer is None or transformer in ("drop", "passthrough")
         if is_left_out or hasattr(transformer, "transform"):
             continue
-        kind = type(transformer).__name__
         if not hasattr(transformer, "fit_resample"):
             raise TypeError(
-                f"`{name}` has the step {step!r} ({kind}) before its last one, which "
-                f"is no transformer: it has no `transform`."
+                f"`{name}` has the step {step!r} ({kind}) in the place of a "
+                f"transformer of its {owner}: it has no `transform`."
             )
         if not takes_samplers:
+            way = "build it with" if is_pipeline else "make it a step of"
             raise TypeError(
                 f"`{name}` has the step {step!r} ({kind}), a sampler, which "
-                f"scikit-learn's Pipeline cannot use; build it with "
-                f"imblearn.pipeline.Pipeline instead, with the same steps."
+                f"scikit-learn's {owner} cannot use; {way} imblearn.pipeline.Pipeline "
+                f"instead, with the same steps."
             )
 
 

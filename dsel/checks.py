@@ -91,6 +91,8 @@ def as_array(values: Any, name: str, dtype: DTypeLike | None = None) -> NDArray[
         raise TypeError(f"`{name}` must be an array or a list, got {show(values)}.")
     try:
         array = np.asarray(values, dtype=dtype)
+        if array.dtype.kind == "T":  # numpy's StringDType, which few libraries take
+            array = array.astype(object)
         if array.ndim > MOST_AXES:
             raise ValueError(f"it has {array.ndim} axes")
         return array

@@ -288,14 +288,15 @@ def test_parameter__that_only_set_params_knows_is_taken_with_a_remark(prefix):
 
 
 @pytest.mark.parametrize(
-    ("package", "learner", "name"),
+    ("package", "learner", "grid"),
     [
-        ("catboost", "CatBoostClassifier", "depth"),
-        ("lightgbm", "LGBMClassifier", "num_iterations"),
-        ("xgboost", "XGBClassifier", "eta"),
+        ("catboost", "CatBoostClassifier", {"depth": [2, 4]}),
+        ("catboost", "CatBoostClassifier", {"class_weights": [[1, 1], [1, 9]]}),
+        ("lightgbm", "LGBMClassifier", {"num_iterations": [2, 4]}),
+        ("xgboost", "XGBClassifier", {"eta": [0.1, 0.9]}),
     ],
 )
-def test_aliases__of_other_libraries_are_taken(package, learner, name):
+def test_aliases__of_other_libraries_are_taken(package, learner, grid):
     kind = getattr(pytest.importorskip(package), learner)
     options = {"allow_writing_files": False} if package == "catboost" else {}
     quiet = {"verbosity": 0} if package == "xgboost" else {"verbose": -1}
@@ -305,10 +306,38 @@ def test_aliases__of_other_libraries_are_taken(package, learner, name):
         if (package != "catboost")
         else kind(iterations=3, random_seed=0, thread_count=1, **quiet, **options)
     )
-    grid = {name: [0.1, 0.9] if name == "eta" else [2, 4]}
     search = searched(model, grid)
     assert errors_of(search) == errors_by_scikit_learn(model, grid)
+    [name] = grid
     assert any(f"`{name}` is not listed" in each for each in search.choice_.remarks)
+    inner = dsel.certify(GridSearchCV(model, grid, cv=2), X, Y, cv=2, random_state=0)
+    assert all(each[name] in grid[name] for each in inner.choice.fold_params)
+
+
+class Copying(ClassifierMixin, BaseEstimator):
+    """Copies a list in its constructor, which `clone` refuses."""
+
+    def __init__(self, depths=(1,)):
+        self.depths = list(depths)
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.tree_ = DecisionTreeClassifier(max_depth=max(self.depths), random_state=0)
+        self.tree_.fit(X, y)
+        return self
+
+    def predict(self, X):
+        return self.tree_.predict(X)
+
+
+def test_learner__whose_constructor_copies_a_list_is_copied_unfitted():
+    model = Copying()
+    found = searched(Pipeline([("c", model)]), {"c__depths": [[1], [1, 3]]})
+    depths = [{"max_depth": [n], "random_state": [0]} for n in (1, 3)]
+    assert errors_of(found) == errors_by_scikit_learn(TREE, depths)
+    assert not hasattr(model, "tree_")
+    with pytest.raises(TypeError, match="`estimator` must hold what can be copied"):
+        dsel.plan_search(model.fit(X, Y), {"depths": [[1]]}, X, Y)
 
 
 class Late(BaseEstimator, ClassifierMixin):

@@ -463,15 +463,18 @@ def code_labels(labels: AnyArray) -> tuple[NDArray[Any], NDArray[np.int64]]:
     return classes, codes.astype(np.int64)
 
 
+def type_of_labels(labels: AnyArray) -> str:
+    """Return the code of numpy for the type of labels; all numbers have one, "n"."""
+    return "n" if labels.dtype.kind in "biuf" else labels.dtype.kind
+
+
 def codes_of(answers: AnyArray, classes: AnyArray) -> NDArray[np.int64]:
     """Return the class code of each prediction.
 
     A prediction that equals no class gets a code below -1, which only equal predictions
     share: it is an error for every label, and differs from all other predictions.
     """
-    kinds = {
-        "n" if a.dtype.kind in "biuf" else a.dtype.kind for a in (answers, classes)
-    }
+    kinds = {type_of_labels(answers), type_of_labels(classes)}
     if len(kinds) == 1 and kinds != {"O"}:
         near = np.searchsorted(classes, answers).clip(max=len(classes) - 1)
         codes = np.where(classes[near] == answers, near, -1)

@@ -18,7 +18,7 @@ from dsel.arrays import Features, Floats, Integers
 from dsel.checks import listing, show
 from dsel.data.cache import nbytes_of
 from dsel.data.frames import read_only_rows
-from dsel.data.labeled import codes_of
+from dsel.data.labeled import codes_of, type_of_labels
 from dsel.families.ensemble_sizes import hash_pickle
 from dsel.families.family import FitCounts, FitId, FittedGroup, iter_splits
 from dsel.families.prefixes import has_prefix, transform_rows
@@ -49,16 +49,20 @@ def predict_codes(model: Model, X: Features, classes: AnyArray) -> Integers:
             f"got labels of shape {predicted.shape} for {X.shape[0]} rows."
         )
     codes = codes_of(predicted.ravel(), classes)
-    if predicted.dtype.kind == "f" and (codes < 0).all():
-        # A label that is no class is counted as an error. Scores are no labels at all:
-        # nothing that `predict` returned could be right.
-        scores = predicted[predicted % 1 != 0]
-        if len(scores):
+    # A label that is no class is counted as an error. Scores are no labels at all, nor
+    # are texts in the place of numbers: nothing that `predict` returned could be right.
+    if len(codes) and (codes < 0).all():
+        others, way = predicted[:0], "return labels of the type of `y`"
+        if predicted.dtype.kind == "f":
+            others = predicted[predicted % 1 != 0]
+            way = "return labels, such as classes_[scores.argmax(axis=1)]"
+        if {type_of_labels(predicted), type_of_labels(classes)} > {"U"}:
+            others = predicted
+        if others.size:
             raise ValueError(
                 f"`predict` of {type(model).__name__} must return a label for each "
-                f"row, got {show(scores.flat[0])}, which is none of the classes "
-                f"{listing(list(map(show, classes.tolist())), 5)}; return labels, such "
-                f"as classes_[scores.argmax(axis=1)]."
+                f"row, got {show(others.ravel().tolist()[0])}, which is none of the "
+                f"classes {listing(list(map(show, classes.tolist())), 5)}; {way}."
             )
     return codes
 

@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import (
 )
 
 from dsel.arrays import Estimator, fill_masked_values
-from dsel.checks import show, suggest_argument
+from dsel.checks import did_you_mean, show, suggest_argument
 from dsel.errors import RowError
 from dsel.typing import SplitsLike
 
@@ -80,6 +80,19 @@ def check_fit_names(
         end = suggest_argument(name, others)
         if end != "." and not (takes_any and not isinstance(estimator, Pipeline)):
             raise TypeError(f"`fit` has no argument `{name}`{end}")
+
+
+def check_fit_takes(fit_params: Iterable[str], estimators: Iterable[Estimator]) -> None:
+    """Raise TypeError where the `fit` of an estimator lacks a fit parameter."""
+    for estimator in estimators:
+        known = inspect.signature(estimator.fit).parameters  # type: ignore[attr-defined]
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in known.values())
+        for name in () if takes_any else fit_params:
+            if name not in known:
+                raise TypeError(
+                    f"`fit` of {type(estimator).__name__} has no argument `{name}`"
+                    f"{did_you_mean(name, known)}"
+                )
 
 
 def takes_pool(estimator: Any) -> bool:

@@ -35,6 +35,7 @@ from dsel.families.family import (
     join_order,
 )
 from dsel.families.fit_arguments import groups_arguments, takes_pool
+from dsel.families.kinds import reads_marks
 from dsel.families.linear import LINEAR, stack_linear
 from dsel.families.prefixes import (
     fit_prefix,
@@ -296,6 +297,8 @@ class ScikitLearnFamily(Family):
             model.fit(native(X[rows]), labels)
             return Fit(model, model, [X[part] for part in split.test_parts])
         estimator, seeds = candidate.estimator, self._missing_seeds(candidate, split)
+        if labels.dtype.kind == "U" and reads_marks(estimator):
+            labels = labels.astype(object)  # an array of texts cannot hold the mark
         arguments = dict(self.fit_params)
         if self.row_groups is not None:
             # Groups that the user passed by `fit_params` win over those of the search.

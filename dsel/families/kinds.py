@@ -1,6 +1,6 @@
 """Tests of whether an estimator is a classifier or a regressor."""
 
-from typing import Any
+from typing import Any, Final
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.frozen import FrozenEstimator
@@ -8,6 +8,14 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import Estimator
+
+PASS_LABELS_ON: Final = (
+    "sklearn.calibration",
+    "sklearn.ensemble._weight_boosting",
+    "sklearn.model_selection",
+)
+"""Modules whose classes fit their `estimator` to the labels as they are; others, such
+as votes and bags, code labels before."""
 
 
 def is_regressor(estimator: Estimator) -> bool:
@@ -79,6 +87,28 @@ def search_name(estimator: Estimator) -> str:
         return search_name(estimator.steps[-1][1])
     is_search = hasattr(estimator, "estimator") and hasattr(estimator, "refit")
     return type(estimator).__name__ if is_search else ""
+
+
+def reader_of_labels(estimator: Any) -> Any:
+    """Return the learner in an estimator that is fitted to the labels as they are.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> reader_of_labels(GridSearchCV(LogisticRegression(), {}))
+    LogisticRegression()
+    """
+    if hasattr(estimator, "steps"):
+        return reader_of_labels(estimator.steps[-1][1])
+    passes_on = type(estimator).__module__.startswith(PASS_LABELS_ON)
+    return reader_of_labels(estimator.estimator) if passes_on else estimator
+
+
+def reads_marks(estimator: Estimator) -> bool:
+    """Return whether an estimator takes the label -1 as that of an unlabeled row."""
+    kind = type(reader_of_labels(estimator))
+    return kind.__module__.startswith("sklearn.semi_supervised.")
 
 
 def _is_kind(estimator: Any, wanted: str, mixin: type) -> bool:

@@ -5,6 +5,7 @@ equal on every split. A process caches these fitted steps and the transformed ro
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from hashlib import blake2b
 from typing import Any
 
@@ -19,6 +20,7 @@ from dsel.data.labeled import labels_of
 from dsel.data.row_random import derive_seed
 from dsel.data.splits import Split
 from dsel.families.family import Cache
+from dsel.families.kinds import is_fitted
 from dsel.typing import AnyArray, Options
 
 
@@ -134,6 +136,24 @@ def transform_rows(steps: Sequence[tuple[str, Any]], X: Features) -> Any:
     return X
 
 
+def copy_unfitted(value: Any) -> Any:
+    """Return a copy in which estimators, also those of lists and dicts, are unfitted.
+
+    Estimators are cloned as scikit-learn does. Where a constructor copies a list, as
+    CatBoost's do, `clone` refuses it, and the unfitted estimator is copied as it is.
+    """
+    if type(value) is dict:
+        return {name: copy_unfitted(part) for name, part in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(copy_unfitted, value))
+    try:
+        return clone(value, safe=False)
+    except RuntimeError:
+        if is_fitted(value):
+            raise
+        return deepcopy(value)
+
+
 def clone_estimator(estimator: Estimator, params: Options | None = None) -> Any:
     """Return a clone in which frozen estimators have wrappers of their own.
 
@@ -141,7 +161,7 @@ def clone_estimator(estimator: Estimator, params: Options | None = None) -> Any:
     part during `fit`, so fits on several threads would write to the same object.
     `params` are those of `get_params`, if they are known.
     """
-    model = clone(estimator)
+    model = copy_unfitted(estimator)
     if isinstance(model, FrozenEstimator):
         return FrozenEstimator(model.estimator)
     params = estimator.get_params(deep=True) if params is None else params

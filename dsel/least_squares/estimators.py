@@ -21,7 +21,7 @@ from dsel.checks import (
     check_truth,
     explain_unknown,
 )
-from dsel.data.labeled import check_labels, check_no_masks
+from dsel.data.labeled import check_labels, check_targets
 from dsel.data.lazy import takes_dask_arrays
 from dsel.errors import GuaranteeWarning, warn
 from dsel.least_squares.closed_form import (
@@ -235,7 +235,7 @@ class KernelLeastSquares(RegressorMixin, KernelModel):
             Where a parameter is out of range, the kernel matrix is singular without
             regularization, or it does not fit into memory.
         """
-        check_no_masks(y)
+        check_targets(X, y)
         check_truth(self.fit_intercept, "fit_intercept")
         X, y = validate_data(
             self,

@@ -13,6 +13,7 @@ from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
@@ -24,8 +25,9 @@ from sklearn.model_selection import (
     StratifiedKFold,
 )
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import StandardScaler
+from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.svm import SVC, SVR, NuSVC
 
 import dsel
@@ -70,11 +72,11 @@ class Sampler(BaseEstimator):
         return self
 
 
-class Uncopied(ClassifierMixin, BaseEstimator):
-    """Changes a parameter in its constructor, so that `clone` refuses it."""
+class WithoutTags:
+    """Has all methods of an estimator, and inherits none."""
 
-    def __init__(self, size=()):
-        self.size = list(size)
+    _estimator_type = "classifier"
+    fit = predict = set_params = get_params = vars
 
 
 def frame(rows, letter):
@@ -86,6 +88,13 @@ class Scores(LogisticRegression):
 
     def predict(self, X):
         return np.full(len(X), 0.25)
+
+
+class Texts(LogisticRegression):
+    """Predicts texts where labels are numbers."""
+
+    def predict(self, X):
+        return super().predict(X).astype(str)
 
 
 def twice(make):
@@ -221,8 +230,26 @@ PLANS = [
      "'depth' Forgetful clone get_params"),
     ({"grid": {"C": [1.0], "class_weight": [(n for n in range(3))]}}, TypeError,
      "`param_grid` copied clone class_weight generator"),
-    ({"estimator": Uncopied(), "grid": {"size": [1]}}, TypeError,
-     "`estimator` copied clone Uncopied constructor"),
+    ({"estimator": WithoutTags()}, TypeError, "`estimator` WithoutTags BaseEstimator"),
+    ({"estimator": Pipeline([]), "grid": {"memory": [None]}}, TypeError,
+     "`estimator` steps Pipeline ('name', step) []"),
+    ({"estimator": Pipeline([SVC()]), "grid": {"memory": [None]}}, TypeError,
+     "`estimator` steps Pipeline ('name', step) [SVC()]"),
+    ({"estimator": Pipeline([("a", StandardScaler()), ("a", SVC())]),
+      "grid": {"a__C": [1]}}, ValueError, "`estimator` step 'a' twice rename"),
+    ({"estimator": make_pipeline(make_union(Sampler()), SVC()),
+      "grid": {"svc__C": [1]}}, TypeError, "'sampler' FeatureUnion imblearn.pipeline"),
+    ({"estimator": make_pipeline(ColumnTransformer([("s", SVC(), [0])]), SVC()),
+      "grid": {"svc__C": [1]}}, TypeError, "'s' SVC ColumnTransformer `transform`"),
+    ({"estimator": make_pipeline(ColumnTransformer([("s", SVC, [0])]), SVC()),
+      "grid": {"svc__C": [1]}}, TypeError, "`estimator` class SVC write SVC()"),
+    ({"estimator": Pipeline([("s", "pastrough"), ("c", SVC())]),
+      "grid": {"c__C": [1]}}, TypeError, "`estimator` 's' str transformer"),
+    ({"estimator": SelfTrainingClassifier(LogisticRegression()),
+      "grid": {"threshold": [0.6]}, "y": np.where(Y > 4, 1, -1)}, ValueError,
+     "`y` -1 without a label SelfTrainingClassifier numpy.where"),
+    ({"fit_params": {"sample_weigth": np.ones(60)}}, TypeError,
+     "`fit` SVC `sample_weigth`; 'sample_weight'?"),
     ({"estimator": make_pipeline(Sampler(), SVC()), "grid": {"svc__C": [1]}}, TypeError,
      "'sampler' Sampler imblearn.pipeline.Pipeline"),
     ({"estimator": BaggingClassifier(make_pipeline(Sampler(), SVC())),
@@ -425,6 +452,11 @@ OTHERS = [
     (lambda _: dsel.certify(lambda X, y: SVC, X, Y), ValueError, "fitted SVC class"),
     (lambda _: dsel.certify(Scores(), X, Y), ValueError,
      "`predict` Scores label 0.25 none classes"),
+    (lambda _: dsel.certify(Texts(), X, Y), ValueError,
+     "`predict` Texts label none classes type `y`"),
+    (lambda _: dsel.compare_models(
+        Scores().fit(X, Y), LogisticRegression().fit(X, Y), POOL), ValueError,
+     "`old` labels 0.25 classes_[scores.argmax(axis=1)]"),
     (lambda _: SEARCH(SVC(), GRID).fit(twice(pa.Table.from_arrays), Y),
      ValueError, "`X` distinct 'a' twice"),
     (lambda _: dsel.open_pool(twice(pa.Table.from_arrays)), ValueError,
@@ -490,7 +522,12 @@ def test_xgboost__names_labels_that_it_cannot_take():
     learner = xgboost.XGBClassifier(n_estimators=2)
     words = "`y` 0 to 1 XGBClassifier 'no' LabelEncoder"
     texts = np.where(X[:, 2] > 0, "yes", "no")
-    for model in (learner, make_pipeline(StandardScaler(), learner)):
+    for model in (
+        learner,
+        make_pipeline(StandardScaler(), learner),
+        GridSearchCV(make_pipeline(StandardScaler(), learner), {}),
+        CalibratedClassifierCV(learner),
+    ):
 
         def search(model=model):
             runs.plan_search(None, [model], X, texts, POOL)

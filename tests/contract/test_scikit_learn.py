@@ -59,6 +59,7 @@ from sklearn.preprocessing import (
     StandardScaler,
     TargetEncoder,
 )
+from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -231,6 +232,12 @@ def test_fit__takes_labels_as_they_are(name, learner):
     assert search.results_.fold_errors.values.ravel().tolist() == errors
     assert search.classes_.tolist() == np.unique(np.asarray(y)).tolist()
     assert search.predict(X).dtype == search.classes_.dtype
+
+
+def test_semi_supervised_learner__gets_texts_as_objects():
+    learner, grid = SelfTrainingClassifier(LOGISTIC), {"threshold": [0.6, 0.9]}
+    found = searched(learner, grid, cv=FOLDS).results_.fold_errors.values.ravel()
+    assert found.tolist() == plain_loop(learner, grid, TWO.astype(object))
 
 
 def learner_of_a_function():

@@ -271,9 +271,19 @@ def _known_classes(
 
 
 def _check_types(old: AnyArray, new: AnyArray) -> None:
-    """Raise TypeError if one model predicts texts and the other does not."""
+    """Raise if one model predicts texts and the other does not, or one scores."""
     if not (len(old) and len(new)):
         return
+    for name, labels in (("old", old), ("new", new)):
+        scores = labels[:0]
+        if labels.dtype.kind == "f":
+            scores = labels[np.isfinite(labels) & (labels % 1 != 0)]
+        if len(scores):
+            raise ValueError(
+                f"`{name}` must predict labels, got {show(scores.tolist()[0])}; wrap "
+                f"it in a model whose `predict` returns labels, such as "
+                f"classes_[scores.argmax(axis=1)]."
+            )
     samples = old[0], new[0]
     if isinstance(samples[0], str) != isinstance(samples[1], str):
         raise TypeError(

@@ -167,7 +167,7 @@ def _name_rows_in_errors(block: Block) -> Iterator[None]:
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"Models cannot predict pool rows {block.rows[0]} to {block.rows[-1]}: "
-            f"{error}. All rows of `pool` must be such as `predict` takes; where "
-            f"it has categories of its own, encoders must take unknown ones, as "
-            f'OneHotEncoder(handle_unknown="ignore") does.'
+            f"{str(error).rstrip('.')}. All rows of `pool` must be such as `predict` "
+            f"takes; where it has categories of its own, encoders must take unknown "
+            f'ones, as OneHotEncoder(handle_unknown="ignore") does.'
         ) from error

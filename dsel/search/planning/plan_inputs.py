@@ -5,7 +5,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Self
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from dsel.arrays import (
     Estimator,
@@ -42,12 +41,13 @@ from dsel.families.assignment import assign_families, group_label
 from dsel.families.family import Candidate
 from dsel.families.fit_arguments import (
     check_fit_params,
+    check_fit_takes,
     check_groups_reach,
     check_pool_learners,
     groups_arguments,
     takes_pool,
 )
-from dsel.families.kinds import is_classifier
+from dsel.families.kinds import is_classifier, reader_of_labels, reads_marks
 from dsel.losses.base import Loss
 from dsel.losses.by_value import ValueColumn, find_column
 from dsel.results.certificate import params_text
@@ -185,6 +185,7 @@ def read_inputs(
     check_text(estimators, labeled.X)
     check_takes_labels(estimators, labeled.classes)
     params = check_fit_params(options.fit_params, labeled.n_rows)
+    check_fit_takes(params, estimators)
     of_rows = None if keys is None else row_groups(keys, labeled.n_rows)
     # With groups one row of each is counted. Values of other rows must not decide which
     # values are reported: given these, the counted rows would be no fresh draws.
@@ -222,15 +223,21 @@ def read_inputs(
 
 
 def check_takes_labels(estimators: Iterable[Estimator], classes: AnyArray) -> None:
-    """Raise ValueError for labels that an estimator takes as whole numbers only.
+    """Raise ValueError for labels that an estimator would not take as classes.
 
-    XGBoost's classifiers want 0, 1, ...; others of other libraries code labels.
+    XGBoost's classifiers want 0, 1, ..., and to semi-supervised learners -1 is no
+    class; others of other libraries code labels.
     """
     if np.array_equal(classes, np.arange(len(classes))):
         return
     for estimator in estimators:
-        last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-        if type(last).__module__.partition(".")[0] == "xgboost" and is_classifier(last):
+        last = reader_of_labels(estimator)
+        if reads_marks(last) and -1 in classes.tolist():
+            raise ValueError(
+                f"`y` has the class -1, which marks rows without a label for "
+                f"{type(last).__name__}; rename it, y = numpy.where(y == -1, 0, 1)."
+            )
+        if type(last).__module__.startswith("xgboost.") and is_classifier(last):
             shown = listing([repr(label) for label in classes.tolist()], 3)
             raise ValueError(
                 f"`y` must have the labels 0 to {len(classes) - 1} for "
