@@ -433,7 +433,7 @@ def check_finite(
         names = [
             column.name
             for column in X.schema.columns
-            if column.is_number and _may_be_infinite(X.given[column.name])
+            if column.is_number and _may_be_wrong(X.given[column.name], allow_nan)
         ]
         if not names:
             return
@@ -482,11 +482,14 @@ def _has_finite_sum(values: NDArray[Any]) -> bool:
         return bool(np.isfinite(np.dot(flat, flat)))
 
 
-def _may_be_infinite(column: pd.Series) -> bool:
-    """Return whether a column of numbers may have a value that is not finite."""
+def _may_be_wrong(column: pd.Series, allow_nan: bool) -> bool:
+    """Return whether a column of numbers may have a value that is not allowed."""
     if not isinstance(column.dtype, np.dtype) or column.dtype.kind == "O":
         return True
-    return column.dtype.kind == "f" and not _has_finite_sum(column.to_numpy())
+    values = column.to_numpy()
+    if column.dtype.kind != "f" or _has_finite_sum(values):
+        return False
+    return not allow_nan or bool(np.isinf(values).any())
 
 
 def _cast(column: pd.Series, dtype: Any) -> pd.Series:

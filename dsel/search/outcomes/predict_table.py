@@ -242,7 +242,7 @@ def _predictions(model: Any, X: Features) -> dict[str, Any]:
         if len(near):
             codes[near] = codes_of(model.predict(take_rows(X, near)), classes)
         # One text of each class instead of one of each row.
-        labels = pd.Series(classes).take(codes).array
+        labels = pd.Series(classes).array.take(codes)
     found = {LABEL: labels}
     if probabilities is not None:
         columns = zip(_probability_names(classes), probabilities.T, strict=True)
