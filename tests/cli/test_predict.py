@@ -143,7 +143,7 @@ def test_predict__predicts_as_the_same_table_in_blocks(results, tmp_path, monkey
     frame, _ = customers(500, seed=2)
     frame.to_csv(tmp_path / "new.csv", index=False)
     run("predict", results, tmp_path / "new.csv", "--out", tmp_path / "a.parquet")
-    monkeypatch.setattr("dsel.search.outcomes.table_rows.BLOCK_ROWS", 7)
+    monkeypatch.setattr("dsel.search.outcomes.table_rows.BLOCK_ROWS", (7, 7))
     run("predict", results, tmp_path / "new.csv", "--out", tmp_path / "b.parquet")
     one, many = (opened(tmp_path / f"{name}.parquet") for name in "ab")
     assert len(many) == 500

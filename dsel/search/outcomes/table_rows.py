@@ -37,8 +37,11 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-BLOCK_ROWS: Final = 2**16
-"""Most rows of a task, which a model predicts at once."""
+BLOCK_ROWS: Final = (2**14, 2**17)
+"""Fewest and most rows of a task, which a model predicts at once: for any number of
+rows pandas and scikit-learn take about 10 ms."""
+TEXT_ROWS: Final = 2**16
+"""Most rows of a task of a text file, whose bytes then fit into the second cache."""
 BLOCK_CELLS: Final = 2**22
 """Approximate number of values of a task."""
 
@@ -140,10 +143,10 @@ class TextTable(TableRows):
         """The first rows, in the types of all of them."""
         with self._text.name_lines():
             first = next(self._parts())
-            return _as_frames(open_pool(next(first.frames(BLOCK_ROWS))))
+            return _as_frames(open_pool(next(first.frames(TEXT_ROWS))))
 
     def _parts(self) -> Iterator[TextRows]:
-        n_rows = _block_rows(len(self._schema.names))
+        n_rows = min(TEXT_ROWS, _block_rows(len(self._schema.names)))
         return self._text.parts(self._schema, self._decimal, n_rows)
 
     def run(
@@ -182,7 +185,7 @@ class PoolRows(TableRows):
             else:
                 schema.check_columns(columns, self.where, ids, option=option)
             # Smaller blocks of one row group would be decoded together, and joined.
-            n_rows = _block_rows(len(wanted))
+            n_rows = _block_rows(len(wanted), pool.n_rows)
             pool = pool.with_columns(wanted, block_rows=n_rows)
             if pool.frames is None and schema is not None:
                 schema.refuse_plain_numbers(schema.names, self.where)
@@ -212,7 +215,8 @@ class PoolRows(TableRows):
         self, context: object, work: Work[R], client: "Client | None"
     ) -> Iterator[R]:
         """Do work on each part of the pool, and yield the results in order."""
-        pool, n_rows = self._pool, _block_rows(self._pool.n_columns)
+        pool = self._pool
+        n_rows = _block_rows(pool.n_columns, pool.n_rows)
         parts = pool.slices(n_rows)
         # A Parquet file of a million rows often has one row group, for one task.
         are_few = client is None and len(parts) < 2 * count_threads()
@@ -272,8 +276,12 @@ def _new_ids(ids: tuple[str, ...], schema: TableSchema) -> tuple[str, ...]:
     return tuple(name for name in ids if name not in schema.names)
 
 
-def _block_rows(n_columns: int) -> int:
-    return min(BLOCK_ROWS, max(BLOCK_CELLS // max(n_columns, 1), 1))
+def _block_rows(n_columns: int, n_rows: int | None = None) -> int:
+    """Return the most rows of a task; of `n_rows` rows each thread gets three tasks."""
+    fewest, most = BLOCK_ROWS
+    if n_rows is not None:
+        most = min(most, max(n_rows // (3 * count_threads()), fewest))
+    return min(most, max(BLOCK_CELLS // max(n_columns, 1), 1))
 
 
 def _as_frames(pool: Pool) -> Pool:
