@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from math import nan
 from typing import TYPE_CHECKING, Any, Final
 
 import xarray as xr
@@ -158,7 +159,7 @@ def mark_unproved(ax: "Axes", bars: Iterable[Any], *, certified: bool) -> None:
     for bar in bars:  # an edge of its own color, so that the legend still fits
         bar.set(**NO_GUARANTEE | {"edgecolor": bar.get_facecolor()})
     if UNPROVED not in ax.get_legend_handles_labels()[1]:
-        ax.barh(0, 0, label=UNPROVED, **NO_GUARANTEE)
+        ax.barh([nan], [nan], label=UNPROVED, **NO_GUARANTEE)  # for the legend
 
 
 def candidate_labels(params: Sequence[Options]) -> list[str]:

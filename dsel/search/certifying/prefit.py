@@ -210,8 +210,9 @@ def _duplicates(features: Features) -> tuple[Caveat, ...]:
     if not n_copies:
         return ()
     text = (
-        f"{n_copies:,} of {len(hashes):,} rows are duplicates of another row: if they "
-        f"are copies of the same records, rows are not independent (A1), so take each "
+        f"{n_copies:,} of {len(hashes):,} rows "
+        f"{'are duplicates' if n_copies > 1 else 'is a duplicate'} of another row: if "
+        f"these are copies of one record, rows are not independent (A1), so take each "
         f"once"
     )
     return (Caveat(Effect.WEAKENS, text),)
