@@ -184,7 +184,12 @@ def read_svmlight(location: str, request: TableRequest) -> Table:
     _no_target(location, request, "has lines that begin with their label")
     with name_file(location):
         X, y = load_svmlight_file(location)
-    return Table(X, _as_integers(y))
+        if (np.abs(y) > LARGEST_EXACT).any():
+            raise ValueError(
+                f"it has a label above {LARGEST_EXACT}, which floats cannot tell from "
+                f"others, such as {y[np.abs(y) > LARGEST_EXACT][0]:.0f}"
+            )
+    return Table(X, _typed_labels(pd.Series(y, name="y")))
 
 
 def _no_target(location: str, request: TableRequest, why: str) -> None:

@@ -43,6 +43,13 @@ WHOLE: Final = re.compile(r"(\d+)(?:[.,]0{1,2})?|\d[.,]?\d*[eE]\+?\d+")
 """Row numbers as spreadsheets write them. Three digits after a mark are ambiguous, so
 1,000 is no row number: it could be 1 or a thousand."""
 
+NUMBER: Final = re.compile(
+    r"-?(?:(?:0|[1-9]\d{3,})(?:[.,]\d*)?|[1-9]\d{0,2}(?:[.,](?!\d{3}$)\d*)?)"
+    r"(?:[eE][+-]?\d+)?",
+    re.ASCII,
+)
+"""Numbers as spreadsheets write labels; 007 and 1,000 are none, as above."""
+
 
 def check_new_place(folder: str | os.PathLike[str], name: str = "out") -> None:
     """Raise unless a folder is empty or does not exist: a comparison goes there."""
@@ -350,7 +357,4 @@ def as_label(text: str | None, known: tuple[object, ...]) -> Any:
 
 
 def _number(text: str) -> float | None:
-    try:
-        return float(text.replace(",", ".", 1))
-    except ValueError:
-        return None
+    return float(text.replace(",", ".")) if NUMBER.fullmatch(text) else None

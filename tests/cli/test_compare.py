@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 import dsel
 from dsel.results import ModelComparison, save_model
 from dsel.results.place import unseal
+from dsel.results.query_files import as_label
 from tests.shell import run, succeed
 
 N_POOL = 2000
@@ -439,3 +440,26 @@ def test_label__reads_the_rows_as_the_pool_was_read(tmp_path, rng):
     rows.to_csv(tmp_path / "done.csv", index=False, sep=":")
     said = succeed("label", folder, tmp_path / "done.csv").output
     assert "percentage points less than the old one" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "known", "label"),
+    [
+        ("12.0", (2, 12), 12),
+        ("12,00", (2, 12), 12),
+        ("1E+05", ("1E5", "x"), "1E5"),
+        ("0,125", ("0.125", "0.25"), "0.125"),
+        ("1000.0", (1, 1000), 1000),
+        ("1,000", (1, 1000), "1,000"),  # may be 1 or a thousand
+        ("1.000", ("1", "2"), "1.000"),
+        ("1_000", (1, 1000), "1_000"),
+        ("007", (7, 8), "007"),
+        ("\u0663", (3, 4), "\u0663"),
+        ("nan", (1, 2), None),
+        ("inf", (1, 2), "inf"),
+    ],
+)
+def test_as_label__takes_a_number_for_a_class_where_it_can_be_no_other(
+    text, known, label
+):
+    assert as_label(text, known) == label

@@ -1019,3 +1019,12 @@ def test_read_table__reads_no_coordinates_of_zarr(tmp_path):
 def test_read_table__names_labels_that_look_equal(tmp_path):
     path = text_table(tmp_path, "x,label\n1,Ulm\n2,Ulm\u200b\n3,Bonn\n")
     assert "differ by" in read_table(path, target="label").caveats[0]
+
+
+def test_read_table__reads_labels_of_svmlight_as_those_of_other_formats(tmp_path):
+    path = tmp_path / "t.svm"
+    path.write_text("1 1:2\nnan 1:3\n-1 1:4\n")
+    assert read_table(path).y.tolist() == [1, None, -1]
+    path.write_text(f"{2**53 + 1} 1:2\n{2**53} 1:3\n")  # floats make one class of them
+    with pytest.raises(ValueError, match="it has a label above 9007199254740991"):
+        read_table(path)
