@@ -525,12 +525,12 @@ def list_columns(columns: Iterable[str], missing: str, used: Iterable[str] = ())
     return f"; it has {shown}{hint}{did_you_mean(missing, names, used)}"
 
 
-def describe_unused(columns: Iterable[str], used: Iterable[str]) -> str:
+def describe_unused_columns(columns: Iterable[str], used: Iterable[str]) -> str:
     """Return a text about the columns of a pool that are not used, or "".
 
     Examples
     --------
-    >>> describe_unused(["age", "site"], ["age"])
+    >>> describe_unused_columns(["age", "site"], ["age"])
     "column 'site' of the pool, which is not in the labeled table"
     """
     used = {*used}

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from dsel.checks import describe_unused, listing
+from dsel.checks import describe_unused_columns, listing
 from dsel.cli.options import ClusterOptions, TextOptions
 from dsel.cli.printing import say
 from dsel.cli.running import names_in, notes, open_client
@@ -56,7 +56,7 @@ def build(
         notes(opened.notes)
         if schema is not None:
             known = {*schema.used_names, *schema.dropped, *names_in(drop)}
-            unused = describe_unused(opened.names, known)
+            unused = describe_unused_columns(opened.names, known)
             notes([f"left out: {unused}"] * bool(unused))
     elif like is not None or drop is not None:
         raise click.UsageError(

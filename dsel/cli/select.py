@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from dsel.arrays import Estimator, narrow_objects
-from dsel.checks import describe_unused, listing
+from dsel.checks import describe_unused_columns, listing
 from dsel.cli.commands.select import SelectOptions
 from dsel.cli.compare import join_columns, read_all_columns
 from dsel.cli.encoders import encoders
@@ -210,7 +210,7 @@ def read_labeled_table(options: SelectOptions) -> Table:
                 f"{error} The pool {options.pool!r} has this column: are LABELED and "
                 f"--pool swapped?"
             ) from error
-        also = describe_undecided(error, options, arguments)
+        also = describe_undecided_options(error, options, arguments)
         if also is None:
             raise
         raise ValueError(f"{error} Also: {also}") from error
@@ -236,7 +236,7 @@ def are_swapped(options: SelectOptions) -> bool:
     return has_target == [False, True]
 
 
-def describe_undecided(
+def describe_undecided_options(
     error: ValueError, options: SelectOptions, arguments: Mapping[str, Any]
 ) -> str | None:
     """Return what else of a table needs a decision, once `error` has one; else None.
@@ -266,7 +266,7 @@ def describe_undecided(
     except ValueError as other:
         further = None
         if decided.keys() != {"gap_classes"}:
-            further = describe_undecided(other, options, arguments)
+            further = describe_undecided_options(other, options, arguments)
         return str(other) if further is None else f"{other} Also: {further}"
     return None
 
@@ -448,7 +448,7 @@ def open_pools(
         pool, caveats = open_pool(rows.X), rows.caveats
     check_spellings(unknown, pool.n_rows)
     known = {*schema.used_names, *schema.dropped}
-    unused = describe_unused(names, known)
+    unused = describe_unused_columns(names, known)
     caveats = (*caveats, *describe_alike(unknown))
     return pool, shown, [("not used", unused)] * bool(unused), caveats
 

@@ -24,7 +24,7 @@ from dsel.plots.style import (
     candidate_labels,
     in_hundreds,
     label_rows,
-    mark_unproved,
+    mark_unproved_bars,
     new_axes,
     short_verdict,
     tidy,
@@ -113,7 +113,7 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
         ax, texts, (firsts, ends, marks), colors, label=label if is_bound else ""
     )
     for patch, each in zip(patches, models, strict=False):
-        mark_unproved(ax, [patch], certified=each.certified)
+        mark_unproved_bars(ax, [patch], certified=each.certified)
     if colors[-1] == MIDDLE:  # no bound, but the average of those of other rows
         patches[-1].set(**NOT_RUN)
     unit = ", %" * main.is_rate
@@ -232,14 +232,14 @@ def plot_certified_report(
     ):
         heights = places[:n] + above
         bars = ax.barh(heights, numbers.limits, height=0.2, color=color, label=label)
-        mark_unproved(ax, bars, certified=not report.remarks)
+        mark_unproved_bars(ax, bars, certified=not report.remarks)
     label = "error at most"
     bars = ax.barh(0.12, report.error_at_most, height=0.2, color=MIDDLE, label=label)
-    mark_unproved(ax, bars, certified=not report.remarks)
+    mark_unproved_bars(ax, bars, certified=not report.remarks)
     measured = [report.recall, report.precision, report.error]
     dots = np.concatenate([numbers.estimates for numbers in measured])
     heights = np.array([*(places[:n] + 0.12), *(places[:n] - 0.12), 0.12])
-    _draw_measured(ax, dots, heights, report.error.whose)
+    _draw_measured_values(ax, dots, heights, report.error.whose)
     _above_bars(ax, texts)
     ax.set_xlim(0, 1.02)
     ax.set_xlabel("recall, precision and error, %")
@@ -289,8 +289,8 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     places = np.arange(len(texts))[::-1]
     limits = np.where(np.isfinite(report.limits), report.limits, np.nan)
     bars = ax.barh(places, limits, height=0.4, color=BLUE, label="at most")
-    mark_unproved(ax, bars, certified=not report.remarks)
-    _draw_measured(ax, values, places, numbers.whose)
+    mark_unproved_bars(ax, bars, certified=not report.remarks)
+    _draw_measured_values(ax, values, places, numbers.whose)
     _above_bars(ax, texts)
     ends = [x for x in (*values, *report.limits) if np.isfinite(x)]
     ax.set_xlim(0, 1.05 * max(ends, default=1.0) or 1.0)
@@ -388,7 +388,7 @@ def plot_terms(
     bars = first[best], sums, errors
     patches = _draw_bars(ax, texts, bars, BLUE, label="from labeled rows")
     is_bound = ranking.is_guarantee and select(results).certificate.certified
-    mark_unproved(ax, patches, certified=is_bound)
+    mark_unproved_bars(ax, patches, certified=is_bound)
     ax.set_xlabel(f"{ranking.name}, %")
     what = f"{labels[best[0]]} has the smallest {ranking.name}"
     tidy(ax, title=f"{what}: {amount(sums[0])}")
@@ -447,14 +447,14 @@ def _draw_bars(
     if (ends > firsts).any():
         rest, label = ends - firsts, "from the pool"
         ax.barh(places, rest, height=0.4, left=firsts, color=PALE, label=label)
-    _draw_measured(ax, dots, places)
+    _draw_measured_values(ax, dots, places)
     _above_bars(ax, texts)
     # A dot outside of the axes would leave no room for them.
     ax.set_xlim(0, 1.05 * np.nanmax([*ends, *dots], initial=0.01))
     return list(patches)
 
 
-def _draw_measured(
+def _draw_measured_values(
     ax: "Axes", values: ArrayLike, heights: ArrayLike, whose: str = ""
 ) -> None:
     """Draw a dot for each value that was measured on labeled rows."""

@@ -152,7 +152,7 @@ def short_verdict(certificate: Certificate) -> str:
     return f"No guarantee: about {certificate.amount(certificate.bound)}"
 
 
-def mark_unproved(ax: "Axes", bars: Iterable[Any], *, certified: bool) -> None:
+def mark_unproved_bars(ax: "Axes", bars: Iterable[Any], *, certified: bool) -> None:
     """Hatch bars of numbers that are no guarantee, with a legend entry for all."""
     if certified:
         return

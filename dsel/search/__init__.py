@@ -52,6 +52,7 @@ Vocabulary::
     result         what comes back of a job
     fit table      the fits of a search, with their counts
     slice          consecutive rows of the pool
+    pass           one reading of the slices that are not counted yet
     model set      models that are compared with each other on the pool
     token          a hash of all that the predictions of a model, or of a set, depend on
     key            a text by which a task, a record or a count is found

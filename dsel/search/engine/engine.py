@@ -144,8 +144,8 @@ class PoolPass:
         is_missing = ~self.table.is_counted[numbers].T
         # A resumed run reads only the slices that no earlier run has counted.
         self.waiting.extend(
-            CountJob(part.start, part.stop, tuple(numbers[missing].tolist()))
-            for part, missing in zip(self.table.slices, is_missing, strict=True)
+            CountJob(rows.start, rows.stop, tuple(numbers[missing].tolist()))
+            for rows, missing in zip(self.table.slices, is_missing, strict=True)
             if missing.any()
         )
         self.engine.n_slices += len(self.waiting)
@@ -179,7 +179,7 @@ class PoolPass:
         return Task(
             f"count-rows={jobs[0].start}-{next(self.engine.serial)}",
             self.batch_of(tuple(jobs)),
-            lambda client: [self.pool.sources(part, client) for part in slices],
+            lambda client: [self.pool.sources(rows, client) for rows in slices],
             inputs=self.inputs,
             context=self.context,
             priority=10,

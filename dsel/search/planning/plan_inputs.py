@@ -23,7 +23,7 @@ from dsel.candidates import (
     read_grid,
     takes_nan,
 )
-from dsel.checks import check_delta, check_integer, describe_unused, listing
+from dsel.checks import check_delta, check_integer, describe_unused_columns, listing
 from dsel.data.frames import Frame, number_matrix
 from dsel.data.groups import RowGroups, row_groups, take_groups
 from dsel.data.identity import NEVER_AGAIN
@@ -100,7 +100,7 @@ class SearchOptions:
         known = {field.name for field in fields(cls)} - others.keys()
         return cls(**{name: getattr(search, name) for name in known}, **others)
 
-    def checked(self) -> Self:
+    def check_values(self) -> Self:
         """Return them with plain numbers; raise if one is of the wrong kind."""
         delta = check_delta(self.delta)
         if delta < SMALLEST_DELTA:
@@ -266,7 +266,7 @@ def read_pool(pool: PoolLike, inputs: SearchInputs, max_rows: int | None) -> Poo
     counted, notes = matching_pool(source, inputs.labeled), tuple[str, ...]()
     names_given, names_kept = source.columns or (), counted.columns or ()
     if names_given != names_kept:
-        unused = describe_unused(names_given, names_kept)
+        unused = describe_unused_columns(names_given, names_kept)
         notes = ("columns of `pool` are found by their names",)
         notes += (f"not used: {unused}",) * bool(unused)
     if inputs.takes_pool:

@@ -222,7 +222,7 @@ def make_plan(
     options: SearchOptions,
 ) -> Plan:
     """Plan a search, as `plan_search` does, with all of its options in one record."""
-    options = options.checked()
+    options = options.check_values()
     inputs = read_inputs(estimator, param_grid, X, y, options)
     # Before the design: whether there is a pool decides what can be certified.
     parts = read_pool(pool, inputs, options.max_pool_rows)

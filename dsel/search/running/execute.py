@@ -68,7 +68,7 @@ CHANGED_POOL_KEY: Final = "pool/changed"
 
 def execute(plan: PlannedSearch, options: RunOptions) -> Outcome:
     """Run a plan; see `Plan.run`."""
-    options = options.checked()
+    options = options.check_values()
     with ExitStack() as stack:
         store, not_kept = None, ""
         if options.out is not None:

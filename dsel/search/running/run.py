@@ -57,7 +57,7 @@ class RunOptions:
     verbose: bool | int | None = None
     n_jobs: int | None = None
 
-    def checked(self) -> Self:
+    def check_values(self) -> Self:
         """Return them with the current client; raise if one is wrong."""
         check_choice(self.on_failure, "on_failure", ("record", "raise"))
         count_threads(self.n_jobs)
