@@ -97,7 +97,7 @@ def _open_columns(
     columns: Sequence[str],
     part_rows: int | None = None,
 ) -> Pool:
-    """Return some columns, in blocks of at most `part_rows` rows."""
+    """Return some columns, in blocks of at most `part_rows` rows for a single pass."""
     schema = pa.schema([every.field(name) for name in columns])
     of_objects = {  # pandas holds these types as Python objects
         "date": pa.types.is_date,
@@ -116,13 +116,16 @@ def _open_columns(
     lengths = [sum(part.num_rows for part in group.row_groups) for group in groups]
     # pandas writes up to a million rows as one row group. As one block they would be
     # one task: one core would work, and progress would not move until all is done.
+    is_single_pass = part_rows is not None
     part_rows = part_rows or max(_FEWEST_PART_ROWS, -(-sum(lengths) // _MOST_PARTS))
     opened, tasks, part_lengths = uuid.uuid4().hex, [], []
     for number, (group, length) in enumerate(zip(groups, lengths, strict=True)):
         edges = _equal_parts(length, part_rows)
         key = f"parquet-{opened}-{number}" if len(edges) > 2 else ""
+        # Tasks of the group before may still run.
+        read = f"parquet-{opened}-{number - 2}" if is_single_pass else ""
         for start, stop in pairwise(edges):
-            tasks.append((partial(_read, group, schema, start, stop, key),))
+            tasks.append((partial(_read, group, schema, start, stop, key, read),))
             part_lengths.append(stop - start)
     return in_blocks(
         tasks,
@@ -188,8 +191,13 @@ def _equal_parts(n_rows: int, part_rows: int) -> list[int]:
     return [n_rows * part // n_parts for part in range(n_parts + 1)]
 
 
-def _read(fragment: Any, schema: Any, start: int, stop: int, key: str) -> pd.DataFrame:
-    """Return rows of a row group; `key` is its key in the cache, "" to read it once."""
+def _read(
+    fragment: Any, schema: Any, start: int, stop: int, key: str, read: str
+) -> pd.DataFrame:
+    """Return rows of a row group; `key` is its key in the cache, "" to read it once.
+
+    `read` is the key of a row group that is dropped, as all of its rows have been read.
+    """
 
     def decode() -> pa.Table:
         # One thread, because tasks run in parallel already. `schema` gives a column the
@@ -199,6 +207,7 @@ def _read(fragment: Any, schema: Any, start: int, stop: int, key: str) -> pd.Dat
 
     # Pages in the middle of a row group cannot be read alone. The cache has a limit of
     # bytes; a row group above it is decoded again for each part.
+    process_cache().forget([read])
     table = process_cache().get(key, decode) if key else decode()
     return to_exact_pandas(table.slice(start, stop - start))
 

@@ -17,6 +17,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC
 
 import dsel
+from dsel.data.cache import process_cache
 from dsel.errors import GuaranteeWarning
 from dsel.runtime.clients import count_threads
 
@@ -221,6 +222,16 @@ def test_predict_table__of_one_row_group_takes_all_threads(tmp_path):
     found = pd.read_parquet(made.path)
     assert (found["row"] == np.arange(len(new))).all()
     assert (found["label"] == np.where(new["x"] > 0.5, "yes", "no")).all()
+
+
+def test_predict_table__drops_row_groups_that_have_been_read(tmp_path, monkeypatch):
+    rows = (2**13, 2**13)
+    monkeypatch.setattr("dsel.search.outcomes.table_rows.BLOCK_ROWS", rows)
+    new = pd.DataFrame({"x": RNG.random(16 * 2**15), "town": "Ulm"})
+    new.to_parquet(tmp_path / "new.parquet", row_group_size=2**15)
+    outcome, before = search(FEATURES, OwnClassifier()), process_cache().held
+    outcome.predict_table(tmp_path / "new.parquet", out=tmp_path / "p.parquet")
+    assert process_cache().held - before < new.memory_usage().sum() / 3
 
 
 @pytest.mark.parametrize("separator", [",", ";"])
