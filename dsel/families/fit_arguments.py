@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -83,16 +84,34 @@ def check_fit_names(
 
 
 def check_fit_takes(fit_params: Iterable[str], estimators: Iterable[Estimator]) -> None:
-    """Raise TypeError where the `fit` of an estimator lacks a fit parameter."""
-    for estimator in estimators:
-        known = inspect.signature(estimator.fit).parameters  # type: ignore[attr-defined]
-        takes_any = any(p.kind is p.VAR_KEYWORD for p in known.values())
-        for name in () if takes_any else fit_params:
-            if name not in known:
+    """Raise TypeError where the `fit` of an estimator lacks a fit parameter.
+
+    Without metadata routing those of a pipeline begin with the name of a step.
+    """
+    is_routed = get_config()["enable_metadata_routing"]
+    for name, learner in product(fit_params, estimators):
+        owner: Any = learner
+        argument = name
+        while isinstance(owner, Pipeline) and not is_routed:
+            steps, last = dict(owner.steps), owner.steps[-1][0]
+            step, _, argument = argument.partition("__")
+            if step not in steps or not argument:
                 raise TypeError(
-                    f"`fit` of {type(estimator).__name__} has no argument `{name}`"
-                    f"{did_you_mean(name, known)}"
+                    f"`fit` of {type(owner).__name__} has no argument `{name}`; those "
+                    f"of its steps begin with their names, such as "
+                    f"`{last}__sample_weight`."
                 )
+            # Steps before the last one may take it in other methods than `fit`.
+            owner = steps[step] if step == last else None
+        if owner is None:
+            continue
+        known = inspect.signature(owner.fit).parameters
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in known.values())
+        if argument not in known and not takes_any:
+            raise TypeError(
+                f"`fit` of {type(owner).__name__} has no argument `{argument}`"
+                f"{did_you_mean(argument, known)}"
+            )
 
 
 def takes_pool(estimator: Any) -> bool:
