@@ -90,6 +90,8 @@ def check_fit_takes(fit_params: Iterable[str], estimators: Iterable[Estimator]) 
     """
     is_routed = get_config()["enable_metadata_routing"]
     for name, learner in product(fit_params, estimators):
+        if name == GROUPS:  # the plan has an argument of this name, and says so
+            continue
         owner: Any = learner
         argument = name
         while isinstance(owner, Pipeline) and not is_routed:
