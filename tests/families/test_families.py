@@ -49,9 +49,9 @@ def test_fit__counts_and_predictions_do_not_depend_on_the_company(name, memory, 
         )  # fmt: skip
 
     for group in work.candidate_groups:
-        together = fit(group.family, group.candidates, work.splits)
+        together = fit(group.family, group.candidates, work.scheme.splits)
         for place, candidate in enumerate(group.candidates):
-            for column, split in enumerate(work.splits):
+            for column, split in enumerate(work.scheme.splits):
                 alone = fit(group.family, [candidate], [split])
                 for counted in ("errors", "has_failed"):
                     found = getattr(alone.counts, counted)[0, 0]
