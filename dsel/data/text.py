@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from dsel.checks import listing, show
+from dsel.checks import show
 from dsel.data.kinds import IN_OTHER_QUOTES, NUMBER, trim
 from dsel.data.table_request import count_row_names
 
@@ -127,8 +127,9 @@ class TextFile:
     """Leading columns without a name, which hold numbers or names of rows."""
     header_lines: int
     """Lines of the file before its first row."""
-    n_quiet_end: int
-    """Last columns without a name, which have no value: lines end in separators."""
+    nameless: tuple[int, ...]
+    """Positions of other columns without a name, which have no value: gap columns of
+    spreadsheets, or lines that end in separators."""
     comments: tuple[str, ...] = ()
     """Lines above the header that begin with # and are left out."""
 
@@ -141,8 +142,7 @@ class TextFile:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns that are read."""
-        stop = len(self.header) - self.n_quiet_end
-        return self.header[self.n_row_numbers : stop]
+        return tuple(name for name in self.header[self.n_row_numbers :] if name)
 
     def batches(
         self,
@@ -160,12 +160,14 @@ class TextFile:
         wanted = self.names if names is None else tuple(names)
         form = self._form(wanted)
         n_read = len(form.columns)
-        read = [*form.columns, *form.every[len(self.header) - self.n_quiet_end :]]
+        read = [*form.columns, *(form.every[k] for k in self.nameless)]
         n_rows = 0
         with self._open_rows(is_checked=is_checked) as stream:
             for batch in _parse_batches(stream, form, read):
-                for values in batch.columns[n_read:]:
-                    self._check_end(values, n_rows)
+                for k, values in zip(
+                    self.nameless, batch.columns[n_read:], strict=True
+                ):
+                    self._check_nameless(k, values, n_rows)
                 arrays = [
                     batch.column(k) if name in raw else trim(batch.column(k))
                     for k, name in enumerate(wanted)
@@ -187,7 +189,7 @@ class TextFile:
         `batches`, and the rows of all parts are the same.
         """
         form, n_read = self._form(names), 0
-        if len(self.header) == 1 or self.n_quiet_end:
+        if len(self.header) == 1 or self.nameless:
             for batch in self.batches(names, raw=names):
                 yield TextPart(self.path, batch, batch.num_rows, form)
             return
@@ -226,12 +228,12 @@ class TextFile:
                 "it has changed while it was read; wait until it is written"
             )
 
-    def _check_end(self, values: pa.Array, first: int) -> None:
+    def _check_nameless(self, position: int, values: pa.Array, first: int) -> None:
         bad = pc.index(pc.greater(pc.binary_length(trim(values)), 0), True).as_py()
         if bad >= 0:
             line = self.line_of(first + bad)
             raise ValueError(
-                f"a column at its end has no name, but line {line} has "
+                f"its column {position + 1} has no name, but line {line} has "
                 f"{values[bad].as_py()!r} there; name the column in the header, or "
                 f"remove that if it is a title"
             )
@@ -484,9 +486,8 @@ def open_text(
     n_row_numbers = count_row_names(header)
     if n_row_numbers == len(header):
         raise ValueError("its columns have no names; name them in the first line")
-    n_quiet_end = next(n for n, name in enumerate(reversed(header)) if name)
-    names = header[n_row_numbers : len(header) - n_quiet_end]
-    _check_header(names, n_row_numbers)
+    nameless = [k for k in range(n_row_numbers, len(header)) if not header[k]]
+    _check_header([name for name in header[n_row_numbers:] if name])
     return TextFile(
         path,
         separator,
@@ -494,7 +495,7 @@ def open_text(
         tuple(header),
         n_row_numbers,
         n_lines,
-        n_quiet_end,
+        tuple(nameless),
         tuple(line.strip() for line in records[:n_comments]),
     )
 
@@ -589,14 +590,7 @@ def _header(first: str, separator: str) -> tuple[list[str], int]:
     return [name.strip() for name in record], lines.line_num
 
 
-def _check_header(names: Sequence[str], n_before: int) -> None:
-    others = [name for name in names if name]
-    for place, name in enumerate(names, n_before + 1):
-        if not name:
-            raise ValueError(
-                f"its column {place} has no name, but {listing(others, 5)} "
-                f"have one; name it in the header, or remove this line if it is a title"
-            )
+def _check_header(names: Sequence[str]) -> None:
     if all(re.fullmatch(IN_OTHER_QUOTES, name) for name in names):
         raise ValueError(
             f"its header has the name {names[0]}, in quotes as all others, but only "

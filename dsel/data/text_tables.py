@@ -766,15 +766,13 @@ def _text_facts(
         if column.form.is_amount:
             signs.setdefault(column.noun, []).append(column.name)
     facts += [("amounts", f"{noun} in {listing(c, 8)}") for noun, c in signs.items()]
-    if schema.dropped or schema.ids or file.n_quiet_end:
+    if schema.dropped or schema.ids or file.nameless:
         left = [
             # Columns without a name are the leading ones, and come first here.
             name or f"column {number}, without a name"
             for number, name in enumerate(schema.dropped, 1)
         ]
-        n = file.n_quiet_end
-        what = "the last column" if n == 1 else f"the last {n} columns"
-        left += [f"{what} (no name, no values)"] * (n > 0)
+        left += [f"column {k + 1} (no name, no values)" for k in file.nameless]
         if not schema.ids and source.row_number_names:
             left[0] += " (kept for predictions)"
         left += left_out((), schema.ids)

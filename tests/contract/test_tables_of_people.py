@@ -193,7 +193,7 @@ FACTS = {
     messy: [
         "'None' is a class",
         "day first in last_login",
-        "the last column (no name, no values)",
+        "(no name, no values)",
     ],
 }
 

@@ -235,6 +235,7 @@ RIGHT = [
     ('"",a,b\n"1",1,x\n"2",2,y\n', ["x", "y"]),
     (",Unnamed: 0,a,b\n0,0,1,x\n1,1,2,y\n", ["x", "y"]),
     ("a,b,\n1,x,\n2,y,\n", ["x", "y"]),
+    ("a,, ,b\n1,,,x\n2, ,,y\n", ["x", "y"]),
     ("\n a , b \n1,x\n\n2,y\n\n", ["x", "y"]),
     ('a,b\n1,5" pipe\n2,y\n', ['5" pipe', "y"]),
     ("a|b\n1|x,y;z\n", ["x,y;z"]),
@@ -261,7 +262,7 @@ WRONG = [
     ('a,b\n1,"2"x\n3,4\n', "line 2 has a quote that is not closed, or goes on"),
     ("a,b\n1,\x002\n", "zero bytes"),
     ("a,a\n1,2\n", "column name 'a' is there twice"),
-    ("a,,b\n1,2,3\n", "column 2 has no name, but a, b have one"),
+    ("a,,b\n1,,3\n1,2,3\n", "column 2 has no name, but line 3 has '2' there"),
     (
         "Report,,\na,b,c\n1,2,3\n",
         "line 2 has 'b' there; .* remove that if it is a title",
@@ -270,7 +271,7 @@ WRONG = [
     ("x,l\n1,a,\n", "this line ends in a separator, and the header does not"),
     ('[{"a": 1}]\n', "it is JSON: write an object in each line"),
     ('{"a": 1}\n', "it is JSON: let its name end in .jsonl"),
-    ("a,b,\n1,2,\n1,2,3\n", "column at its end has no name, but line 3 has '3'"),
+    ("a,b,\n1,2,\n1,2,3\n", "column 3 has no name, but line 3 has '3'"),
     ("0.12,0.4\n1,2\n", "no header: the first line is 0.12,0.4"),
     ("a;b,c\n1;2,3\n", "has ',' and ';', .* --sep"),
     ("a;b\n1,5;1.234\n2,5;2.345\n", "'a' has decimal commas .*'b' decimal points"),
@@ -518,11 +519,12 @@ def test_read_table__says_what_a_column_of_text_looks_like(values, words, tmp_pa
 
 
 def test_read_table__leaves_out_what_spreadsheets_add(tmp_path):
-    path = text_table(tmp_path, "a,b,label,,\n1,2,x,,\n,,,,\n3,4,y,,\n, ,,,\n")
+    path = text_table(tmp_path, "a,,b,label,\n1,,2,x,\n,,,,\n3,,4,y,\n, ,,,\n")
     table = read_table(path, target="label")
     assert table.columns == ("a", "b")
     assert table.y.tolist() == ["x", None, "y", None]
-    assert ("left out", "the last 2 columns (no name, no values)") in table.notes
+    left_out = "column 2 (no name, no values), column 5 (no name, no values)"
+    assert ("left out", left_out) in table.notes
     [note] = table.caveats
     assert note.startswith(f"2 rows of {str(path)!r} have no value in any column")
     pool = write_pool(path, tmp_path / "p.zarr", target="label")
