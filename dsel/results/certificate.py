@@ -4,6 +4,7 @@ An upper limit is rounded up, so that the printed number is a bound, too.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -535,26 +536,30 @@ def params_text(params: Options) -> str:
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return names by full name, without the pipeline step that all of them share.
+    """Return the shortest ending of each name that no other name has, by full name.
+
+    Endings begin at a step of a pipeline.
 
     Examples
     --------
     >>> short_names(["model__C", "model__gamma"])
     {'model__C': 'C', 'model__gamma': 'gamma'}
-    >>> short_names(["model__C", "scale"])
-    {'model__C': 'model__C', 'scale': 'scale'}
+    >>> list(short_names(["a__svc__C", "b__svc__C", "enc__imputer__strategy"]).values())
+    ['a__svc__C', 'b__svc__C', 'strategy']
     """
-    steps = {name.rpartition("__")[0] for name in names}
-    while len(steps) > 1:  # up to the step that all have in common
-        longest = max(steps, key=len)
-        steps = (steps - {longest}) | {longest.rpartition("__")[0]}
-    step = "".join(steps)
-    prefix = f"{step}__" if step else ""
-    return {name: name.removeprefix(prefix) for name in names}
+    endings = {
+        name: ["__".join(path[n:]) for n in reversed(range(len(path)))]
+        for name, path in ((name, name.split("__")) for name in names)
+    }
+    counts = Counter(end for ends in endings.values() for end in ends)
+    return {
+        name: next((end for end in ends if counts[end] == 1), name)
+        for name, ends in endings.items()
+    }
 
 
 def short_params_text(params: Options) -> str:
-    """Return parameters as one line, without the pipeline step that all of them share.
+    """Return parameters as one line, by the endings of `short_names`.
 
     Examples
     --------

@@ -107,6 +107,8 @@ ESTIMATE_DONE: Final = 2
 """Number of fits, slices or rows that must be done before it is estimated."""
 SILENT_SECONDS: Final = 15.0
 """Time after which a run without a display writes lines if `verbose` is None."""
+FIRST_LINE_SECONDS: Final = 5.0
+"""Time after which a phase writes its first line; a shorter one writes its end only."""
 LINE_SECONDS: Final = 10.0
 """Least time between two lines about the same phase."""
 TEXT_WIDTH: Final = 34
@@ -257,7 +259,7 @@ class _Phase:
         left = self.time_left(now)
         if left is not None:
             return f"{_clock(left)} left"
-        return f"{_clock(now - self.began)} gone"
+        return f"{_clock(now - self.began)} elapsed"
 
 
 @contextmanager
@@ -345,7 +347,7 @@ def _bars() -> Iterator[Callable[[_State], None]]:
 
 
 class _Lines:
-    """Plain lines for logs: one when a phase begins and ends, and few in between."""
+    """Plain lines for logs: one when a phase ends, and before it few of a long one."""
 
     def __init__(self, silent_seconds: float) -> None:
         self.begins_at = time.monotonic() + silent_seconds
@@ -361,11 +363,12 @@ class _Lines:
         phase = self.phase
         is_new = state.done != phase.state.done
         phase.take(state, now)
-        is_due = self.written is None or (is_new and now - self.written >= LINE_SECONDS)
+        if self.written is None:  # a short phase is one line, when it has ended
+            is_due = now - phase.began >= FIRST_LINE_SECONDS
+        else:
+            is_due = is_new and now - self.written >= LINE_SECONDS
         if now >= self.begins_at and is_due:
-            # No time has passed in the first line of a phase.
-            when = phase.time_text(now) if now - phase.began >= 1.0 else ""
-            self._write(phase.text(), when)
+            self._write(phase.text(), phase.time_text(now))
 
     def end(self) -> None:
         """Write that the phase has ended."""

@@ -69,7 +69,7 @@ def drawn_time(terminal):
     for _ in range(100):
         threading.Event().wait(0.05)
         frames = terminal.getvalue()[before:]
-        if len(found := re.findall(r"\d+:\d\d(?: left| gone)?", frames)) > 1:
+        if len(found := re.findall(r"\d+:\d\d(?: left| elapsed)?", frames)) > 1:
             return found[-1]
     raise AssertionError("nothing was drawn")
 
@@ -129,8 +129,8 @@ def test_time_left__falls_while_nothing_new_is_done(monkeypatch):
             left.append(drawn_time(terminal))
     # At 60 s two of ten had taken 30 s each, at 100 s three 33.3 s each; at 340 s more
     # time has passed than all seven others should take, and nothing is known.
-    assert left == ["0:00 gone", "0:30 gone", "4:00 left", "3:40 left", "3:53 left",
-                    "1:34 left", "5:40 gone", "0:38 left"]  # fmt: skip
+    assert left == ["0:00 elapsed", "0:30 elapsed", "4:00 left", "3:40 left", "3:53 left",
+                    "1:34 left", "5:40 elapsed", "0:38 left"]  # fmt: skip
 
 
 def test_lines__of_logs_say_each_phase_and_each_slow_fit(monkeypatch):
@@ -141,10 +141,26 @@ def test_lines__of_logs_say_each_phase_and_each_slow_fit(monkeypatch):
             clock.now = now
             show(done, 4)
     assert log.getvalue().splitlines() == [
-        "Predicting: 1 of 4 rows, 0:20 gone",
+        "Predicting: 1 of 4 rows, 0:20 elapsed",
         "Predicting: 3 of 4 rows, 0:12 left",
         "Predicting: 4 rows, done in 0:37",
     ]
+
+
+def test_lines__of_a_short_phase_are_one(monkeypatch):
+    clock = Clock(monkeypatch)
+    monkeypatch.setattr(sys, "stderr", log := io.StringIO())
+    with row_progress(True, "Predicting") as show:
+        for clock.now, done in ((0, 0), (1, 1), (4, 3)):
+            show(done, 4)
+    assert log.getvalue().splitlines() == ["Predicting: 4 rows, done in 0:04"]
+    log.truncate(0), log.seek(0)
+    with row_progress(True, "Predicting") as show:
+        for clock.now, done in ((10, 0), (15, 0), (18, 3)):
+            show(done, 4)
+    assert log.getvalue().splitlines() == [
+        "Predicting: 0 of 4 rows, 0:05 elapsed", "Predicting: 4 rows, done in 0:08",
+    ]  # fmt: skip
 
 
 def test_lines__are_not_written_of_short_runs_unless_asked_for(rows, monkeypatch):
