@@ -129,8 +129,8 @@ def test_time_left__falls_while_nothing_new_is_done(monkeypatch):
             left.append(drawn_time(terminal))
     # At 60 s two of ten had taken 30 s each, at 100 s three 33.3 s each; at 340 s more
     # time has passed than all seven others should take, and nothing is known.
-    assert left == ["0:00 elapsed", "0:30 elapsed", "4:00 left", "3:40 left", "3:53 left",
-                    "1:34 left", "5:40 elapsed", "0:38 left"]  # fmt: skip
+    assert left == ["0:00 elapsed", "0:30 elapsed", "4:00 left", "3:40 left",
+                    "3:53 left", "1:34 left", "5:40 elapsed", "0:38 left"]  # fmt: skip
 
 
 def test_lines__of_logs_say_each_phase_and_each_slow_fit(monkeypatch):
