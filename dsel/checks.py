@@ -151,6 +151,29 @@ def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
     return numbers
 
 
+def check_between(
+    values: ArrayLike, name: str, least: float, most: float, *, end: str = "."
+) -> NDArray[np.float64]:
+    """Return an array of floats in [least, most], or raise; NaN is outside.
+
+    `end` is how the message of a number outside ends.
+    """
+    numbers = as_array(values, name, np.float64)
+    outside = ~((numbers >= least) & (numbers <= most))
+    if outside.any():
+        raise ValueError(
+            f"`{name}` must be in [{least:g}, {most:g}], got "
+            f"{float(numbers[outside].flat[0])!r}{end}"
+        )
+    return numbers
+
+
+def check_axes(array: NDArray[Any], name: str, n_axes: int, what: str) -> None:
+    """Raise ValueError if an array has another number of axes than this."""
+    if array.ndim != n_axes:
+        raise ValueError(f"`{name}` must be {what}, got shape {array.shape}.")
+
+
 def check_integer(
     value: object, name: str, *, at_least: int, at_most: int | None = None
 ) -> int:

@@ -1,10 +1,11 @@
 """Bounds: functions of counts and ``delta`` that return guaranteed error rates.
 
-Every function here is pure and broadcasts. Bounds take integer counts, or limits of
-other bounds; only functions of expectations take rates. A bound is an upper bound on
-an error rate unless its name has "lower" in it or its summary says so. ``delta`` is
-the probability with which it fails; most functions also take an array of shares.
-Bounds that are sums of terms are not clipped at 1, because they also rank candidates.
+Every function here is pure. Those of counts broadcast, but for an axis that has a
+meaning, such as that of the folds. Bounds take integer counts, or limits of other
+bounds; only functions of expectations take rates. A bound is an upper bound on an error
+rate unless its name has "lower" in it or its summary says so. ``delta`` is the
+probability with which it fails; most functions also take an array of shares. Bounds
+that are sums of terms are not clipped at 1, because they also rank candidates.
 
 Vocabulary: the *label term* comes from labeled rows, the *disagreement term* from
 the pool; a *share* is the part of delta that one term may spend, such as that of a

@@ -26,7 +26,7 @@ def baseline_limits(
         Rows of each fold on which only the baseline is right, and only the model.
         Integers >= 0, shape (n_folds,).
     fold_rows
-        Rows of each fold, broadcast against the counts.
+        Rows of each fold: one number, or shape (n_folds,).
     delta
         Probability with which any of the limits may fail, in ``(0, 1)``.
 
@@ -41,7 +41,8 @@ def baseline_limits(
     TypeError
         Where the counts are not integers.
     ValueError
-        Where the counts exceed the rows, or ``delta`` lies outside ``(0, 1)``.
+        Where the counts exceed the rows or have more axes than that of the folds, or
+        ``delta`` lies outside ``(0, 1)``.
 
     Notes
     -----
@@ -61,7 +62,15 @@ def baseline_limits(
     >>> limits.round(3).tolist()
     [-0.067, 0.139, -0.015]
     """
-    counts = checks.check_counts(baseline_right, "baseline_right")
+    baseline, model = checks.broadcast(
+        baseline_right=checks.check_counts(baseline_right, "baseline_right"),
+        model_right=checks.check_counts(model_right, "model_right"),
+    )
+    decided, rows = checks.check_counts_of(
+        baseline + model, fold_rows, "baseline_right + model_right", "fold_rows"
+    )
+    # Along any other axis each fold would get all of delta.
+    checks.check_axes(decided, "baseline_right", 1, "one number for each fold")
     # Limits of all folds hold at once, so counts may decide which of them is read.
-    shares = checks.check_probability(delta, "delta") * fold_shares(len(counts))
-    return sign_test_limit(counts, model_right, fold_rows, delta=shares)
+    shares = checks.check_probability(delta, "delta") * fold_shares(len(decided))
+    return sign_test_limit(baseline, model, rows, delta=shares)

@@ -272,6 +272,21 @@ def sum_outward(first: ArrayLike, second: ArrayLike) -> Floats:
     return np.asarray(np.nextafter(np.add(first, second), np.inf))[()]
 
 
+def mean_outward(limits: Floats, axis: int) -> Floats:
+    """Return means along an axis that are never below the exact ones.
+
+    Examples
+    --------
+    >>> tenths = np.full(10, 0.1)
+    >>> bool(tenths.mean() < 0.1), float(mean_outward(tenths, 0))
+    (False, 0.1)
+    """
+    # Each addition, the division and the product err by half an epsilon at most.
+    means, n = limits.mean(axis=axis), limits.shape[axis]
+    raised = means + np.abs(means) * (n + 2) * np.finfo(np.float64).eps
+    return np.asarray(np.minimum(raised, limits.max(axis=axis)))[()]
+
+
 upper_limits = partial(_limits_of_counts, True)
 """Upper limits of counts in rows at shares of delta, broadcast; arguments are not
 checked."""

@@ -57,12 +57,12 @@ def added_misses(
     >>> added_misses([30, 12], 100_000, 80, 2_000, delta=0.005).round(4).tolist()
     [0.0176, 0.0093]
     """
-    counts = checks.check_counts(left, "left")
+    counts, rows = checks.check_counts_of(left, pool_rows, "left", "pool_rows")
+    checks.check_axes(counts, "left", 1, "one number for each fold")
     share = checks.check_probability(delta, "delta") / 2
-    rows = np.broadcast_to(checks.check_counts(pool_rows, "pool_rows"), counts.shape)
-    moved = upper_limits(np.minimum(counts, rows), rows, share / counts.shape[-1])
-    labeled = np.broadcast_arrays(np.asarray(class_rows), np.asarray(n_labeled))
-    least = lower_limits(labeled[0], labeled[1], share)
+    moved = upper_limits(counts, rows, share / counts.shape[-1])
+    labeled = checks.check_counts_of(class_rows, n_labeled, "class_rows", "n_labeled")
+    least = lower_limits(*labeled, share)
     return _quotient_or_infinity(moved, np.asarray(least)[..., np.newaxis])
 
 
@@ -110,17 +110,26 @@ def added_false_answers(
     ... ).round(4).tolist()
     [0.2713, 0.407]
     """
-    limits = np.asarray(first_limits, dtype=np.float64)
+    limits = checks.check_between(first_limits, "first_limits", 0.0, np.inf)
     share = checks.check_probability(delta, "delta") / 3
     of_first = checks.check_counts_of(
         first_answers, first_rows, "first_answers", "first_rows"
     )
     of_joined = checks.check_counts_of(joined, joined_rows, "joined", "joined_rows")
-    most, moved = (
-        upper_limits(counts, rows, share / limits.shape[-1])
-        for counts, rows in (of_first, of_joined)
+    limits, *counts = checks.broadcast(
+        first_limits=limits, first_answers=of_first[0], joined=of_joined[0]
     )
-    least = lower_limits(np.array([second_answers]), np.array([second_rows]), share)
+    checks.check_axes(limits, "first_limits", 1, "one number for each fold")
+    most, moved = (
+        upper_limits(counted, rows, share / len(limits))
+        for counted, (_, rows) in zip(counts, (of_first, of_joined), strict=True)
+    )
+    least = lower_limits(
+        *checks.check_counts_of(
+            second_answers, second_rows, "second_answers", "second_rows"
+        ),
+        share,
+    )
     product = np.nextafter(limits * most, np.inf)
     return sum_outward(_quotient_or_infinity(product, least), moved)
 
@@ -159,21 +168,32 @@ def counted_mean_limit(
     >>> counted_mean_limit([[180, 15, 5]], [0, 0.02, 1], delta=0.05).round(4).tolist()
     [0.0746]
     """
-    n_rows = np.atleast_2d(checks.check_counts(counts, "counts"))
-    levels = np.asarray(values, dtype=np.float64)
-    order = np.argsort(levels, kind="stable")
-    n_rows, levels = n_rows[..., order], levels[order]
-    shape = np.asarray(counts).shape[:-1]
-    shares = np.broadcast_to(checks.check_probabilities(delta, "delta"), shape)
-    log_target = np.log(len(BET_SIZES) / shares.reshape(-1))
-    n_copies = checks.check_counts(duplicates, "duplicates")
-    n_copies = np.broadcast_to(n_copies, n_rows.shape)[..., order]
+    n_copies, n_rows = checks.check_counts_of(
+        duplicates, counts, "duplicates", "counts"
+    )
+    ascending_values = checks.check_between(values, "values", 0.0, 1.0)
+    if ascending_values.ndim != 1 or n_rows.shape[-1:] != ascending_values.shape:
+        raise ValueError(
+            f"`counts` must have one number for each of the values on the last axis, "
+            f"got the shapes {n_rows.shape} and {ascending_values.shape} (`values`)."
+        )
+    order, shape = np.argsort(ascending_values, kind="stable"), n_rows.shape[:-1]
+    ascending_values = ascending_values[order]
+    n_rows, n_copies = (
+        a[..., order].reshape(-1, order.size) for a in (n_rows, n_copies)
+    )
+    deltas, _ = checks.broadcast(
+        delta=checks.check_probabilities(delta, "delta"), counts=np.empty(shape)
+    )
+    checks.check_axes(deltas, "delta", len(shape), "one number, or one for each mean")
+    log_target = np.log(len(BET_SIZES) / deltas.reshape(-1))
 
     def reaches_wealth(q: Floats) -> NDArray[np.bool_]:
-        odds = (q[:, np.newaxis] - levels) / (1.0 - q[:, np.newaxis])
+        odds = (q[:, np.newaxis] - ascending_values) / (1.0 - q[:, np.newaxis])
         factors = np.log1p(BET_SIZES[:, np.newaxis, np.newaxis] * odds)
         # The least wealth, whichever duplicates are copies: it also rises with q.
-        fresh = n_rows - np.where(levels < q[:, np.newaxis], n_copies, 0)
+        is_below = ascending_values < q[:, np.newaxis]
+        fresh = n_rows - np.where(is_below, n_copies, 0)
         return np.asarray(
             np.logaddexp.reduce((fresh * factors).sum(axis=-1), axis=0) >= log_target
         )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dsel import checks
 from dsel.arrays import ArrayLike, Floats
-from dsel.bounds.binomial import sum_outward, upper_limits
+from dsel.bounds.binomial import mean_outward, sum_outward, upper_limits
 from dsel.bounds.shares import LABEL_SHARE, fold_shares
 
 
@@ -25,11 +25,11 @@ class BoundTerms(NamedTuple):
     label_term: Floats
     """Upper bound on the error of the models that the labeled rows tested."""
     disagreement_term: Floats
-    """Upper bound on how often that of all rows differs from them, from pool counts."""
+    """Upper bound on how much more that of all rows errs, from pool counts."""
 
 
 def upper_pool_rows(
-    n_unlabeled: ArrayLike, equal_rows: ArrayLike, counted: ArrayLike = 0
+    n_unlabeled: ArrayLike, n_duplicates: ArrayLike, counted_duplicates: ArrayLike = 0
 ) -> NDArray[np.int64]:
     r"""Return the pool rows to use in an upper limit where some equal labeled rows.
 
@@ -40,22 +40,29 @@ def upper_pool_rows(
 
     Parameters
     ----------
-    n_unlabeled, equal_rows
+    n_unlabeled, n_duplicates
         Pool rows on which models were compared, :math:`m`, and how many of them have
         the content of some labeled row, :math:`e`. Integers >= 0, any shape.
-    counted
-        How many of the equal rows are among the counted ones, :math:`e_a`. Integers
-        in ``[0, equal_rows]``; 0 where this is not known.
+    counted_duplicates
+        How many of these are among the counted rows, :math:`e_a`. Integers in
+        ``[0, n_duplicates]``; 0 where this is not known.
 
     Returns
     -------
     ndarray
-        `pool_rows` of the bounds below, at least 0.
+        `pool_rows` of the bounds below.
+
+    Raises
+    ------
+    TypeError
+        Where the counts are not integers.
+    ValueError
+        Where there are more duplicates than rows, or more counted ones than duplicates.
 
     Notes
     -----
     Guarantee: none of its own; upper limits that use this number of rows hold.
-    Assumes: a pool of fresh rows and, besides, at most `equal_rows` records of the
+    Assumes: a pool of fresh rows and, besides, at most `n_duplicates` records of the
     labeled rows themselves, repeated or not; or a pool of fresh rows all of which may
     by chance equal labeled ones.
     Source: in the first case :math:`r \le e_a` records were counted and :math:`q \le e
@@ -70,10 +77,14 @@ def upper_pool_rows(
     >>> int(upper_pool_rows(10_000, 250)), int(upper_pool_rows(10_000, 250, 30))
     (9750, 9780)
     """
-    m = checks.check_counts(n_unlabeled, "n_unlabeled")
-    e, e_a = checks.check_counts_of(counted, equal_rows, "counted", "equal_rows")[::-1]
-    m, e, e_a = checks.broadcast(n_unlabeled=m, equal_rows=e, counted=e_a)
-    return np.asarray(np.maximum(m - e + e_a, 0))[()]
+    e, m = checks.check_counts_of(
+        n_duplicates, n_unlabeled, "n_duplicates", "n_unlabeled"
+    )
+    e_a, e = checks.check_counts_of(
+        counted_duplicates, e, "counted_duplicates", "n_duplicates"
+    )
+    _, fresh = checks.broadcast(n_duplicates=e, n_unlabeled=m - e)
+    return np.asarray(fresh + e_a)[()]
 
 
 def cv_bound(
@@ -164,7 +175,7 @@ def cv_bound(
     # it is always the same.
     limits = np.ascontiguousarray(_equal_limits(errors, rows, label_delta))
     # err(f_rand) is the mean of the fold errors; err(f) <= err(f_rand) + d(f, f_rand).
-    label_term = np.asarray(limits.mean(axis=-1))[()]
+    label_term = mean_outward(limits, -1)
     # Given the labeled rows every model is fixed, so the count is binomial.
     disagreement_term = _pool_limits(disagreements, pool_rows, pool_delta)
     bound = sum_outward(label_term, disagreement_term)
@@ -184,7 +195,8 @@ def best_fold(
 
     The limits of all folds hold at once, so that of the fold with the smallest error
     rate, :math:`i^*`, may replace their mean; disagreement is then counted against the
-    model of this fold:
+    model of this fold. It is the smallest limit where folds differ in size by at most
+    one row:
 
     .. math::
         B\Big(c_{i^*}, n_{i^*}, \frac{\gamma\delta}{k}\Big)
@@ -258,10 +270,6 @@ def nested_one_fold(
     The shares :math:`w_i` are part of the formula, those of
     :func:`~dsel.bounds.fold_shares`: 1/2, 1/4, ..., the last two equal. So the smallest
     limit need not be that of the fold with the fewest errors.
-
-    A search takes the limits of all folds from `fold_limits`, as this function does,
-    since it deploys the model of another fold if its limit is at most 5% larger and its
-    candidate does better in cross-validation; the limit of this fold holds, too.
 
     Parameters
     ----------

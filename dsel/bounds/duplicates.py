@@ -4,10 +4,11 @@ import numpy as np
 
 from dsel.arrays import ArrayLike, Floats
 from dsel.bounds.binomial import lower_limits
+from dsel.checks import check_counts_of, check_probability
 
 
 def lower_rate_limits(
-    counted: ArrayLike, duplicates: ArrayLike, n_rows: ArrayLike, delta: float
+    counts: ArrayLike, counted_duplicates: ArrayLike, n_rows: ArrayLike, delta: float
 ) -> Floats:
     r"""Return lower limits of rates; NaN where there are no rows.
 
@@ -26,9 +27,11 @@ def lower_rate_limits(
     >>> lower_rate_limits([30, 30], [0, 10], 300, 0.01).round(4).tolist()
     [0.0636, 0.0388]
     """
-    v, e, m = np.broadcast_arrays(*map(np.asarray, (counted, duplicates, n_rows)))
+    v, m = check_counts_of(counts, n_rows, "counts", "n_rows")
+    e, v = check_counts_of(counted_duplicates, v, "counted_duplicates", "counts")
+    share = check_probability(delta, "delta")
     # Duplicates leave count and total together: taken off the count alone, limits would
     # be valid, too, and smaller than needed.
     fresh = np.maximum(m - e, 1)  # without rows any number will do, and becomes NaN
-    limits = lower_limits(v - e, fresh, np.full(v.shape, delta))
+    limits = lower_limits(v - e, fresh, np.full(v.shape, share))
     return np.where(m > 0, limits, np.nan)

@@ -62,14 +62,13 @@ def expected_holdout_bound(error_rate: float, n_rows: int, *, delta: float) -> f
     >>> round(expected_holdout_bound(0.1, 120, delta=0.05), 3)
     0.156
     """
-    if not 0.0 <= error_rate <= 1.0:
-        raise ValueError(
-            f"`error_rate` must be in [0, 1], got {checks.show(error_rate)}; 5% is "
-            f"written 0.05."
-        )
+    rate = checks.check_between(
+        error_rate, "error_rate", 0.0, 1.0, end="; 5% is written 0.05."
+    )
+    checks.check_axes(rate, "error_rate", 0, "one number")
     n = checks.check_count(n_rows, "n_rows", at_least=0)
     share = checks.check_probability(delta, "delta")
-    counts, probabilities = likely_counts(n, error_rate)
+    counts, probabilities = likely_counts(n, float(rate))
     return float(probabilities @ upper_limits(counts, n, share))
 
 

@@ -210,7 +210,7 @@ def queried_difference(
     TypeError
         Where the counts are not integers.
     ValueError
-        Where a count exceeds its rows, or ``delta`` lies outside ``(0, 1)``.
+        Where a count exceeds its rows, or ``mean_limit`` or ``delta`` is out of range.
 
     Notes
     -----
@@ -230,8 +230,12 @@ def queried_difference(
     [-0.00957, 0.00418]
     """
     share = checks.check_probability(delta, "delta") / 2
+    mean = checks.check_between(mean_limit, "mean_limit", -1.0, 1.0)
     differ, rows = checks.check_counts_of(
         n_differ, n_unlabeled, "n_differ", "n_unlabeled"
+    )
+    mean, differ, rows = checks.broadcast(
+        mean_limit=mean, n_differ=differ, n_unlabeled=rows
     )
     rest: Floats | float = 0.0
     fresh = rows
@@ -244,24 +248,26 @@ def queried_difference(
             n_duplicates_differ, same, "n_duplicates_differ", "n_duplicates"
         )
         rest = upper_limits(same_differ, rows - same + same_differ, share)
-        share, fresh = share / 2, rows - same
+        share = share / 2
+        differ, fresh = checks.check_counts_of(
+            differ, rows - same, "n_differ", "n_unlabeled - n_duplicates"
+        )
     most, least = upper_limits(differ, fresh, share), lower_limits(differ, rows, share)
-    mean = checks.as_array(mean_limit, "mean_limit", np.float64)
     # One step outward for each rounded operation.
     product = np.nextafter(mean * np.where(mean >= 0, most, least), np.inf)
     return sum_outward(product, rest)
 
 
 def queried_all_rows(
-    fold_limit: float,
-    mean_limit: float,
-    n_differ: int,
-    n_unlabeled: int,
+    fold_limit: ArrayLike,
+    mean_limit: ArrayLike,
+    n_differ: ArrayLike,
+    n_unlabeled: ArrayLike,
     *,
     delta: float,
     n_duplicates: int = 0,
-    n_duplicates_differ: int = 0,
-) -> float:
+    n_duplicates_differ: ArrayLike = 0,
+) -> Floats:
     r"""Error bound of the model trained on all rows, from queried labels.
 
     Let :math:`g` be the model of one fold and :math:`f` that of all rows. The
@@ -272,8 +278,9 @@ def queried_all_rows(
     ----------
     fold_limit
         The limit of the model of this fold at ``.78 delta``, :math:`b_{i^*}`, as in
-        :func:`nested_one_fold`. Labeled rows choose the fold, by any rule; pool counts
-        play no role.
+        :func:`nested_one_fold`. In [0, 1], any shape; all arguments but ``delta`` and
+        ``n_duplicates`` broadcast. Labeled rows choose the fold, by any rule; pool
+        counts play no role.
     mean_limit
         Upper limit of the mean of Z over rows on which the models differ, in [-1, 1],
         at ``.20 delta``: :func:`mean_difference_limit` for two classes,
@@ -292,15 +299,15 @@ def queried_all_rows(
 
     Returns
     -------
-    float
-        The bound, not clipped at 1.
+    ndarray
+        The bound, not clipped at 1, in the broadcast shape.
 
     Raises
     ------
     TypeError
         Where a count is no integer.
     ValueError
-        Where a count exceeds its rows, or ``delta`` lies outside ``(0, 1)``.
+        Where a count exceeds its rows, or a limit or ``delta`` is out of range.
 
     Notes
     -----
@@ -319,7 +326,7 @@ def queried_all_rows(
     Examples
     --------
     >>> mean = mean_difference_limit(30, 50, delta=0.20 * 0.05)
-    >>> round(queried_all_rows(0.14, float(mean), 5_000, 100_000, delta=0.05), 4)
+    >>> float(queried_all_rows(0.14, mean, 5_000, 100_000, delta=0.05).round(4))
     0.1478
     """
     share = checks.check_probability(delta, "delta")
@@ -331,4 +338,5 @@ def queried_all_rows(
         n_duplicates=n_duplicates,
         n_duplicates_differ=n_duplicates_differ,
     )
-    return float(sum_outward(fold_limit, more))
+    limit = checks.check_between(fold_limit, "fold_limit", 0.0, 1.0)
+    return sum_outward(*checks.broadcast(fold_limit=limit, n_differ=more))

@@ -222,7 +222,7 @@ def divide_level(
         .. math:: P(N(\beta_1) \le K_1, N(\beta) > K) \le \delta_{extra} ,
 
         and :math:`\beta_1` the smallest such level. Where there is none,
-        :math:`K_1 = 0`, with any level below :math:`\beta`.
+        :math:`K_1 = 0`, with the smallest level up to :math:`.98 \beta`.
 
     Notes
     -----
@@ -332,9 +332,12 @@ def deviation_limit(
 ) -> float:
     r"""Upper limit of how far two models are apart, but for a share of new rows.
 
-    The smallest edge :math:`u` with
+    The smallest edge :math:`u` such that it and all larger edges have
 
-    .. math:: B(\#\{r : |f(x_r) - g(x_r)| > u\}, m, \delta) \le \beta .
+    .. math:: B(\#\{r : |f(x_r) - g(x_r)| > u\}, m_u, \delta) \le \beta .
+
+    With one number of rows, or those of :func:`dsel.bounds.upper_pool_rows`, limits
+    fall from edge to edge, so that it is the first edge that fits.
 
     Parameters
     ----------
@@ -344,11 +347,11 @@ def deviation_limit(
     edges
         Rising, >= 0, shape (n_edges,); fixed before the pool was read.
     n_rows
-        Number of rows that a count above each edge is out of, :math:`m`: one number,
+        Number of rows that a count above each edge is out of, :math:`m_u`: one number,
         or shape (n_edges,), see :func:`dsel.bounds.upper_pool_rows`.
     level
         Share :math:`\beta` of new rows on which they may be further apart, in
-        ``[0, 1)``.
+        ``[0, 1]``.
     delta
         Probability with which the limit may fail, in ``(0, 1)``.
 
@@ -361,7 +364,8 @@ def deviation_limit(
     Raises
     ------
     ValueError
-        Where `counts` and `edges` differ in shape, or a count exceeds its rows.
+        Where `counts` and `edges` differ in shape, edges do not rise, a count exceeds
+        its rows, or a number is out of range.
 
     Notes
     -----
@@ -369,8 +373,9 @@ def deviation_limit(
     models are further apart than the returned value on at most a share `level` of new
     rows.
     Assumes: models and edges that do not depend on the pool.
-    Source: as :func:`dsel.bounds.tolerance_limit`, with deviations rounded up to the
-    edges, which are fixed.
+    Source: let :math:`u'` be the last edge beyond which a larger share of new rows lies
+    than `level`. It is fixed, and the returned edge is at most :math:`u'` only if that
+    of :math:`u'` fits, so only if the binomial limit at this one edge fails.
 
     Examples
     --------
@@ -378,18 +383,25 @@ def deviation_limit(
     0.5
     """
     numbers = checks.check_counts(counts, "counts")
-    ends = checks.as_array(edges, "edges", np.float64)
-    if numbers.ndim != 1 or numbers.shape != ends.shape:
-        raise ValueError(
-            f"`counts` must hold one number for each of the {len(ends)} `edges`, got "
-            f"shape {numbers.shape}."
-        )
-    above = np.cumsum(numbers[::-1])[::-1]
+    ends = checks.check_between(edges, "edges", 0.0, np.inf)
+    checks.check_axes(ends, "edges", 1, "numbers that rise, in one dimension")
+    if (np.diff(ends) <= 0.0).any():
+        raise ValueError(f"`edges` must rise, got {checks.show(ends)}.")
+    above = np.cumsum(numbers[..., ::-1], axis=-1)[..., ::-1]
     above, rows = checks.check_counts_of(above, n_rows, "counts", "n_rows")
+    if numbers.shape != ends.shape or above.shape != ends.shape:
+        raise ValueError(
+            f"`counts` must hold one number for each of the {len(ends)} `edges`, and "
+            f"`n_rows` one or as many, got shapes {numbers.shape}, {np.shape(n_rows)}."
+        )
+    beta = checks.check_between(level, "level", 0.0, 1.0)
+    checks.check_axes(beta, "level", 0, "one number")
     share = checks.check_probability(delta, "delta")
-    fits = upper_limits(above, rows, np.full(above.shape, share)) <= level
-    # With one `n_rows` for each edge the limits need not fall from edge to edge. Each
-    # is valid by itself, so the first that fits may be used.
+    fits = upper_limits(above, rows, np.full(above.shape, share)) <= beta
+    # Limits at several edges do not hold at once. The last edge beyond which too many
+    # new rows lie is fixed; all edges from the returned one on fit, so the returned
+    # one is too small only where the limit at that fixed edge fails.
+    fits = np.logical_and.accumulate(fits[::-1])[::-1]
     return float(ends[int(fits.argmax())]) if fits.any() else np.inf
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.arrays import Floats, Integers
 from dsel.bounds import binomial_tail_inversion
-from dsel.bounds.binomial import sum_outward, upper_limits
+from dsel.bounds.binomial import mean_outward, sum_outward, upper_limits
 from dsel.bounds.by_class import added_false_answers, added_misses, counted_mean_limit
 from dsel.bounds.cross_validation import BoundTerms, fold_limits
 from dsel.bounds.duplicates import lower_rate_limits
@@ -379,7 +379,7 @@ class Balanced(TableLoss):
         # limit of the mean.
         n = len(self.classes)
         limits = [miss_limits(tables, delta / n, index) for index in range(n)]
-        return np.asarray(np.mean(limits, axis=0))
+        return mean_outward(np.array(limits), 0)
 
     def table_lower_limits(
         self, tables: Integers, duplicates: Integers, delta: float
@@ -391,7 +391,8 @@ class Balanced(TableLoss):
             for index in range(n)
         ]
         has_rows = tables.sum(axis=(1, 2)) > 0
-        return np.where(has_rows, np.nan_to_num(limits).mean(axis=0), np.nan)
+        means = -mean_outward(-np.nan_to_num(limits), 0)
+        return np.where(has_rows, means, np.nan)
 
     def bound_all_rows(
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
@@ -400,7 +401,9 @@ class Balanced(TableLoss):
         share = shares.pool_delta / len(self.classes)
         added = [one.disagreement_terms(folds, pool, share) for one in self.components]
         limits = self.limits(folds, shares.label_delta)
-        return smallest_sum(limits, sum_outward(limits, np.mean(added, axis=0)))
+        return smallest_sum(
+            limits, sum_outward(limits, mean_outward(np.array(added), 0))
+        )
 
     def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
         """Return the caveats of its classes."""
@@ -499,10 +502,9 @@ class Cost(TableLoss):
         )
         if len(values) == 2 and values[0] == 0.0:  # the binomial limit is the smaller
             rows = counts.sum(axis=1) - n_duplicates[:, 0]
-            return np.asarray(values[1] * upper_limits(counts[:, 1], rows, shares))
-        return np.asarray(
-            self.largest
-            * counted_mean_limit(
+            limits = values[1] * upper_limits(counts[:, 1], rows, shares)
+        else:
+            limits = self.largest * counted_mean_limit(
                 counts, values / self.largest, duplicates=n_duplicates, delta=shares
             )
-        )
+        return np.asarray(np.nextafter(limits, np.inf))

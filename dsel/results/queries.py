@@ -129,15 +129,16 @@ class Queries:
             mean = sign_test_limit(n_for, n_against, n_rows, delta=delta)
         else:
             mean = mean_difference_limit(n_against, n_rows, delta=delta)
-        return queried_all_rows(
+        bound = queried_all_rows(
             self.fold_limit,
-            float(mean),
+            mean,
             self.n_differ,
             self.n_unlabeled,
             delta=self.delta,
             n_duplicates=self.n_duplicates,
             n_duplicates_differ=self.n_duplicates_differ,
         )
+        return float(bound)
 
     def with_labels(self, labels: ArrayLike, terms: LabelTerms) -> "Queries":
         """Return the record with labels; see `Outcome.certify_with_labels`."""

@@ -6,7 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dsel.bounds import binomial_tail_inversion, deviation_limit, tolerance_limit
+from dsel.bounds import (
+    binomial_tail_inversion,
+    deviation_limit,
+    tolerance_limit,
+    upper_pool_rows,
+)
 from dsel.bounds.tolerance import (
     RESIDUAL_PART,
     add_tolerances,
@@ -149,6 +154,35 @@ def test_deviation_limit__is_the_first_edge_that_few_enough_rows_exceed(
     exact = tolerance_limit(values, level=level, delta=delta)
     if 1e-3 <= exact <= 10:
         assert exact <= limit <= exact * 1.037
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=2),
+    st.integers(0, 60),
+    LEVELS,
+    DELTAS,
+)
+def test_deviation_limit__with_duplicates_is_the_first_edge_that_fits(
+    bins, below, level, delta
+):
+    # Of the rows of each bin some equal labeled rows; so do some rows of no deviation.
+    duplicates, others = np.array(bins).T
+    counts, edges = duplicates + others, np.arange(len(bins)) / 2
+    m, e = counts.sum() + 2 * below, duplicates.sum() + below
+    rows = upper_pool_rows(m, e, np.cumsum(duplicates[::-1])[::-1])
+    above = np.cumsum(counts[::-1])[::-1]
+    limits = binomial_tail_inversion(above, rows, delta=delta)
+    assert (np.diff(limits) <= 0).all()  # the lemma of docs/theory/tolerances.md
+    found = deviation_limit(counts, edges, rows, level=level, delta=delta)
+    fitting = edges[limits <= level]
+    assert found == (fitting[0] if len(fitting) else np.inf)
+
+
+def test_deviation_limit__is_no_edge_below_one_that_does_not_fit():
+    # The numbers of rows are such that the first edge fits and the second does not.
+    counts, rows = [10, 90, 0], [10_000, 100, 10_000]
+    found = deviation_limit(counts, [0.0, 1.0, 2.0], rows, level=0.1, delta=0.05)
+    assert found == 2.0
 
 
 @pytest.mark.parametrize("scale", [5e-324, 1e-308, 1.0, 1e300, 1.7e308])
