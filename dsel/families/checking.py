@@ -62,7 +62,7 @@ def check_family(
         raise ValueError(f"{name}.group_candidates must have each candidate once.")
 
     def fit(group: Sequence[Candidate], some: Sequence[Any]) -> FittedGroup:
-        return family.fit(group, X, codes, some, budget=process_cache())
+        return family.fit(group, X, codes, some, cache=process_cache())
 
     answers: dict[str, bytes] = {}
     fitted = [fit(group, splits) for group in groups]

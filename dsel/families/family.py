@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from inspect import signature
 from pathlib import Path
 from sysconfig import get_path
 from traceback import extract_tb
@@ -247,6 +248,14 @@ class Family:
     row_groups: NDArray[Any] | None = None
     """Group of each labeled row, for a `fit` that takes groups; None without groups."""
 
+    def __init_subclass__(cls) -> None:
+        """Raise TypeError if a method has a name of 0.2, by which nothing calls it."""
+        if hasattr(cls, "check_budget") or "budget" in signature(cls.fit).parameters:
+            raise TypeError(
+                f"{cls.__name__} has names of dsel 0.2: `fit` takes `cache` in the "
+                f"place of `budget`, and `check_budget` is now called `check_memory`."
+            )
+
     def refusal(self, estimator: Estimator) -> str | None:
         """Return why this family cannot fit a candidate; None if it can.
 
@@ -272,7 +281,7 @@ class Family:
         """Return a line for the plan on how the candidates are fitted."""
         return "fitted one by one"
 
-    def check_budget(self, n_rows: int, limit: int) -> None:
+    def check_memory(self, n_rows: int, limit: int) -> None:
         """Raise MemoryError where a task's `limit` is too small for any fit."""
 
     def shared_nbytes(self, n_groups: int, n_rows: int) -> int:
@@ -287,13 +296,15 @@ class Family:
         splits: Sequence[Split],
         *,
         pool: Any = None,
-        budget: Cache,
+        cache: Cache,
     ) -> FittedGroup:
         """Fit candidates of one group on every split of the labeled rows and codes.
 
         A fit that raises is recorded in the counts as failed, and never ends the call.
         The result for a candidate and split does not depend on the others in the call.
-        `pool` is the fitting part of the pool, for learners that take one.
+        `pool` is the fitting part of the pool, for learners that take one. `cache` has
+        what fits of this process share, such as kernel matrices; a family that shares
+        nothing leaves it alone. `cache.limit` are the bytes that a task may use.
         """
         raise NotImplementedError
 

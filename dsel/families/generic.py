@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import lru_cache, partial
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -158,7 +158,7 @@ class ScikitLearnFamily(Family):
         splits: Sequence[Split],
         *,
         pool: Any = None,
-        budget: Cache,
+        cache: Cache,
     ) -> FittedGroup:
         """Fit every candidate on every split; see `Family.fit`.
 
@@ -170,7 +170,7 @@ class ScikitLearnFamily(Family):
         models: dict[FitId, Any] = {}
         tested: dict[tuple[int, int, int], NDArray[Any]] = {}
         counts = FitCounts.empty(len(group), len(splits))
-        hash_rows = cache(lambda: content_hash(X, y))
+        hash_rows = lru_cache(lambda: content_hash(X, y))
         for j, split in enumerate(splits):
             started = time.perf_counter()
             fit_one = partial(
@@ -179,7 +179,7 @@ class ScikitLearnFamily(Family):
                 y=y,
                 split=split,
                 pool=pool,
-                budget=budget,
+                cache=cache,
                 hash_rows=hash_rows,
             )
             fits = self._fit_candidates(group, fit_one)
@@ -280,7 +280,7 @@ class ScikitLearnFamily(Family):
         y: AnyArray,
         split: Split,
         pool: Features | None,
-        budget: Cache,
+        cache: Cache,
         hash_rows: Callable[[], str],
     ) -> "Fit":
         """Fit a candidate on a split.
@@ -333,7 +333,7 @@ class ScikitLearnFamily(Family):
                 split,
                 content=hash_rows(),
                 text=f"{candidate.steps_text} {front_seeds}",
-                cache=budget,
+                cache=cache,
             )
             last.fit(transformed, labels)
             # The candidate's pipeline is shared by its fits: each has a copy of it.

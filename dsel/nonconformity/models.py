@@ -151,7 +151,7 @@ class FitGroup:
         """Fit; the context is rows and class codes."""
         X, y = context
         group, splits = self.group, [self.split]
-        return Output(self.family.fit(group, X, y, splits, budget=process_cache()))
+        return Output(self.family.fit(group, X, y, splits, cache=process_cache()))
 
 
 def join_models(

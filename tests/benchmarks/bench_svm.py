@@ -58,10 +58,10 @@ def fit_groups(X, y, grid, k, *, tol=1e-3):
         for i, (C, gamma) in enumerate((C, g) for C in grid["C"] for g in grid["gamma"])
     ]
     classes, codes = np.unique(y, return_inverse=True)
-    family, budget = KernelSVMFamily(classes, SEED), ByteCache(2**32)
+    family, cache = KernelSVMFamily(classes, SEED), ByteCache(2**32)
     splits = splits_of(len(y), k)
     pieces = [
-        family.fit(group, X, codes, splits, budget=budget)
+        family.fit(group, X, codes, splits, cache=cache)
         for group in family.group_candidates(candidates)
     ]
     assert not any(piece.counts.has_failed.any() for piece in pieces)

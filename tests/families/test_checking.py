@@ -98,3 +98,16 @@ def test_check_family__refuses_candidates_that_it_does_not_take(rows):
     family = KernelSVMFamily(np.unique(rows[1]), seed=0)
     with pytest.raises(ValueError, match="must take DecisionTreeClassifier"):
         check_family(family, TREES, *rows)
+
+
+def fit_as_in_0_2(self, group, X, y, splits, *, pool=None, budget):
+    """Take the cache by the name of 0.2."""
+
+
+@pytest.mark.parametrize(
+    "method", [{"fit": fit_as_in_0_2}, {"check_budget": lambda *_: None}]
+)
+def test_family__with_a_name_of_0_2_hears_the_new_one_where_it_is_defined(method):
+    words = "Old has names of dsel 0.2: .* `cache` .* `budget`, .* `check_memory`"
+    with pytest.raises(TypeError, match=words):
+        type("Old", (ScikitLearnFamily,), method)

@@ -93,7 +93,7 @@ def rows_of(estimator, rng, n_classes=3):
 
 def fit(family, group, X, y):
     splits = fold_splits(random_folds(len(y), 3, seed=0))
-    return family.fit(group, X, y, splits, budget=ByteCache(2**28)), splits
+    return family.fit(group, X, y, splits, cache=ByteCache(2**28)), splits
 
 
 @pytest.mark.filterwarnings("ignore:When fitting BaggingClassifier")

@@ -45,7 +45,7 @@ def test_fit__counts_and_predictions_do_not_depend_on_the_company(name, memory, 
     def fit(family, candidates, splits):
         return family.fit(
             candidates, work.labeled.X, work.labeled.y, splits, pool=work.fitting_pool,
-            budget=ByteCache(memory),
+            cache=ByteCache(memory),
         )  # fmt: skip
 
     for group in work.candidate_groups:
@@ -72,7 +72,7 @@ def counts_of(estimator, X, y):
     parts = [np.flatnonzero(fold == np.arange(60) % 3) for fold in (2, 0, 1)]
     split = Split(3, SplitKind.PAIR, (0, 1), *parts)
     counts = assigned.family.fit(
-        assigned.candidate_groups[0], X, y, [split], budget=ByteCache(2**28)
+        assigned.candidate_groups[0], X, y, [split], cache=ByteCache(2**28)
     ).counts
     assert counts.has_failed.tolist() == [[False]]
     return counts.errors[0, 0].tolist(), counts.messages.get((0, 3))

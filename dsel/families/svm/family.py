@@ -108,7 +108,7 @@ class KernelSVMFamily(Family):
         size = 12 * n_rows**2 / 2**20
         return f"one kernel for all C and folds, {n_groups} in all, each {size:.3g} MiB"
 
-    def check_budget(self, n_rows: int, limit: int) -> None:
+    def check_memory(self, n_rows: int, limit: int) -> None:
         """Raise where the kernel matrix of all rows does not fit; see `Family`."""
         needed = int(4 * n_rows**2 / MATRIX_SHARE)
         most = int((limit * MATRIX_SHARE / 4) ** 0.5)
@@ -136,12 +136,12 @@ class KernelSVMFamily(Family):
         splits: Sequence[Split],
         *,
         pool: Any = None,
-        budget: Cache,
+        cache: Cache,
     ) -> PackedSVMs:
         """Fit every candidate on every split; see `Family.fit`."""
         counts = FitCounts.empty(len(group), len(splits))
         rows = self.rows_of(group[0].estimator, X)
-        fits = GroupFit(self, group, rows, y, budget, self.own_kernels)
+        fits = GroupFit(self, group, rows, y, cache, self.own_kernels)
         machines, row_sets = [], {}
         for column, split in enumerate(splits):
             started = time.perf_counter()

@@ -40,11 +40,11 @@ class GroupFit:
         group: Sequence[Candidate],
         X: Features,
         y: Integers,
-        budget: Cache,
+        cache: Cache,
         own_kernels: Mapping[str, MakeKernel],
     ) -> None:
         self.own_kernels = own_kernels
-        self.family, self.X, self.y, self.budget = family, X, y, budget
+        self.family, self.X, self.y, self.cache = family, X, y, cache
         self.classes = family.classes
         C_values = np.array([float(split_svc(c.estimator)[2].C) for c in group])
         numbers = np.array([c.number for c in group])
@@ -68,7 +68,7 @@ class GroupFit:
         if not self.steps:
             n_values = len(y) if self.svc.kernel == "precomputed" else 0
             origin = f"{'values' if n_values else 'rows'}-{self.content}"
-            self.untransformed = budget.get(
+            self.untransformed = cache.get(
                 f"svm-{origin}",
                 lambda: rows_by_class(
                     y,
@@ -88,7 +88,7 @@ class GroupFit:
 
         Returns the machines, their labeled rows, and the exceptions from test rows.
         """
-        self.family.check_budget(len(self.y), self.budget.limit)
+        self.family.check_memory(len(self.y), self.cache.limit)
         svc, train = self.svc, split.train_rows
         of_classes, weights = weights_of(
             svc, self.classes[self.y[train]], self.sample_weight[train]
@@ -105,7 +105,7 @@ class GroupFit:
                 split,
                 content=self.content,
                 text=exact_text(front),
-                cache=self.budget,
+                cache=self.cache,
             )
             labeled = rows_by_class(
                 self.y[train],
@@ -153,13 +153,13 @@ class GroupFit:
     def _compute_kernel(self, kernel: Kernel, labeled: RowsByClass) -> None:
         """Compute the kernel matrix of labeled rows, which every C and split share."""
         self.kernel = self.gram = None  # free the old matrix before making the new one
-        budget, base = self.budget, None
+        cache, base = self.cache, None
         n_rows, key = len(labeled.numbers), f"{kernel.base}-{labeled.origin}"
-        reference: ReferenceRows = budget.get(
+        reference: ReferenceRows = cache.get(
             f"svm-reference-{key}", lambda: reference_rows(labeled.rows, kernel.base)
         )
-        if 12 * n_rows**2 <= 0.8 * budget.limit:  # float64 base and float32 matrix
-            base = budget.get(
+        if 12 * n_rows**2 <= 0.8 * cache.limit:  # float64 base and float32 matrix
+            base = cache.get(
                 f"svm-base-{key}", lambda: reference.base_of(reference.rows)
             )
 
@@ -183,7 +183,7 @@ class GroupFit:
                     gram[rows] = kernel.values(block)
             return gram
 
-        gram = budget.get(f"{OWN}svm-gram-{kernel!r}-{key}", compute)
+        gram = cache.get(f"{OWN}svm-gram-{kernel!r}-{key}", compute)
         largest = 1.0 if kernel.base == DISTANCES else np.abs(gram).max(initial=0.0)
         self.has_overflow = not largest <= np.finfo(np.float32).max
         norms = np.diagonal(labeled.rows) if labeled.n_values else reference.lengths

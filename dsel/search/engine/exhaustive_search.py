@@ -119,7 +119,7 @@ def leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
             y,
             splits,
             pool=context.fitting_pool,
-            budget=process_cache(),
+            cache=process_cache(),
         ).counts
         # Failed fits add -1 here; `refuse` below overwrites the sums of their rows.
         totals.errors[:, 0, 0] += counts.errors[..., 0].sum(axis=1)
@@ -265,15 +265,15 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
         leaders_first = self.pruner.best_first and not table.complete_candidates.any()
         leads = leaders_first and order[0] == ready[0]
         # Joining copies the models, and a block needs memory too.
-        budget = min(MODELS_NBYTES, self.engine.executor.slot_memory // 4)
+        most_nbytes = min(MODELS_NBYTES, self.engine.executor.slot_memory // 4)
         sizes = np.cumsum([self.model_nbytes[int(n)] for n in ready])
         all_fitted = not (
             self.queue.running or self.queue.urgent_jobs or self.open_fits.any()
         )
-        if not (all_fitted or leads or sizes[-1] >= budget):
+        if not (all_fitted or leads or sizes[-1] >= most_nbytes):
             return ()
-        # A candidate whose models alone exceed the budget has a pass of its own.
-        n_fitting = max(1, int(np.searchsorted(sizes, budget, side="right")))
+        # A candidate whose models alone exceed that has a pass of its own.
+        n_fitting = max(1, int(np.searchsorted(sizes, most_nbytes, side="right")))
         most = LEADERS if leaders_first else n_fitting
         return tuple(ready[: min(n_fitting, most)].tolist())
 

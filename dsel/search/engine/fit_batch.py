@@ -94,8 +94,8 @@ def fit_jobs(
     context: JobContext, jobs: Collection[FitJob], ending_groups: Collection[int]
 ) -> Iterator[tuple[list[FitJob], FittedGroup]]:
     """Yield jobs whose fits share work, with the group of their models."""
-    cache = process_cache()
-    ending = LastUse(cache)
+    shared = process_cache()
+    ending = LastUse(shared)
     jobs_by_call: dict[Any, list[FitJob]] = {}  # splits of one group share work
     for job in jobs:
         # A split has one number, whichever of its parts are tested, so that two parts
@@ -107,9 +107,9 @@ def fit_jobs(
         group = context.candidate_groups[first.candidate_group]
         splits = [split_of(context, job) for job in same_call]
         # Data without another reader must not push shared data out of the cache.
-        budget = ending if group.number in ending_groups else cache
-        yield same_call, fit_splits(context, group, first.candidates, splits, budget)
-    cache.forget(ending.own_keys)
+        cache = ending if group.number in ending_groups else shared
+        yield same_call, fit_splits(context, group, first.candidates, splits, cache)
+    shared.forget(ending.own_keys)
 
 
 def make_results(
@@ -156,7 +156,7 @@ def fit_splits(
     group: CandidateGroup,
     candidates: Collection[int],
     splits: Sequence[Split],
-    budget: Cache | None = None,
+    cache: Cache | None = None,
 ) -> FittedGroup:
     """Fit candidates of a group on some splits, and count their errors."""
     fitted_group = group.family.fit(
@@ -165,7 +165,7 @@ def fit_splits(
         context.labeled.y,
         splits,
         pool=context.fitting_pool,
-        budget=budget or process_cache(),
+        cache=cache or process_cache(),
     )
     # A transformer that reads a batch, such as one that ranks rows among each other,
     # breaks the assumption that `predict` answers each row by itself.

@@ -105,7 +105,7 @@ def open_engine(run: Run, sampled_rows: SampledRows | None = None) -> Iterator[E
         # The other half is for what a family does not count, such as pool blocks.
         limit, n_rows = executor.slot_memory // 2, run.plan.labeled.n_rows
         for group in groups:
-            group.family.check_budget(n_rows, limit)
+            group.family.check_memory(n_rows, limit)
         yield Engine(executor, run.store, run.plan.pool)
 
 

@@ -57,7 +57,7 @@ def fit(estimators, X, y, *, limit=2**28, one_by_one=False, fit_params=None):
     family = KernelSVMFamily(classes, 7, fit_params or {})
     splits = splits_of(len(y))
     pieces = [
-        family.fit(group, X, codes, some, budget=ByteCache(limit))
+        family.fit(group, X, codes, some, cache=ByteCache(limit))
         for group in family.group_candidates(candidates_of(*estimators))
         for some in ([[split] for split in splits] if one_by_one else [splits])
     ]
