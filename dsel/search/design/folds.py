@@ -104,19 +104,21 @@ class CVScheme:
         return np.unique(np.concatenate([split.test_rows for split in self.held_out]))
 
     @property
-    def all_rows_split(self) -> int | None:
+    def all_rows_split_number(self) -> int | None:
         """Number of the split on all labeled rows, or None."""
         return self._number_of(SplitKind.ALL_ROWS)
 
     @property
-    def leave_one_out(self) -> int | None:
+    def leave_one_out_number(self) -> int | None:
         """Number of the split that holds out every row in turn, or None."""
         return self._number_of(SplitKind.LEAVE_ONE_OUT)
 
     @property
     def with_models(self) -> tuple[int, ...]:
         """Numbers of the splits with one model, which can predict pool rows."""
-        return tuple(s.number for s in self.splits if s.number != self.leave_one_out)
+        return tuple(
+            s.number for s in self.splits if s.number != self.leave_one_out_number
+        )
 
     def _number_of(self, kind: SplitKind) -> int | None:
         return next((split.number for split in self.splits if split.kind is kind), None)
@@ -244,7 +246,7 @@ def scheme_of_pairs(
 
 def with_leave_one_out(scheme: CVScheme, n_rows: int) -> CVScheme:
     """Return the scheme that also counts leave-one-out errors."""
-    if scheme.leave_one_out is not None:
+    if scheme.leave_one_out_number is not None:
         return scheme
     added = leave_one_out_split(n_rows, number=len(scheme.splits))
     return replace(scheme, splits=(*scheme.splits, added))

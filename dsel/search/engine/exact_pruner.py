@@ -124,7 +124,7 @@ class ExhaustiveTable(FitTable):
             np.where(shown, self.errors[..., part], names.UNCOUNTED) for part in (0, 1)
         )
         seconds = np.where(shown, self.fit_seconds, np.nan)
-        full, loo = scheme.all_rows_split, scheme.leave_one_out
+        full, loo = scheme.all_rows_split_number, scheme.leave_one_out_number
         # The errors of a regressor are predictions that are no number.
         is_regression = not known.n_classes
         losses = np.where(shown, self.scores[..., 0], np.nan)[:, :k]

@@ -157,7 +157,7 @@ def fetch_deployed_model(
     """Return the deployed model, by its name; None if the counted one is gone."""
     split, number = choice.fold, choice.candidate
     if split is None:
-        split = plan.scheme.all_rows_split
+        split = plan.scheme.all_rows_split_number
     assert split is not None  # else the choice says its fold
     fitted_group = search.fetch_counted_group(number, split)
     if fitted_group is None:

@@ -132,7 +132,7 @@ class PlannedSearch:
     def comparisons(self) -> tuple[Comparison, ...]:
         """Comparisons on the pool for every candidate."""
         k, n_halvings = self.scheme.n_folds, self.scheme.n_halvings
-        if self.pool is None or self.scheme.all_rows_split is None:
+        if self.pool is None or self.scheme.all_rows_split_number is None:
             return ()
         if n_halvings:
             return (Halves(n_halvings),)
