@@ -114,6 +114,11 @@ class CVScheme:
         return self._number_of(SplitKind.LEAVE_ONE_OUT)
 
     @property
+    def chosen_all_rows(self) -> int:
+        """Position in `splits_of_chosen` of the split on all rows, after the folds."""
+        return self.n_folds
+
+    @property
     def with_models(self) -> tuple[int, ...]:
         """Numbers of the splits with one model, which can predict pool rows."""
         return tuple(

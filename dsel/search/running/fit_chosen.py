@@ -62,7 +62,10 @@ class ChosenModels:
     candidates: ChosenCandidates
     """The chosen candidates: one for each fold, and one by all rows."""
     models: Mapping[int, Model]
-    """Fitted estimators by fold; that of all rows, if there is one, has the key k."""
+    """Fitted estimators by fold; that of all rows, if there is one, has the key
+    `all_rows`."""
+    all_rows: int
+    """`CVScheme.chosen_all_rows`."""
     folds: Mapping[Statistic, FoldCounts]
     """Counts of the models without a fold on this fold."""
     scores: Floats
@@ -84,8 +87,10 @@ class ChosenModels:
     @property
     def splits(self) -> dict[str, int]:
         """Number of the split of each bounded model, by the name of the model."""
-        splits, all_rows = {ONE_FOLD: self.deployed_fold}, len(self.candidates.by_fold)
-        return splits | ({ALL_ROWS: all_rows} if all_rows in self.models else {})
+        splits = {ONE_FOLD: self.deployed_fold}
+        if self.all_rows in self.models:
+            splits[ALL_ROWS] = self.all_rows
+        return splits
 
     @property
     def evidence(self) -> Evidence:
@@ -216,7 +221,7 @@ def collect_models(fits: ChosenFits, inner_counts: CandidateCounts) -> ChosenMod
     Raises AllFitsFailedError if no model of a fold was fitted, or none can predict.
     """
     plan, candidates = fits.run.plan, fits.candidates
-    k, losses = plan.scheme.n_folds, plan.context.losses
+    losses, all_rows = plan.context.losses, plan.scheme.chosen_all_rows
     by_split = [fits.by_split[split] for split in range(plan.n_chosen_fits)]
     models: dict[int, Model] = {}
     messages: dict[int, FitMessage] = {}
@@ -234,7 +239,8 @@ def collect_models(fits: ChosenFits, inner_counts: CandidateCounts) -> ChosenMod
             if fit.result.predicts_none_of(split):
                 unpredicting[split.number] = message.text
     check_chosen_fits(fits.run, why_failed, unpredicting)
-    counts = zip(*(fit.counts for fit in by_split[:k]), strict=True)
+    fold_fits = by_split[:all_rows]
+    counts = zip(*(fit.counts for fit in fold_fits), strict=True)
     folds = {
         statistic: FoldCounts(stack_folds(by_fold), plan.scheme.fold_rows)
         for statistic, by_fold in zip(losses.statistics, counts, strict=True)
@@ -244,17 +250,20 @@ def collect_models(fits: ChosenFits, inner_counts: CandidateCounts) -> ChosenMod
     return ChosenModels(
         candidates=candidates,
         models=models,
+        all_rows=all_rows,
         folds=folds,
         # A failed fit has no score.
-        scores=np.ravel([fit.result.scores[:1] or (np.nan,) for fit in by_split[:k]]),
+        scores=np.ravel([fit.result.scores[:1] or (np.nan,) for fit in fold_fits]),
         deployed_fold=losses.fold_to_deploy(
             folds,
             plan.planned_delta,
-            np.isin(np.arange(k), list(models)),
+            np.isin(np.arange(plan.scheme.n_folds), list(models)),
             tie_ranks(np.array(inner_losses)),
         ),
-        failures=tuple(why for split, why in why_failed.items() if split == k),
-        failed_folds={split: whys[split] for split in sorted(whys) if split < k},
+        failures=tuple(why for split, why in why_failed.items() if split == all_rows),
+        failed_folds={
+            split: whys[split] for split in sorted(whys) if split != all_rows
+        },
         messages=messages,
     )
 
