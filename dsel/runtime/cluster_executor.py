@@ -46,7 +46,7 @@ class ClusterExecutor:
         self._first = self.put(context)
 
     def put(self, context: Any) -> str:
-        """Send a context that several tasks share; return its key for `Task.context`.
+        """Send a context that several tasks share; return its `Task.context_key`.
 
         The context is the argument of one named task, not scattered data: if the worker
         that holds it dies, Dask computes it again.
@@ -84,7 +84,7 @@ class ClusterExecutor:
         with config.set(LARGE_GRAPHS):  # models from a store may have some MiB
             whole = result = self._client.submit(
                 _run_on_worker,
-                self._contexts[task.context or self._first],
+                self._contexts[task.context_key or self._first],
                 task.work,
                 [self._futures[name][0] for name in task.inputs],
                 task.read_sources(self._client),

@@ -114,7 +114,7 @@ class LocalExecutor:
 
     def submit(self, task: Task[Any]) -> None:
         """Queue the task. Threads take tasks in this order, and keep all output."""
-        key = task.context or self._first
+        key = task.context_key or self._first
         if not task.inputs and self._are_processes_ready(key):
             self._send(task)
             return
@@ -126,7 +126,10 @@ class LocalExecutor:
 
     def _send(self, task: Task[Any], *, with_context: bool = False) -> None:
         """Run a task in a process; its kept output comes back only if it is needed."""
-        key, inputs = task.context or self._first, Inputs((), task.read_sources(None))
+        key, inputs = (
+            task.context_key or self._first,
+            Inputs((), task.read_sources(None)),
+        )
         packed = self._contexts[key] if with_context else None
         try:
             future = _in_process(

@@ -55,7 +55,11 @@ class Work(Protocol[R_co]):
     """Work that one thread does."""
 
     def run(self, context: Any, inputs: Inputs) -> Output[R_co]:
-        """Do the work; `context` was passed to the executor's `put`."""
+        """Do the work.
+
+        `context` is what `put` of the executor got, by `Task.context_key`; its type is
+        that of the work.
+        """
 
 
 _in_task: Final = ContextVar("in_task", default=False)
@@ -92,7 +96,7 @@ class Task(Generic[R_co]):
     submitted; it returns rows of a pool, or readers of rows, for the worker."""
     inputs: tuple[str, ...] = ()
     """Keys of finished tasks whose kept output is passed to this one."""
-    context: str | None = None
+    context_key: str | None = None
     """Key that `put` returned; None for the context that the executor was made with."""
     priority: int = 0
     """Tasks of higher priority go first."""

@@ -152,7 +152,7 @@ def test_results_in_order__needs_no_client(n):
 
 def test_put__gives_tasks_another_context_and_what_others_kept(executor):
     tasks = [Task("a", Power(1), keeps_output=True), Task("b", Power(2))]
-    other = Task("c", Power(2), context=executor.put(5))
+    other = Task("c", Power(2), context_key=executor.put(5))
     found = {
         each.key: each.get() for each in run_to_completion(executor, [*tasks, other])
     }

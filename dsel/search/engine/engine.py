@@ -1,8 +1,8 @@
 """The engine: the one loop that submits jobs and takes what comes back.
 
 A run has one engine. Its loop runs the fits of a search, in `search_loop`, those of
-chosen candidates, and passes over the pool. What comes back is written to the table
-and to the store here; no job does.
+chosen candidates, and passes over the pool. What comes back is written to tables and to
+the store by the source of the jobs, `PoolPass` or `search_loop.Search`; no job does.
 """
 
 import logging
@@ -127,8 +127,8 @@ class PoolPass:
     begin_turn: Callable[[], object]
     inputs: tuple[str, ...] = ()
     """Tasks that have kept what the work needs."""
-    context: str | None = None
-    """What the work needs, if it was sent to the executor."""
+    context_key: str | None = None
+    """Key that `put` returned for what the work needs; see `Task.context_key`."""
     queue: JobQueue[CountJob] = field(init=False, default_factory=JobQueue)
     batch_size: BatchSize = field(init=False, default_factory=BatchSize)
     waiting: deque[CountJob] = field(init=False, default_factory=deque)
@@ -181,7 +181,7 @@ class PoolPass:
             self.batch_of(tuple(jobs)),
             lambda client: [self.pool.sources(rows, client) for rows in slices],
             inputs=self.inputs,
-            context=self.context,
+            context_key=self.context_key,
             priority=10,
         )
 

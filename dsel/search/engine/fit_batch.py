@@ -25,6 +25,7 @@ from dsel.runtime.tasks import Inputs, Output
 from dsel.search.engine.jobs import (
     CandidateGroup,
     ChosenFit,
+    ChosenFitJob,
     FitJob,
     FitResult,
     FitStatus,
@@ -64,15 +65,14 @@ class FitChosenBatch:
     the one that was counted.
     """
 
-    job: FitJob
-    """Its split is a number in `CVScheme.splits_of_chosen`."""
+    job: ChosenFitJob
 
     def run(self, context: JobContext, inputs: Inputs) -> Output[list[ChosenFit]]:
         """Fit and count; the result is one `ChosenFit`."""
         group = context.candidate_groups[self.job.candidate_group]
-        split = context.scheme.splits_of_chosen[self.job.split]
-        fitted_group = fit_splits(context, group, self.job.candidates, [split])
-        [number] = self.job.candidates
+        split = context.scheme.splits_of_chosen[self.job.chosen_split]
+        number = self.job.candidate
+        fitted_group = fit_splits(context, group, [number], [split])
         # A run that goes on fits again: only by this token are the slices that it has
         # counted those of the same model.
         tokens = model_tokens(fitted_group, [FitId(number, split.number)])

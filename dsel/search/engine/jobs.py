@@ -105,13 +105,29 @@ class FitJob:
     candidates: tuple[int, ...]
     """Candidate numbers, ascending."""
     split: int
-    """Number of the split."""
+    """Position of the split in `CVScheme.splits`."""
     part: int | None = None
     """The only one of `Split.test_parts` that is tested; None for all."""
 
     def divide(self) -> list["FitJob"]:
         """Return one job for each candidate."""
         return [replace(self, candidates=(number,)) for number in self.candidates]
+
+
+@dataclass(frozen=True)
+class ChosenFitJob:
+    """A chosen candidate on one of the splits of chosen candidates."""
+
+    candidate_group: int
+    """Number of the group."""
+    candidate: int
+    """Number of the candidate."""
+    chosen_split: int
+    """Position of the split in `CVScheme.splits_of_chosen`."""
+
+    def divide(self) -> list["ChosenFitJob"]:
+        """Return the job itself, which is one fit."""
+        return [self]
 
 
 class FitStatus(IntEnum):
@@ -206,9 +222,9 @@ class FittedJob:
 
 @dataclass(frozen=True)
 class ChosenFit:
-    """Result of the fit of a chosen candidate."""
+    """Result of a `ChosenFitJob`."""
 
-    job: FitJob
+    job: ChosenFitJob
     result: FitResult
     fitted_group: FittedGroup
     """The model alone, as a group."""

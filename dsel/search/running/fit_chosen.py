@@ -39,7 +39,7 @@ from dsel.search.engine.engine import Engine, PoolPass
 from dsel.search.engine.fit_batch import FitChosenBatch
 from dsel.search.engine.jobs import (
     ChosenFit,
-    FitJob,
+    ChosenFitJob,
     FitStatus,
     JobContext,
     join_tokens,
@@ -151,7 +151,7 @@ def fit_chosen(
     """
     plan, fits = run.plan, ChosenFits(run, engine, candidates, before)
     for _, chosen_fits in engine.run_jobs(fits):
-        fits.by_split |= {fit.job.split: fit for fit in chosen_fits}
+        fits.by_split |= {fit.job.chosen_split: fit for fit in chosen_fits}
     chosen = collect_models(fits, inner_counts)
     fits.begin_turn()
     # Where the model of all rows failed, that of one fold still has its bound.
@@ -164,14 +164,14 @@ def fit_chosen(
 
 @dataclass(eq=False)
 class ChosenFits:
-    """The fits of the chosen candidates: their jobs, results and progress."""
+    """The fits of the chosen candidates, a `JobSource`, with results and progress."""
 
     run: Run
     engine: Engine
     candidates: ChosenCandidates
     before: Progress
     """Progress of inner searches, with whose totals this goes on."""
-    queue: JobQueue[FitJob] = field(default_factory=JobQueue)
+    queue: JobQueue[ChosenFitJob] = field(default_factory=JobQueue)
     n_submitted: int = 0
     by_split: dict[int, ChosenFit] = field(default_factory=dict)
     """The results so far, by the number of the split."""
@@ -179,7 +179,7 @@ class ChosenFits:
     """The counts of the pass over the pool; None before it begins."""
     started: float = field(default_factory=time.perf_counter)
 
-    def next_jobs(self) -> list[FitJob]:
+    def next_jobs(self) -> list[ChosenFitJob]:
         """Return the job of the next split."""
         plan, split = self.run.plan, self.n_submitted
         if split == plan.n_chosen_fits:
@@ -187,18 +187,18 @@ class ChosenFits:
         self.n_submitted += 1
         number = self.candidates.by_split[split]
         group = plan.context.candidate_group_of(number)
-        return [FitJob(group.number, (number,), split)]
+        return [ChosenFitJob(group.number, number, split)]
 
-    def make_task(self, jobs: list[FitJob]) -> Task[list[ChosenFit]]:
+    def make_task(self, jobs: list[ChosenFitJob]) -> Task[list[ChosenFit]]:
         """Return the task of a job."""
         # One model a task: these fits are few, and no slot should wait for another one.
         [job] = jobs
         plan = self.run.plan
         label = plan.context.candidate_groups[job.candidate_group].label
-        split = plan.scheme.splits_of_chosen[job.split].label
+        split = plan.scheme.splits_of_chosen[job.chosen_split].label
         key = f"fit-chosen-{label}-{split}-{next(self.engine.serial)}"
         # Spread over the workers, as the first fits are.
-        return Task(key, FitChosenBatch(job), affinity=job.split)
+        return Task(key, FitChosenBatch(job), affinity=job.chosen_split)
 
     def begin_turn(self) -> None:
         """Show the progress of the fits, then of the pass over the pool."""
@@ -228,7 +228,7 @@ def collect_models(fits: ChosenFits, inner_counts: CandidateCounts) -> ChosenMod
     why_failed: dict[int, str] = {}
     unpredicting: dict[int, str] = {}
     for split, fit in zip(plan.scheme.splits_of_chosen, by_split, strict=False):
-        message, [number] = fit.result.message, fit.job.candidates
+        message, number = fit.result.message, fit.job.candidate
         if fit.result.status is FitStatus.FAILED:
             why_failed[split.number] = message.text if message else "the fit failed"
             continue
@@ -302,7 +302,7 @@ def join_models(
     # Models of one candidate share work when they predict.
     by_candidate: dict[int, list[ChosenFit]] = {}
     for fit in done:
-        by_candidate.setdefault(fit.job.candidates[0], []).append(fit)
+        by_candidate.setdefault(fit.job.candidate, []).append(fit)
     groups = []
     for number, fits in by_candidate.items():
         fitted_groups = [fit.fitted_group for fit in fits]
@@ -310,7 +310,7 @@ def join_models(
         if len(fitted_groups) > 1:
             family = context.candidate_group_of(number).family
             joined = family.join(fitted_groups, [number])
-        groups.append((tuple(fit.job.split for fit in fits), joined))
+        groups.append((tuple(fit.job.chosen_split for fit in fits), joined))
     return JoinedModels(tuple(groups), tuple(sorted(chosen_fits)))
 
 
@@ -345,13 +345,13 @@ def count_on_pool(
     fits.table = table
     reading = replace(plan.context.pool_reading, sampled_rows=pool_check.sampled_rows)
     models = [((CHOSEN_SET,), join_models(plan.context, chosen_fits))]
-    context = ComparedModels(models, (token,), table.comparisons, reading)
+    compared = ComparedModels(models, (token,), table.comparisons, reading)
     pool_pass = PoolPass(
         engine,
         table,
         CountChosenBatch,
         fits.begin_turn,
-        context=engine.executor.put(context),
+        context_key=engine.executor.put(compared),
     )
     changed = list(pool_pass.run((CHOSEN_SET,)))
     if changed:  # a certificate must not rest on counts of another model
