@@ -18,8 +18,9 @@ from dsel.arrays import Floats, Integers
 from dsel.bounds import binomial_tail_inversion
 from dsel.bounds.binomial import mean_outward, sum_outward, upper_limits
 from dsel.bounds.by_class import added_false_answers, added_misses, counted_mean_limit
-from dsel.bounds.cross_validation import BoundTerms, fold_limits
+from dsel.bounds.cross_validation import BoundTerms
 from dsel.bounds.duplicates import lower_rate_limits
+from dsel.bounds.holdout import likely_tables
 from dsel.bounds.shares import fold_shares
 from dsel.losses.base import (
     Counts,
@@ -128,9 +129,9 @@ def miss_rate(table: NDArray[Any], index: int = 0) -> float:
     return float(wrong / rows) if rows else 1.0
 
 
-def miss_limits(tables: Integers, delta: float, index: int = 0) -> Floats:
-    """Return upper limits of the miss rate of a class, one for each table."""
-    return fold_limits(*wrong_rows(tables, index), np.array(delta))
+def miss_limits(tables: Integers, shares: Floats, index: int = 0) -> Floats:
+    """Return upper limits of the miss rate of a class, each at its share of delta."""
+    return upper_limits(*wrong_rows(tables, index), shares)
 
 
 def lower_miss_limits(
@@ -211,7 +212,8 @@ class TableLoss(SingleLoss):
 
     def limits(self, folds: FoldCounts, delta: float) -> Floats:
         """Return limits of each fold, which hold at once."""
-        return self.table_limits(self.narrow_tables(folds.integers), delta)
+        shares = delta * fold_shares(len(folds.counts))
+        return self.table_limits(self.narrow_tables(folds.integers), shares)
 
     def lower_limits(self, rows: PoolCounts, delta: float) -> Floats:
         """Return lower limits from new rows, one for each model."""
@@ -219,17 +221,21 @@ class TableLoss(SingleLoss):
         return self.table_lower_limits(tables, duplicates, delta)
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
-        """Return the limit from 20% of all rows, at these rates."""
-        pooled = self.narrow_tables(folds.integers).sum(axis=0)
-        part = np.rint(pooled[np.newaxis] / 5).astype(np.int64)
-        return float(self.table_limits(part, delta)[0])
+        """Return the average of the limits from 20% of the rows."""
+        pooled = self.join_cells(self.narrow_tables(folds.integers).sum(axis=0))
+        tables = likely_tables(pooled, max(1, int(pooled.sum()) // 5))
+        return float(self.table_limits(tables, np.full(len(tables), delta)).mean())
+
+    def join_cells(self, table: Integers) -> NDArray[Any]:
+        """Return a table of the same loss with fewer counts that are not 0."""
+        return table
 
     def rate(self, table: NDArray[Any]) -> float:
         """Return the loss of rows of one narrowed table, counts or probabilities."""
         raise NotImplementedError
 
-    def table_limits(self, tables: Integers, delta: float) -> Floats:
-        """Return upper limits, one for each narrowed table."""
+    def table_limits(self, tables: Integers, shares: Floats) -> Floats:
+        """Return upper limits, one for each narrowed table, at its share of delta."""
         raise NotImplementedError
 
     def table_lower_limits(
@@ -256,9 +262,9 @@ class ClassRate(TableLoss):
         """Return the share of these rows that is not on the diagonal."""
         return miss_rate(self.orient_tables(table))
 
-    def table_limits(self, tables: Integers, delta: float) -> Floats:
+    def table_limits(self, tables: Integers, shares: Floats) -> Floats:
         """Return binomial limits of these rows."""
-        return miss_limits(self.orient_tables(tables), delta)
+        return miss_limits(self.orient_tables(tables), shares)
 
     def table_lower_limits(
         self, tables: Integers, duplicates: Integers, delta: float
@@ -373,13 +379,19 @@ class Balanced(TableLoss):
         """Return the mean of the miss rates."""
         return float(np.mean([miss_rate(table, c) for c in range(len(self.classes))]))
 
-    def table_limits(self, tables: Integers, delta: float) -> Floats:
+    def table_limits(self, tables: Integers, shares: Floats) -> Floats:
         """Return the means of the limits of each class, at equal shares."""
         # The limits of all classes hold at once, by the union bound, so their mean is a
         # limit of the mean.
         n = len(self.classes)
-        limits = [miss_limits(tables, delta / n, index) for index in range(n)]
+        limits = [miss_limits(tables, shares / n, index) for index in range(n)]
         return mean_outward(np.array(limits), 0)
+
+    def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
+        """Return the mean of the averages of all classes, at equal shares."""
+        share = delta / len(self.classes)
+        parts = [part.expected_holdout(folds, share) for part in self.components]
+        return float(np.mean(parts))
 
     def table_lower_limits(
         self, tables: Integers, duplicates: Integers, delta: float
@@ -457,9 +469,16 @@ class Cost(TableLoss):
         total = table.sum()
         return float((table * self.costs).sum() / total) if total else self.largest
 
-    def table_limits(self, tables: Integers, delta: float) -> Floats:
+    def join_cells(self, table: Integers) -> NDArray[Any]:
+        """Return a table in which one pair has the counts of all of the same cost."""
+        _, first, value_of = np.unique(
+            self.costs, return_index=True, return_inverse=True
+        )
+        joined = np.bincount(first[value_of.ravel()], table.ravel(), table.size)
+        return joined.reshape(table.shape)
+
+    def table_limits(self, tables: Integers, shares: Floats) -> Floats:
         """Return upper limits of the mean cost, whose possible values are known."""
-        shares = delta * fold_shares(len(tables))
         # Labeled rows are the draws themselves, so none is counted as a duplicate.
         return self._mean_limits(tables, self.costs, shares, np.zeros_like(tables))
 
