@@ -288,11 +288,22 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         self._groups_column = None if keys is groups else groups
         # It only sets the number and names of features; the plan checks the rows.
         validate_data(self, X, y, skip_check_array=True)
-        options = SearchOptions.of(
-            self,
+        options = SearchOptions(
+            certificate=self.certificate,
+            deploy=self.deploy,
             criterion=None,
+            cv=self.cv,
+            delta=self.delta,
+            prune=self.prune,
+            max_pool_rows=self.max_pool_rows,
+            random_state=self.random_state,
             fit_params=self.routed_fit_params(fit_params),
             groups=keys,
+            loss=self.loss,
+            report=self.report,
+            report_by=self.report_by,
+            prior=self.prior,
+            n_queries=self.n_queries,
             baseline=baseline,
         )
         plan = make_plan(self.estimator, self.param_grid, X, y, pool, options)

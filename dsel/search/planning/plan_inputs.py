@@ -1,7 +1,7 @@
 """Options, labeled rows, candidates and pool of a plan; nothing is decided here."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
 import numpy as np
@@ -93,12 +93,6 @@ class SearchOptions:
     prior: PriorLike
     n_queries: int
     baseline: BaselineLike
-
-    @classmethod
-    def of(cls, search: object, **others: Any) -> Self:
-        """Return the parameters of a search that are options, and the other options."""
-        known = {field.name for field in fields(cls)} - others.keys()
-        return cls(**{name: getattr(search, name) for name in known}, **others)
 
     def check_values(self) -> Self:
         """Return them with plain numbers; raise if one is of the wrong kind."""
