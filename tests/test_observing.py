@@ -12,6 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import dsel
 from dsel.cluster import connect
+from dsel.criteria.base import Settings
 from dsel.results.bounded_values import BoundedValues
 from dsel.results.certificate import Certificate
 from dsel.results.tolerances import ToleranceReport
@@ -145,6 +146,9 @@ def test_old_names__are_the_new_ones_and_say_so(plan):
     for owner, old, new in (
         (plan, "layout", "scheme"),
         (plan, "spans", "slices"),
+        (plan, "prior", "prior_shares"),
+        (plan, "delta_shares", "candidate_deltas"),
+        (Settings(np.array([0.01, 0.04])), "delta_shares", "candidate_deltas"),
         (some, "spans_done", "slices_done"),
         (some, "spans_total", "slices_total"),
         (bound, "deploy", "model_name"),
@@ -154,4 +158,4 @@ def test_old_names__are_the_new_ones_and_say_so(plan):
         (report, "model", "model_text"),
     ):
         with pytest.warns(FutureWarning, match=f"`{old}` is now called `{new}`"):
-            assert getattr(owner, old) == getattr(owner, new)
+            np.testing.assert_equal(getattr(owner, old), getattr(owner, new))

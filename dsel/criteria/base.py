@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsel import names
 from dsel.arrays import Floats
-from dsel.errors import AllFitsFailedError
+from dsel.errors import AllFitsFailedError, OldName
 
 TIE_TOLERANCE: Final = 1e-12
 """Relative difference up to which two numbers count as equal: means of the same rates,
@@ -30,9 +30,10 @@ candidate."""
 class Settings:
     """Settings of a criterion in addition to the counts."""
 
-    delta_shares: Floats
-    """Share of delta of every candidate, (n_candidates,); the sum is at most delta. A
-    candidate whose share is 0 has no bound."""
+    candidate_deltas: Floats
+    """Delta of every candidate, (n_candidates,); the sum is at most delta. A candidate
+    whose delta is 0 has no bound."""
+    delta_shares: ClassVar = OldName("candidate_deltas")
 
 
 @dataclass(frozen=True)
@@ -163,14 +164,14 @@ class Bound(Criterion):
 
     def terms(self, counts: CandidateCounts, settings: Settings) -> Terms:
         """Return the terms by the formula of the bound."""
-        shares = settings.delta_shares
-        is_bounded = np.broadcast_to(shares > 0.0, len(counts[names.STATUS]))
+        deltas = settings.candidate_deltas
+        is_bounded = np.broadcast_to(deltas > 0.0, len(counts[names.STATUS]))
         if is_bounded.all():
             terms: Terms = self.formula(counts, settings)
             return terms
         # Formulas refuse a delta of 0, so candidates without a bound get any other one,
         # and their terms become infinite.
-        valid = Settings(np.where(is_bounded, shares, 0.5))
+        valid = Settings(np.where(is_bounded, deltas, 0.5))
         terms = self.formula(counts, valid)
         return Terms(*(np.where(is_bounded, x, np.inf) for x in vars(terms).values()))
 

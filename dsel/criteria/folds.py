@@ -42,14 +42,14 @@ def _by_pool(
         counts[names.FOLD_ROWS],
         counts[differing].reshape(len(counts[differing]), -1).sum(axis=1),
         upper_pool_rows(counts[names.N_UNLABELED], n_duplicates),
-        delta=settings.delta_shares,
+        delta=settings.candidate_deltas,
     )
     return Terms(*terms)
 
 
 def _holdout(counts: CandidateCounts, settings: Settings) -> Terms:
     errors, rows = counts[names.FOLD_ERRORS][:, 0], counts[names.FOLD_ROWS][0]
-    bound = holdout_bound(errors, rows, delta=settings.delta_shares)
+    bound = holdout_bound(errors, rows, delta=settings.candidate_deltas)
     return Terms(bound, bound, np.full_like(bound, np.nan))
 
 

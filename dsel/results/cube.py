@@ -223,13 +223,13 @@ def with_criteria(
     cube: xr.Dataset,
     terms: Mapping[str, CriterionTerms],
     *,
-    delta_shares: ArrayLike,
+    candidate_deltas: ArrayLike,
     delta: float,
 ) -> xr.Dataset:
     """Return the cube with the numbers that criteria give every candidate.
 
-    `terms` have the numbers of every criterion, by its name; `delta_shares` are the
-    candidates' shares of `delta`.
+    `terms` have the numbers of every criterion, by its name; `candidate_deltas` divide
+    `delta` among the candidates.
     """
     n, status = len(terms), cube[names.STATUS]
     values = {
@@ -239,7 +239,7 @@ def with_criteria(
             [term.disagreement_term for term in terms.values()]
         ),
     }
-    shares = np.tile(np.broadcast_to(delta_shares, status.size), n)
+    shares = np.tile(np.broadcast_to(candidate_deltas, status.size), n)
     values |= {names.DELTA_SHARE: shares, names.DELTA: np.full(n, float(delta))}
     variables = _variables(values, status.sizes, {names.CRITERION: n})
     coords = {names.CRITERION: np.array(list(terms), dtype=object)}

@@ -40,7 +40,8 @@ Vocabulary::
 
     scheme         which models are trained, and on which rows each is tested
     split          one training of a scheme
-    part           one of at most two sets of test rows of a split
+    part           one of at most two sets of test rows of a split; of the pool, rows
+                   that random words select
     group          candidates that share work and are fitted together; groups of
                    labeled rows are row groups in the code of the engine
     fit            one candidate trained on one split, whose numbers are a `FitId`
@@ -58,7 +59,7 @@ Vocabulary::
     key            a text by which a task, a record or a count is found
     pool table     the counts of model sets by slice
     SearchCounts   all counts of a search: bounds are read from it, the cube made of it
-    share          a part of delta
+    share          a fraction of delta, in (0, 1]; an amount of it is called ..._delta
     outcome        cube, choice and bounded models, each of these with its certificate
     caveat         what voids a number, weakens it, or is only information
 """

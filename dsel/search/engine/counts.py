@@ -39,7 +39,7 @@ class KnownCounts:
     n_groups: int | None = None
     """Groups of labeled rows; None if rows are independent."""
     prior_share: Floats | None = None
-    """Part of delta of each candidate, (n_candidates,); None for equal parts."""
+    """Share of delta of each candidate, (n_candidates,); None for equal parts."""
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,8 @@ class Plan(PlannedSearch):
 
     layout = OldName("scheme")
     spans = OldName("slices")
+    prior = OldName("prior_shares")
+    delta_shares = OldName("candidate_deltas")
 
     def run(
         self,

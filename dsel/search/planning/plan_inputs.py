@@ -344,7 +344,7 @@ def _notes_of_keys(texts: Mapping[int, str]) -> tuple[str, ...]:
 def read_prior(
     prior: PriorLike, method: CertificateMethod, candidates: Sequence[Options]
 ) -> Floats | None:
-    """Return the parts of delta by a prior, shape (n_candidates,); None without one."""
+    """Return the shares of delta by a prior, (n_candidates,); None without one."""
     if prior is None:
         return None
     n = len(candidates)

@@ -272,7 +272,7 @@ def make_plan(
             prior=prior_shares,
             baseline=compared,
         ),
-        prior=prior_shares,
+        prior_shares=prior_shares,
         n_queries=options.n_queries,
         fit_notes=inputs.fit_notes,
         # With all columns: a person who labels rows may need what no model reads.

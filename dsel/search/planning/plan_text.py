@@ -141,7 +141,7 @@ def _certificate(plan: PlannedSearch) -> str:
     if not plan.certificate:
         return f"none: {plan.criterion.name} is an estimate"
     text, k = f"{plan.certificate} at delta={plan.delta:g}", plan.scheme.n_folds
-    text += ", divided by `prior`" * (plan.prior is not None)
+    text += ", divided by `prior`" * (plan.prior_shares is not None)
     losses = plan.context.losses
     if plan.is_regression:
         text += f"; of {shorten_text(repr(losses.main))}"

@@ -63,7 +63,7 @@ def make_known_counts(plan: PlannedSearch, equal_rows: int = 0) -> KnownCounts:
         n_classes=len(plan.classes),
         equal_rows=equal_rows,
         n_groups=None if plan.groups is None else plan.groups.n_groups,
-        prior_share=plan.prior,
+        prior_share=plan.prior_shares,
     )
 
 
@@ -178,7 +178,7 @@ def add_criteria(cube: xr.Dataset, criterion: Criterion, delta: float) -> xr.Dat
     The latter are estimates from the same splits. A token of the content is added, too.
     """
     counts = read_counts(cube)
-    settings = divide_delta(counts, delta)
+    settings = criterion_settings(counts, delta)
     free = [get_criterion("cv_error")] if names.FOLD_ERRORS in counts else []
     if names.HALF in cube.dims:
         of_halves = [each for each in CRITERIA.values() if each.by_halves]
@@ -186,15 +186,17 @@ def add_criteria(cube: xr.Dataset, criterion: Criterion, delta: float) -> xr.Dat
     # The plan's criterion comes first: `first_criterion` reads it from this place.
     wanted = [criterion, *(each for each in free if counts.keys() >= set(each.needs))]
     terms = {each.name: each.evaluate(counts, settings) for each in wanted}
-    cube = with_criteria(cube, terms, delta_shares=settings.delta_shares, delta=delta)
+    cube = with_criteria(
+        cube, terms, candidate_deltas=settings.candidate_deltas, delta=delta
+    )
     return cube.assign_attrs({TOKEN: content_token(cube)})
 
 
-def divide_delta(counts: CandidateCounts, delta: float) -> Settings:
-    """Divide delta among the candidates, by the prior of the plan or equally."""
+def criterion_settings(counts: CandidateCounts, delta: float) -> Settings:
+    """Return settings that divide delta, by the prior of the plan or equally."""
     if names.PRIOR_SHARE in counts:
         # Some joined runs have no prior; all candidates in the cube share delta.
-        parts = np.nan_to_num(counts[names.PRIOR_SHARE])
-        return Settings(delta * parts / max(1.0, parts.sum()))
-    shares = uniform_shares(int(counts[names.N_CANDIDATES]), delta=delta)
-    return Settings(shares[: counts[names.STATUS].size])
+        shares = np.nan_to_num(counts[names.PRIOR_SHARE])
+        return Settings(delta * shares / max(1.0, shares.sum()))
+    deltas = uniform_shares(int(counts[names.N_CANDIDATES]), delta=delta)
+    return Settings(deltas[: counts[names.STATUS].size])

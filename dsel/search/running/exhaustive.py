@@ -149,7 +149,9 @@ def make_exact_pruner(
     plan: PlannedSearch, known: KnownCounts, *, may_prune: bool
 ) -> ExactPruner:
     """Return the pruner of candidates that cannot win by the plan's criterion."""
-    return ExactPruner(plan.criterion, Settings(plan.delta_shares), known, may_prune)
+    return ExactPruner(
+        plan.criterion, Settings(plan.candidate_deltas), known, may_prune
+    )
 
 
 def fetch_deployed_model(

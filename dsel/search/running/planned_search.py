@@ -60,8 +60,8 @@ class PlannedSearch:
     those with `Effect.PLAN`."""
     identity: Mapping[str, str]
     """Everything but rows that affects counts; a store recognizes its plan by it."""
-    prior: Floats | None
-    """Part of delta of each candidate, (n_candidates,); None for equal parts."""
+    prior_shares: Floats | None
+    """Share of delta of each candidate, (n_candidates,); None for equal parts."""
     n_queries: int
     """Number of pool rows to label, on which both models differ."""
     source: Pool | None
@@ -122,16 +122,18 @@ class PlannedSearch:
         )
 
     @property
-    def delta_shares(self) -> Floats:
-        """Share of delta of each candidate, (n_candidates,)."""
-        if self.prior is None:
+    def candidate_deltas(self) -> Floats:
+        """Delta of each candidate, (n_candidates,)."""
+        if self.prior_shares is None:
             return uniform_shares(self.n_candidates, delta=self.delta)
-        return self.delta * self.prior
+        return self.delta * self.prior_shares
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """Comparisons on the pool for every candidate."""
         k, n_halvings = self.scheme.n_folds, self.scheme.n_halvings
+        # No candidate of a nested search is trained on all rows: of its models only the
+        # chosen ones are compared.
         if self.pool is None or self.scheme.all_rows_split_number is None:
             return ()
         if n_halvings:

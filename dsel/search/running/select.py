@@ -40,7 +40,7 @@ from dsel.results.tables import (
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.engine.pruning import margin_above
 from dsel.search.running.cube_caveats import caveats_of, run_caveats
-from dsel.search.running.cube_of_run import TOKEN, divide_delta
+from dsel.search.running.cube_of_run import TOKEN, criterion_settings
 
 CHANGED: Final = "the cube was cut, sorted or changed after the run"
 
@@ -82,7 +82,7 @@ def evaluate(
     criterion = get_criterion(name or first_criterion(cube))
     _check_counts(cube, counts, criterion)
     delta = delta_of(cube) if delta is None else check_delta(delta)
-    settings = divide_delta(counts, delta)
+    settings = criterion_settings(counts, delta)
     return Evaluation(criterion, criterion.evaluate(counts, settings), counts, settings)
 
 
