@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,8 +87,8 @@ class DeclaredLosses:
         """Return the losses with a comparison of the models with a baseline."""
         return replace(self, baseline=baseline)
 
-    def divide_delta(self, delta: float) -> tuple[float, float]:
-        """Return the parts of delta of the main loss, and of each number of a report.
+    def divide_delta(self, delta: float) -> "LossDeltas":
+        """Return delta of the main loss, and of each number of a report.
 
         All numbers of a report share delta equally. The main loss is one of them, or
         the mean of several, whose shares it gets. A report by the values of a column
@@ -97,21 +97,21 @@ class DeclaredLosses:
         if self.by_value is not None:
             delta *= 1.0 - VALUES_SHARE
         if not self.report_losses:
-            return delta, delta
+            return LossDeltas(delta, delta)
         # A union bound over different losses: one that is listed twice is bounded once.
-        share = delta / len({*self.report_losses, *self.main.components})
-        return share * len(self.main.components), share
+        reported = delta / len({*self.report_losses, *self.main.components})
+        return LossDeltas(reported * len(self.main.components), reported)
 
     def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
         """Return caveats about too few labeled rows, before anything is counted.
 
         `delta` is the part of it for limits on labeled rows.
         """
-        main_share, share = self.divide_delta(delta)
+        deltas = self.divide_delta(delta)
         with naming_loss(self.main, "caveats"):
-            texts = self.main.caveats(y, n_folds, main_share)
+            texts = self.main.caveats(y, n_folds, deltas.main)
         for loss in self.report_losses:
-            texts += loss.caveats(y, n_folds, share)
+            texts += loss.caveats(y, n_folds, deltas.reported)
         texts += self.value_caveats(n_folds, delta)
         return list(dict.fromkeys(texts))
 
@@ -143,7 +143,7 @@ class DeclaredLosses:
         It depends on labeled rows only, and so it is known before the pool is read.
         See `dsel.losses.joint.fold_to_deploy`.
         """
-        shares = planned.divide(self.divide_delta(planned.model_delta)[0])
+        shares = planned.divide(self.divide_delta(planned.model_delta).main)
         with naming_loss(self.main, "limits"):
             limits = self.main.limits(folds[self.main.statistic], shares.label_delta)
         return fold_to_deploy(limits, has_model, ranks)
@@ -157,17 +157,17 @@ class DeclaredLosses:
         comparison with a baseline has its own delta: it holds together with the others
         at twice delta.
         """
-        of_main, of_listed = self.divide_delta(planned.model_delta)
+        deltas = self.divide_delta(planned.model_delta)
         main = bound_models(
             self.main,
             evidence,
-            planned.divide(of_main),
+            planned.divide(deltas.main),
             fold,
             # A report costs the bound a part of delta. A hold-out set has no report and
             # could spend all of delta, so the comparison does not change with `report`.
             holdout_delta=planned.delta,
         )
-        shares = planned.divide(of_listed)
+        shares = planned.divide(deltas.reported)
         report_bounds = tuple(
             bound_models(loss, evidence, shares, fold) for loss in self.report_losses
         )
@@ -178,6 +178,15 @@ class DeclaredLosses:
         if self.baseline is not None:
             baseline = self.baseline.bounds(evidence, planned, fold)
         return JointBounds(main, report_bounds, by_value, baseline)
+
+
+class LossDeltas(NamedTuple):
+    """Delta of the numbers of a plan, which all hold at once."""
+
+    main: float
+    """Delta of the main loss."""
+    reported: float
+    """Delta of each number of a report by class, or of tolerances."""
 
 
 @dataclass(frozen=True)

@@ -160,8 +160,8 @@ def notes_of_choice(
         notes.append(
             f"the {model} finds some rows of each class: deploy={other!r} deploys it"
         )
-    share = plan.context.losses.divide_delta(plan.delta)[0]
-    if share < plan.delta:
+    main_delta = plan.context.losses.divide_delta(plan.delta).main
+    if main_delta < plan.delta:
         made = bounded_models[deploy]
         reports = {
             "certified_report()": made.report or made.tolerances,
@@ -171,7 +171,7 @@ def notes_of_choice(
         notes.append(
             f"the bounds and {names} hold jointly with "
             f"{confidence(plan.delta)}% confidence, so the bounds alone have "
-            f"{confidence(share)}%: without a report they are smaller"
+            f"{confidence(main_delta)}%: without a report they are smaller"
         )
     return make_caveats(Effect.INFO, notes)
 
