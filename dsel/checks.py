@@ -127,7 +127,12 @@ def check_delta(value: object, name: str = "delta") -> float:
     A value above 1/2 is refused as a confused confidence; only formulas in
     `dsel.bounds` accept it.
     """
-    delta = check_probability(value, name)
+    delta = _number(value, name, "a number in (0, 0.5]")
+    if not 0.0 < delta < 1.0:
+        raise ValueError(
+            f"`{name}` must be above 0 and at most 0.5, got {delta!r}; 5% is written "
+            f"0.05."
+        )
     if delta > 0.5:
         raise ValueError(
             f"`{name}` must be at most 0.5, got {delta:g}: it is the probability that "

@@ -77,11 +77,9 @@ ReportLike = TypeAliasType("ReportLike", bool | Sequence[object] | None)
 PriorLike = TypeAliasType("PriorLike", ArrayLike | Callable[[Options], float] | None)
 """Weights that divide delta among candidates, shape (n_candidates,), or a function of a
 candidate's parameters that returns its weight; None for equal parts."""
-BaselineLike = TypeAliasType(
-    "BaselineLike", Model | ArrayLike | Callable[..., ArrayLike] | None
-)
-"""A model to compare with, predictions for the labeled rows, or a function that returns
-them; None for none."""
+BaselineLike = TypeAliasType("BaselineLike", Model | PathLike | None)
+"""A fitted classifier to compare with, a place that `open_model` opens, or ``"largest
+class"``; None for none."""
 
 __all__ = [
     "AnyArray",

@@ -320,7 +320,7 @@ REFUSED = [
     (["--loss", "cost:yes>no=1,yes>no=7"], {}, 2, "got 'yes>no' twice"),
     (["--loss", "recall:yes", "--certificate", "holdout"], {}, 1, "for certificate="),
     (["--deploy", "all_rows"], {}, 1, "`pool` is None"),
-    (["--delta", "2"], {}, 2, "--delta must be strictly between 0 and 1"),
+    (["--delta", "2"], {}, 2, "--delta must be above 0 and at most 0.5, got 2.0"),
     (["--delta", "95"], {}, 2, "5% is written 0.05"),
     (["--delta", "5%"], {}, 2, "5% is written 0.05"),
     (["--delta", "0.95"], {}, 2, "did you mean 0.05?"),

@@ -126,9 +126,16 @@ def each(cases):
 
 
 PLANS = [
-    ({"delta": 1.0}, ValueError, "`delta` between 0 and 1"),
+    ({"delta": 1.0}, ValueError, "`delta` above 0 at most 0.5, got 1.0"),
+    ({"delta": 5}, ValueError, "`delta` above 0 at most 0.5, got 5.0"),
+    ({"certificate": "cv_bound", "report": True}, ValueError,
+     "`report` is 'nested' leave it out"),
+    ({"certificate": "cv_bound", "loss": "recall:1"}, ValueError,
+     "`loss` recall is 'nested' leave it out"),
+    ({"certificate": "cv_bound", "loss": "recall:1", "report": True}, ValueError,
+     "`loss` and `report` are 'nested' leave them out"),
     ({"delta": [0.05]}, TypeError, "`delta` number [0.05]"),
-    ({"delta": np.nan}, ValueError, "`delta` between nan 0.05"),
+    ({"delta": np.nan}, ValueError, "`delta` above nan 0.05"),
     ({"delta": 0.95}, ValueError, "`delta` 0.95 mean 0.05?"),
     ({"delta": 1e-300}, ValueError, "`delta` 1e-100 1e-300 0.05"),
     ({"cv": 1}, ValueError, "`cv` 2 1"),

@@ -16,6 +16,7 @@ from dsel.data.pool import Pool
 from dsel.losses.base import Rows
 from dsel.losses.checking import LOSS_CHECK_ROWS, check_loss_on_rows
 from dsel.losses.declared import DeclaredLosses, declare_losses
+from dsel.losses.error_rate import ERROR_RATE
 from dsel.option_values import Pruning
 from dsel.search.design.baseline import Baseline
 from dsel.search.design.certificate_methods import (
@@ -34,13 +35,15 @@ def check_losses(
 ) -> None:
     """Raise ValueError if a loss is declared and the certificate bounds errors only."""
     if not (losses.is_default or method.takes(losses.main)):
-        options = "`loss` and `report` are"
-        if losses.by_value is not None:
-            options = f"`report_by` {report_by!r} is"
+        passed = [f"`loss` {losses.main!r}"] * (losses.main != ERROR_RATE)
+        passed += ["`report`"] * bool(losses.report_losses)
+        passed += [f"`report_by` {report_by!r}"] * (losses.by_value is not None)
+        is_one = len(passed) == 1
         raise ValueError(
-            f"{options} for certificate='nested' with plain random folds "
-            f"and no `criterion`, got certificate={method.name or None!r}; the others "
-            f"are about the error: leave one of them out."
+            f"{' and '.join(passed)} {'is' if is_one else 'are'} for "
+            f"certificate='nested' with plain random folds and no `criterion`, got "
+            f"certificate={method.name or None!r}; the others are about the error: "
+            f"leave {'it' if is_one else 'them'} out."
         )
 
 

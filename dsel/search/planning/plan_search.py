@@ -4,7 +4,7 @@ from dsel.arrays import Estimator, RandomState
 from dsel.candidates import Grid
 from dsel.criteria import get_criterion
 from dsel.losses.base import Loss
-from dsel.losses.declared import DeclaredLosses
+from dsel.losses.error_rate import ERROR_RATE
 from dsel.search.design.baseline import add_baseline
 from dsel.search.engine.jobs import JobContext
 from dsel.search.planning.plan import Plan
@@ -230,7 +230,8 @@ def make_plan(
     prior_shares = read_prior(options.prior, design.method, inputs.axes.candidates)
     losses = choose_losses(options, inputs, design)
     ranking = design.method.criterion
-    if losses != DeclaredLosses():  # a declared loss ranks
+    # The error is ranked by the method, such as by its bounds.
+    if losses.main != ERROR_RATE:
         ranking = get_criterion(losses.main.criterion)
     # Compared only: no candidate is ranked by how it does against the baseline.
     losses, compared = add_baseline(

@@ -72,7 +72,7 @@ def describe_run(plan: PlannedSearch, pool_check: PoolCheck) -> RunDescription:
     labeled, facts, assumptions = plan.labeled, pool_check.facts, plan.assumptions
     caveats = [each for each in plan.caveats if each.effect is not Effect.PLAN]
     copies = CopiedRows.of(labeled.X, plan.scheme)
-    if plan.pool is not None and plan.certificate:
+    if plan.pool is not None and plan.method.is_guarantee:
         refuted = copies.why_refuted(facts.equal_rows, plan.pool.n_rows)
         assumptions = with_pool_facts(assumptions, facts, refuted)
         if refuted:  # which says what the plan could only suspect

@@ -189,14 +189,14 @@ def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolChe
     """
     plan, store = run.plan, run.store
     fitting, allow_nan = plan.context.fitting_pool, plan.context.allow_nan
-    if plan.pool is None or not (plan.certificate or fitting):
+    if plan.pool is None or not (plan.method.is_guarantee or fitting):
         return PoolCheck()
     known = store.records.get(POOL_FACTS_KEY) if store is not None else None
     # The record of an older version lacks a field: then the pool is checked again.
     if known is not None and known.keys() == vars(PoolFacts()).keys():
         return PoolCheck(PoolFacts(**known))
     check = PoolCheck()
-    if plan.certificate:
+    if plan.method.is_guarantee:
         check = compare_pool(
             plan.pool,
             plan.labeled,
