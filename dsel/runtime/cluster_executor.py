@@ -2,6 +2,7 @@
 
 import queue
 import uuid
+from collections.abc import Sequence
 from concurrent.futures import CancelledError
 from itertools import count
 from operator import attrgetter
@@ -139,10 +140,26 @@ class ClusterExecutor:
 
     def fetch(self, key: str) -> Any:
         """Return the kept output of a task, brought to this process."""
-        whole = self._futures[key][0]
-        kept = self._client.submit(attrgetter("kept"), whole, pure=False)
+        return self._fetch([key], "kept")[0]
+
+    def fetch_results(self, keys: Sequence[str]) -> list[Any]:
+        """Return the results of tasks that keep output, as they are now.
+
+        They belong to the present output. A task that was lost with its worker is run
+        again by Dask, and the result that `wait` has returned is of the first time.
+        """
+        return self._fetch(keys, "result")
+
+    def _fetch(self, keys: Sequence[str], field: str) -> list[Any]:
+        # Of the whole output: a result that was kept apart may be of an earlier time.
+        futures = [
+            self._client.submit(
+                attrgetter(field), self._futures[key][0], pure=False, priority=20
+            )
+            for key in keys
+        ]
         try:
-            return self._workers.result_of(kept)
+            return [self._workers.result_of(future) for future in futures]
         except CancelledError as error:
             check_alive(error)
             raise

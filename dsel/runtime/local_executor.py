@@ -13,6 +13,7 @@ import signal
 import threading
 import time
 import uuid
+from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -205,6 +206,10 @@ class LocalExecutor:
     def fetch(self, key: str) -> Any:
         """Return the kept output of a task."""
         return self._futures[key].result().kept
+
+    def fetch_results(self, keys: Sequence[str]) -> list[Any]:
+        """Return the results of tasks; here no kept output is lost."""
+        return [self._futures[key].result().result for key in keys]
 
     def forget(self, key: str) -> None:
         """Cancel the task if it has not begun, and drop its kept output."""

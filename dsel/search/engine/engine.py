@@ -138,8 +138,11 @@ class PoolPass:
         assert self.engine.pool is not None  # else there are no slices
         self.pool = self.engine.pool
 
-    def run(self, model_sets: Sequence[int]) -> Iterator[int]:
-        """Count; yield model sets whose models are not those counted."""
+    def run(self, model_sets: Sequence[int]) -> Iterator[list[int]]:
+        """Count; for a slice that other models have counted, yield their model sets.
+
+        Its counts are added if the table has the tokens of these models by then.
+        """
         numbers = np.array(model_sets)
         is_missing = ~self.table.is_counted[numbers].T
         # A resumed run reads only the slices that no earlier run has counted.
@@ -185,8 +188,8 @@ class PoolPass:
             priority=10,
         )
 
-    def _take_slice(self, counted: CountedJob) -> Iterator[int]:
-        """Write counts to the table and the store; yield sets of other models."""
+    def _take_slice(self, counted: CountedJob) -> Iterator[list[int]]:
+        """Write counts to the table and the store; yield the sets of other models."""
         job, store = counted.job, self.engine.store
         seconds = sum(result.seconds for result in counted.results)
         self.batch_size.seconds.append(seconds)
@@ -197,11 +200,13 @@ class PoolPass:
             job.model_sets,
             seconds,
         )
-        for number, result in zip(job.model_sets, counted.results, strict=True):
-            # The counts are dropped if Dask made a model again, and it differs from the
-            # counted one.
-            if not self.table.add_slice(number, result):
-                yield number
+        of_set = dict(zip(job.model_sets, counted.results, strict=True))
+        # Dask may have made a model again that was lost with its worker.
+        changed = [n for n in of_set if not self.table.add_slice(n, of_set[n])]
+        if changed:
+            yield changed
+        for number, result in of_set.items():
+            self.table.add_slice(number, result)
             if store is not None:
                 store.append(self.table.key_of(number, result), to_record(result))
         self.engine.n_slices_done += 1

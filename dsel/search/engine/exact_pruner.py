@@ -63,14 +63,6 @@ class ExhaustiveTable(FitTable):
         super().add_fit(number, split, result)
         self.tokens[fit] = result.token
 
-    def forget_fits(self, number: int) -> None:
-        """Drop all counts of a candidate, whose models differ from the counted ones."""
-        self.redrawn_candidates.add(number)
-        for split in range(len(self.scheme.splits)):
-            super().add_fit(number, split, FitResult(FitStatus.OPEN, np.nan))
-            self.tokens.pop(FitId(number, split), None)
-        self.pool.forget_counts(number)
-
     def joined_token(self, number: int) -> str:
         """Return a text that identifies all models of a candidate."""
         splits = self.scheme.with_models

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import ClassVar, Final
 
 import numpy as np
@@ -144,18 +145,21 @@ class CountBatch:
 
     jobs: tuple[CountJob, ...]
     comparisons: tuple[Comparison, ...]
-    key: str
-    """Cache key of the joined models, which other tasks of the pass use, too."""
+    run_id: str
+    """Part of cache keys: runs must not share cached models."""
 
     def run(self, context: JobContext, inputs: Inputs) -> Output[list[CountedJob]]:
         """Count; the result is a `CountedJob` for each job.
 
         Models are those that fits have kept. Joining copies them, so a worker joins
-        them once for all tasks of a pass.
+        them once for all tasks that count the same models.
         """
         candidates = self.jobs[0].model_sets
-        fitted_groups, tokens = process_cache().get(
-            f"joined-{self.key}",
+        tokens = joined_tokens(inputs.kept, candidates)
+        # By their tokens: models that were lost with another worker are made again, and
+        # this one must count the new ones from then on.
+        fitted_groups = process_cache().get(
+            f"joined-{self.run_id}-{hash((candidates, tokens))}",
             lambda: join_kept_groups(context, inputs.kept, candidates),
         )
         models = ComparedModels(
@@ -171,23 +175,31 @@ class CountBatch:
 
 def join_kept_groups(
     context: JobContext, kept: Sequence[KeptGroups], candidates: Sequence[int]
-) -> tuple[list[FittedGroup], tuple[str, ...]]:
-    """Return the models of candidates, one group a family, and each one's token."""
+) -> list[FittedGroup]:
+    """Return the models of candidates, one group a family."""
     families: dict[int, tuple[Family, list[FittedGroup]]] = {}
-    tokens: dict[int, dict[int, str]] = {number: {} for number in candidates}
     for job, group in (item for of_task in kept for item in of_task.items()):
         family = context.candidate_groups[job.candidate_group].family
         fitted_group = group.fitted_group
-        if any(number in tokens for number in fitted_group.candidates):
+        if not set(candidates).isdisjoint(fitted_group.candidates):
             families.setdefault(id(family), (family, []))[1].append(fitted_group)
-        for (number, split), token in group.tokens.items():
-            if number in tokens:
-                tokens[number][split] = token
     joined = []
     for family, fitted_groups in families.values():
         numbers = {n for group in fitted_groups for n in group.candidates}
         joined.append(family.join(fitted_groups, sorted(numbers & set(candidates))))
-    return joined, tuple(join_tokens(tokens[number]) for number in candidates)
+    return joined
+
+
+def joined_tokens(
+    kept: Sequence[KeptGroups], candidates: Sequence[int]
+) -> tuple[str, ...]:
+    """Return one token for the kept models of each candidate."""
+    tokens: dict[int, dict[int, str]] = {number: {} for number in candidates}
+    for group in (group for of_task in kept for group in of_task.values()):
+        for (number, split), token in group.tokens.items():
+            if number in tokens:
+                tokens[number][split] = token
+    return tuple(join_tokens(tokens[number]) for number in candidates)
 
 
 @dataclass(eq=False)
@@ -216,10 +228,10 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
             candidates = self.next_candidates()
             if not candidates:
                 return
-            # Models may have been lost with a worker; then they are fitted first.
+            # Models of an earlier run, and dropped ones, are fitted first.
             if self.restore_models(candidates):
-                for candidate in self.count_candidates(candidates):
-                    self.forget_candidate(candidate)
+                for changed in self.count_candidates(candidates):
+                    self.take_present_models(changed)
 
     def begin_turn(self) -> None:
         """Prune by the counts so far, and drop models, before tasks are submitted."""
@@ -277,30 +289,31 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
         most = LEADERS if leaders_first else n_fitting
         return tuple(ready[: min(n_fitting, most)].tolist())
 
-    def count_candidates(self, candidates: tuple[int, ...]) -> Iterator[int]:
+    def count_candidates(self, candidates: tuple[int, ...]) -> Iterator[list[int]]:
         """Read the pool once for some candidates, all of whose models are available.
 
-        Yields candidates whose models are no longer those that were fitted.
+        Yields candidates of each slice that was counted by other models than theirs.
         """
-        splits, task_of_model = self.table.scheme.with_models, self.task_of_model
-        comparisons = self.table.current_comparisons()
-        # Another pass may have other models of the same candidates.
-        this_pass = f"{self.engine.run_id}-{next(self.engine.serial)}"
+        batch_of = partial(
+            CountBatch,
+            comparisons=self.table.current_comparisons(),
+            run_id=self.engine.run_id,
+        )
+        begin_turn, tasks = partial(self.on_turn, self), self.tasks_of(candidates)
+        pool = self.table.pool
+        return PoolPass(self.engine, pool, batch_of, begin_turn, tasks).run(candidates)
 
-        def batch_of(jobs: tuple[CountJob, ...]) -> CountBatch:
-            key = f"{this_pass}-{hash(jobs[0].model_sets)}"
-            return CountBatch(jobs, comparisons, key)
-
-        tasks = {task_of_model[FitId(c, s)] for c in candidates for s in splits}
-        begin_turn = partial(self.on_turn, self)
-        return PoolPass(
-            self.engine, self.table.pool, batch_of, begin_turn, tuple(sorted(tasks))
-        ).run(candidates)
+    def tasks_of(self, candidates: Iterable[int]) -> tuple[str, ...]:
+        """Return the keys of the tasks that keep the models of some candidates."""
+        splits = self.table.scheme.with_models
+        fits = (FitId(c, s) for c in candidates for s in splits)
+        return tuple(sorted({self.task_of_model[fit] for fit in fits}))
 
     def restore_models(self, candidates: Iterable[int]) -> bool:
         """Fit missing models of some candidates again; return whether none is missing.
 
-        Models are lost with their worker, or with the run.
+        Models are missing that an earlier run has fitted, or that this one has dropped.
+        Those that are lost with a worker are made again by Dask.
         """
         status = self.table.fit_status
         lost = np.zeros(status.shape, bool)
@@ -369,33 +382,45 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
             # it.
             if self.restore_models([candidate]):
                 # Only deployed models are transferred: passes use them where they were
-                # fitted. Dask repeats a lost task by itself, so its token is compared.
+                # fitted.
                 kept: KeptGroups = self.engine.executor.fetch(self.task_of_model[fit])
                 for group in kept.values():
                     if group.tokens.get(fit, "") == table.tokens[fit]:
                         return group.fitted_group
-                self.forget_candidate(candidate)
+                self.take_present_models([candidate])
             self.run()
             if table.joined_token(candidate) != counted_token:
                 if was_released:
-                    self.forget_candidate(candidate, for_good=True)
+                    self.fail_candidate(candidate)
                 return None
         raise RuntimeError(f"the model of candidate {candidate} was lost several times")
 
-    def forget_candidate(self, candidate: int, *, for_good: bool = False) -> None:
-        """Drop all counts of a candidate whose models have changed.
+    def take_present_models(self, candidates: Sequence[int]) -> None:
+        """Write the fits of some candidates again if Dask has made their models again.
 
-        `for_good`: it fails, and is not fitted again.
+        Dask repeats a lost task by itself. Its models are used, rather than those of
+        one more fit, so that a loss costs one fit and counts as one change, no matter
+        on how many slices it is noticed.
         """
-        self.table.forget_fits(candidate)
-        items = self.task_of_model.items()
-        self.task_of_model = {fit: k for fit, k in items if fit.candidate != candidate}
-        self.n_changes[candidate] += 1
-        # A learner that draws without a seed differs each time, so counts never end.
-        if for_good or self.n_changes[candidate] >= MOST_ATTEMPTS:
-            why = "its models were made again, never the same; give it a `random_state`"
-            split = self.table.scheme.with_models[0]
-            self.table.add_fit(candidate, split, FitResult.of_failure(why))
+        tokens = {number: self.table.joined_token(number) for number in candidates}
+        by_task = self.engine.executor.fetch_results(self.tasks_of(candidates))
+        for fitted in chain.from_iterable(by_task):
+            for number, result in zip(
+                fitted.job.candidates, fitted.results, strict=True
+            ):
+                if number in tokens:
+                    self._add_result(fitted.job, number, result)
+        for number, token in tokens.items():
+            self.n_changes[number] += self.table.joined_token(number) != token
+            # A learner that draws without a seed differs each time: counts never end.
+            if self.n_changes[number] >= MOST_ATTEMPTS:
+                self.fail_candidate(number)
+
+    def fail_candidate(self, candidate: int) -> None:
+        """Give up a candidate whose models have changed."""
+        why = "its models were made again, never the same; give it a `random_state`"
+        split = self.table.scheme.with_models[0]
+        self.table.add_fit(candidate, split, FitResult.of_failure(why))
 
     def progress(self) -> Progress:
         """Return the progress of fits and passes."""

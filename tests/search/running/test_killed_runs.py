@@ -1,6 +1,9 @@
 """A killed run that goes on counts what it deploys, whatever a learner draws."""
 
+import os
+from collections import Counter
 from itertools import product
+from signal import SIGKILL
 
 import numpy as np
 import pytest
@@ -45,6 +48,19 @@ class DrawnNeighbors(KNeighborsClassifier):
 
     def predict(self, X):
         return super().predict(self.drawn_.transform(X))
+
+
+class NotedNeighbors(DrawnNeighbors):
+    """Writes a line for each fit to a file."""
+
+    def __init__(self, least=0, log=None, n_neighbors=5):
+        super().__init__(n_neighbors, least)
+        self.log = log
+
+    def fit(self, X, y):
+        with open(self.log, "a") as log:
+            log.write(f"{self.n_neighbors} {X.tobytes().hex()[:400]} {len(X)}\n")
+        return super().fit(X, y)
 
 
 N_DRAWN = 90
@@ -195,21 +211,34 @@ def test_candidate__that_was_dropped_is_deployed_only_if_its_fit_repeats(repeats
 
 
 @pytest.mark.cluster
-def test_run__whose_workers_end_between_count_and_fetch_deploys_what_it_counted():
+@pytest.mark.parametrize(
+    ("stop", "n_neighbors"), [("after a slice", [1, 3, 9]), ("after all counts", [3])]
+)
+def test_run__whose_workers_end_once_fits_once_more_and_deploys_what_it_counted(
+    stop, n_neighbors, tmp_path
+):
     _, X, y, pool = plan_of_draws("bare", "cv_bound")
+    log = tmp_path / "fits"
+    learner, grid = NotedNeighbors(N_DRAWN, log), {"n_neighbors": n_neighbors}
     plan = dsel.plan_search(
-        SVC(), {"C": [0.1, 1.0]}, X, y, pool, certificate="cv_bound", cv=3,
+        learner, grid, X, y, pool, certificate="cv_bound", cv=3, prune=False,
         random_state=7,
     )  # fmt: skip
     n_restarts = 0
     with two_workers() as client:
+        processes = client.run(os.getpid)
 
         def restart(now):
             nonlocal n_restarts
-            if not n_restarts and now.slices_done == now.slices_total > 0:
+            if not n_restarts and STOPS[stop](now):
                 n_restarts += 1
-                client.restart_workers([*client.scheduler_info()["workers"]])
+                for process in processes.values():
+                    os.kill(process, SIGKILL)
 
         outcome = plan.run(client, on_progress=restart)
     assert n_restarts == 1
+    n_fits = Counter(log.read_text().splitlines())
+    assert len(n_fits) == plan.n_candidates * len(plan.scheme.splits)
+    assert max(n_fits.values()) == 2
+    assert (outcome.results["status"] == 0).all()
     check_counts(plan, outcome, X, y, pool)

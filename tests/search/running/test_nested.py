@@ -23,7 +23,6 @@ import dsel
 from dsel.losses.error_rate import ErrorCount, ErrorRate
 from dsel.results.records import from_record, to_record
 from dsel.results.run_store import Store
-from dsel.search.engine.counts import FitTable
 from dsel.search.engine.exact_pruner import ExhaustiveTable
 from dsel.search.engine.fit_batch import FitBatch
 from dsel.search.engine.jobs import (
@@ -306,12 +305,6 @@ def test_count_table__drops_what_was_counted_with_other_models():
     assert not table.pool.is_complete[0]
     assert not table.pool.add_slice(0, counted)
     assert not np.any(table.pool.differences[0])
-    table.forget_fits(0)
-    empty = FitTable(made.scheme, (), table.n_candidates)
-    for name in ("errors", "scores", "predicting_fits", "fit_seconds"):
-        np.testing.assert_array_equal(getattr(table, name), getattr(empty, name))
-    assert not table.tokens
-    assert not table.messages
 
 
 class Nested(DecisionTreeClassifier):
