@@ -4,9 +4,13 @@ import queue
 import uuid
 from collections.abc import Sequence
 from concurrent.futures import CancelledError
+from functools import cached_property
 from itertools import count
 from operator import attrgetter
 from typing import Any, Final
+
+import cloudpickle
+import numpy as np
 
 from dsel.errors import ClusterLostError
 from dsel.runtime.tasks import (
@@ -27,6 +31,35 @@ from dsel.runtime.workers import GO_ON, Workers
 LARGE_GRAPHS: Final = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
 """Dask configuration without the warning about large graphs; contexts are large on
 purpose."""
+
+
+class SentContext:
+    """A context as bytes, which each process unpickles once.
+
+    Workers send it to each other while their tasks use the context. A pickle of the
+    context itself fails where a task changes one of its dictionaries at that moment, as
+    a cached property does, and the task that waits for it is never run.
+    """
+
+    def __init__(self, packed: Packed) -> None:
+        buffers: list[Any] = []
+        self._content = cloudpickle.dumps(
+            packed, protocol=5, buffer_callback=buffers.append
+        )
+        # Arrays, since what a worker receives for a buffer cannot be pickled again.
+        self._arrays = [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_content": self._content, "_arrays": self._arrays}
+
+    @cached_property
+    def packed(self) -> Packed:
+        """The context; it shares the memory of the arrays."""
+        # As Dask unpickles all that clients send; nothing comes from a store.
+        from distributed.protocol.pickle import loads
+
+        packed: Packed = loads(self._content, buffers=self._arrays)
+        return packed
 
 
 class ClusterExecutor:
@@ -56,8 +89,8 @@ class ClusterExecutor:
 
         key = f"context-{self._run_id}-{len(self._contexts)}"
         with config.set(LARGE_GRAPHS):
-            packed = Packed.of(context), tuple(versions_here().items())
-            self._contexts[key] = self._client.submit(tuple, packed, key=key)
+            sent = SentContext(Packed.of(context)), tuple(versions_here().items())
+            self._contexts[key] = self._client.submit(tuple, sent, key=key)
         return key
 
     @property
@@ -179,14 +212,14 @@ class ClusterExecutor:
 
 
 def _run_on_worker(
-    sent: tuple[Packed, Any],
+    sent: tuple[SentContext, Any],
     work: Work[Any],
     wholes: list[Output[Any]],
     sources: list[Any],
     keeps: bool,
 ) -> Any:
-    packed, versions = sent
+    context, versions = sent
     check_here(versions)
     inputs = Inputs(tuple(output.kept for output in wholes), sources)
-    output = run_here(packed, work, inputs)
+    output = run_here(context.packed, work, inputs)
     return output if keeps else output.result

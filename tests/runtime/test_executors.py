@@ -1,6 +1,7 @@
 """Executors, here and on workers: slots, memory, versions, and tasks that kill."""
 
 import os
+import time
 
 import numpy as np
 import psutil
@@ -13,8 +14,8 @@ from joblib import cpu_count
 from dsel.cluster import connect
 from dsel.errors import VersionMismatchError
 from dsel.runtime.clients import count_threads
-from dsel.runtime.submission import make_executor
-from dsel.runtime.tasks import Task, died_of_task
+from dsel.runtime.submission import make_executor, run_to_completion
+from dsel.runtime.tasks import Output, Task, died_of_task
 from dsel.search.engine import count_batch
 from tests.clusters import beginning_with, running_cluster
 from tests.estimators import plan_of_sleepers
@@ -94,6 +95,37 @@ class Die:
 
     def run(self, context, inputs):
         os._exit(1)
+
+
+class ChangesAlways:
+    """A context that only one process can pickle, as its tasks change it."""
+
+    def __init__(self):
+        self.pid = os.getpid()
+
+    def __getstate__(self):
+        if os.getpid() != self.pid:
+            raise RuntimeError("dictionary changed size during iteration")
+        return self.__dict__
+
+
+class Where:
+    """Work that returns the process that does it."""
+
+    def run(self, context, inputs):
+        assert context.pid != os.getpid()
+        time.sleep(0.5)
+        return Output(os.getpid())
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(60)
+def test_cluster_executor__workers_pickle_no_context_that_tasks_change(processes):
+    executor = make_executor(ChangesAlways(), processes)
+    tasks = [Task(f"task {n}", Where(), affinity=n) for n in range(4)]
+    ended = list(run_to_completion(executor, tasks))
+    assert len({task.get() for task in ended}) == 2
+    executor.close()
 
 
 @pytest.mark.cluster
