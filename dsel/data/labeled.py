@@ -522,6 +522,19 @@ def by_position(columns: Sequence[str], where: str) -> str:
     )
 
 
+def names_of_columns(model: Any) -> tuple[str, ...] | None:
+    """Return names of the columns that a model was fitted to; None if it has none.
+
+    A search also has names that are no texts, such as numbers, as texts; scikit-learn
+    ignores these.
+    """
+    input_format = getattr(getattr(model, "outcome_", None), "input_format", None)
+    if names := getattr(input_format, "columns", None):
+        return tuple(names)
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else tuple(map(str, names))
+
+
 def with_columns(pool: Pool, n_columns: int, names: Any) -> Pool:
     """Return the pool with the named columns, or unchanged where `X` has no names."""
     if pool.columns and names is not None:

@@ -34,7 +34,6 @@ from dsel.results.choice import ByModel
 from dsel.results.cube import is_list
 from dsel.results.tables import cv_results
 from dsel.results.tolerances import ToleranceReport
-from dsel.search.outcomes.deployed_model import rows_for_models
 from dsel.search.outcomes.intervals import predict_interval
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan_inputs import SearchOptions
@@ -187,8 +186,6 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         Labels, for classifiers.
     n_features_in_ : int
         Columns of the labeled rows.
-    frame_schema_ : FrameSchema or None
-        Types of the columns of data frames for the models; None if they get arrays.
 
     See Also
     --------
@@ -334,7 +331,6 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         if not plan.is_regression:
             self.classes_ = plan.classes
         self.n_features_in_ = plan.labeled.n_columns
-        self.frame_schema_ = getattr(plan.labeled.X, "schema", None)
         return self
 
     def set_params(self, **params: Any) -> Self:
@@ -462,7 +458,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         check_rows(X)
         if (column := getattr(self, "_groups_column", None)) is not None:
             X = without_column(X, column)  # rows to be predicted may have it
-        return rows_for_models(self, X, self.frame_schema_)
+        return self.outcome_.input_format.convert(X, self)
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**options)

@@ -12,12 +12,14 @@ import pytest
 import xarray as xr
 import zarr
 from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
 
 import dsel
-from dsel.search import predict_pool
+from dsel.search import open_outcome, predict_pool, read_rows
 from tests.contract.runs import (
     LEARNERS,
     TREES,
@@ -157,3 +159,75 @@ def test_predict_pool__writes_what_a_model_or_a_search_answers(kind, tmp_path):
         assert (answers == model.predict(POOL)).all()
     lazy = search.predict(da.from_array(POOL, chunks=(100, 64)))
     assert (lazy.compute() == search.predict(POOL)).all()
+
+
+NAMES_OF_COLUMNS = {
+    "texts": list("abc"),
+    "numbers": [7, 3, 5],
+    "positions": [0, 1, 2],
+    "times": list(pd.date_range("2020-01-01", periods=3)),
+    "levels": pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)]),
+}
+PREDICTING = {
+    "predict": lambda search, rows, folder: search.predict(rows),
+    "predict_proba": lambda search, rows, folder: search.predict_proba(rows),
+    "score": lambda search, rows, folder: search.score(rows, np.arange(len(rows)) % 2),
+    "outcome": lambda search, rows, folder: search.outcome_.predict(rows),
+    "store": lambda search, rows, folder: open_outcome(folder / "run").predict(rows),
+    "predict_table": lambda search, rows, folder: pd.read_csv(
+        search.outcome_.predict_table(rows, out=folder / f"{id(rows)}.csv").path
+    )["label"],
+    "predict_pool": lambda search, rows, folder: [
+        codes.tolist()
+        for _, codes in read_rows(
+            predict_pool(search, rows, folder / f"{id(rows)}.zarr"), "label"
+        )
+    ],
+    "monitor": lambda search, rows, folder: repr(
+        search.outcome_.monitor(rows, y=np.arange(len(rows)) % 2)
+    ),
+    "compare_models": lambda search, rows, folder: repr(
+        dsel.compare_models(search, AllOfOneClass().fit(rows), rows, random_state=0)
+    ),
+    "certify": lambda search, rows, folder: repr(
+        dsel.certify(search, rows, np.arange(len(rows)) % 2, cv="prefit")
+    ),
+}
+FINDS_BY_NAME = {"predict_table", "predict_pool", "monitor", "compare_models"}
+
+
+class AllOfOneClass(ClassifierMixin, BaseEstimator):
+    """A model that predicts the class 1 for every row."""
+
+    def fit(self, X, y=None):
+        self.classes_, self.n_features_in_ = np.arange(2), X.shape[1]
+        return self
+
+    def predict(self, X):
+        return np.ones(len(X), int)
+
+
+@pytest.mark.parametrize("names", NAMES_OF_COLUMNS)
+def test_search__columns_of_any_names_are_never_mistaken_for_each_other(
+    names, tmp_path
+):
+    rng, columns = np.random.default_rng(0), NAMES_OF_COLUMNS[names]
+    X, rows = (
+        pd.DataFrame(rng.normal(size=(n, 3)) * [1, 10, 100], columns=columns)
+        for n in (120, 90)
+    )
+    y = (X.iloc[:, 0] > 0).astype(int)
+    search = dsel.SemiSupervisedSearchCV(
+        DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2]},
+        cv=3, random_state=0, n_jobs=1,
+    )  # fmt: skip
+    search.fit(X, y, pool=rows, out=tmp_path / "run")
+    other = rows.iloc[:, [2, 0, 1]]
+    for way, predict in PREDICTING.items():
+        expected = predict(search, rows, tmp_path)
+        if way in FINDS_BY_NAME:
+            found = predict(search, other, tmp_path)
+            np.testing.assert_array_equal(found, expected, err_msg=way)
+        else:  # as estimators of scikit-learn do
+            with pytest.raises(ValueError, match="names should match"):
+                predict(search, other, tmp_path)

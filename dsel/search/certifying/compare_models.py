@@ -13,7 +13,13 @@ from dsel.candidates import takes_nan
 from dsel.checks import as_array, check_delta, check_integer, explain_unknown, show
 from dsel.data.equal_rows import FindDuplicates, duplicate_finder
 from dsel.data.frames import concatenate_rows
-from dsel.data.labeled import LabeledRows, matching_pool, seen_rows, with_columns
+from dsel.data.labeled import (
+    LabeledRows,
+    matching_pool,
+    names_of_columns,
+    seen_rows,
+    with_columns,
+)
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.query_rows import as_shown, query_words, read_pool_rows, smallest_words
@@ -299,9 +305,7 @@ def _match_columns(
 ) -> tuple[Pool, list[Predictor]]:
     """Return the pool with the needed columns, and both models' predictors for it."""
     named = {
-        name: tuple(map(str, model.feature_names_in_))
-        if hasattr(model, "feature_names_in_") and pool.columns
-        else None
+        name: names_of_columns(model) if pool.columns else None
         for name, model in models.items()
     }
     if seen is not None:

@@ -24,7 +24,7 @@ from dsel.data.frames import (
     read_only_rows,
 )
 from dsel.data.kinds import PLAIN, Kind
-from dsel.data.labeled import LabeledRows
+from dsel.data.labeled import LabeledRows, names_of_columns
 from dsel.data.schema import ColumnSchema, TableSchema, schema_of, with_categories
 from dsel.results.certificate import Certificate
 from dsel.results.choice import Choice
@@ -34,26 +34,6 @@ from dsel.results.query_files import read_labeled_choice
 from dsel.results.run_store import load_schema
 from dsel.search.outcomes.intervals import Tolerance
 from dsel.typing import Options, RowsLike
-
-
-def rows_for_models(
-    estimator: BaseEstimator, X: RowsLike, schema: FrameSchema | None
-) -> Any:
-    """Return rows converted for the models; ValueError if columns differ.
-
-    They are compared with ``feature_names_in_`` and ``n_features_in_`` of `estimator`.
-    """
-    if len(getattr(X, "shape", (0, 0))) == 1:
-        return X  # the model raises an error that says what is wrong
-    if isinstance(X, Sequence):
-        as_array(X, "X")  # raises where rows have several lengths
-    rows = validate_data(estimator, X, reset=False, skip_check_array=True)
-    # As the models saw them; the names of columns were checked above.
-    if has_named_columns(rows):
-        if schema is not None:
-            return frame_like(frame_of(rows).given, schema).native
-        return frame_of(rows).numbers
-    return rows.to_numpy() if hasattr(rows, "to_numpy") else rows
 
 
 class LabeledColumns(BaseEstimator):
@@ -105,15 +85,31 @@ class InputFormat:
         """Return what a store keeps of the format."""
         return {name: getattr(self, name) for name in ("columns", "library", "schema")}
 
-    def convert(self, X: RowsLike) -> Any:
-        """Return rows as the models get them; ValueError if columns differ."""
+    def convert(self, X: RowsLike, estimator: BaseEstimator | None = None) -> Any:
+        """Return rows as the models get them; ValueError if columns differ.
+
+        Messages about arrays name the class of `estimator`.
+        """
         check_rows(X)
-        if self.n_columns is None:
-            return X
-        columns = LabeledColumns(self.n_columns, self.columns)
+        if self.n_columns is None or len(getattr(X, "shape", (0, 0))) == 1:
+            return X  # the model raises an error that says what is wrong
+        if isinstance(X, Sequence):
+            as_array(X, "X")  # raises where rows have several lengths
+        labeled = LabeledColumns(self.n_columns, self.columns)
+        if isinstance(X, pd.DataFrame) and self.columns is not None:
+            # scikit-learn ignores names that are no texts, and would take the columns
+            # of such a frame by position, while those of a pool are found by name.
+            X = X.set_axis([str(name) for name in X.columns], axis=1)
+        elif estimator is not None and not hasattr(X, "__dataframe__"):
+            labeled = estimator
+        rows = validate_data(labeled, X, reset=False, skip_check_array=True)
         if self.library is not None and self.frame_schema is None:
-            return validate_data(columns, X, reset=False, skip_check_array=True)
-        return rows_for_models(columns, X, self.frame_schema)
+            return rows
+        if has_named_columns(rows):
+            if self.frame_schema is not None:
+                return frame_like(frame_of(rows).given, self.frame_schema).native
+            return frame_of(rows).numbers
+        return rows.to_numpy() if hasattr(rows, "to_numpy") else rows
 
     def with_number_column(self, name: str) -> "InputFormat":
         """Return the format with one more column of numbers."""
@@ -180,10 +176,8 @@ def open_deployed_model(
     model = load_model(deploy)
     where = Place(place, storage_options=storage_options, name="place")
     check_has_results(where)
-    names = getattr(model, "feature_names_in_", None)
-    input_format = InputFormat()
-    if names is not None:
-        input_format = InputFormat(tuple(map(str, names)), "pandas")
+    names = names_of_columns(model)
+    input_format = InputFormat() if names is None else InputFormat(names, "pandas")
     outcome_record = read_outcome(where) or {"said": {}}
     statements = outcome_record["said"]
     input_format = read_input_format(

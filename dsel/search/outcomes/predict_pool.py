@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dsel.candidates import takes_nan
-from dsel.data.labeled import by_position, codes_of, with_columns
+from dsel.data.labeled import by_position, codes_of, names_of_columns, with_columns
 from dsel.data.open import open_pool
 from dsel.errors import GuaranteeWarning, warn
 from dsel.families.answers import predict_rows
@@ -45,8 +45,9 @@ def predict_pool(
         Unlabeled rows: anything that `open_pool` takes. A search gets frames of the
         library that it was fitted on; other models get frames of pandas from Parquet
         files.
-        Columns are found by `feature_names_in_`; a model without it gets them in the
-        order of the pool, with a `GuaranteeWarning` where they have names.
+        Columns are found by `feature_names_in_`, and those of a search by any names;
+        a model without names gets them in the order of the pool, with a
+        `GuaranteeWarning` where they have some.
     path
         Folder or URL of a new zarr group. For a classifier ``label`` has class codes,
         indices of `classes_` (-1 for rows that the pool's filters leave out, -2 for
@@ -102,7 +103,7 @@ def predict_pool(
     if hasattr(model, "feature_names_in_"):
         opened = opened.with_schema(opened.frames)
     n_columns = getattr(model, "n_features_in_", opened.n_columns)
-    names = getattr(model, "feature_names_in_", None)
+    names = names_of_columns(model)
     if names is None and opened.columns:
         warn(by_position(opened.columns, "`pool`"), GuaranteeWarning)
     opened = with_columns(opened, n_columns, names)
