@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -61,6 +61,8 @@ _EMPTY: Mapping[Kind, str] = {
     Kind.ZONED_TIMES: "datetime64[us, UTC]",
 }
 """Types of the columns that texts are converted to."""
+_ROWS_AT_ONCE: Final = 2**17
+"""Rows of a few columns that are read once, for which a task is worth its time."""
 
 
 def open_pool_like(
@@ -99,7 +101,8 @@ def open_pool_like(
     if not (known := known_values(schema)):
         return converted, stored, caveats, {}
     texts = tuple(column for column in schema.columns if column.name in known)
-    like, pool = replace(schema, columns=texts), pool.with_columns([*known])
+    pool = pool.with_columns([*known], block_rows=_ROWS_AT_ONCE)
+    like = replace(schema, columns=texts)
     pool = convert_pool(pool, like, location)
 
     def find(X: Features, rows: NDArray[np.int64]) -> dict[str, UnknownValues]:
@@ -259,7 +262,8 @@ def _check_texts(pool: Pool, schema: TableSchema, client: "Client | None") -> No
     if not columns:
         return
     # The original pool is read: in the converted one wrong values raise one by one.
-    texts = pool.with_columns([column.name for column in columns])
+    names = [column.name for column in columns]
+    texts = pool.with_columns(names, block_rows=_ROWS_AT_ONCE)
 
     def find(
         X: Features, rows: NDArray[np.int64]
