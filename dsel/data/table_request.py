@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dsel.arrays import ArrayLike
-from dsel.checks import list_columns, show
+from dsel.checks import list_columns, listing, show
 from dsel.data.kinds import LARGEST_EXACT
 from dsel.data.schema import TableSchema
 from dsel.option_values import CLASSIFICATION
@@ -189,6 +189,9 @@ ROW_NUMBERS: Final = re.compile(r"(?:Unnamed: .*)?")
 """Names of columns in which pandas and R write the numbers or names of rows."""
 
 
+_KEPT: Final = " (kept for predictions)"
+
+
 def count_row_names(columns: Sequence[str]) -> int:
     """Return how many of the first columns have the numbers or names of rows."""
     are_others = (ROW_NUMBERS.fullmatch(name) is None for name in columns)
@@ -215,9 +218,20 @@ def notes_on_row_names(names: Sequence[str]) -> list[str]:
     ]
 
 
-def left_out(dropped: Iterable[str], ids: Iterable[str]) -> list[str]:
-    """Return the columns that are no features, and which of them predictions have."""
-    return [*dropped, *(f"{name} (kept for predictions)" for name in ids)]
+def facts_on_left_out(
+    schema: TableSchema, row_names: Sequence[str], nameless: Iterable[int] = ()
+) -> list[tuple[str, str]]:
+    """Return the columns that are no features, and which of them predictions have.
+
+    `nameless` are positions of columns without a name or value.
+    """
+    named = enumerate(schema.dropped, 1)  # those without a name are the first ones
+    left = [name or f"column {number}, without a name" for number, name in named]
+    if row_names and left and not schema.ids:
+        left[0] += _KEPT
+    left += [f"column {k + 1} (no name, no values)" for k in nameless]
+    left += [f"{name}{_KEPT}" for name in schema.ids]
+    return [("left out", listing(left, 8))] * bool(left)
 
 
 def check_distinct_names(names: Sequence[str], path: str) -> None:

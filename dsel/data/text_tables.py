@@ -42,7 +42,7 @@ from dsel.data.table_request import (
     Table,
     TableRequest,
     check_same_names,
-    left_out,
+    facts_on_left_out,
     notes_on_row_names,
     whole_number_notes,
 )
@@ -766,15 +766,5 @@ def _text_facts(
         if column.form.is_amount:
             signs.setdefault(column.noun, []).append(column.name)
     facts += [("amounts", f"{noun} in {listing(c, 8)}") for noun, c in signs.items()]
-    if schema.dropped or schema.ids or file.nameless:
-        left = [
-            # Columns without a name are the leading ones, and come first here.
-            name or f"column {number}, without a name"
-            for number, name in enumerate(schema.dropped, 1)
-        ]
-        left += [f"column {k + 1} (no name, no values)" for k in file.nameless]
-        if not schema.ids and source.row_number_names:
-            left[0] += " (kept for predictions)"
-        left += left_out((), schema.ids)
-        facts.append(("left out", listing(left, 8)))
-    return facts
+    left_out = facts_on_left_out(schema, source.row_number_names, file.nameless)
+    return [*facts, *left_out]

@@ -18,7 +18,7 @@ from pyarrow import dataset, feather, parquet
 from pyarrow.fs import LocalFileSystem
 from scipy import sparse
 
-from dsel.checks import listing, show
+from dsel.checks import show
 from dsel.data.frames import (
     NOTHING,
     NUMBER,
@@ -58,7 +58,7 @@ from dsel.data.table_request import (
     TableRequest,
     check_distinct_names,
     count_row_names,
-    left_out,
+    facts_on_left_out,
     notes_on_row_names,
     whole_number_notes,
 )
@@ -264,10 +264,8 @@ def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
     caveats += notes_on_row_names(row_names)
     dropped = (*(n for n in row_names if n not in request.ids), *request.dropped)
     schema = replace(schema, ids=request.ids, dropped=dropped)
-    facts = [("left out", listing(left_out(dropped, request.ids), 8))]
     if not len(X) or all(getattr(t, "kind", "O") in NUMERIC for t in X.dtypes):
         X = X.to_numpy(dtype=np.float64, na_value=np.nan)
-    facts = facts if dropped or request.ids else []
     keys = None if request.groups is None else frame[request.groups].to_numpy(object)
     return Table(
         X,
@@ -275,7 +273,7 @@ def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
         tuple(names),
         schema,
         ids,
-        tuple(facts),
+        tuple(facts_on_left_out(schema, row_names)),
         tuple(caveats),
         groups=keys,
         left_out=frame[list(request.drop)] if request.drop else None,

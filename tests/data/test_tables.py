@@ -1030,3 +1030,13 @@ def test_read_table__reads_labels_of_svmlight_as_those_of_other_formats(tmp_path
     path.write_text(f"{2**53 + 1} 1:2\n{2**53} 1:3\n")  # floats make one class of them
     with pytest.raises(ValueError, match="it has a label above 9007199254740991"):
         read_table(path)
+
+
+def test_read_table__says_of_every_format_which_row_names_predictions_keep(tmp_path):
+    X = pd.DataFrame({"": [1, 2, 3], "a": [4, 5, 7], "label": ["x", "y", "x"]})
+    X.to_parquet(tmp_path / "t.parquet", index=False)
+    X.to_csv(tmp_path / "t.csv", index=False)
+    for name in ("t.parquet", "t.csv"):
+        table = read_table(tmp_path / name, target="label")
+        kept = "column 1, without a name (kept for predictions)"
+        assert dict(table.notes)["left out"] == kept
