@@ -206,14 +206,11 @@ class ResultsPlots:
     ) -> "Axes":
         """Draw the parts of the smallest bounds; see `dsel.plots.plot_terms`.
 
-        A nested search has no bound for every candidate: the parts of the bounds of its
-        models are drawn, as by `certificates`.
+        A nested search has no bound for every candidate; `certificates` draws the parts
+        of the bounds of its models.
         """
-        from dsel.plots import plot_certificates, plot_terms
-        from dsel.plots.bars import has_terms
+        from dsel.plots import plot_terms
 
-        if criterion is None and not has_terms(self._results):
-            return plot_certificates(self._results, ax=ax)
         return plot_terms(self._results, criterion, n_best=n_best, ax=ax)
 
     def bound_by_labels(self, *, ax: "Axes | None" = None) -> "Axes":

@@ -40,7 +40,9 @@ def run(results: str, out: str | None, output: OutputOptions) -> None:
         here = results if "://" not in results else place.folder or ""
         out = os.path.join(here, "report.html")
     with naming({"`path`": "`--out`"}):
-        names = shell_names(select_command)
+        # What Python has run is read by people who write Python.
+        is_python = inputs is None and not isinstance(shown, ModelComparison)
+        names = {} if is_python else shell_names(select_command)
         page = write_report(shown, out, inputs=inputs, names_of_options=names)
     if output.as_json:
         content = {"comparison": shown}

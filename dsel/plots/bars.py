@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsel import names
 from dsel.checks import check_integer, check_kind
-from dsel.criteria.base import Criterion, Terms
-from dsel.plots.fitting import SMALL
+from dsel.plots.spread import MOST_CANDIDATES_DRAWN
 from dsel.plots.style import (
     BLUE,
     GREEN,
@@ -35,7 +34,7 @@ from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import POOLED
 from dsel.results.certificate import Certificate
 from dsel.results.comparison import ModelComparison
-from dsel.results.cube import check_cube, read_counts
+from dsel.results.cube import candidate_dims, check_cube, read_counts
 from dsel.results.tables import all_params
 from dsel.rounded_texts import (
     NONE,
@@ -61,8 +60,8 @@ PHASES = {
 def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     """Draw the bound of each model, and the one expected of a 20% hold-out set.
 
-    The dot, on a row of its own, is the error that was measured on rows that the models
-    had not seen. A number that is no guarantee has a hatched bar.
+    The dot, the same for all models, is the error that was measured on rows that the
+    models of folds had not seen. A number that is no guarantee has a hatched bar.
 
     Parameters
     ----------
@@ -84,6 +83,11 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
     choice = select(results)
     models, main = list(choice.certificates.values()), choice.certificate
     rows: list[tuple[str, Any, Any, float, str]] = []
+    estimate, measured = main.estimate, ""
+    if main.is_estimate or not np.isfinite(estimate):
+        estimate = np.nan
+    else:
+        measured = f"{whose_estimate(main)}: about {main.about(estimate)}"
     for each in models:
         words = "at most" if each.certified else "about"
         text = f"{each.model_text}: {words} {each.amount(each.bound)}"
@@ -93,13 +97,9 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
         first = np.fmin(each.bound, each.label_term if each.certified else np.inf)
         if not np.isfinite(each.bound):  # such a tolerance has no bar
             first = np.nan
-        numbers = (first, each.bound)
-        rows.append(
-            (text, *np.where(np.isfinite(numbers), numbers, np.nan), np.nan, BLUE)
-        )
-    if np.isfinite(main.estimate) and not main.is_estimate:
-        text = f"{whose_estimate(main)}: about {main.about(main.estimate)}"
-        rows.append((text, np.nan, np.nan, main.estimate, BLUE))
+        numbers = np.array([first, each.bound])
+        numbers = np.where(np.isfinite(numbers), numbers, np.nan)
+        rows.append((text, *numbers, estimate, BLUE))
     if np.isfinite(fifth := choice.expected_holdout):
         text = f"20% hold-out set: about {choice.holdout_text} on average"
         rows.append((text, fifth, fifth, np.nan, MIDDLE))
@@ -110,7 +110,12 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
     label = f"bound{', from labeled rows' * has_parts}"
     is_bound = any(each.certified for each in models)
     patches = _draw_bars(
-        ax, texts, (firsts, ends, marks), colors, label=label if is_bound else ""
+        ax,
+        texts,
+        (firsts, ends, marks),
+        colors,
+        label=label if is_bound else "",
+        measured=measured,
     )
     for patch, each in zip(patches, models, strict=False):
         mark_unproved_bars(ax, [patch], certified=each.certified)
@@ -306,21 +311,6 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     return ax
 
 
-def has_terms(results: xr.Dataset) -> bool:
-    """Return whether candidates have a number of two terms, for `plot_terms`."""
-    check_cube(results)
-    _, terms = _terms_of(results, None)
-    return bool(np.isfinite(terms.label_term + terms.disagreement_term).any())
-
-
-def _terms_of(results: xr.Dataset, criterion: str | None) -> tuple[Criterion, Terms]:
-    declared = method_of(results)
-    if criterion is None and declared is not None and declared.needs_pool:
-        criterion = declared.name  # it has a term from the pool, too
-    evaluation = evaluate(results, criterion)
-    return evaluation.criterion, evaluation.terms
-
-
 def plot_terms(
     results: xr.Dataset,
     criterion: str | None = None,
@@ -361,16 +351,19 @@ def plot_terms(
     """
     check_cube(results)
     check_integer(n_best, "n_best", at_least=1)
-    ranking, terms = _terms_of(results, criterion)
+    declared = method_of(results)
+    if criterion is None and declared is not None and declared.needs_pool:
+        criterion = declared.name  # it has a term from the pool, too
+    evaluation = evaluate(results, criterion)
+    ranking, terms = evaluation.criterion, evaluation.terms
     first, second = terms.label_term, terms.disagreement_term
     order = np.argsort(terms.value, kind="stable")
     best = [int(n) for n in order if np.isfinite(first[n] + second[n])][:n_best]
     if not best:
         raise ValueError(
             f"`criterion` {ranking.name!r} has no two terms to show for every "
-            f"candidate, as a search by 'cv_bound' or 'best_fold' with a pool has; of "
-            f"this one write plot.certificates() for its bounds, or plot.folds() for "
-            f"the errors of candidates."
+            f"candidate, as 'cv_bound' and 'best_fold' have; plot.certificates() draws "
+            f"the bounds of this search, plot.folds() the errors of candidates."
         )
     counts = read_counts(results)
     errors = counts[names.FOLD_ERRORS][best].reshape(len(best), -1).sum(axis=1)
@@ -396,10 +389,11 @@ def plot_terms(
 
 
 def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw the time that a search spent on each kind of task.
+    """Draw the time that a search spent on each kind of task, or on each candidate.
 
     Arguments are those of `plot_surface`; seconds are summed over tasks. For a nested
-    search pass its `pair_results` as `results`: they have the seconds.
+    search pass its `pair_results` as `results`: they have the seconds of fits alone,
+    and the slowest candidates are drawn.
     """
     there = [name for name in PHASES if name in results]
     # Counts of inner searches have no status.
@@ -415,17 +409,28 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
             "outcome.plot.timing(), or outcome.pair_results.dsel.plot.timing()."
         )
     seconds = np.array([float(results[name].sum()) for name in there])
-    total = seconds.sum()
-    ax = new_axes(ax, height=2.4)
-    places = np.arange(len(there))[::-1]
-    bars = ax.barh(places, seconds, color=BLUE, height=0.6)
-    shown = [f"{format_time(each)} ({each / (total or 1):.0%})" for each in seconds]
-    ax.bar_label(bars, shown, padding=3, fontsize=SMALL, color=INK)
-    ax.set_yticks(places, [PHASES[name] for name in there])
-    ax.set_xlim(right=1.25 * seconds.max(initial=1e-9))
-    ax.set_ylim(-0.8, max(0.8, len(places) - 0.2))
+    texts, total = [PHASES[name] for name in there], seconds.sum()
+    title = f"{format_time(total)} of work"
+    if len(there) == 1:  # a single bar would say what the title says
+        title = f"{title}, {texts[0]}"
+        fits = results[there[0]]
+        of_splits = [dim for dim in fits.dims if dim in names.RESERVED]
+        cube = results.assign({names.STATUS: fits.sum(of_splits)})
+        by_candidate = (
+            cube[names.STATUS].transpose(*candidate_dims(cube)).values.ravel()
+        )
+        slowest = np.argsort(-by_candidate, kind="stable")[:MOST_CANDIDATES_DRAWN]
+        labels, seconds = candidate_labels(all_params(cube)), by_candidate[slowest]
+        texts = [labels[n] for n in slowest]
+    texts = [
+        f"{text}: {format_time(each)} ({each / (total or 1):.0%})"
+        for text, each in zip(texts, seconds, strict=True)
+    ]
+    ax = new_axes(ax, height=1.4 + 0.5 * len(texts))
+    _draw_bars(ax, texts, (seconds, seconds, np.nan * seconds), BLUE, label="")
+    ax.xaxis.set_major_formatter("{x:g}")
     ax.set_xlabel("seconds, summed over tasks")
-    tidy(ax, title=f"{format_time(total)} of work")
+    tidy(ax, title=title)
     return ax
 
 
@@ -436,6 +441,7 @@ def _draw_bars(
     color: Any,
     *,
     label: str,
+    measured: str = "",
 ) -> Sequence[Any]:
     """Draw bars of two parts with dots, and the text of each above it.
 
@@ -447,7 +453,7 @@ def _draw_bars(
     if (ends > firsts).any():
         rest, label = ends - firsts, "from the pool"
         ax.barh(places, rest, height=0.4, left=firsts, color=PALE, label=label)
-    _draw_measured_values(ax, dots, places)
+    _draw_measured_values(ax, dots, places, measured)
     _above_bars(ax, texts)
     # A dot outside of the axes would leave no room for them.
     ax.set_xlim(0, 1.05 * np.nanmax([*ends, *dots], initial=0.01))

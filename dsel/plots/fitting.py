@@ -62,7 +62,7 @@ def wrap(text: str, width: float, fontsize: float) -> str:
     lines = []
     for paragraph in text.split("\n"):
         line = ""
-        for word in paragraph.split():
+        for word in re.split(r"\s+(?!%)", paragraph.strip()):  # no line is one "%"
             if text_width(f"{line} {word}", fontsize) <= width:
                 line = f"{line} {word}".strip()
                 continue

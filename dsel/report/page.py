@@ -1,6 +1,7 @@
 """The HTML page about a search: values of the cube in a self-contained template."""
 
 import io
+import json
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -39,13 +40,19 @@ from dsel.plots.spread import (
 )
 from dsel.plots.style import INK
 from dsel.results import Choice
-from dsel.results.certificate import short_params_text
+from dsel.results.certificate import attribute, short_params_text
 from dsel.results.comparison import ModelComparison
-from dsel.results.cube import read_counts
+from dsel.results.cube import candidate_dims, read_counts
 from dsel.results.inputs import RunInputs
 from dsel.results.tables import CV_ERROR, all_params, candidate_table, class_rows
 from dsel.results.tolerances import amount_about
-from dsel.rounded_texts import about_percent, confidence, in_percent, shorten_text
+from dsel.rounded_texts import (
+    about_percent,
+    confidence,
+    count_of,
+    in_percent,
+    shorten_text,
+)
 from dsel.search.design.certificate_methods import is_nested
 from dsel.search.running.select import evaluate, first_criterion, select
 
@@ -192,17 +199,18 @@ def report_html(
     figures = {
         "certificates": _svg(plot_certificates, results, height=3.3),
     }
-    with suppress(ValueError):  # a procedure without a grid
-        figures["surface"] = _svg(plot_surface, results, height=3.7)
+    if candidate_dims(results) != (names.CANDIDATE,):
+        with suppress(ValueError):  # a cube without its numbers
+            figures["surface"] = _svg(plot_surface, results, height=3.7)
     with suppress(ValueError):  # a criterion without two terms
         height = 1.6 + 0.55 * n_drawn
         figures["terms"] = _svg(plot_terms, results, height=height)
-    for name, plot, height in (
-        ("folds", plot_folds, 1.5 + 0.42 * n_drawn),
-        ("labels", plot_bound_by_labels, 3.6),
-    ):
+    if "surface" not in figures:  # no grid
         with suppress(ValueError):  # a search without these numbers
-            figures[name] = _svg(plot, results, height=height)
+            height = 1.5 + 0.42 * n_drawn
+            figures["folds"] = _svg(plot_folds, results, height=height)
+    with suppress(ValueError):
+        figures["labels"] = _svg(plot_bound_by_labels, results, height=3.6)
     report = choice.reports.get(choice.deploy)
     if report is not None and len(report.classes) <= MOST_DRAWN:
         height = 1.6 + 0.5 * (1 + len(report.classes))
@@ -226,9 +234,9 @@ def report_html(
             "pruned": int(np.sum(status == names.STATUS_PRUNED)),
             "failed": len(failed),
         },
-        title=_title(inputs),
+        title=_title(results, inputs),
         plain=plain_sentences(choice, inputs),
-        source=_source(results, inputs),
+        source=[] if inputs is None else _source(results, inputs),
         classes=class_table(results, confusion),
         mark=estimate_name(choice.certificate),
         of_folds=name_of_fold_losses(results),
@@ -253,10 +261,18 @@ def report_html(
     )
 
 
-def _title(inputs: RunInputs | None) -> str:
-    """Return the title of the page, with target and table if they are known."""
+def _title(results: xr.Dataset, inputs: RunInputs | None) -> str:
+    """Return the title of the page, with target and table if they are known.
+
+    Rows of Python have no names: learner, number of rows and date take their place.
+    """
     if inputs is None:
-        return "How wrong the chosen model can be"
+        known = attribute(results, names.LEARNERS, json.loads, ["the chosen model"])
+        learners = shorten_text(", ".join(known), 60)
+        n_rows = count_of(int(read_counts(results)[names.N_LABELED]), "labeled row")
+        date = str(results.attrs.get("created_at", "")).partition("T")[0]
+        about = ", ".join(filter(None, [n_rows, date]))
+        return f"How wrong {learners} can be ({about})"
     of = f" of {inputs.target}" if inputs.target else ""
     return f"How wrong predictions{of} can be ({Path(inputs.labeled).name})"
 
@@ -287,24 +303,20 @@ def plain_sentences(choice: Choice, inputs: RunInputs | None) -> list[str]:
     ]
 
 
-def _source(results: xr.Dataset, inputs: RunInputs | None) -> list[list[str]]:
+def _source(results: xr.Dataset, inputs: RunInputs) -> list[list[str]]:
     """Return names and texts of the tables, the model, the date and the version."""
     version = str(results.attrs.get("version_dsel", ""))
-    pool = "" if inputs is None else inputs.pool or ""
-    pool = pool.rstrip("/").rpartition("/")[2]
+    pool = (inputs.pool or "").rstrip("/").rpartition("/")[2]
     is_unread = int(read_counts(results)[names.N_UNLABELED]) <= 0  # as with groups
-    facts = (
-        []
-        if inputs is None
-        else [
-            ["labeled table", Path(inputs.labeled).name],
-            ["target", inputs.target or ""],
-            ["pool, which nothing read" if is_unread else "pool", pool],
-            ["model", inputs.model],
-            ["date", inputs.date],
-        ]
-    )
-    return [fact for fact in [*facts, ["dsel", version]] if fact[1]]
+    facts = [
+        ["labeled table", Path(inputs.labeled).name],
+        ["target", inputs.target or ""],
+        ["pool, which nothing read" if is_unread else "pool", pool],
+        ["model", inputs.model],
+        ["date", inputs.date],
+        ["dsel", version],
+    ]
+    return [fact for fact in facts if fact[1]]
 
 
 def class_table(results: xr.Dataset, confusion: list[list[str]]) -> list[list[str]]:

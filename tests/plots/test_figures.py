@@ -136,14 +136,17 @@ def test_plot_certificates__has_both_models_beside_a_hold_out_set(nested):
     assert texts(ax) == [
         f"{one_fold.model_text}: at most {in_percent(one_fold.bound)}",
         f"{all_rows.model_text}: at most {in_percent(all_rows.bound)}",
-        f"models of all folds, pooled: about {100 * one_fold.estimate:.1f}%",
         f"20% hold-out set: about {choice.holdout_text} on average",
     ]
+    dot = (
+        f"measured (models of all folds, pooled: about {100 * one_fold.estimate:.1f}%)"
+    )
     dots = ax.lines[0].get_xdata()
-    np.testing.assert_array_equal(dots, [np.nan, np.nan, one_fold.estimate, np.nan])
+    np.testing.assert_array_equal(dots, [*[one_fold.estimate] * 2, np.nan])
     title = ax.get_title(loc="left")
     assert f"{title}, {one_fold.model_text}" == one_fold.headline()
-    assert legend_texts(ax) == ["bound, from labeled rows", "from the pool", "measured"]
+    shown = [" ".join(text.split()) for text in legend_texts(ax)]  # lines may wrap
+    assert shown == ["bound, from labeled rows", "from the pool", dot]
 
 
 def test_plots__of_long_parameters_show_what_differs_and_cut_nothing():
@@ -401,11 +404,11 @@ def test_plot__of_an_outcome_draws_each_figure_that_its_search_has():
     outcome = search.fit(X, y).plan_.run()
     for plots in (outcome.plot, search.plot):
         assert "n_neighbors" in plots().get_xlabel()
-        for name in ("certificates", "folds", "timing", "terms"):
+        for name in ("certificates", "folds", "timing"):
             assert getattr(plots, name)().get_title("left") != ""
-        # A criterion that has no parts says which figures there are.
+        # A search whose bounds are of models only says which figures there are.
         with pytest.raises(ValueError, match=r"plot.certificates\(\).* plot.folds\(\)"):
-            plots.terms("cv_error")
+            plots.terms()
         with pytest.raises(AttributeError, match=r"did you mean 'timing'\?"):
             plots.timings()
 
@@ -494,7 +497,7 @@ def test_plot_certificates__of_a_certificate_of_users_names_the_tested_model(
     monkeypatch.setitem(CRITERIA, "mine", replace(CRITERIA["holdout"], name="mine"))
     for name in ("holdout", "mine"):
         ax = plot_certificates(run({"n_neighbors": [1, 3]}, certificate=name))
-        assert texts(ax)[1].startswith("this model: about")
+        assert "measured (this model: about" in " ".join(legend_texts(ax))
 
 
 def test_plots__show_dollars_as_they_are_written():
@@ -586,10 +589,10 @@ def test_plots__of_a_certified_procedure_name_it_and_what_it_chose(tmp_path):
     assert "estimator=" not in shown
     (text,) = dsel.certify(KNeighborsClassifier(3), X, y).plot.folds().texts
     assert text.get_text() == "KNeighborsClassifier"
-    for figure in (outcome.plot, outcome.plot.terms):  # there is no grid to draw
-        bounds = plot_certificates(outcome.results)
-        assert figure().get_title("left") == bounds.get_title("left") != ""
+    bounds = plot_certificates(outcome.results)  # there is no grid to draw
+    assert outcome.plot().get_title("left") == bounds.get_title("left") != ""
     for figure, words in (
+        (outcome.plot.terms, r"no two terms .*plot.certificates\(\)"),
         (outcome.plot.surface, "no grid"),
         (outcome.plot.timing, "not timed"),
     ):

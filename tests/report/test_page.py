@@ -12,7 +12,7 @@ import dsel
 from dsel.cli.commands.select import command as select_command
 from dsel.cli.options import shell_names
 from dsel.report.page import BEGINS, report_html, write_report
-from dsel.results.inputs import RunInputs
+from dsel.results.inputs import RunInputs, save_inputs
 from tests.shell import run as run_command
 from tests.shell import succeed
 
@@ -65,6 +65,18 @@ def test_report_html__says_what_is_guaranteed_as_the_choice_does(outcome):
     assert ("Parts of the bounds" in text) == has_terms
 
 
+def test_report_html__names_learner_rows_and_date_of_a_run_in_python(outcome):
+    text = words(report_html(outcome.results))
+    date = outcome.results.attrs["created_at"][:10]
+    n_rows = int(outcome.results.n_labeled)
+    title = f" How wrong Sign can be ({n_rows} labeled rows, {date}) "
+    assert text.startswith(title)
+    old = outcome.results.drop_attrs(deep=False).assign_attrs(
+        {k: v for k, v in outcome.results.attrs.items() if k != "learners"}
+    )
+    assert " How wrong the chosen model can be (" in words(report_html(old))
+
+
 def test_report_html__says_why_a_bound_is_below_the_estimate():
     with pytest.warns(dsel.errors.FitFailedWarning):
         results = run(with_pool=False).results
@@ -81,7 +93,7 @@ def test_report_html__puts_the_reason_first_where_nothing_is_guaranteed():
     with pytest.warns(dsel.errors.FitFailedWarning):
         estimated = run(with_pool=False, criterion="cv_error")
     text = words(report_html(estimated.results))
-    assert text.index("cv_error is an estimate") < text.index("labeled rows")
+    assert text.index("cv_error is an estimate") < text.index("The bound, and more")
     assert "Error at most" not in text
     assert "wrong on average" not in text
     assert "About A1" not in text
@@ -125,7 +137,7 @@ def test_report_html__has_limits_by_the_values_of_a_column_of_both_models():
         cells = outcome.report_by_value(deploy).table()[1:]
         assert [row for row in cells if " ".join(row) not in text] == []
     assert "and together with the bounds above (95% confidence)" in text
-    assert page.count("<svg") == 5
+    assert page.count("<svg") == 4
     cut = words(report_html(outcome.results.isel(fold=slice(0, 5), column=[0, 0])))
     assert "These limits are not guaranteed" in cut
 
@@ -152,13 +164,18 @@ def test_command__writes_a_page_about_a_saved_run(outcome, tmp_path):
     page = tmp_path / "page.html"
     done = succeed("report", tmp_path / "run", "--out", page)
     assert str(page) in done.output
+    of_python = page.read_text(encoding="utf-8")
+    assert of_python == report_html(outcome.results)
+    inputs = RunInputs("rows.csv", "bought")  # as `dsel select` stores them
+    save_inputs(tmp_path / "run", inputs)
+    succeed("report", tmp_path / "run", "--out", page)
+    of_shell = page.read_text(encoding="utf-8")
     names = shell_names(select_command)
-    written = page.read_text(encoding="utf-8")
-    assert written == report_html(outcome.results, names_of_options=names)
-    # A page has the words of those who wrote it.
+    assert of_shell == report_html(outcome.results, inputs, names)
+    # A page has the words of those who made the run.
     for shown, own, other in (
-        (written, "--loss report", "report=True"),
-        (report_html(outcome.results), "report=True", "--loss report"),
+        (of_shell, "--loss report", "report=True"),
+        (of_python, "report=True", "--loss report"),
     ):
         assert own in shown
         assert other not in shown

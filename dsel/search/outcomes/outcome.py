@@ -167,7 +167,7 @@ class Outcome:
 
         Called, it draws the error over the grid; ``plot.certificates()`` the bounds,
         ``plot.folds()`` the folds of the best candidates, ``plot.timing()`` the seconds
-        of each kind of task. Needs the extra ``plots``.
+        of tasks, or of the slowest candidates. Needs the extra ``plots``.
 
         Examples
         --------

@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 import xarray as xr
+from sklearn.pipeline import Pipeline
 
 from dsel import names
 from dsel.bounds.shares import uniform_shares
@@ -135,6 +136,12 @@ def make_cube_of_run(
         names.COPIED_ROWS: description.copied_rows or None,
         "estimators": list(
             dict.fromkeys(g.family.name for g in plan.context.candidate_groups)
+        ),
+        names.LEARNERS: list(
+            dict.fromkeys(
+                type(each.steps[-1][1] if isinstance(each, Pipeline) else each).__name__
+                for each in plan.context.estimators
+            )
         ),
         names.FOLD_ERROR_KIND: (
             "models without this fold and one other"
