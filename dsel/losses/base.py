@@ -134,7 +134,7 @@ class Statistic(Protocol):
         The result does not depend on the order of the rows: numbers by row are sorted.
         """
 
-    def count_errors(self, n_errors: int) -> Integers | None:
+    def counts_from_errors(self, n_errors: int) -> Integers | None:
         """Return the counts for this number of errors; None if they depend on more."""
         return None
 
@@ -306,7 +306,7 @@ class Loss(Protocol):
     def of_table(self, classes: tuple[object, ...], table: Any) -> "Loss":
         """Return the loss of these classes, with the table that a plan counts."""
 
-    def score_errors(self, n_errors: int, n_rows: int) -> float | None:
+    def score_from_errors(self, n_errors: int, n_rows: int) -> float | None:
         """Return the loss for this number of errors; None if it depends on more.
 
         Families count errors while they fit. If this number is enough, no row is
@@ -378,7 +378,7 @@ class SingleLoss:
         """Return the loss."""
         return cast(Loss, self)
 
-    def score_errors(self, n_errors: int, n_rows: int) -> float | None:
+    def score_from_errors(self, n_errors: int, n_rows: int) -> float | None:
         """Return None: it depends on more than the number of errors."""
         return None
 

@@ -60,7 +60,7 @@ class RightAloneCount(ErrorCount):
         model, baseline = predictions == rows.targets, rows.baseline == rows.targets
         return np.array([np.sum(model & ~baseline), np.sum(baseline & ~model)])
 
-    def count_errors(self, n_errors: int) -> None:  # type: ignore[override]
+    def counts_from_errors(self, n_errors: int) -> None:  # type: ignore[override]
         """Return None: errors do not show which of both is right."""
 
 

@@ -43,14 +43,14 @@ def score_rows(loss: Loss, rows: Rows, predictions: Predictions) -> float:
     return _check_number(loss, "score", score)
 
 
-def score_errors(loss: Loss, n_errors: int, n_rows: int) -> float | None:
+def score_from_errors(loss: Loss, n_errors: int, n_rows: int) -> float | None:
     """Return the loss of this number of errors; None if it depends on more.
 
     Raises LossError as `score_rows` does.
     """
-    with naming_loss(loss, "score_errors"):
-        score = loss.score_errors(n_errors, n_rows)
-    return None if score is None else _check_number(loss, "score_errors", score)
+    with naming_loss(loss, "score_from_errors"):
+        score = loss.score_from_errors(n_errors, n_rows)
+    return None if score is None else _check_number(loss, "score_from_errors", score)
 
 
 def count_rows(statistic: Statistic, rows: Rows, predictions: Predictions) -> Counts:
@@ -67,19 +67,19 @@ def count_rows(statistic: Statistic, rows: Rows, predictions: Predictions) -> Co
     return _check_counts(statistic, "count", "fold_shape", counts, expected)
 
 
-def count_errors(statistic: Statistic, n_errors: int) -> Counts | None:
+def counts_from_errors(statistic: Statistic, n_errors: int) -> Counts | None:
     """Return the counts of this number of errors; None if they depend on more.
 
     Raises LossError as `count_rows` does.
     """
-    with naming_loss(statistic, "count_errors"):
-        counts = statistic.count_errors(n_errors)
+    with naming_loss(statistic, "counts_from_errors"):
+        counts = statistic.counts_from_errors(n_errors)
         # A statistic with numbers by row has no counts that depend on errors alone.
         shape = statistic.fold_shape or ()
     if counts is None:
         return None
     return _check_counts(
-        statistic, "count_errors", "fold_shape", np.asarray(counts), shape
+        statistic, "counts_from_errors", "fold_shape", np.asarray(counts), shape
     )
 
 

@@ -19,10 +19,10 @@ from dsel.losses.base import (
     stack_folds,
 )
 from dsel.losses.calls import (
-    count_errors,
     count_pair,
     count_rows,
-    score_errors,
+    counts_from_errors,
+    score_from_errors,
     score_rows,
 )
 
@@ -110,11 +110,13 @@ def _check_fold(
     n_wrong = int((predictions != y).sum())
     # Any number of errors may come from a fit; those of this fold are compared below.
     for n_errors in range(len(y) + 1):
-        count_errors(statistic, n_errors)
-        score_errors(loss, n_errors, len(y))
-    known = count_errors(statistic, n_wrong)
+        counts_from_errors(statistic, n_errors)
+        score_from_errors(loss, n_errors, len(y))
+    known = counts_from_errors(statistic, n_wrong)
     if known is not None and not np.array_equal(known, counts):
-        raise ValueError(f"{name}.count_errors must give what `count` does, or None.")
+        raise ValueError(
+            f"{name}.counts_from_errors must give what `count` does, or None."
+        )
     order = rng.permutation(len(y))
     again = count_rows(statistic, Rows(X[order], y[order]), predictions[order])
     if not np.array_equal(again, counts):
@@ -127,10 +129,11 @@ def _check_fold(
             f"{type(loss).__name__}.score must be in [0, {largest}], the largest "
             f"where nothing is predicted, got {score} and {worst}."
         )
-    given = score_errors(loss, n_wrong, len(y))
+    given = score_from_errors(loss, n_wrong, len(y))
     if given is not None and not np.isclose(given, score):
         raise ValueError(
-            f"{type(loss).__name__}.score_errors must give what `score` does, or None."
+            f"{type(loss).__name__}.score_from_errors must give what `score` does, "
+            f"or None."
         )
     return counts
 

@@ -45,7 +45,7 @@ class ErrorCount(Statistic):
         """Count the errors, shape ()."""
         return np.asarray(np.sum(predictions != rows.targets))
 
-    def count_errors(self, n_errors: int) -> Integers:
+    def counts_from_errors(self, n_errors: int) -> Integers:
         """Return the number of errors, shape ()."""
         return np.asarray(n_errors)
 
@@ -73,14 +73,14 @@ class ErrorRate(SingleLoss):
     def __repr__(self) -> str:
         return "error"
 
-    def score_errors(self, n_errors: int, n_rows: int) -> float:
+    def score_from_errors(self, n_errors: int, n_rows: int) -> float:
         """Return the rate of errors."""
         return n_errors / n_rows if n_rows else 1.0
 
     def score(self, rows: Rows, predictions: Predictions) -> float:
         """Return the rate of errors."""
         n_errors = int(self.statistic.count(rows, predictions))
-        return self.score_errors(n_errors, len(predictions))
+        return self.score_from_errors(n_errors, len(predictions))
 
     def estimate(self, folds: FoldCounts) -> float:
         """Return the rate of errors on all folds together."""

@@ -50,7 +50,7 @@ class ErrorsWhere:
     def count(self, rows, predictions):
         return self._count(rows, predictions != rows.y)
 
-    def count_errors(self, n_errors):
+    def counts_from_errors(self, n_errors):
         return None
 
     def count_pair(self, rows, fold_predictions, all_rows_predictions, fold):
@@ -82,7 +82,7 @@ class ErrorWhere:
     def of_table(self, classes, table):
         return self
 
-    def score_errors(self, n_errors, n_rows):
+    def score_from_errors(self, n_errors, n_rows):
         return None
 
     def score(self, rows, predictions):

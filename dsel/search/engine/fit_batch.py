@@ -185,7 +185,7 @@ def score_models(
     errors = counts.errors[:, column, part]
     if not len(rows):  # as where all rows are trained on; a loss may divide by them
         return [loss.largest] * len(errors)
-    known = [calls.score_errors(loss, n, len(rows)) for n in errors.tolist()]
+    known = [calls.score_from_errors(loss, n, len(rows)) for n in errors.tolist()]
     if None not in known:
         return cast(list[float], known)  # no row is predicted twice
     predictions = fitted_group.test_predictions(split.number, part)
@@ -206,7 +206,7 @@ def count_statistics(
     rows, statistics = split.test_rows, context.losses.statistics
     # Errors were counted when the model was fitted; one that failed has none.
     counts = [
-        calls.count_errors(statistic, n_errors) if n_errors >= 0 else None
+        calls.counts_from_errors(statistic, n_errors) if n_errors >= 0 else None
         for statistic in statistics
     ]
     if any(known is None for known in counts):

@@ -497,7 +497,7 @@ def test_search__a_loss_that_gives_no_number_ends_it(score, words):
         def score(self, rows, predictions):
             return 1 / 0 if score == "raises" else score
 
-        def score_errors(self, n_errors, n_rows):
+        def score_from_errors(self, n_errors, n_rows):
             return None
 
     with pytest.raises(dsel.errors.LossError, match=words):
@@ -506,7 +506,7 @@ def test_search__a_loss_that_gives_no_number_ends_it(score, words):
 
 CALLS_OF_A_LOSS = {
     # Number of rows, or the first count: the labeled rows that a plan tries are 200.
-    "score_errors": lambda loss, n_errors, n_rows: n_rows == 200,
+    "score_from_errors": lambda loss, n_errors, n_rows: n_rows == 200,
     "score": lambda loss, rows, predictions: len(predictions) == 200,
     "limits": lambda loss, folds, delta: False,
     "estimate": lambda loss, folds: False,
@@ -517,7 +517,7 @@ CALLS_OF_A_LOSS = {
 }
 CALLS_OF_A_STATISTIC = {
     "count": lambda counts, rows, predictions: len(predictions) == 200,
-    "count_errors": lambda counts, n_errors: False,
+    "counts_from_errors": lambda counts, n_errors: False,
     "count_pair": lambda counts, rows, one, other, fold: False,
 }
 
@@ -525,7 +525,7 @@ CALLS_OF_A_STATISTIC = {
 class Uncounted(ErrorRate):
     """The error as a loss that reads predictions."""
 
-    def score_errors(self, n_errors, n_rows):
+    def score_from_errors(self, n_errors, n_rows):
         return None
 
     def score(self, rows, predictions):
@@ -535,7 +535,7 @@ class Uncounted(ErrorRate):
 class UncountedErrors(ErrorCount):
     """Errors that are counted again."""
 
-    def count_errors(self, n_errors):
+    def counts_from_errors(self, n_errors):
         return None
 
 
@@ -572,9 +572,10 @@ def test_search__a_loss_that_raises_anywhere_ends_it(name, works):
 
 @pytest.mark.parametrize(
     ("name", "answer", "words"),
-    [("score_errors", lambda: np.nan, "number from `score_errors`, got nan"),
-     ("score_errors", lambda: "0.1", "number from `score_errors`, got '0.1'"),
-     ("count_errors", lambda: np.array([1, 2]), r"`fold_shape`.*`count_errors`"),
+    [("score_from_errors", lambda: np.nan, "number from `score_from_errors`, got nan"),
+     ("score_from_errors", lambda: "0.1", "number from `score_from_errors`, got '0.1'"),
+     ("counts_from_errors", lambda: np.array([1, 2]),
+      r"`fold_shape`.*`counts_from_errors`"),
      ("count_pair", lambda: np.array(0.5), "integers from `count_pair`, got 0.5")],
 )  # fmt: skip
 def test_search__a_loss_that_returns_no_number_anywhere_ends_it(name, answer, words):
@@ -586,7 +587,7 @@ def test_search__a_loss_that_returns_no_number_anywhere_ends_it(name, answer, wo
 class ErrorByDivision(ErrorRate):
     """The error; it cannot be computed without a row."""
 
-    def score_errors(self, n_errors, n_rows):
+    def score_from_errors(self, n_errors, n_rows):
         return n_errors / n_rows
 
 
