@@ -33,8 +33,8 @@ from dsel.results.cube import with_estimates
 from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.results.tables import content_token
 from dsel.search.engine.counts import FitTable
+from dsel.search.engine.inner_searches import InnerSearches
 from dsel.search.engine.jobs import FitStatus
-from dsel.search.engine.nested_pruner import NestedPruner
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_search import plan_search
@@ -174,11 +174,11 @@ def certify(
             why = FitMessage(FitProblem.FAILED, reasons[number])
             table.messages[FitId(number, 0)] = why
     run = Run(plan, RunOptions(client=client, n_jobs=n_jobs))
-    pruner = NestedPruner(plan.scheme, plan.prune)
+    inner = InnerSearches(plan.scheme, plan.prune)
     description = describe_run(plan, check_pool(run))
     # `make_loss_cube` has already warned about candidates that cannot be chosen.
-    counts = pruner.final_counts(table, description.known)
-    candidates = pruner.choose_candidates(table)
+    counts = inner.final_counts(table, description.known)
+    candidates = inner.choose_candidates(table)
     with open_engine(run) as engine:
         outcome = certify_choices(run, engine, candidates, counts, description)
     outcome = replace(outcome, pair_results=make_pair_results(plan, table))

@@ -137,7 +137,7 @@ def plot_surface(
     short = dict(zip(dims, short_names(parameters).values(), strict=True))
     others = ", ".join(short[dim] for dim in rest if results.sizes[dim] > 1)
     axis = _value_axis(results, ranking, others)
-    place, title = _choice(results, criterion)
+    place, title = _place_and_title(results, criterion)
     ax = new_axes(ax)
     if rows is None:
         folds = _fold_values(results, ranking.name, by_loss, rest)
@@ -182,7 +182,9 @@ def _check_grid(results: xr.Dataset) -> None:
         )
 
 
-def _choice(results: xr.Dataset, criterion: str | None) -> tuple[dict[str, int], str]:
+def _place_and_title(
+    results: xr.Dataset, criterion: str | None
+) -> tuple[dict[str, int], str]:
     """Return the position of the choice along each dimension, if any, and a title."""
     try:
         choice = select(results, criterion)

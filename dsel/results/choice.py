@@ -324,11 +324,8 @@ class Choice(Renderable):
             return []
         if bound.says_nothing or not bound.terms:  # the reason is printed as Because
             return []
-        text, model = (
-            f"the {bound.model_text} has the larger bound: {bound.terms}",
-            self._main,
-        )
-        reports = (model.report, model.report_by_value)
+        text = f"the {bound.model_text} has the larger bound: {bound.terms}"
+        reports = (self._main.report, self._main.report_by_value)
         if self.queries or any(reports) or bound.loss != "error" or bound.n_groups:
             return [text]  # no rows can be queried
         return [f"{text}. Labels of 50 such rows would make it smaller: n_queries=50"]

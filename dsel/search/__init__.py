@@ -12,7 +12,7 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
    prunes; `engine.search_loop.Search.next_jobs` decides what is fitted next
 6. `engine.fit_batch.FitBatch.run` fits on a worker, each candidate without a pair of
    folds
-7. `engine.nested_pruner.NestedPruner.choose_candidates` chooses a candidate without
+7. `engine.inner_searches.InnerSearches.choose_candidates` chooses a candidate without
    each fold, and one by all rows
 8. `running.fit_chosen.fit_chosen` fits these; the models come back in one message with
    their counts

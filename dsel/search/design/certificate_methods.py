@@ -65,7 +65,7 @@ class DesignOptions:
     n_candidates: int
     groups: RowGroups | None
     """Groups of the labeled rows, by the option `groups`."""
-    are_passed_on: bool
+    groups_in_fit_params: bool
     """Whether `fit_params` have groups, which fits get and folds ignore."""
     has_pool: bool
     is_regression: bool
@@ -81,7 +81,9 @@ class DesignOptions:
     @property
     def is_covered(self) -> bool:
         """Whether the randomly drawn units are independent: rows, or whole groups."""
-        return self.is_plain and (self.groups is not None or not self.are_passed_on)
+        return self.is_plain and (
+            self.groups is not None or not self.groups_in_fit_params
+        )
 
     @property
     def by_groups(self) -> bool:

@@ -1,7 +1,7 @@
 """The loop that fits, counts and prunes: it submits jobs and collects their results.
 
 The default path: the loop of the `engine` runs the fits of `search_loop`, until
-`nested_pruner` needs no other one, and passes over the pool. `jobs` says what is
+`inner_searches` needs no other one, and passes over the pool. `jobs` says what is
 to be done and what comes back; `fit_batch` and `count_batch` do it on workers. `counts`
 has their tables and the record that a search ends with, and `retries` the policy for
 failed tasks.

@@ -268,8 +268,10 @@ def fail_batch_readers(fitted_group: FittedGroup, split: Split, X: Features) -> 
         return
     # A model that depends on the batch often predicts one class for every single row.
     # Four rows of the rarest class and four of the commonest reveal it.
-    _, codes, n = np.unique(together[0], return_inverse=True, return_counts=True)
-    order = np.argsort(n[codes], kind="stable")
+    _, codes, class_sizes = np.unique(
+        together[0], return_inverse=True, return_counts=True
+    )
+    order = np.argsort(class_sizes[codes], kind="stable")
     some, cause = np.unique(np.r_[order[:4], order[-4:]]), ""
     try:
         alone = np.concatenate([predict(rows[[row]]) for row in some], axis=1)
@@ -279,14 +281,14 @@ def fail_batch_readers(fitted_group: FittedGroup, split: Split, X: Features) -> 
     differs = alone != together[:, some]
     if alone.dtype.kind == "f":  # matrix products round by the number of rows
         differs = ~np.isclose(alone, together[:, some], rtol=1e-5, equal_nan=True)
-    n_differ = np.sum(differs, axis=1)
-    for i, n in zip(done.tolist(), n_differ, strict=True):
-        if n > 1 or cause:
+    n_differing_rows = np.sum(differs, axis=1)
+    for i, n_differing in zip(done.tolist(), n_differing_rows, strict=True):
+        if n_differing > 1 or cause:
             counts.refuse(
                 (i, column),
                 FitId(fitted_group.candidates[i], split.number),
-                f"`predict` answers {n} of {len(some)} rows otherwise alone than among "
-                f"other rows{cause}, so its errors depend on which rows come together. "
-                f"Compute means, ranks and codes of columns in the `fit` of a "
-                f"transformer, not in a FunctionTransformer.",
+                f"`predict` answers {n_differing} of {len(some)} rows otherwise alone "
+                f"than among other rows{cause}, so its errors depend on which rows "
+                f"come together. Compute means, ranks and codes of columns in the "
+                f"`fit` of a transformer, not in a FunctionTransformer.",
             )

@@ -1,7 +1,7 @@
 """Pruning: which fits of a search are still needed, by the counts so far.
 
 A pruner reads the fit table and never writes to it: `Search` writes what it decides.
-`exact_pruner` drops candidates that cannot win, `nested_pruner` has the inner searches
+`exact_pruner` drops candidates that cannot win, `inner_searches` has the inner searches
 of a nested search, which drop candidates exactly or by halving.
 
 How many fits of a dropped candidate are counted depends on the order in which tasks

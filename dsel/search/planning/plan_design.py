@@ -111,7 +111,7 @@ def choose_design(
         seed=inputs.seed,
         n_candidates=len(inputs.candidates),
         groups=inputs.groups,
-        are_passed_on="groups" in inputs.fit_params,
+        groups_in_fit_params="groups" in inputs.fit_params,
         has_pool=parts.counted is not None,
         is_regression=inputs.is_regression,
     )

@@ -20,7 +20,7 @@ from dsel.search.engine.engine import Engine
 from dsel.search.engine.exact_pruner import ExactPruner, ExhaustiveTable
 from dsel.search.engine.exhaustive_search import ExhaustiveSearch
 from dsel.search.engine.fit_batch import count_statistics
-from dsel.search.engine.nested_pruner import ChosenCandidates
+from dsel.search.engine.inner_searches import ChosenCandidates
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.bound_chosen import bound_chosen
 from dsel.search.running.cube_caveats import check_failures

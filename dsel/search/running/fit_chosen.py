@@ -37,6 +37,7 @@ from dsel.search.engine.count_batch import (
 from dsel.search.engine.counts import PoolTable, SearchCounts
 from dsel.search.engine.engine import Engine, PoolPass
 from dsel.search.engine.fit_batch import FitChosenBatch
+from dsel.search.engine.inner_searches import ChosenCandidates, tie_ranks
 from dsel.search.engine.jobs import (
     ChosenFit,
     ChosenFitJob,
@@ -44,7 +45,6 @@ from dsel.search.engine.jobs import (
     JobContext,
     join_tokens,
 )
-from dsel.search.engine.nested_pruner import ChosenCandidates, tie_ranks
 from dsel.search.engine.retries import JobQueue
 from dsel.search.running.cube_caveats import name_column
 from dsel.search.running.planned_search import PlannedSearch
@@ -271,7 +271,7 @@ def collect_models(fits: ChosenFits, inner_counts: CandidateCounts) -> ChosenMod
 def check_chosen_fits(
     run: Run, why_failed: Mapping[int, str], unpredicting: Mapping[int, str]
 ) -> None:
-    """Raise if no model of a fold can predict, or a fit failed and none may.
+    """Raise if no fold has a model that predicts, or if any failure ends the run.
 
     A bound needs the model of one fold, whichever it is. Both have a cause by split:
     of a fit that failed, and of a model that predicts no row of its fold.

@@ -22,7 +22,7 @@ from dsel.runtime.progress import CHECKING, Phase, Progress
 from dsel.search.design.assumptions import PoolCheck, PoolFacts
 from dsel.search.engine.counts import FitTable, SearchCounts
 from dsel.search.engine.engine import Engine
-from dsel.search.engine.nested_pruner import ChosenCandidates, NestedPruner
+from dsel.search.engine.inner_searches import ChosenCandidates, InnerSearches
 from dsel.search.engine.search_loop import Search
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.bound_chosen import bound_chosen
@@ -55,22 +55,22 @@ def search_nested(run: Run) -> Outcome:
     table = FitTable(plan.scheme, plan.context.candidate_groups, plan.n_candidates)
     replay_counts(run, table)
     with open_engine(run) as engine, start_pool_check(run) as pending:
-        pruner = NestedPruner(plan.scheme, plan.prune)
+        inner = InnerSearches(plan.scheme, plan.prune)
         # Only what is chosen has a model of all rows to be compared with, so this loop
         # counts nothing on the pool, and drops models once they are tested.
         on_turn = partial(show_inner_fits, run, pending)
         raise_failures = run.options.raise_failures
-        search = Search(engine, table, pruner, on_turn, raise_failures)
+        search = Search(engine, table, inner, on_turn, raise_failures)
         search.run()
         # What follows goes on with these totals, so that no bar begins again at 0.
         before = search.progress()
         if not pending.done():
             show_progress(run, before + chosen_progress(plan), Phase(CHECKING))
         description = describe_run(plan, pending.result())
-        counts = pruner.final_counts(table, description.known)
+        counts = inner.final_counts(table, description.known)
         # Before fits of the chosen candidates are paid for.
         check_failures(plan, counts, table.unpredicting_candidates)
-        candidates = pruner.choose_candidates(table)
+        candidates = inner.choose_candidates(table)
         outcome = certify_choices(run, engine, candidates, counts, description, before)
     return replace(outcome, pair_results=make_pair_results(plan, table))
 

@@ -25,8 +25,8 @@ from dsel.results.cube import GridAxes
 from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.design.comparisons import BestFold, Comparison, Halves, RandomFold
 from dsel.search.design.folds import CVScheme
+from dsel.search.engine.inner_searches import count_survivors
 from dsel.search.engine.jobs import JobContext
-from dsel.search.engine.nested_pruner import count_survivors
 from dsel.typing import AnyArray
 
 SLICES: Final = 64  # tasks of a pass, unless their rows get too few or too many

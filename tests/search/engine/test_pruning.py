@@ -6,8 +6,8 @@ import pytest
 from dsel.errors import AllFitsFailedError
 from dsel.search.design.folds import pairs_of_folds, scheme_of_pairs
 from dsel.search.engine.counts import FitTable
+from dsel.search.engine.inner_searches import InnerSearches
 from dsel.search.engine.jobs import FitStatus
-from dsel.search.engine.nested_pruner import NestedPruner
 
 N_FOLDS, N_CANDIDATES = 5, 3
 SCHEME = scheme_of_pairs(N_FOLDS, 50, seed=7, n_candidates=N_CANDIDATES)
@@ -30,7 +30,7 @@ def flat(*losses):
 
 @pytest.fixture
 def halving():
-    return NestedPruner(SCHEME, "halving")
+    return InnerSearches(SCHEME, "halving")
 
 
 def test_survivors__each_search_keeps_its_best_and_that_by_all_folds_all(halving):
@@ -61,7 +61,7 @@ def test_survivors__a_search_drops_whose_fit_failed_where_it_reads(halving):
 
 @pytest.mark.parametrize("prune_by", ["exact", ""])
 def test_survivors__without_halving_are_all(prune_by):
-    kept = NestedPruner(SCHEME, prune_by).survivors(table_of(flat(0.2, 0.3, 0.4)))
+    kept = InnerSearches(SCHEME, prune_by).survivors(table_of(flat(0.2, 0.3, 0.4)))
     assert kept.all()
 
 
@@ -70,7 +70,7 @@ def test_finalists__have_every_fit_or_of_halving_the_most(halving):
     done[1:, 8:] = False  # the first round is complete
     done[2, 7] = False
     table = table_of(flat(0.2, 0.3, 0.4), done)
-    for pruner in (halving, NestedPruner(SCHEME, "")):
+    for pruner in (halving, InnerSearches(SCHEME, "")):
         assert pruner.finalists(table, table.ended_fits).tolist() == [
             True,
             False,
@@ -78,7 +78,7 @@ def test_finalists__have_every_fit_or_of_halving_the_most(halving):
         ]
     table.fit_status[0, 9] = FitStatus.FAILED  # then the second has the most fits
     assert halving.finalists(table, table.ended_fits).tolist() == [False, True, False]
-    assert not NestedPruner(SCHEME, "").finalists(table, table.ended_fits).any()
+    assert not InnerSearches(SCHEME, "").finalists(table, table.ended_fits).any()
 
 
 def test_compare__needs_a_second_round_once_the_first_has_ended(halving):
@@ -98,7 +98,7 @@ def test_compare__needs_a_second_round_once_the_first_has_ended(halving):
 def test_compare__changes_nothing(prune_by):
     table = table_of(flat(0.2, 0.3, 0.4), np.arange(10) < 6)
     before = table.needed_fits.copy(), table.fit_status.copy(), table.scores.copy()
-    standing = NestedPruner(SCHEME, prune_by).compare(table)
+    standing = InnerSearches(SCHEME, prune_by).compare(table)
     for old, now in zip(
         before, (table.needed_fits, table.fit_status, table.scores), strict=True
     ):
@@ -111,7 +111,7 @@ def test_compare__exactly_needs_no_fit_of_a_candidate_that_wins_nowhere():
     done = np.ones((N_CANDIDATES, 10), bool)
     done[2, 8:] = False
     needed = (
-        NestedPruner(SCHEME, "exact")
+        InnerSearches(SCHEME, "exact")
         .compare(table_of(flat(0.1, 0.2, 0.9), done))
         .needed_fits
     )

@@ -1,4 +1,4 @@
-"""The pruner of inner searches, and the candidates that they choose.
+"""The inner searches of a nested search: what they need, drop, choose and count.
 
 Halving drops candidates of an inner search by the counts that this search may use. The
 bounds hold nevertheless, since they hold for any choice. It may choose another
@@ -61,8 +61,11 @@ class ChosenCandidates:
 
 
 @dataclass(frozen=True)
-class NestedPruner:
-    """Decides which fits inner searches still need: exactly, by halving, or all.
+class InnerSearches:
+    """The searches without a fold, and the one by all folds, of one fit table.
+
+    They decide which fits are still needed (exactly, by halving, or all), choose the
+    candidates, and make the final counts.
 
     The winner of the search without fold i is a function of the fits without i and one
     other fold that succeeded and of their errors on that other fold. Nothing else may
