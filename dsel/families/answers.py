@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 
-from dsel.arrays import Features, Floats, Integers
+from dsel.arrays import Features, Floats, Integers, find_mask
 from dsel.checks import listing, show
 from dsel.data.cache import nbytes_of
 from dsel.data.frames import read_only_rows
@@ -30,7 +30,13 @@ ROW_NBYTES_PER_CLASS = 64  # memory of a common classifier's predict, for each r
 def predict_rows(model: Any, X: Features) -> NDArray[Any]:
     """Predict rows that others read, too: a model that writes into them raises."""
     try:
-        return np.asarray(model.predict(read_only_rows(X)))
+        predicted = model.predict(read_only_rows(X))
+        if np.ma.is_masked(find_mask(predicted)):  # numpy would unmask it
+            raise ValueError(
+                f"`predict` of {type(model).__name__} must return a label or a number "
+                f"for each row, got masked ones; return those, as by filled(label)"
+            )
+        return np.asarray(predicted)
     except ValueError as error:
         if "read-only" in str(error):  # the same error, which knows the user's line
             error.args = (

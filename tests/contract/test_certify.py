@@ -11,12 +11,14 @@ import pytest
 from scipy.stats import beta
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cluster import KMeans
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification
 from sklearn.ensemble import VotingClassifier
 from sklearn.feature_selection import SelectFromModel
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -269,7 +271,26 @@ def test_certify_prefit__is_kept_as_json():
     assert PrefitCertificate.from_json(text) == certificate
 
 
+class Masked(DecisionTreeClassifier):
+    """A tree that masks one of its predictions."""
+
+    def predict(self, X):
+        predicted = super().predict(X)
+        return np.ma.masked_array(predicted, np.arange(len(predicted)) == 0)
+
+
 REFUSED = [
+    (
+        lambda: prefit(KMeans(2, n_init=1).fit(X)),
+        TypeError,
+        "`model` must be a classifier or a regressor, got KMeans",
+    ),
+    (
+        lambda: prefit(make_pipeline(GaussianMixture()).fit(X)),
+        TypeError,
+        "`model` must be a classifier or a regressor, got Pipeline",
+    ),
+    (lambda: prefit(Masked().fit(X, Y)), ValueError, "`predict` of Masked must"),
     (lambda: prefit(pool=POOL), TypeError, "`pool` cv='prefit' leave it out"),
     (lambda: prefit(deploy="all_rows"), TypeError, "`deploy` cv='prefit'"),
     (lambda: prefit(SVC()), Exception, "SVC not fitted"),

@@ -548,3 +548,13 @@ def test_xgboost__names_labels_that_it_cannot_take():
             runs.plan_search(None, [model], X, texts, POOL)
 
         is_refused(search, ValueError, words)
+
+
+def test_xgboost__names_a_class_that_folds_lack():
+    xgboost = pytest.importorskip("xgboost", reason="xgboost is not installed")
+    y = np.array([0, 2] * (len(X) // 2))
+    y[7] = 1
+    learner, grid = xgboost.XGBClassifier(n_estimators=2), {"max_depth": [1, 2]}
+    made = dsel.plan_search(learner, grid, X, y, cv=3, random_state=0)
+    with pytest.raises(ValueError, match="class 1 has only 1 row, and"):
+        made.run(n_jobs=1)

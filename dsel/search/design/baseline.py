@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_regressor
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import Features, Integers
@@ -119,6 +120,13 @@ def fitted_model(
             raise TypeError(
                 f"`{name}` must be a classifier, since wrong labels are counted, got "
                 f"{type(model).__name__}, a regressor."
+            )
+        # Classes without a type may predict labels; the numbers of clusters are none.
+        if get_tags(model).estimator_type in ("clusterer", "density_estimator"):
+            kinds = "classifier or a regressor" if allows_regression else "classifier"
+            raise TypeError(
+                f"`{name}` must be a {kinds}, got {type(model).__name__}, whose "
+                f"clusters are no labels; fit a classifier to labeled rows."
             )
         check_is_fitted(
             model,

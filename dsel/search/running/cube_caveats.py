@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.arrays import Integers
 from dsel.bounds import pair_error_bound
-from dsel.checks import listing
+from dsel.checks import listing, show
 from dsel.data.frames import Frame, native, take_rows
 from dsel.data.labeled import LabeledRows
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
@@ -207,10 +207,18 @@ def check_failures(
 
 
 def name_column(text: str, labeled: LabeledRows) -> str:
-    """Return the message of a fit with the column that it is about, if one is found.
+    """Return the message of a fit with the column or class that it is about, if known.
 
-    Learners see arrays, so what they raise has the value alone.
+    Learners see arrays and class codes, so what they raise has the value alone.
     """
+    if "Invalid classes inferred" in text and len(labeled.classes):  # of XGBoost
+        n_rows = np.bincount(labeled.y).tolist()
+        label = show(labeled.classes.tolist()[n_rows.index(min(n_rows))])
+        return (
+            f"{text.rstrip('.')} (class {label} has only {count_of(min(n_rows), 'row')}"
+            f", and this learner fits no rows without it; label more rows of it, or "
+            f"leave out its rows)"
+        )
     X = labeled.X
     if not isinstance(X, Frame):
         return text
