@@ -380,8 +380,23 @@ def nested_all_rows(
         pool_rows=checks.check_counts(pool_rows, "pool_rows"), disagreements=counts
     )
     label_delta, pool_delta = _divide_delta(delta, label_share)
-    label_terms = fold_limits(errors, rows, label_delta)
-    per_fold = pool_delta[..., np.newaxis] / errors.shape[-1]
+    return all_rows_terms(
+        errors, rows, counts, pool_rows, label_delta=label_delta, pool_delta=pool_delta
+    )
+
+
+def all_rows_terms(
+    errors: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    pool_rows: ArrayLike,
+    *,
+    label_delta: ArrayLike,
+    pool_delta: ArrayLike,
+) -> tuple[NDArray[np.intp], BoundTerms]:
+    """Return the result of :func:`nested_all_rows`, with delta divided already."""
+    label_terms = fold_limits(errors, rows, np.asarray(label_delta))
+    per_fold = np.asarray(pool_delta)[..., np.newaxis] / errors.shape[-1]
     disagreement_terms = _pool_limits(counts, pool_rows, per_fold)
     sums = sum_outward(label_terms, disagreement_terms)
     fold = np.asarray(sums.argmin(axis=-1))[()]

@@ -42,7 +42,7 @@ QUERY_SHARES: Final = QueryShares()
 
 
 def mean_difference_limit(
-    n_against: ArrayLike, n_queries: ArrayLike, *, delta: ArrayLike
+    n_only_f_right: ArrayLike, n_queries: ArrayLike, *, delta: ArrayLike
 ) -> Floats:
     r"""Upper limit of the mean of Z in {-1, 0, 1} from its negative values alone.
 
@@ -54,11 +54,11 @@ def mean_difference_limit(
 
     Parameters
     ----------
-    n_against
+    n_only_f_right
         Queried rows with Z = -1: f is right and g is wrong. Integers in
         ``[0, n_queries]``, any shape.
     n_queries
-        Rows that a person was asked to label, broadcast against ``n_against``.
+        Rows that a person was asked to label, broadcast against ``n_only_f_right``.
     delta
         Probability with which the limit may fail, in ``(0, 1)``.
 
@@ -79,7 +79,7 @@ def mean_difference_limit(
     Guarantee: with probability at least ``1 - delta`` the mean of Z over rows on which
     the models differ is at most the returned value, whatever the labels are.
     Assumes: models fixed before independent rows on which they differ were drawn and
-    labeled; a queried row without a label does not count in ``n_against``.
+    labeled; a queried row without a label does not count in ``n_only_f_right``.
     Source: ``E Z = P(Z = 1) - P(Z = -1) <= 1 - 2 P(Z = -1)``, and the Clopper-Pearson
     limit of the last rate. For two classes Z is never 0, and this equals
     ``2 B(z+, s, delta) - 1``, which would be wrong where Z may be 0.
@@ -90,7 +90,7 @@ def mean_difference_limit(
     [1.0, 0.225, -0.903]
     """
     counts, rows = checks.check_counts_of(
-        n_against, n_queries, "n_against", "n_queries"
+        n_only_f_right, n_queries, "n_only_f_right", "n_queries"
     )
     shares = checks.check_probabilities(delta, "delta")
     # One step outward: the subtraction may round down.
@@ -99,7 +99,11 @@ def mean_difference_limit(
 
 
 def sign_test_limit(
-    n_for: ArrayLike, n_against: ArrayLike, n_queries: ArrayLike, *, delta: ArrayLike
+    n_only_g_right: ArrayLike,
+    n_only_f_right: ArrayLike,
+    n_queries: ArrayLike,
+    *,
+    delta: ArrayLike,
 ) -> Floats:
     r"""Upper limit of the mean of Z in {-1, 0, 1} by a sign test.
 
@@ -112,7 +116,7 @@ def sign_test_limit(
 
     Parameters
     ----------
-    n_for, n_against
+    n_only_g_right, n_only_f_right
         Queried rows with Z = 1 (f is wrong and g is right) and with Z = -1. Integers
         >= 0, any shape, their sum at most ``n_queries``.
     n_queries
@@ -139,7 +143,7 @@ def sign_test_limit(
     the models differ is at most the returned value. It is negative exactly when the
     one-sided sign test at level ``.9 delta`` rejects.
     Assumes: models fixed before independent rows on which they differ were drawn and
-    labeled; a queried row without a label counts in ``n_for``.
+    labeled; a queried row without a label counts in ``n_only_g_right``.
     Source: the sign test given t, a Clopper-Pearson interval of P(Z != 0), and the
     union bound. With many classes it has several times the power of
     :func:`mean_difference_limit`, which pays for rows on which both models are wrong.
@@ -149,16 +153,16 @@ def sign_test_limit(
     >>> sign_test_limit([5, 10, 0], [20, 10, 0], 100, delta=0.05).round(3).tolist()
     [-0.034, 0.135, 0.058]
     """
-    wins, losses = checks.broadcast(
-        n_for=checks.check_counts(n_for, "n_for"),
-        n_against=checks.check_counts(n_against, "n_against"),
+    only_g, only_f = checks.broadcast(
+        n_only_g_right=checks.check_counts(n_only_g_right, "n_only_g_right"),
+        n_only_f_right=checks.check_counts(n_only_f_right, "n_only_f_right"),
     )
     decided, rows = checks.check_counts_of(
-        wins + losses, n_queries, "n_for + n_against", "n_queries"
+        only_g + only_f, n_queries, "n_only_g_right + n_only_f_right", "n_queries"
     )
-    level = checks.check_probabilities(delta, "delta")
-    theta = upper_limits(wins, decided, SIGN_SHARE * level)
-    rest = (1.0 - SIGN_SHARE) / 2 * level
+    deltas = checks.check_probabilities(delta, "delta")
+    theta = upper_limits(only_g, decided, SIGN_SHARE * deltas)
+    rest = (1.0 - SIGN_SHARE) / 2 * deltas
     most, least = upper_limits(decided, rows, rest), lower_limits(decided, rows, rest)
     balance = np.nextafter(2.0 * theta - 1.0, np.inf)
     # Zero rows decided gives theta = 1, and zero rows queried a rate of at most 1.

@@ -180,8 +180,14 @@ def certify(
     counts = inner.final_counts(table, description.known)
     candidates = inner.choose_candidates(table)
     with open_engine(run) as engine:
-        outcome = certify_choices(run, engine, candidates, counts, description)
-    outcome = replace(outcome, pair_results=make_pair_results(plan, table))
+        outcome = certify_choices(
+            run,
+            engine,
+            candidates,
+            counts,
+            description,
+            pair_results=make_pair_results(plan, table),
+        )
     models = outcome.models
     if ALL_ROWS not in models:
         return outcome, plan.model(candidates.candidate_of_all_rows)

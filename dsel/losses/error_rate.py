@@ -7,7 +7,7 @@ import numpy as np
 
 from dsel import names
 from dsel.arrays import Floats, Integers
-from dsel.bounds.cross_validation import BoundTerms, fold_limits, nested_all_rows
+from dsel.bounds.cross_validation import BoundTerms, all_rows_terms, fold_limits
 from dsel.bounds.duplicates import lower_rate_limits
 from dsel.losses.base import (
     Counts,
@@ -95,15 +95,13 @@ class ErrorRate(SingleLoss):
     ) -> BoundTerms:
         """Return the smallest sum; see :func:`dsel.bounds.nested_all_rows`."""
         rows = pool.upper_rows(pool.duplicates)
-        # No queried label is used here, so the queries' share of delta is left out.
-        without = 1.0 - shares.query_share
-        _, terms = nested_all_rows(
+        _, terms = all_rows_terms(
             folds.integers,
             folds.n_rows,
             pool.counts,
             rows,
-            delta=shares.delta * without,
-            label_share=shares.label_share / without,
+            label_delta=shares.label_delta,
+            pool_delta=shares.pool_delta,
         )
         return terms
 

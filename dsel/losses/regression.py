@@ -45,7 +45,7 @@ from dsel.losses.base import (
 )
 from dsel.losses.constants import ConstantPrediction
 
-LABELS_OF_POOL: Final = 0.8
+RESIDUAL_SHARE_OF_POOL: Final = 0.8
 """Part of the pool's delta for residuals, at another level than that of `limits`.
 
 Pools are large, so that the limits of deviations are tight even at a small part.
@@ -235,14 +235,14 @@ class ErrorQuantile(RegressionLoss):
     def limits(self, folds: FoldCounts, delta: float) -> Floats:
         """Return the tolerance of each fold, at its share of delta."""
         by_fold = folds.numbers_by_row()
-        shares = delta * fold_shares(len(by_fold))
+        fold_deltas = (delta * fold_shares(len(by_fold))).tolist()
         return np.array(
             [
                 # A fold may lack rows of a value of `report_by`.
-                tolerance_limit(residuals, level=self.level, delta=share)
+                tolerance_limit(residuals, level=self.level, delta=fold_delta)
                 if len(residuals)
                 else np.inf
-                for residuals, share in zip(by_fold, shares.tolist(), strict=True)
+                for residuals, fold_delta in zip(by_fold, fold_deltas, strict=True)
             ]
         )
 
@@ -251,14 +251,14 @@ class ErrorQuantile(RegressionLoss):
     ) -> BoundTerms:
         """Return the smallest sum of a fold's tolerance and a deviation from it."""
         by_fold, k = folds.numbers_by_row(), len(folds.n_rows)
-        of_folds = fold_shares(k)
+        of_folds, pool_delta = fold_shares(k).tolist(), shares.pool_delta
         tolerances, deviations = np.full((2, k), np.inf)
         for fold, n_rows in enumerate(folds.n_rows.tolist()):
             shared = divide_level(
                 n_rows,
                 level=self.level,
-                delta=shares.label_delta * float(of_folds[fold]),
-                extra_delta=LABELS_OF_POOL * shares.pool_delta * float(of_folds[fold]),
+                delta=shares.label_delta * of_folds[fold],
+                extra_delta=RESIDUAL_SHARE_OF_POOL * pool_delta * of_folds[fold],
             )
             # Too few rows for any finite tolerance at this level.
             if shared.n_exceeding < 0:
@@ -271,7 +271,7 @@ class ErrorQuantile(RegressionLoss):
                 self.statistic.edges(folds.counts[fold]),
                 pool.upper_rows(duplicates),
                 level=shared.of_deviations,
-                delta=(1.0 - LABELS_OF_POOL) * shares.pool_delta / k,
+                delta=(1.0 - RESIDUAL_SHARE_OF_POOL) * pool_delta / k,
             )
         return smallest_sum(tolerances, add_tolerances(tolerances, deviations))
 
@@ -418,7 +418,7 @@ class Beyond(RegressionLoss):
         """Return the smallest sum of a limit of a fold and one of the distance."""
         # `limits` spends the labels' part of delta on the whole tolerance. Limits of
         # 4/5 of it are others, and get a share of the pool's part.
-        of_labels, k = LABELS_OF_POOL * shares.pool_delta, len(folds.n_rows)
+        of_labels, k = RESIDUAL_SHARE_OF_POOL * shares.pool_delta, len(folds.n_rows)
         limits = fold_limits(folds.integers[:, 1], folds.n_rows, np.array(of_labels))
         differ = binomial_tail_inversion(
             pool.counts,

@@ -257,10 +257,10 @@ class ModelComparison(Renderable):
         ]
         return pairs.count((False, True)), pairs.count((True, False))
 
-    def _limit(self, n_for: int, n_against: int) -> float:
+    def _limit(self, n_only_g_right: int, n_only_f_right: int) -> float:
         """Return an upper limit of err(f) - err(g), which gives both ends.
 
-        On `n_for` labeled rows only f errs, on `n_against` only g.
+        On `n_only_g_right` labeled rows only f errs, on `n_only_f_right` only g.
         """
         if self.labels is None:
             return self.disagreement
@@ -268,11 +268,11 @@ class ModelComparison(Renderable):
         share = (1.0 - POOL_SHARE) / 2 * self.delta
         n_rows = len(self.rows)
         if self.classes is not None and len(self.classes) == 2:
-            mean = mean_difference_limit(n_against, n_rows, delta=share)
+            mean = mean_difference_limit(n_only_f_right, n_rows, delta=share)
         else:
             # A missing label counts as "f wrong, g right", which lowers no limit.
-            n_for += self.unusable_labels
-            mean = sign_test_limit(n_for, n_against, n_rows, delta=share)
+            n_only_g_right += self.unusable_labels
+            mean = sign_test_limit(n_only_g_right, n_only_f_right, n_rows, delta=share)
         return float(self._difference_limit(float(mean)))
 
     def _difference_limit(self, mean: float) -> Any:

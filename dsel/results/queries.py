@@ -7,7 +7,7 @@ their labels, as class codes. Its bounds are computed from these alone.
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from math import nan
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dsel.arrays import ArrayLike
 from dsel.bounds import mean_difference_limit, queried_all_rows, sign_test_limit
@@ -19,7 +19,7 @@ from dsel.results.queried_labels import (
     check_usable,
     labels_by_row,
 )
-from dsel.results.records import NOT_KEPT
+from dsel.results.records import NOT_KEPT, kept_as
 from dsel.rounded_texts import count_of, in_percent
 
 UNUSABLE: Final = -1
@@ -30,6 +30,15 @@ LEAST_GAIN: Final = 0.01
 """Nor where the bound is not expected to become smaller by this."""
 EFFECT: Final = "counts as an error of the model trained on all labels"
 """What a row without a usable label does to the bound."""
+
+
+class RightAlone(NamedTuple):
+    """Numbers of labeled rows on which only one of two models is right."""
+
+    n_one_fold: int
+    """Only the deployed fold's model."""
+    n_all_rows: int
+    """Only the model trained on all rows."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +74,9 @@ class Queries:
     """Duplicates on which the models differ; they are never queried."""
     rows: tuple[int, ...] = ()
     """Numbers of the queried pool rows, ascending."""
-    one_fold: tuple[int, ...] = ()
+    one_fold_codes: tuple[int, ...] = field(default=(), metadata=kept_as("one_fold"))
     """Class codes that the deployed fold's model predicts for the queried rows."""
-    all_rows: tuple[int, ...] = ()
+    all_rows_codes: tuple[int, ...] = field(default=(), metadata=kept_as("all_rows"))
     """Class codes that the model trained on all rows predicts for the queried rows."""
     labels: tuple[int, ...] | None = None
     """Codes of their labels, -1 for a missing one; None before they are known."""
@@ -82,9 +91,9 @@ class Queries:
         """Bound from the queried labels; NaN before they are known."""
         if self.labels is None:
             return nan
-        one_fold, all_rows = self.right_alone
+        right = self.right_alone
         # A row without a usable label counts as if the model of all rows erred there.
-        return self._bound_of(one_fold + self.n_unusable, all_rows)
+        return self._bound_of(right.n_one_fold + self.n_unusable, right.n_all_rows)
 
     @property
     def bound(self) -> float:
@@ -94,9 +103,9 @@ class Queries:
     @property
     def expected(self) -> float:
         """Estimate of `bound` if either model alone is right on half of the rows."""
-        n_against = len(self.rows) // 2
-        n_for = len(self.rows) - n_against
-        return min(self.pool_only, self._bound_of(n_for, n_against))
+        n_only_f_right = len(self.rows) // 2
+        n_only_g_right = len(self.rows) - n_only_f_right
+        return min(self.pool_only, self._bound_of(n_only_g_right, n_only_f_right))
 
     @property
     def would_help(self) -> bool:
@@ -105,30 +114,29 @@ class Queries:
         return len(self.rows) >= FEWEST_ROWS and gain >= LEAST_GAIN
 
     @property
-    def right_alone(self) -> tuple[int, int]:
-        """Numbers of queried rows on which only one model is right, fold's first."""
+    def right_alone(self) -> RightAlone:
+        """Numbers of queried rows on which only one model is right."""
+        codes = self.one_fold_codes, self.all_rows_codes, self.labels or ()
         pairs = [
-            (one_fold == label, all_rows == label)
-            for one_fold, all_rows, label in zip(
-                self.one_fold, self.all_rows, self.labels or (), strict=False
-            )
+            (one_fold_code == label, all_rows_code == label)
+            for one_fold_code, all_rows_code, label in zip(*codes, strict=False)
             if label != UNUSABLE
         ]
-        return pairs.count((True, False)), pairs.count((False, True))
+        return RightAlone(pairs.count((True, False)), pairs.count((False, True)))
 
     @property
     def n_unusable(self) -> int:
         """Number of queried rows whose label is missing or no class."""
         return (self.labels or ()).count(UNUSABLE)
 
-    def _bound_of(self, n_for: int, n_against: int) -> float:
+    def _bound_of(self, n_only_g_right: int, n_only_f_right: int) -> float:
         n_rows, delta = len(self.rows), QUERY_SHARES.queries * self.delta
         # Of two classes one model is right on each of these rows. Of more both may be
         # wrong, and the sign test leaves such rows out.
         if len(self.classes) > 2:
-            mean = sign_test_limit(n_for, n_against, n_rows, delta=delta)
+            mean = sign_test_limit(n_only_g_right, n_only_f_right, n_rows, delta=delta)
         else:
-            mean = mean_difference_limit(n_against, n_rows, delta=delta)
+            mean = mean_difference_limit(n_only_f_right, n_rows, delta=delta)
         bound = queried_all_rows(
             self.fold_limit,
             mean,
@@ -196,13 +204,13 @@ class Queries:
                 f"of these rows; {_upper(self.pool_only)} from the pool alone)"
             )
             return [("Queries", text)]
-        one_fold, all_rows = self.right_alone
+        right = self.right_alone
         lines = [
             (
                 "Queries",
                 f"of {count_of(n, 'row')} on which both models differ only the model "
-                f"trained on all labels is right on {all_rows:,}, only the other one "
-                f"on {one_fold:,}",
+                f"trained on all labels is right on {right.n_all_rows:,}, only the "
+                f"other one on {right.n_one_fold:,}",
             ),
             (
                 "Bounds",

@@ -626,17 +626,18 @@ def calls():
             name: differ[name] for name in ("disagreements", "pool_rows")
         }),
         "upper_pool_rows": (bounds.upper_pool_rows, {
-            "n_unlabeled": 60, "equal_rows": 2, "counted": 1,
+            "n_unlabeled": 60, "n_duplicates": 2, "counted_duplicates": 1,
         }),
         "mean_difference_limit": (bounds.mean_difference_limit, {
-            "n_against": [3], "n_queries": 10, "delta": 0.05,
+            "n_only_f_right": [3], "n_queries": 10, "delta": 0.05,
         }),
         "queried_difference": (bounds.queried_difference, {
             "mean_limit": [0.1], "n_differ": 10, "n_unlabeled": 60, "delta": 0.05,
             "n_duplicates": 2, "n_duplicates_differ": 1,
         }),
         "sign_test_limit": (bounds.sign_test_limit, {
-            "n_for": [3], "n_against": [5], "n_queries": 10, "delta": 0.05,
+            "n_only_g_right": [3], "n_only_f_right": [5], "n_queries": 10,
+            "delta": 0.05,
         }),
         "binomial_tail_inversion": (bounds.binomial_tail_inversion, {
             "n_errors": [1, 2], "n_samples": [10, 10], "delta": 0.05,

@@ -111,9 +111,11 @@ def test_bounds__are_those_of_the_formulas(outcome, labeled):
     }
     truth = LABELS[index]
     is_right = {deploy: each == truth for deploy, each in predicted.items()}
-    n_for = np.sum(is_right["one_fold"] & ~is_right["all_rows"])
-    n_against = np.sum(is_right["all_rows"] & ~is_right["one_fold"])
-    mean = sign_test_limit(n_for, n_against, 50, delta=0.2 * delta)  # three classes
+    n_only_g_right = np.sum(is_right["one_fold"] & ~is_right["all_rows"])
+    n_only_f_right = np.sum(is_right["all_rows"] & ~is_right["one_fold"])
+    mean = sign_test_limit(
+        n_only_g_right, n_only_f_right, 50, delta=0.2 * delta
+    )  # three classes
     expected = queried_all_rows(
         float(limit), float(mean), int(pairs[fold] - duplicates[fold]), len(POOL),
         delta=delta, n_duplicates=N_COPIES, n_duplicates_differ=int(duplicates[fold]),
@@ -486,8 +488,9 @@ def test_choice__asks_for_no_labels_that_would_hardly_help(outcome):
     queries, few = outcome.choice.queries, slice(4)
     assert queries.would_help
     queries = replace(
-        queries, rows=queries.rows[few], one_fold=queries.one_fold[few],
-        all_rows=queries.all_rows[few],
+        queries, rows=queries.rows[few],
+        one_fold_codes=queries.one_fold_codes[few],
+        all_rows_codes=queries.all_rows_codes[few],
     )  # fmt: skip
     text = dict(queries.lines())["Queries"]
     assert "labels of 4 pool rows on which both models differ would hardly" in text

@@ -172,10 +172,10 @@ def _read_counted_rows(
         classes = np.unique(np.concatenate([known, labels]))
     given = X if hasattr(X, "shape") else np.asarray(X)
     if keys is not None:
-        of_rows = row_groups(keys, n_rows)
-        drawn = np.flatnonzero(of_rows.draw_rows(seed_from(random_state)))
+        key_groups = row_groups(keys, n_rows)
+        drawn = np.flatnonzero(key_groups.draw_rows(seed_from(random_state)))
         given, features = _safe_indexing(given, drawn), features[drawn]
-        labels, n_groups = labels[drawn], of_rows.n_groups
+        labels, n_groups = labels[drawn], key_groups.n_groups
     targets = labels if is_regression else codes_of(labels, classes)
     target = getattr(y, "name", None)
     return CountedRows(given, features, targets, classes, columns, target, n_groups)

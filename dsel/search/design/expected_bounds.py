@@ -20,7 +20,7 @@ from dsel.bounds.holdout import expected_holdout_bound, likely_counts
 from dsel.bounds.shares import fold_shares
 from dsel.bounds.tolerance import allowed_exceedances, divide_level
 from dsel.losses.base import PlannedDelta, Shares
-from dsel.losses.regression import LABELS_OF_POOL
+from dsel.losses.regression import RESIDUAL_SHARE_OF_POOL
 
 GROWTH: Final = 0.6
 """Exponent of the disagreement's growth with the ratio of rows unseen to rows seen. The
@@ -260,7 +260,7 @@ def count_exceeding_both(case: ToleranceCase, n_folds: int) -> Callable[[int], i
     of_fold = float(fold_shares(n_folds)[0])
     parts = {
         "delta": of_fold * case.shares.label_delta,
-        "extra_delta": of_fold * LABELS_OF_POOL * case.shares.pool_delta,
+        "extra_delta": of_fold * RESIDUAL_SHARE_OF_POOL * case.shares.pool_delta,
     }
     return lambda n: divide_level(n, level=case.level, **parts).n_exceeding
 

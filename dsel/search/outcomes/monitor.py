@@ -262,7 +262,7 @@ def _test_errors(
                 at_least=at_least,
                 n_rows=n_labels,
                 reason=f"seen {certificate.about(seen[index])}, at least {shown}, on "
-                f"{n_labels:,} {context.counted_text}",
+                f"{n_labels:,} {context.kind_of_rows_text}",
             )
         )
     return tests
@@ -274,7 +274,7 @@ def _test_tolerances(
     """Return the tests of the shares of rows that are off by more than a tolerance."""
     n_labels, tests = int(tally.n_labels[0]), []
     for index, (deploy, certificate) in enumerate(promises.choice.certificates.items()):
-        limit = context.exceedances[index].share
+        limit = context.exceedances[index].exceeding_part
         test = _make_test(deploy, certificate, limit)
         why = _reason_without_labels(context, tally)
         if not certificate.certified or certificate.says_nothing:
@@ -284,7 +284,9 @@ def _test_tolerances(
             continue
         counted, n_duplicates = (int(each[index]) for each in tally.counts)
         at_least = float(lower_rate_limits(counted, n_duplicates, n_labels, level))
-        seen = f"{counted:,} of {n_labels:,} {context.counted_text} are off by more"
+        seen = (
+            f"{counted:,} of {n_labels:,} {context.kind_of_rows_text} are off by more"
+        )
         if context.is_counted is None:
             seen = f"{counted:,} of {n_labels:,} rows are off by more"
         tests.append(

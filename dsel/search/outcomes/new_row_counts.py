@@ -109,8 +109,8 @@ class MonitorContext:
     """Whether each row is counted, one of each group; None without groups."""
 
     @property
-    def counted_text(self) -> str:
-        """Description of the counted rows."""
+    def kind_of_rows_text(self) -> str:
+        """Kind of the rows that are counted: all labeled ones, or one of each group."""
         one = "" if self.is_counted is None else ", one of each new group"
         return f"rows with a label{one}"
 

@@ -180,15 +180,15 @@ def read_inputs(
     check_takes_labels(estimators, labeled.classes)
     params = check_fit_params(options.fit_params, labeled.n_rows)
     check_fit_takes(params, estimators)
-    of_rows = None if keys is None else row_groups(keys, labeled.n_rows)
+    groups = None if keys is None else row_groups(keys, labeled.n_rows)
     # With groups one row of each is counted. Values of other rows must not decide which
     # values are reported: given these, the counted rows would be no fresh draws.
-    counted = labeled.X if of_rows is None else labeled.X[of_rows.draw_rows(seed)]
+    counted_rows = labeled.X if groups is None else labeled.X[groups.draw_rows(seed)]
     target = getattr(y, "name", None)
-    column = find_column(options.report_by, counted, labeled.columns, target)
+    column = find_column(options.report_by, counted_rows, labeled.columns, target)
     texts = candidate_texts(candidates)
     candidate_groups, fit_notes = group_candidates(
-        candidates, texts, labeled, seed, params, of_rows
+        candidates, texts, labeled, seed, params, groups
     )
     kind = type(estimators[0]).__name__
     order = [remark_on_order(X, y), remark_on_order(X, keys, "groups")]
@@ -204,7 +204,7 @@ def read_inputs(
         takes_pool=any(map(takes_pool, estimators)),
         allow_nan=allow_nan,
         fit_params=params,
-        groups=of_rows,
+        groups=groups,
         column=column,
         order_remarks=tuple(filter(None, order)),
         fit_notes=tuple(fit_notes),
@@ -291,14 +291,14 @@ def group_candidates(
     labeled: LabeledRows,
     seed: int,
     fit_params: Options,
-    of_rows: RowGroups | None,
+    groups: RowGroups | None,
 ) -> tuple[tuple[CandidateGroup, ...], list[str]]:
     """Return the candidates in groups that share work, and notes about their fits.
 
     `texts` identify the candidates, by number.
     """
     are_wanted = False
-    if of_rows is not None:
+    if groups is not None:
         for candidate in candidates:
             check_groups_reach(candidate.estimator)
         # Otherwise keys, which may be long texts, are not sent to workers.
@@ -311,9 +311,9 @@ def group_candidates(
         classes=labeled.classes,
         seed=seed,
         fit_params=fit_params,
-        row_groups=of_rows.by_row if of_rows is not None and are_wanted else None,
+        row_groups=groups.by_row if groups is not None and are_wanted else None,
     )
-    groups: list[CandidateGroup] = []
+    candidate_groups: list[CandidateGroup] = []
     notes = []
     for assigned in assignments:
         family = assigned.family
@@ -322,12 +322,14 @@ def group_candidates(
                 candidate_key(family.name, member, texts[member.number])
                 for member in members
             )
-            label = group_label(members, len(groups))
-            groups.append(CandidateGroup(len(groups), family, members, keys, label))
+            label = group_label(members, len(candidate_groups))
+            candidate_groups.append(
+                CandidateGroup(len(candidate_groups), family, members, keys, label)
+            )
         n = sum(map(len, assigned.candidate_groups))
         plural = "s" if n != 1 else ""
         notes.append(f"{n} candidate{plural} by {family.name}: {assigned.remark}")
-    return tuple(groups), notes
+    return tuple(candidate_groups), notes
 
 
 def _notes_of_keys(texts: Mapping[int, str]) -> tuple[str, ...]:

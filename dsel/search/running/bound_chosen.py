@@ -235,7 +235,7 @@ def make_queries(
     pool = chosen.pool[plan.context.losses.main.statistic]
     n_duplicates_differ = int(pool.duplicates[chosen.deployed_fold])
     order = np.argsort(chosen.drawn.rows)  # as they stand in the pool
-    rows, one_fold, all_rows = (
+    rows, one_fold_codes, all_rows_codes = (
         tuple(drawn[n] for n in order)
         for drawn in (
             chosen.drawn.rows,
@@ -254,6 +254,6 @@ def make_queries(
         n_duplicates=pool.n_duplicates,
         n_duplicates_differ=n_duplicates_differ,
         rows=rows,
-        one_fold=one_fold,
-        all_rows=all_rows,
+        one_fold_codes=one_fold_codes,
+        all_rows_codes=all_rows_codes,
     )

@@ -5,7 +5,6 @@ bounds.
 """
 
 from concurrent.futures import Future
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -71,8 +70,15 @@ def search_nested(run: Run) -> Outcome:
         # Before fits of the chosen candidates are paid for.
         check_failures(plan, counts, table.unpredicting_candidates)
         candidates = inner.choose_candidates(table)
-        outcome = certify_choices(run, engine, candidates, counts, description, before)
-    return replace(outcome, pair_results=make_pair_results(plan, table))
+        return certify_choices(
+            run,
+            engine,
+            candidates,
+            counts,
+            description,
+            before,
+            pair_results=make_pair_results(plan, table),
+        )
 
 
 def show_inner_fits(
@@ -94,6 +100,8 @@ def certify_choices(
     counts: SearchCounts,
     description: RunDescription,
     before: Progress = NOTHING_DONE,
+    *,
+    pair_results: xr.Dataset,
 ) -> Outcome:
     """Fit, count and certify the choices of inner searches, which have these counts.
 
@@ -110,6 +118,7 @@ def certify_choices(
         choice,
         make_models=partial(dict, models),
         pool_rows=read_queried_rows(run, choice),
+        pair_results=pair_results,
     )
 
 
