@@ -36,14 +36,10 @@ OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "fit_params": ("sample_weight", "weights"),
     "n_queries": ("queries",),
     "report_by": ("by", "groupby"),
-    "n_duplicates": ("equal_rows",),
-    "counted_duplicates": ("counted",),
-    "n_only_g_right": ("n_for",),
-    "n_only_f_right": ("n_against",),
     "verbose": ("progress", "quiet"),
     "trusted": ("trust", "trusted_types"),
 }
-"""Names that other libraries, the shell or older releases have for an argument."""
+"""Names that other libraries, or the shell, have for an argument."""
 MEANINGS: Final[Mapping[str, str]] = {
     "delta": ", the probability that a bound fails, such as 0.05",
     "fit_params": ", a dict such as {'sample_weight': weights}",

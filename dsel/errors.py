@@ -1,6 +1,7 @@
 """Exceptions and warnings that a caller may want to catch, and functions to warn."""
 
 import errno
+import functools
 import os
 import re
 import sys
@@ -8,9 +9,10 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 T = TypeVar("T")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 STORAGE_LIBRARIES: Final = (
     "adlfs",
@@ -277,6 +279,23 @@ class OldName:
             return self
         warn_of_old_name(self.old, self.new)
         return getattr(record, self.new)
+
+
+def read_old_arguments(**new_names: str) -> Callable[[Function], Function]:
+    """Return a decorator that reads arguments by their old names, too, and warns."""
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def call(*args: Any, **params: Any) -> Any:
+            for old, new in new_names.items():
+                if old in params and new not in params:
+                    warn_of_old_name(old, new)
+                    params[new] = params.pop(old)
+            return function(*args, **params)
+
+        return cast(Function, call)
+
+    return decorate
 
 
 def warn(message: str, category: type[DselWarning | FutureWarning]) -> None:

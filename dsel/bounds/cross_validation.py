@@ -15,6 +15,7 @@ from dsel import checks
 from dsel.arrays import ArrayLike, Floats
 from dsel.bounds.binomial import mean_outward, sum_outward, upper_limits
 from dsel.bounds.shares import LABEL_SHARE, fold_shares
+from dsel.errors import read_old_arguments
 
 
 class BoundTerms(NamedTuple):
@@ -28,6 +29,7 @@ class BoundTerms(NamedTuple):
     """Upper bound on how much more that of all rows errs, from pool counts."""
 
 
+@read_old_arguments(equal_rows="n_duplicates", counted="counted_duplicates")
 def upper_pool_rows(
     n_unlabeled: ArrayLike, n_duplicates: ArrayLike, counted_duplicates: ArrayLike = 0
 ) -> NDArray[np.int64]:

@@ -172,7 +172,7 @@ def read_npz(location: str, request: TableRequest) -> Table:
 
 def read_npy(location: str, request: TableRequest) -> Table:
     """Read the rows of an npy file, which has no labels."""
-    _no_target(location, request, "holds one array without labels")
+    _refuse_names(location, request, "holds one array without labels")
     with name_file(location):
         return Table(np.load(location, allow_pickle=False), None)
 
@@ -181,7 +181,7 @@ def read_svmlight(location: str, request: TableRequest) -> Table:
     """Read rows as CSR, and their labels, from a file in svmlight format."""
     from sklearn.datasets import load_svmlight_file  # takes a while to import
 
-    _no_target(location, request, "has lines that begin with their label")
+    _refuse_names(location, request, "has lines that begin with their label")
     with name_file(location):
         X, y = load_svmlight_file(location)
         if (np.abs(y) > LARGEST_EXACT).any():
@@ -192,7 +192,8 @@ def read_svmlight(location: str, request: TableRequest) -> Table:
     return Table(X, _typed_labels(pd.Series(y, name="y")))
 
 
-def _no_target(location: str, request: TableRequest, why: str) -> None:
+def _refuse_names(location: str, request: TableRequest, why: str) -> None:
+    """Raise ValueError if columns of a file without names are asked for by name."""
     if request.groups is not None:
         raise ValueError(
             f"--groups names no column of {location!r}, which {why}, got "

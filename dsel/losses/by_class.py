@@ -488,6 +488,7 @@ class Cost(TableLoss):
         """Return lower limits of the mean, from upper limits of the largest less it."""
         less, shares = self.largest - self.costs, np.full(len(tables), delta)
         limits = self.largest - self._mean_limits(tables, less, shares, duplicates)
+        limits = np.nextafter(limits, -np.inf)  # the subtraction may round up
         return np.where(tables.sum(axis=(1, 2)) > 0, limits, np.nan)
 
     def bound_all_rows(

@@ -201,6 +201,8 @@ def test_nested__may_take_a_fold_that_has_more_errors_and_a_larger_share():
 
 def test_upper_pool_rows__leave_out_equal_rows():
     assert upper_pool_rows([100, 30], 30).tolist() == [70, 0]
+    with pytest.warns(FutureWarning, match="`equal_rows` is now called `n_duplicates`"):
+        assert upper_pool_rows(100, equal_rows=30) == 70
     rows = upper_pool_rows(100, 40)  # fewer than may differ: the limit is 1
     assert cv_bound([1, 1], 10, 61, rows, delta=0.05).disagreement_term == 1
     assert best_fold([1, 1], 10, 61, rows, delta=0.05).disagreement_term == 1

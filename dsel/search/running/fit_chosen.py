@@ -153,7 +153,7 @@ def fit_chosen(
     for _, chosen_fits in engine.run_jobs(fits):
         fits.by_split |= {fit.job.chosen_split: fit for fit in chosen_fits}
     chosen = collect_models(fits, inner_counts)
-    fits.begin_turn()
+    fits.show_progress()
     # Where the model of all rows failed, that of one fold still has its bound.
     if plan.pool is None or ALL_ROWS not in chosen.splits:
         return chosen
@@ -201,6 +201,10 @@ class ChosenFits:
         return Task(key, FitChosenBatch(job), affinity=job.chosen_split)
 
     def begin_turn(self) -> None:
+        """Show the progress, before more tasks are submitted."""
+        self.show_progress()
+
+    def show_progress(self) -> None:
         """Show the progress of the fits, then of the pass over the pool."""
         plan, n_fits, n_slices = self.run.plan, len(self.by_split), 0
         if self.table is not None:
@@ -350,7 +354,7 @@ def count_on_pool(
         engine,
         table,
         CountChosenBatch,
-        fits.begin_turn,
+        fits.show_progress,
         context_key=engine.executor.put(compared),
     )
     changed = list(pool_pass.run((CHOSEN_SET,)))
@@ -359,7 +363,7 @@ def count_on_pool(
             "models counted on the pool are not those that were sent with it; run the "
             "search again with the same `out`."
         )
-    fits.begin_turn()
+    fits.show_progress()
     counts = comparison.unpack(
         table.differences[0][CHOSEN_SET], pool.n_rows, n_duplicates
     )

@@ -103,9 +103,9 @@ def open_engine(run: Run, sampled_rows: SampledRows | None = None) -> Iterator[E
         make_executor(context, options.client, options.n_jobs, began)
     ) as executor:
         # The other half is for what a family does not count, such as pool blocks.
-        limit, n_rows = executor.slot_memory // 2, run.plan.labeled.n_rows
+        family_memory = executor.slot_memory // 2
         for group in groups:
-            group.family.check_memory(n_rows, limit)
+            group.family.check_memory(run.plan.labeled.n_rows, family_memory)
         yield Engine(executor, run.store, run.plan.pool)
 
 
