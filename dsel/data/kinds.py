@@ -708,7 +708,7 @@ class ColumnScan:
                 f"column {name!r} looks like dates, but {other!r} is none, and is "
                 f"read as text"
             )
-        if self.n_too_large:
+        if self.n_too_large and 2 * self.n_numbers > n:
             return (
                 f"column {name!r} is read as text: its numbers are too large to be "
                 f"held exactly"

@@ -108,3 +108,10 @@ def test_trim__makes_empty_texts_null_where_they_stand(blank):
         assert found.to_pylist() == expected
         assert found.null_count == expected.count(None)
         assert found.drop_null().to_pylist() == [x for x in expected if x]
+
+
+def test_looks_like__is_silent_on_codes_of_which_few_are_large_numbers():
+    scan = ColumnScan()
+    scan.add(pa.array(["a3f9c2", "12e456", "c0ffee", "9007199254740993", "bad0e1"]))
+    assert scan.kind() is Kind.TEXT
+    assert scan.looks_like("code") is None
