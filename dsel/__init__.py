@@ -57,6 +57,27 @@ _HOMES = {
     "select": "dsel.search.running.select",
     "write_pool": "dsel.data.write",
 }
+_PACKAGES = (
+    "bounds",
+    "cluster",
+    "co_validation",
+    "criteria",
+    "data",
+    "datasets",
+    "errors",
+    "families",
+    "kernels",
+    "least_squares",
+    "losses",
+    "mcpl",
+    "nonconformity",
+    "plots",
+    "report",
+    "results",
+    "search",
+    "typing",
+)
+"""Modules that completion offers: those with a page of the reference."""
 __all__ = [
     "SemiSupervisedSearchCV",
     "audit",
@@ -102,7 +123,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     hidden = {name for name in globals() if name[:2] == name[-2:] == "__"}
-    return sorted({*hidden, *__all__, *_modules(), "__version__"})
+    return sorted({*hidden, *__all__, *_PACKAGES, "__version__"})
 
 
 def _modules() -> set[str]:

@@ -38,6 +38,8 @@ OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "report_by": ("by", "groupby"),
     "verbose": ("progress", "quiet"),
     "trusted": ("trust", "trusted_types"),
+    "source": ("pool", "X", "X_new", "table"),
+    "cv_error": ("accuracy", "error", "score"),
 }
 """Names that other libraries, or the shell, have for an argument."""
 MEANINGS: Final[Mapping[str, str]] = {
@@ -55,6 +57,8 @@ MOST_AXES: Final = 16
 """Most axes of an argument; numpy broadcasts 32, and results have more axes."""
 MOST_LISTED: Final = 20
 """Most choices in a message."""
+MOST_WITH_SUGGESTION: Final = 8
+"""Most choices that a message lists next to the one that is likely meant."""
 MOST_INTEGER: Final = 2**63 - 1
 """Largest integer of int64."""
 LOCAL: Final = ("", "file", "local", "memory")
@@ -149,9 +153,11 @@ def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
     numbers = array.astype(np.float64)
     outside = ~((numbers > 0.0) & (numbers < 1.0))
     if outside.any():
+        wrong = float(numbers[outside].flat[0])
+        percent = wrong if 1.0 < wrong < 100.0 else 5.0
         raise ValueError(
-            f"`{name}` must be strictly between 0 and 1, got "
-            f"{float(numbers[outside].flat[0])!r}; 5% is written 0.05."
+            f"`{name}` must be strictly between 0 and 1, got {wrong!r}; {percent:g}% "
+            f"is written {percent / 100:g}."
         )
     return numbers
 
@@ -521,7 +527,9 @@ def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
     """Return `value` if it is one of `choices`, or raise ValueError."""
     if not isinstance(value, str) or value not in choices:
         shown = listing([repr(choice) for choice in choices], MOST_LISTED)
-        end = did_you_mean(value, choices) if isinstance(value, str) else "."
+        end = suggest_argument(value, choices) if isinstance(value, str) else "."
+        if end != "." and len(choices) > MOST_WITH_SUGGESTION:
+            raise ValueError(f"`{name}` {show(value)} is not known{end}")
         raise ValueError(f"`{name}` must be one of {shown}, got {show(value)}{end}")
     return str(value)
 
@@ -540,7 +548,7 @@ def list_columns(columns: Iterable[str], missing: str, used: Iterable[str] = ())
     Examples
     --------
     >>> list_columns(["age", "town"], "towns")
-    "; it has age, town; did you mean 'town'?"
+    "; it has 'age', 'town'; did you mean 'town'?"
     """
     names, hint = [name for name in map(str, columns) if name], ""
     if len(names) == 1 and re.search(r"\S[ :]+\S", names[0]):
@@ -549,7 +557,7 @@ def list_columns(columns: Iterable[str], missing: str, used: Iterable[str] = ())
             f"; if this is a title, remove the lines above the header; if {sign!r} "
             f"separates its values, write --sep {sign!r}"
         )
-    shown = listing(names, MOST_LISTED) or "no names"
+    shown = listing([*map(repr, names)], MOST_LISTED) or "no names"
     return f"; it has {shown}{hint}{did_you_mean(missing, names, used)}"
 
 
@@ -589,7 +597,7 @@ def check_columns(
     --------
     >>> check_columns(["age"], ["age", "town"], "'new.csv'", " of `X`")
     Traceback (most recent call last):
-    ValueError: 'new.csv' lacks the column 'town' of `X`; it has age.
+    ValueError: 'new.csv' lacks the column 'town' of `X`; it has 'age'.
     """
     columns = list(map(str, columns))
     if not (missing := [name for name in wanted if name not in {*columns}]):

@@ -63,10 +63,15 @@ def _plain(value: object) -> Any:
 
 
 def choice_text(choice: Choice) -> str:
-    """Return the print of a choice, in which Python's arguments are options."""
+    """Return the print of a choice for a shell, without its assumption."""
+    facts = [fact for fact in choice.facts() if fact not in choice.assumption()]
+    return render_lines(reword_facts(facts), terminal_width())
+
+
+def reword_facts(facts: Iterable[Fact]) -> list[Fact]:
+    """Return facts in which Python's arguments are options of the command."""
     names = shell_names(click.get_current_context().command)
-    facts = [tuple(reword(text, names) for text in fact) for fact in choice.facts()]
-    return render_lines(facts, terminal_width())
+    return [tuple(reword(text, names) for text in fact) for fact in facts]
 
 
 def choice_content(choice: Choice) -> dict[str, Any]:
@@ -200,16 +205,13 @@ def run_plan(
     click.echo("\n".join(filter(None, [choice_text(choice), shown, *reports])))
     if output.quiet:
         return
-    # What violates an assumption was printed with the choice.
-    assumed = choice.certificate.assumptions
-    first, *others = [a for a in assumed if not a.is_violated]
-    names = ", ".join(a.name for a in others)
-    text = f"{first.statement} ({first.name}); --verbose prints {names}, too"
-    lines: list[Fact] = [("Assumes", text)]
+    lines = reword_facts(choice.assumption())
     if output.verbose:
         click.echo()
+        assumed = choice.certificate.assumptions
         lines = [*choice.origins(), *(("Assumes", a.text) for a in assumed)]
-    click.echo(render_lines(lines, terminal_width()))
+    if lines:
+        click.echo(render_lines(lines, terminal_width()))
     if out is not None:
         place = shlex.quote(out)
         click.echo(f"Next: dsel predict {place} NEW --out FILE, or dsel report {place}")

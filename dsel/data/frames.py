@@ -360,7 +360,10 @@ def check_names(names: Sequence[str], n_columns: int, what: str = "`columns`") -
 def check_number_type(dtype: np.dtype[Any], name: str) -> None:
     """Raise TypeError unless values are numbers of at most 8 bytes."""
     if dtype.kind not in NUMERIC:
-        raise TypeError(f"`{name}` must be numeric, got values of type {dtype}.")
+        raise TypeError(
+            f"`{name}` must be numeric, got values of type {dtype}; pass "
+            f"{name}.astype('float64') if they are numbers."
+        )
     if dtype.itemsize > 8:
         raise TypeError(
             f"`{name}` must hold numbers of at most 8 bytes, got {dtype}; pass "

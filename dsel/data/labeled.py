@@ -226,6 +226,11 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
             f"ColumnTransformer does. {shorten(str(error), 200)}"
         )
         shape = getattr(X, "shape", None)
+        if isinstance(shape, tuple) and len(shape) > 2:
+            why = (
+                f"a table, rows by columns, got {len(shape)} dimensions, shape "
+                f"{shape}; pass X.reshape(len(X), -1)."
+            )
         if isinstance(shape, tuple) and len(shape) == 1:
             why = (
                 f"a table, rows by columns, got one dimension, shape {shape}; pass "
@@ -355,7 +360,11 @@ def _check_list(y: LabelsLike, what: str, one: str) -> None:
             f"y is None."
         )
     if np.isscalar(y):
-        raise TypeError(f"`y` must hold {one} for each row of `X`, got {show(y)}.")
+        way = ""
+        if isinstance(y, str):
+            way = f"; for a column of `X` pass y=X[{y!r}] and X.drop(columns={y!r})"
+        text = f"`y` must hold {one} for each row of `X`, got {show(y)}{way}."
+        raise TypeError(text)
     check_no_masks(y)
 
 
@@ -495,6 +504,7 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
     if not isinstance(X, Frame):
         check_numeric(pool.frames, pool.where)
         return pool.with_schema(None)
+    wrong = []
     for place, column in enumerate(X.schema.columns):
         found = replace(column, kind=NUMBER, dtype=str(pool.stored_schema.dtype))
         if pool.frames is not None:
@@ -505,11 +515,17 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
         # A truth value is a number, too, and a date a time: polars' dates become times.
         is_exact = len({*kinds}) == 1 or kinds in ((TRUTH, NUMBER), ("date", "time"))
         if not is_exact and NOTHING not in kinds:
-            raise TypeError(
-                f"{pool.where} holds {found.kind} ({found.dtype}) in column "
-                f"{found.name!r}, where `X` holds {column.kind} ({column.dtype}); "
-                f"convert one of them."
-            )
+            wrong.append((found, column))
+    if wrong:
+        found, column = wrong[0]
+        more = [repr(other.name) for other, _ in wrong[1:]]
+        also = f", and so in {listing(more, 5)}" if more else ""
+        raise TypeError(
+            f"{pool.where} holds {found.kind} ({found.dtype}) in column "
+            f"{found.name!r}, where `X` holds {column.kind} ({column.dtype}){also}; "
+            f"convert one of them, such as by astype({{{found.name!r}: "
+            f"{column.dtype!r}}})."
+        )
     return pool.with_schema(X.schema)
 
 

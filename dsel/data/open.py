@@ -216,6 +216,15 @@ def absolute_path(location: str) -> str:
     return location if "://" in location else os.path.abspath(location)
 
 
+def _refuse_labels(source: object) -> None:
+    """Raise TypeError for a tuple of rows and labels."""
+    if isinstance(source, tuple) and any(np.ndim(part) == 2 for part in source[:1]):
+        raise TypeError(
+            f"`pool` must be rows without labels, got a tuple of {len(source)} arrays; "
+            f"pass the rows alone, its first one."
+        )
+
+
 def _of_object(source: Any) -> Pool:
     if isinstance(source, xr.Dataset):
         return _of_dataset(source)
@@ -240,6 +249,7 @@ def _of_object(source: Any) -> Pool:
                 f"{len(source)} texts or paths; pass the path of a folder of the "
                 f"Parquet files, or of texts pandas.DataFrame({{'text': pool}})."
             )
+        _refuse_labels(source)
         source = as_array(source, "pool")
     if not hasattr(source, "shape") or not hasattr(source, "dtype"):
         raise TypeError(
@@ -284,6 +294,11 @@ def _change_stored_schema(pool: Pool, **changes: Any) -> Pool:
 
 def _check_array(array: Any) -> Any:
     """Return a two-dimensional array of numbers, or raise."""
+    if len(array.shape) > 2:
+        raise ValueError(
+            f"`pool` must be two-dimensional, got shape {tuple(array.shape)}; pass "
+            f"pool.reshape(len(pool), -1)."
+        )
     if len(array.shape) != 2:
         raise ValueError(
             f"`pool` must be two-dimensional, unlabeled rows with the columns of `X`, "

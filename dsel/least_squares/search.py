@@ -538,6 +538,9 @@ class LeastSquaresSearch(BaseSearch):
     For comparison: a 20% hold-out set would give a bound of about 0.227 on average
     For comparison: always predicting the median, 0.0856819: 90% of predictions are off
     by at most 0.720 on the labeled rows
+    Assumes  labeled rows and the rows that the model will meet are independent draws
+    from one population (several rows of one customer: pass `groups`);
+    print(outcome.certificate) lists all
     """
 
     _: KW_ONLY

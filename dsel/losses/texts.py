@@ -12,6 +12,14 @@ from dsel.losses.base import Loss
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.option_values import LOSS_FORMS
 
+OTHER_SCORES: Final = {
+    "accuracy": "is 1 minus the error: write error",
+    "balanced_accuracy": "is 1 minus the balanced error: write balanced",
+    "f1": "has no bound here; report=True bounds recall and precision of each class",
+    "roc_auc": "has no bound here, since it ranks scores: write balanced",
+}
+"""Beginnings of names of scikit-learn's scores, and what takes their place."""
+
 
 def class_of_text(text: str, classes: Sequence[Any], name: str) -> Any:
     """Return the class whose text is `text`, or raise ValueError."""
@@ -101,6 +109,9 @@ def loss_of_name(text: str, classes: Sequence[Any], *, name: str = "`loss`") -> 
     kind = name_of_text(text)
     named, argument = LOSSES.get(kind), text[len(kind) + 1 :]
     must_be = f"{name} must be {LOSS_FORMS}, got {text!r}"
+    for score, advice in OTHER_SCORES.items():
+        if kind.startswith(score) and len(classes):
+            raise ValueError(f"{name} {text!r} {advice}.")
     if named is None:
         raise ValueError(f"{must_be}{did_you_mean(kind, LOSSES)}")
     is_regression = not len(classes)

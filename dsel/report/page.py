@@ -42,7 +42,7 @@ from dsel.plots.style import INK
 from dsel.results import Choice
 from dsel.results.certificate import attribute, short_params_text
 from dsel.results.comparison import ModelComparison
-from dsel.results.cube import candidate_dims, read_counts
+from dsel.results.cube import candidate_dims, cube_of, read_counts
 from dsel.results.inputs import RunInputs
 from dsel.results.tables import CV_ERROR, all_params, candidate_table, class_rows
 from dsel.results.tolerances import amount_about
@@ -79,7 +79,7 @@ SHOWN_ELSEWHERE: Final = (
 
 
 def write_report(
-    results: xr.Dataset | ModelComparison,
+    results: Any,
     path: str | os.PathLike[str],
     *,
     inputs: RunInputs | None = None,
@@ -90,8 +90,8 @@ def write_report(
     Parameters
     ----------
     results
-        The cube of a search, as `Outcome.results` or `open_results` has it; or the
-        result of `dsel.compare_models`.
+        A fitted search, an outcome, or the cube of a search, as `open_results` returns
+        it; or the result of `dsel.compare_models`.
     path
         Path of the file. Only a page that dsel wrote is replaced.
     inputs
@@ -127,7 +127,7 @@ def write_report(
     >>> grid = {"n_neighbors": [1, 5]}
     >>> plan = dsel.plan_search(KNeighborsClassifier(), grid, X, y, random_state=0)
     >>> with TemporaryDirectory() as folder:
-    ...     write_report(plan.run().results, f"{folder}/report.html").name
+    ...     write_report(plan.run(), f"{folder}/report.html").name
     'report.html'
     """
     target = Path(check_path(path, "path"))
@@ -137,7 +137,7 @@ def write_report(
     if isinstance(results, ModelComparison):
         page = comparison_html(results, names_of_options)
     else:
-        page = report_html(results, inputs, names_of_options)
+        page = report_html(cube_of(results), inputs, names_of_options)
     with whole_file(target, "path") as file:
         file.write_text(page, encoding="utf-8", newline="\n")
         check_free(target, "path", begins)  # another process may have written it

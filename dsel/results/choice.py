@@ -176,6 +176,8 @@ class Choice(Renderable):
     Error at most 17.8% (95% confidence, jointly with the line above), model trained
     on all labels
     For comparison: a 20% hold-out set would give a bound of about 16.4% on average
+    Assumes  labeled rows and pool rows are independent draws from one population
+    (several rows of one customer: pass `groups`); print(outcome.certificate) lists all
     """
 
     n_heads: ClassVar[int] = 2
@@ -397,8 +399,9 @@ class Choice(Renderable):
         if not (reports := reports or self.tolerances):
             other = "; limits by value are in report_by_value()"
             raise ValueError(
-                f"the plan declared no report of classes, and what was not declared is "
-                f"not certified; search with report=True, and an `out` of its own"
+                f"no report was declared before the run, and what was not declared is "
+                f"not certified; pass report=True to {self._call}, and an `out` of "
+                f"its own"
                 f"{other * bool(self.reports_by_value)}."
             )
         return reports[check_choice(deploy or self.deploy, "deploy", tuple(reports))]
@@ -410,9 +413,9 @@ class Choice(Renderable):
         """
         if not self.reports_by_value:
             raise ValueError(
-                "the plan declared no column to report by, and what was not declared "
-                "is not certified; search with report_by='site' or another column, and "
-                "an `out` of its own."
+                f"no column to report by was declared before the run, and what was not "
+                f"declared is not certified; pass report_by='site' or another column "
+                f"to {self._call}, and an `out` of its own."
             )
         known = tuple(self.reports_by_value)
         return self.reports_by_value[
@@ -513,8 +516,20 @@ class Choice(Renderable):
             *(("Because", why) for why in dict.fromkeys(whys.values())),
             *(() if self.queries is None else self.queries.lines()),
             *caveat_facts(self.all_caveats, known=known),
+            *self.assumption(),
         ]
         return warnings_first(facts, self.certificate.all_caveats)
+
+    def assumption(self) -> list[Fact]:
+        """Return the assumption that most often fails; none if no model has a bound."""
+        bounds = [self.certificate, *self.certificates.values()]
+        bounds = [made for made in bounds if made.certified and not made.says_nothing]
+        if not bounds:
+            return []
+        [first] = [made for made in bounds[0].assumptions if made.name == "A1"]
+        advice = " (several rows of one customer: pass `groups`)"
+        text = f"{first.statement}{'' if bounds[0].n_groups else advice}"
+        return [("Assumes", f"{text}; print(outcome.certificate) lists all")]
 
     def _why_no_bound(self, name: str) -> str:
         """Return why a model has no bound, and the model that has one; or ""."""
@@ -623,14 +638,21 @@ class Choice(Renderable):
             return ""
         advice = ""
         if bound.loss == "error":
-            advice = (
-                ": baseline='largest class' tests it, and report=True has the recall "
-                "of each class"
+            by_class = (
+                "; see certified_report() for the recall of each class"
+                if self.reports
+                else ", and report=True has the recall of each class"
             )
+            advice = f": baseline='largest class' tests it{by_class}"
         return (
             f"the bound does not show that the model is better than always predicting "
             f"{constant}{advice}"
         )
+
+    @property
+    def _call(self) -> str:
+        """The function that made the choice, as its caller knows it."""
+        return "certify" if self.procedure else "the search"
 
     @property
     def chosen(self) -> str:

@@ -10,12 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from math import prod
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, cast
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import ParameterGrid
+from sklearn.utils.validation import check_is_fitted
 
 from dsel import names
 from dsel.arrays import ArrayLike, as_plain
@@ -260,6 +262,16 @@ def with_estimates(cube: xr.Dataset, estimates: Mapping[str, ArrayLike]) -> xr.D
     coords = {names.CRITERION: np.array(list(estimates), dtype=object)}
     variables = _variables(flat, sizes, {names.CRITERION: n})
     return cube.assign_coords(coords).assign(variables)
+
+
+def cube_of(results: Any) -> xr.Dataset:
+    """Return the cube of a fitted search or an outcome, or a cube itself; or raise."""
+    if isinstance(results, BaseEstimator):
+        check_is_fitted(results)
+        results = getattr(results, "results_", results)
+    cube = getattr(results, "results", results)
+    read_counts(cube)  # raises where it is no cube
+    return cast(xr.Dataset, cube)
 
 
 def check_cube(cube: Any) -> None:

@@ -14,8 +14,9 @@ from dsel.results.renderings import Renderable
 KEPT: Final = "kept"
 REFUTED: Final = "refuted"
 UNTESTED: Final = "cannot be tested"
+UNCLEAR: Final = "Unclear"
 NAMES: Final = {KEPT: "Kept", REFUTED: "Refuted", UNTESTED: "Untested"}
-"""Names of results at the beginning of a line."""
+"""Names of results at the beginning of a line; what is kept may be `UNCLEAR`."""
 
 
 @dataclass(frozen=True)
@@ -51,15 +52,23 @@ class PromiseTest:
     """p-value of the two-sample test."""
     columns: tuple[str, ...] = ()
     """Columns that differ most by the two-sample test, the largest difference first."""
+    seen: float = nan
+    """Observed value, an estimate of what `limit` bounds; NaN if it is not known."""
 
     @property
     def is_refuted(self) -> bool:
         """Whether the promise is refuted."""
         return self.result == REFUTED
 
+    @property
+    def is_unclear(self) -> bool:
+        """Whether more was seen than promised, but not enough to refute it."""
+        return self.result == KEPT and self.seen > self.limit
+
     def fact(self) -> Fact:
         """Return the result, and the statement with what was observed."""
-        return NAMES[self.result], f"{self.promise}: {self.reason}"
+        name = UNCLEAR if self.is_unclear else NAMES[self.result]
+        return name, f"{self.promise}: {self.reason}"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -136,6 +145,9 @@ class MonitorReport(Renderable):
             )
             facts.append(("Note", text))
         facts += [("Note", note) for note in self.notes]
+        if any(test.is_unclear for test in self.tests):
+            text = "what is unclear was seen above the bound, which chance may explain"
+            facts.append(("Note", text))
         n, words = self.n_tested, "what is kept is not proved: few rows refute little"
         if n > 1:  # the probabilities of all tests add up
             most = f"{100 * min(1.0, n * self.level):g}%"

@@ -30,7 +30,7 @@ from dsel import names
 from dsel.checks import show
 from dsel.data.query_rows import POOL_ROW
 from dsel.errors import NewerRecordError
-from dsel.results.cube import check_schema, read_counts
+from dsel.results.cube import check_schema, cube_of
 from dsel.results.models import read_model, write_model
 from dsel.results.place import (
     CUBE,
@@ -68,7 +68,7 @@ LONGEST_NAME: Final = 255
 
 
 def save_results(
-    results: xr.Dataset,
+    results: Any,
     place: str | os.PathLike[str],
     *,
     storage_options: Mapping[str, object] | None = None,
@@ -80,7 +80,7 @@ def save_results(
     Parameters
     ----------
     results
-        A results cube.
+        A results cube; or a fitted search or an outcome, which has one.
     place
         Folder or fsspec URL that is empty, or holds what was saved by this function.
     storage_options
@@ -108,7 +108,7 @@ def save_results(
     ...     open_results(place).identical(cube)
     True
     """
-    read_counts(results)  # raises if it is no cube
+    results = cube_of(results)
     with replacing(place, storage_options, CUBE) as where:
         write_dataset(where, CUBE, results)
 

@@ -124,7 +124,7 @@ def test_select__says_the_plan_first_then_the_verdict_then_assumptions(numbers):
     assert all(map(str.startswith, verdict, begins))
     assert verdict[6:] == [
         "Assumes  labeled rows and pool rows are independent draws from one population "
-        "(A1); --verbose prints A3, A4, A5, A7, too"
+        "(several rows of one customer: name their --groups); --verbose lists all"
     ]
     assert max(map(len, plan)) <= 80
     assert run(*numbers, "--quiet").output.splitlines() == verdict[:6]

@@ -35,6 +35,9 @@ def test_prefit__without_an_error_asks_whether_it_was_trained_on_these_rows():
     (lambda made: made.bound, "'bound'; it is `choice.bound` here."),
     (lambda made: made.best_params_, "'best_params_'; it is `choice.params` here."),
     (lambda made: made.modl, "'modl'; did you mean 'model'?"),
+    (lambda made: made.report("x.html"),
+     "; dsel.report.write_report(outcome, path) writes a page, and `certified_report` "
+     "has the limits of each class."),
     (lambda made: made.score, "'score'; it is `model.score` here."),
     (lambda made: made.choice.predict, "'predict'; it is `outcome.predict`."),
     (lambda made: made.choice.best_score_, "it is `choice.estimate`."),
@@ -50,6 +53,13 @@ def test_unknown_attribute__names_what_is_meant(read, end):
 @pytest.mark.parametrize(("options", "text"), [
     ({"deploy": "all"}, "got 'all'; did you mean 'all_rows'?"),
     ({"seed": 3}, "`certify` has no argument `seed`: 'seed' is `random_state` here."),
+    ({"scoring": "f1"}, "`scoring`: set scoring in your GridSearchCV, which chooses"),
+    ({"loss": "f1_macro"}, "`loss` 'f1_macro' has no bound here; report=True bounds r"),
+    ({"loss": "accuracy"}, "`loss` 'accuracy' is 1 minus the error: write error."),
+    ({"loss": "roc_auc"}, "since it ranks scores: write balanced."),
+    ({"pool": (X, Y)}, "must be rows without labels, got a tuple of 2 arrays; pass th"),
+    ({"pool": X.astype(str)}, "pass pool.astype('float64') if they are numbers."),
+    ({"pool": X[:, :, np.newaxis]}, "pass pool.reshape(len(pool), -1)."),
     ({"xyz": 3}, "`certify` has no argument `xyz`: it has X, "),
     ({"loss": dsel.losses.error_quantile(0.8)},
      "error_quantile(0.8) is for regressors, and the model is a classifier"),
@@ -61,6 +71,49 @@ def test_wrong_argument__gets_the_answer_first(options, text):
 
 
 MODEL = LogisticRegression()
+FRAME = pd.DataFrame(X).add_prefix("c")
+TEXTS = FRAME.assign(c1="a", c2="b")
+
+
+@pytest.mark.parametrize(("call", "text"), [
+    (lambda: dsel.certify(MODEL, X[:, :, np.newaxis], Y),
+     "`X` must be a table, rows by columns, got 3 dimensions, shape (200, 10, 1); pass "
+     "X.reshape(len(X), -1)."),
+    (lambda: dsel.certify("svm", X, Y), "with `fit`, such as `SVC()`, or a function"),
+    (lambda: dsel.certify(MODEL, FRAME, "c0"),
+     "got 'c0'; for a column of `X` pass y=X['c0'] and X.drop(columns='c0')."),
+    (lambda: dsel.certify(MODEL, FRAME, Y, TEXTS),
+     "in column 'c1', where `X` holds number (float64), and so in 'c2'; convert one of "
+     "them, such as by astype({'c1': 'float64'})."),
+    (lambda: dsel.losses.error_quantile(80), "got 80.0; 80% is written 0.8."),
+    (lambda: certify(MODEL).monitor(pool=X), "`pool`: 'pool' is `source` here."),
+    (lambda: certify(MODEL).monitor(X[:, :3]), "`source` has 3 columns but `X` has 10"),
+    (lambda: certify(MODEL).monitor((X, Y)), "`source` must be rows without labels"),
+    (lambda: certify(MODEL).monitor(X, y=Y[:5]), "got 5, and there are more rows."),
+    (lambda: certify(MODEL).monitor(X, target="t"), "pass the labels as y=."),
+    (lambda: dsel.select(certify(MODEL), "accuracy"),
+     "`criterion` 'accuracy' is not known; 'accuracy' is `cv_error` here."),
+    (lambda: certify(MODEL).certified_report(), "pass report=True to certify, and an"),
+    (lambda: dsel.SemiSupervisedSearchCV(MODEL, {"C": [1]}).fit(X, Y)
+     .certified_report(), "pass report=True to the search, and an `out`"),
+])  # fmt: skip
+def test_slip__is_answered_with_what_to_write(call, text):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        call()
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(("rows", "pool", "note"), [
+    (FRAME, X, "`X` has names of columns and `pool` has none: columns are taken by "),
+    (X, FRAME, "`pool` has names of columns and `X` has none: columns are taken by "),
+    (FRAME, FRAME, None),
+    (X, X, None),
+])  # fmt: skip
+def test_names_of_one_side__are_noted_in_the_plan_and_the_choice(rows, pool, note):
+    plan = dsel.plan_search(MODEL, {"C": [1.0]}, rows, Y, pool, random_state=0)
+    for text in (str(plan), str(plan.run().choice)):
+        assert ("by position" in text) == (note is not None)
+        assert (note or "") in " ".join(text.split())
 
 
 @pytest.mark.parametrize(("call", "text"), [

@@ -174,7 +174,7 @@ ROWS = [
      r"holds number \(float64\) in column 'b', where `X` holds text"),
     (lambda: matching(TEXT, TEXT.assign(colour=3).iloc[[0, 0]]), T,
      r"holds text .*'colour', where `X` holds number \(int64\); convert one"),
-    (lambda: matching(GAPS[["a"]], GAPS), V, "lacks the column 'b' of `X`; it has a"),
+    (lambda: matching(GAPS[["a"]], GAPS), V, "lacks the column 'b' of `X`; it has 'a'"),
     (lambda: matching(times("UTC"), times(None)), T,
      "holds time in zone UTC .*'t', where `X` holds time .datetime64"),
     (lambda: open_pool(X[:0]).reduce(len, max), V, "must have rows for a pass"),

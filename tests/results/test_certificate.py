@@ -20,6 +20,11 @@ ONE, ALL = "model trained on 80% of the labels", "model trained on all labels"
 COMPARED = (
     "For comparison: a 20% hold-out set would give a bound of about {} on average"
 )
+ASSUMED = (
+    "Assumes  labeled rows and pool rows are independent draws from one population "
+    "(several rows of one customer: pass `groups`); print(outcome.certificate) lists "
+    "all"
+)
 JOINTLY = "95% confidence, jointly with the line above"
 
 
@@ -75,13 +80,33 @@ LINES = [
 @pytest.mark.parametrize(("fields", "lines"), LINES)
 def test_choice__is_a_few_lines(fields, lines):
     made = make_choice(**fields)
-    assert str(made).splitlines() == ["Chosen: C=8.0, gamma=0.1", *lines]
+    lines = ["Chosen: C=8.0, gamma=0.1", *lines, ASSUMED]
+    assert str(made).splitlines() == lines
     bound = made.certificates[made.deploy].bound
     assert (made.bound, made.delta) == (bound, 0.05)
     for shown in (made, made.certificate):
         numbers = {*re.findall(r"[\d.]+%", str(shown))}
         assert {*re.findall(r"[\d.]+%", shown._repr_html_())} == numbers
         assert {*re.findall(r"[\d.]+%", repr(shown))} <= numbers
+
+
+@pytest.mark.parametrize(("fields", "texts"), [
+    ({"assumptions": full_list([Assumption("A1", says="groups are")]), "n_groups": 9},
+     ["Assumes  groups are; print(outcome.certificate) lists all"]),
+    ({"assumptions": full_list([Assumption("A1", says="new rows")], has_pool=False)},
+     ["Assumes  new rows (several rows of one customer: pass `groups`); print(outcom"]),
+    # Without a bound nothing is assumed: its line says why there is none.
+    ({"assumptions": full_list([Assumption("A1", "violated", "copies")])}, []),
+    ({"caveats": (ESTIMATE,)}, []),
+    ({"bound": 1.2}, []),
+])  # fmt: skip
+def test_choice__ends_with_what_its_bound_assumes(fields, texts):
+    made = make_choice(bounded_models={"one_fold": bounded(certificate(**fields))})
+    lines = [line for line in str(made).splitlines() if line.startswith("Assumes")]
+    assert [line.startswith(t) for line, t in zip(lines, texts, strict=True)] == (
+        [True] * len(texts)
+    )
+    assert not lines or str(made).endswith(lines[0])
 
 
 @pytest.mark.parametrize("value", [0.1, nan, inf])

@@ -36,6 +36,25 @@ def test_deployed__has_all_about_each_model(outcome):
         assert each.fold == outcome.certificates[name].fold
 
 
+def test_useless_bound__refers_to_the_report_that_there_is(outcome):
+    useless = replace(outcome.choice, constant="1", constant_loss=0.0)
+    text = "baseline='largest class' tests it; see certified_report() for the recall"
+    assert text in str(useless)
+    assert "report=True" not in str(useless)
+    models = {n: replace(m, report=None) for n, m in useless.bounded_models.items()}
+    alone = replace(useless, bounded_models=models)
+    assert "and report=True has the recall of each class" in str(alone)
+
+
+def test_outcome__is_saved_and_written_as_its_results_are(outcome, tmp_path):
+    dsel.save_results(outcome, tmp_path / "saved")
+    assert dsel.open_results(tmp_path / "saved").identical(outcome.results)
+    page = dsel.report.write_report(outcome, tmp_path / "page.html")
+    text = page.read_text("utf-8")
+    assert "independent draws from one population" in text
+    assert "print(outcome" not in text
+
+
 def test_choice__alone_has_no_model_and_says_where_it_is(outcome):
     again = Choice.from_json(outcome.choice.to_json())
     assert again == outcome.choice

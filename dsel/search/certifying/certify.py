@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, overload
 from sklearn.model_selection import KFold
 
 from dsel.arrays import Estimator, RandomState
-from dsel.checks import show
+from dsel.checks import explain_unknown, show
 from dsel.errors import naming, warn
 from dsel.families.kinds import is_fitted
 from dsel.losses.base import Loss
@@ -47,6 +47,10 @@ if TYPE_CHECKING:
 PREFIT: Final = "prefit"
 NAMES: Final = {"`param_grid[0]`": "`model`", "`estimator`": "`model`"}
 """Names of arguments of the search, and those of `certify`."""
+SCORING: Final = (
+    "set scoring in your GridSearchCV, which chooses by it; `loss` says what is "
+    "certified"
+)
 
 
 @overload
@@ -92,6 +96,7 @@ def certify(
     on_failure: str = "record",
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Outcome: ...
+@explain_unknown({"scoring": SCORING})
 def certify(
     model: Any,
     X: RowsLike,
@@ -343,8 +348,9 @@ def check_model(
             what = f"rows ({type(model).__name__}): did you swap the arguments?"
         end = "." * (not what.endswith("?"))
         raise TypeError(
-            f"`model` must be a classifier or a regressor with `fit`, or a function of "
-            f"features and labels that returns a fitted one, got {what}{end}"
+            f"`model` must be a classifier or a regressor with `fit`, such as `SVC()`, "
+            f"or a function of features and labels that returns a fitted one, got "
+            f"{what}{end}"
         )
     if is_estimator or not callable(model):
         return

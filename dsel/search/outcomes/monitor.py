@@ -221,6 +221,7 @@ def _test_disagreement(promises: Promises, tally: Tally, level: float) -> Promis
         at_least=at_least,
         n_found=differ - duplicates,
         n_rows=tally.n_rows,
+        seen=differ / tally.n_rows,
         reason=f"{differ:,} of {tally.n_rows:,} rows, at least "
         f"{floor_percent(at_least)}",
     )
@@ -261,6 +262,7 @@ def _test_errors(
                 result=REFUTED if at_least > bound else KEPT,
                 at_least=at_least,
                 n_rows=n_labels,
+                seen=seen[index],
                 reason=f"seen {certificate.about(seen[index])}, at least {shown}, on "
                 f"{n_labels:,} {context.kind_of_rows_text}",
             )
@@ -296,6 +298,7 @@ def _test_tolerances(
                 at_least=at_least,
                 n_found=counted - n_duplicates,
                 n_rows=n_labels,
+                seen=counted / n_labels,
                 reason=f"{seen}, at least {floor_percent(at_least)}",
             )
         )

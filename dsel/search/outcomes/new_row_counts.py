@@ -224,7 +224,7 @@ class MonitorContext:
             if rows[-1] >= len(self.labels.y):
                 raise ValueError(
                     f"`y` must have a label for each row of {self.model_rows.where}, "
-                    f"got {len(self.labels.y):,} for more rows."
+                    f"got {len(self.labels.y):,}, and there are more rows."
                 )
             return pd.Series(self.labels.y[rows])
         return None if self.labels.target is None else X.given[self.labels.target]

@@ -100,6 +100,11 @@ class Outcome:
         end = did_you_mean(name, dir(type(self)))
         if name in SEARCH_ATTRIBUTES:
             end = f"; it is `{SEARCH_ATTRIBUTES[name]}` here."
+        elif name == "report":
+            end = (
+                "; dsel.report.write_report(outcome, path) writes a page, and "
+                "`certified_report` has the limits of each class."
+            )
         elif not name.startswith("_") and name in dir(Choice):
             end = f"; it is `choice.{name}` here."
         raise AttributeError(f"an outcome has no attribute {name!r}{end}")

@@ -26,6 +26,7 @@ from dsel.data.text_tables import (
     read_ahead,
     text_source,
 )
+from dsel.errors import naming
 from dsel.runtime.clients import count_threads
 from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Task, Work
@@ -104,7 +105,8 @@ def open_table(
             like=input_format.table_schema,
         )
         return TextTable(input_format, text, ids, option)
-    return PoolRows(input_format, model, source, ids, option)
+    with naming({"`pool`": "`source`"}):
+        return PoolRows(input_format, model, source, ids, option)
 
 
 class TextTable(TableRows):
@@ -194,9 +196,11 @@ class PoolRows(TableRows):
                 like = replace(schema, ids=_new_ids(ids, schema))
                 pool = convert_pool(pool, like, os.fspath(location), where=self.where)
         elif ids:
+            instead = ", and pass the labels as y=" * option.startswith("target")
             raise ValueError(
                 f"`{option}` names {ids[0]!r}, but columns are found by names where "
-                f"both the labeled rows and {self.where} have some; leave it out."
+                f"both the labeled rows and {self.where} have some; leave it out"
+                f"{instead}."
             )
         else:
             n_columns = getattr(model, "n_features_in_", len(names or columns))

@@ -7,6 +7,7 @@ from dsel.arrays import Floats
 from dsel.candidates import remarks_on_parameters
 from dsel.checks import show
 from dsel.data.groups import RowGroups
+from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.data.targets import notes_on_similar_labels
 from dsel.losses.declared import DeclaredLosses
@@ -111,6 +112,7 @@ def plan_caveats(
             [
                 *inputs.notes_of_choice,
                 *notes_on_scoring(inputs, losses),
+                *notes_on_names(labeled, design.pool),
             ],
         ),
         make_caveats(Effect.WARNS, similar),
@@ -123,6 +125,17 @@ def plan_caveats(
         ),
         make_caveats(Effect.PLAN, name_counted_rows(of_losses, scheme, groups)),
     )
+
+
+def notes_on_names(labeled: LabeledRows, pool: Pool | None) -> list[str]:
+    """Return a note where only one of `X` and the pool has names of columns."""
+    if pool is None or bool(labeled.columns) == bool(pool.columns):
+        return []
+    named, other = ("`X`", pool.where) if labeled.columns else (pool.where, "`X`")
+    return [
+        f"{named} has names of columns and {other} has none: columns are taken by "
+        f"position"
+    ]
 
 
 def _of_prior(prior: Floats | None) -> list[str]:

@@ -10,8 +10,6 @@ from typing import Any, Final
 
 import numpy as np
 import xarray as xr
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from dsel import names
 from dsel.checks import check_choice, check_delta, check_probability, check_string
@@ -29,7 +27,7 @@ from dsel.results.caveats import (
     make_caveats,
 )
 from dsel.results.certificate import CHOICE, assumptions_of, attribute
-from dsel.results.cube import cv_error, read_counts, restore_dims
+from dsel.results.cube import cube_of, cv_error, read_counts, restore_dims
 from dsel.results.tables import (
     all_params,
     class_rows,
@@ -207,14 +205,9 @@ def select(
     >>> dsel.select(outcome, "cv_error").params
     {'n_neighbors': 9}
     """
-    if isinstance(results, BaseEstimator):
-        check_is_fitted(results)
-        results = getattr(results, "results_", results)
-    results = getattr(results, "results", results)
     if criterion is not None:
         check_string(criterion, "criterion")
-    read_counts(results)  # raises where it is no cube
-    results = restore_dims(results)
+    results = restore_dims(cube_of(results))
     choice = attribute(results, CHOICE, Choice.from_json, None)
     method = METHODS.get(criterion or "")
     if method is not None and method.takes(
