@@ -267,8 +267,9 @@ def _title(results: xr.Dataset, inputs: RunInputs | None) -> str:
     Rows of Python have no names: learner, number of rows and date take their place.
     """
     if inputs is None:
-        known = attribute(results, names.LEARNERS, json.loads, ["the chosen model"])
-        learners = shorten_text(", ".join(known), 60)
+        known = ", ".join(attribute(results, names.LEARNERS, json.loads, []))
+        known = known or select(results).procedure or "the chosen model"
+        learners = shorten_text(known, 60)
         n_rows = count_of(int(read_counts(results)[names.N_LABELED]), "labeled row")
         date = str(results.attrs.get("created_at", "")).partition("T")[0]
         about = ", ".join(filter(None, [n_rows, date]))

@@ -81,6 +81,15 @@ def test_report_html__names_learner_rows_and_date_of_a_run_in_python(outcome):
     assert " How wrong the chosen model can be (" in words(report_html(old))
 
 
+def test_report_html__names_the_model_of_a_function():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    outcome = dsel.certify(
+        lambda X, y: Sign().fit(X, y), X, (X[:, 0] > 0).astype(int), random_state=0
+    )
+    assert words(report_html(outcome.results)).startswith(" How wrong Sign can be (60 ")
+
+
 def test_report_html__says_why_a_bound_is_below_the_estimate():
     with pytest.warns(dsel.errors.FitFailedWarning):
         results = run(with_pool=False).results

@@ -33,6 +33,7 @@ from dsel.search.design.assumptions import (
 )
 from dsel.search.engine.counts import KnownCounts, SearchCounts
 from dsel.search.running.planned_search import PlannedSearch
+from dsel.search.running.procedures import FunctionEstimator
 
 TOKEN: Final = "content_token"
 """Attribute of a search's cube: a hash of its counts, grid and order."""
@@ -141,6 +142,7 @@ def make_cube_of_run(
             dict.fromkeys(
                 type(each.steps[-1][1] if isinstance(each, Pipeline) else each).__name__
                 for each in plan.context.estimators
+                if not isinstance(each, FunctionEstimator)  # the choice names its model
             )
         ),
         names.FOLD_ERROR_KIND: (
