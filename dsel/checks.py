@@ -132,15 +132,17 @@ def check_delta(value: object, name: str = "delta") -> float:
     `dsel.bounds` accept it.
     """
     delta = _number(value, name, "a number in (0, 0.5]")
+    level = delta / 100 if 1.0 < delta < 100.0 else delta  # a percentage, as 95
+    if 0.5 < level < 1.0:
+        raise ValueError(
+            f"`{name}` must be at most 0.5, got {delta:g}: it is the probability that "
+            f"a bound fails; did you mean {1.0 - level:.6g}, which is "
+            f"{100 * level:.12g}% confidence?"
+        )
     if not 0.0 < delta < 1.0:
         raise ValueError(
             f"`{name}` must be above 0 and at most 0.5, got {delta!r}; 5% is written "
             f"0.05."
-        )
-    if delta > 0.5:
-        raise ValueError(
-            f"`{name}` must be at most 0.5, got {delta:g}: it is the probability that "
-            f"a bound fails; did you mean {1.0 - delta:.6g}?"
         )
     return delta
 

@@ -77,7 +77,7 @@ class NewerRecordError(DselError, ValueError):
     """A record was written by a version of dsel that is newer than this one."""
 
 
-class UndecidedError(TypeError):
+class UndecidedError(ValueError):
     """A table needs a decision by options of the shell."""
 
     def __init__(self, text: str, options: Mapping[str, str]) -> None:

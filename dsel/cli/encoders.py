@@ -78,15 +78,17 @@ def encoders(
         ]
         names = ",".join(each.name for each in others)
         # A text column with unique values may identify rows in the predictions.
-        texts = (
-            column.name
-            for column in undecided
-            if column.kind == TEXT and column.name not in why_texts
-        )
-        id_name = next((name for name in texts if X[name].is_unique), None)
+        texts = [c.name for c in undecided if c.kind == TEXT]
+        ids = [t for t in texts if t not in why_texts and X[t].is_unique]
+        options = {
+            "--drop": ",".join(c.name for c in undecided if c.name not in ids),
+            "--id": ",".join(ids),
+        }
         advice = ""
-        if id_name is not None:
-            advice = f" (or --id {shlex.quote(id_name)} to copy it to predictions)"
+        if ids:
+            them = "it" if len(ids) == 1 else "them"
+            names_of_ids = shlex.quote(options["--id"])
+            advice = f" (or --id {names_of_ids} to copy {them} to predictions)"
         what = "it" if len(undecided) == 1 else "them"
         if len(others) < len(undecided):
             what = names.replace(",", ", ")
@@ -99,7 +101,7 @@ def encoders(
         raise UndecidedError(
             f"{shown}{f' (and {len(undecided) - 10} more)' * (len(undecided) > 10)}. "
             f"{leave_out} a pipeline that encodes them by --model MODULE:OBJECT.",
-            {"--drop": names} if is_unique else {},
+            {name: value for name, value in options.items() if value and is_unique},
         )
     used = {kind: parts for kind, parts in kinds.items() if parts[2]}
     if used.keys() <= {"numbers"}:

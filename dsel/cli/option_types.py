@@ -32,13 +32,15 @@ class Fraction(click.ParamType[float]):
             number = float(text.removesuffix("%"))
         except ValueError:
             self.fail(f"{text!r} is no number; 5% is written 0.05.", param, ctx)
-        if text.endswith("%"):
-            written = f"{text} is written {number / 100:.12g}"
-            self.fail(f"{text!r} is no number; {written}.", param, ctx)
+        is_percent = text.endswith("%")
         try:
-            return self._check(number, "value")
+            part = self._check(number / 100 if is_percent else number, "value")
         except ValueError as error:
             self.fail(str(error).replace("`value`", option), param, ctx)
+        if is_percent:  # of an accepted number, so that the advice can be followed
+            written = f"{text} is written {part:.12g}"
+            self.fail(f"{text!r} is no number; {written}.", param, ctx)
+        return part
 
 
 FRACTION: Final = Fraction(check_probability)

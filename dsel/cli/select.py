@@ -237,7 +237,7 @@ def are_swapped(options: SelectOptions) -> bool:
 
 
 def describe_undecided_options(
-    error: ValueError, options: SelectOptions, arguments: Mapping[str, Any]
+    error: Exception, options: SelectOptions, arguments: Mapping[str, Any]
 ) -> str | None:
     """Return what else of a table needs a decision, once `error` has one; else None.
 
@@ -249,7 +249,7 @@ def describe_undecided_options(
     if isinstance(error, GapWordError):
         decided = {"gap_classes": (*options.gap_classes, error.word)}
     elif (
-        options.text.encoding is None
+        arguments["encoding"] is None
         and is_text(options.labeled)
         and any(first_bad_byte(path, "utf-8") for path in paths)
     ):
@@ -261,9 +261,7 @@ def describe_undecided_options(
         table = read_table(options.labeled, **arguments)
         if ":" not in (options.model or ""):  # a pipeline may encode more
             encoders(table.X, is_scaled=False, why_texts=table.why_texts)
-    except TypeError as undecided:
-        return str(undecided)
-    except ValueError as other:
+    except (TypeError, ValueError) as other:
         further = None
         if decided.keys() != {"gap_classes"}:
             further = describe_undecided_options(other, options, arguments)

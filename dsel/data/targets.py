@@ -14,7 +14,7 @@ from dsel.checks import letters_of, show
 from dsel.data.kinds import ColumnScan
 from dsel.data.labeled import MOST_WHOLE
 from dsel.data.schema import ColumnSchema
-from dsel.errors import RowError
+from dsel.errors import RowError, UndecidedError
 from dsel.option_values import CLASSIFICATION, REGRESSION
 
 FEWEST_ROWS_OF_CLASS: Final = 10
@@ -35,10 +35,11 @@ def _regression_targets(
     known = np.unique(targets[np.isfinite(targets)])
     has_fractions = bool((known != np.rint(known)).any())
     if task is None and not has_fractions and len(known) > MOST_WHOLE:
-        raise ValueError(
+        raise UndecidedError(
             f"`target` {target!r} has {len(known):,} different whole numbers, which "
             f"may be classes or measurements; say which by --task classification or "
-            f"--task regression."
+            f"--task regression.",
+            {"--task": REGRESSION},
         )
     return targets if has_fractions or task == REGRESSION else None
 

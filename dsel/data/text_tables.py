@@ -529,7 +529,9 @@ def _naming_notes(
             if scan.kind(decimal, day_first) is Kind.TEXT
         ]
         also = " ".join(f"Also, {note}." for note in notes if note)
-        raise ValueError(f"{error} {also}".rstrip()) from error
+        if not also:
+            raise
+        raise ValueError(f"{error} {also}") from error
 
 
 def _remove_missing_labels(

@@ -120,7 +120,9 @@ def test_select__asks_what_many_whole_numbers_are(folder):
     asked = ("select", folder / "whole.csv", "--target", "price", "--quiet")
     made = run(*asked)
     assert made.exit_code != 0
-    assert "--task classification or --task regression" in " ".join(made.output.split())
+    said = " ".join(made.output.split())
+    assert "--task classification or --task regression. Run: dsel select " in said
+    assert said.endswith(" --target price --quiet --task regression")
     ridge = ("--model", "ridge", "--grid", "alpha=1")
     made = succeed(*asked, "--task", "regression", *ridge)
     assert "90% of predictions" in made.output

@@ -321,9 +321,9 @@ REFUSED = [
     (["--loss", "recall:yes", "--certificate", "holdout"], {}, 1, "for certificate="),
     (["--deploy", "all_rows"], {}, 1, "`pool` is None"),
     (["--delta", "2"], {}, 2, "--delta must be above 0 and at most 0.5, got 2.0"),
-    (["--delta", "95"], {}, 2, "5% is written 0.05"),
+    (["--delta", "95%"], {}, 2, "did you mean 0.05, which is 95% confidence?"),
     (["--delta", "5%"], {}, 2, "5% is written 0.05"),
-    (["--delta", "0.95"], {}, 2, "did you mean 0.05?"),
+    (["--delta", "0.95"], {}, 2, "did you mean 0.05, "),
     (["--task", "classification"], {"label": [n / 7 for n in range(150)]}, 1,
      "; write --task regression, or cut"),
     (["--cv", "1"], {}, 2, "1 is not in the range"),
@@ -715,7 +715,8 @@ def test_select__ends_a_stop_with_the_command_that_goes_on(tmp_path, rng):
     refused = run(*words)
     assert refused.exit_code == 1
     _, _, command = " ".join(refused.output.split()).partition(" Run: dsel ")
-    assert "--drop 'site,note,customer no'" in command
+    assert "--drop site" in command
+    assert "--id 'note,customer no'" in command
     assert "Error at most" in succeed(*shlex.split(command)).stdout
     # Two ways lead out here, so that no command is said.
     frame.assign(paid=[f"${row}.5" for row in range(90)]).to_csv(path, index=False)

@@ -100,7 +100,7 @@ class SearchOptions:
         if delta < SMALLEST_DELTA:
             raise ValueError(
                 f"`delta` must be at least {SMALLEST_DELTA:g}, got {delta:g}; no data "
-                f"are that certain: 5 % is written 0.05."
+                f"are that certain; 0.05 is 95% confidence."
             )
         if self.max_pool_rows is not None:
             check_integer(self.max_pool_rows, "max_pool_rows", at_least=1)
