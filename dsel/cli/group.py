@@ -2,11 +2,13 @@
 
 import logging
 import shlex
+import signal
 import sys
 import traceback
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from threading import current_thread, main_thread
 from typing import Any, Final
 
 import click
@@ -92,6 +94,8 @@ class LazyGroup(click.Group):
     def main(self, *args: Any, **options: Any) -> Any:
         """Run a command; an expected error becomes one line and an exit code."""
         options["standalone_mode"] = False
+        if current_thread() is main_thread():  # `kill` and `timeout` end it as Ctrl-C
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
         words = [*(args[0] if args else options.get("args") or sys.argv[1:])]
         shows = TRACEBACK in words
         # When a read fails, asyncio logs the other reads, for which zarr does not wait.

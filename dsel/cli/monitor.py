@@ -64,10 +64,16 @@ def run(
     if not report.n_tested:
         # A cron job that reads statuses must not take silence for a kept promise.
         reasons = dict.fromkeys(test.reason for test in report.tests)
+        are_known = report.n_duplicates == report.n_rows
+        ways = {
+            "rows that were not labeled": are_known,
+            "--labeled for the labeled table": promises.labeled is None,
+            "--target for labels in NEXT_MONTH": target is None and not are_known,
+            "--groups for rows in groups": promises.are_in_groups and groups is None,
+        }
+        way = " or ".join(text for text, applies in ways.items() if applies)
         raise click.ClickException(
-            f"no promise was tested ({'; '.join(reasons)}); pass --labeled for the "
-            f"labeled table, --target for labels in NEXT_MONTH, --groups for rows in "
-            f"groups, or rows that were not labeled."
+            f"no promise was tested ({'; '.join(reasons)}){way and f'; pass {way}'}."
         )
     status = ExitStatus.REFUTED if report.is_refuted else ExitStatus.DONE
     click.get_current_context().exit(status)

@@ -4,7 +4,7 @@ A wrong value ends a command with exit status 2, as an option that does not exis
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NoReturn
 
 import click
 
@@ -41,6 +41,20 @@ class Fraction(click.ParamType[float]):
             written = f"{text} is written {part:.12g}"
             self.fail(f"{text!r} is no number; {written}.", param, ctx)
         return part
+
+
+class RowCount(click.types.IntParamType):
+    """A number of rows."""
+
+    def fail(
+        self,
+        message: str,
+        param: click.Parameter | None = None,
+        ctx: click.Context | None = None,
+    ) -> NoReturn:
+        """Raise the error of click with a number that is understood."""
+        text = message.removesuffix(".")
+        super().fail(f"{text}; write a number of rows, such as 600.", param, ctx)
 
 
 FRACTION: Final = Fraction(check_probability)

@@ -93,6 +93,8 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
         text = f"{each.model_text}: {words} {each.amount(each.bound)}"
         if not np.isfinite(each.bound):
             text = f"{each.model_text}: no finite bound"
+        elif each.certified and each.says_nothing:
+            text = f"{each.model_text}: no bound below {each.most}"
         # A bound without terms comes from labeled rows alone.
         first = np.fmin(each.bound, each.label_term if each.certified else np.inf)
         if not np.isfinite(each.bound):  # such a tolerance has no bar

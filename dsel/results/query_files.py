@@ -260,6 +260,7 @@ def read_labels(
     rows: Sequence[int],
     known: tuple[object, ...],
     *,
+    place: str,
     target: str,
     separator: str | None = None,
     encoding: str | None = None,
@@ -267,6 +268,7 @@ def read_labels(
 ) -> "pd.Series[Any]":
     """Return the labels in a text file by pool row number, None for a missing one.
 
+    `place` is the folder or URL of the queried rows, which a message names.
     `like` is the schema of the labeled table, as `text_source` takes it.
 
     Lines with neither a row number nor a label are skipped. A text that is one of the
@@ -291,7 +293,8 @@ def read_labels(
         (POOL_ROW, "which has the row number of each label"),
         (target, "which has the labels; name another one by --target"),
     ):
-        check_columns(source.names, [name], repr(location), f", {what}")
+        way = f" Fill {place.rstrip('/')}/{QUERY_ROWS}."
+        check_columns(source.names, [name], repr(location), f", {what}", way)
     queried, numbers, labels = set(rows), list[int](), list[Any]()
     n_read = 0
     for batch in source.batches([POOL_ROW, target]):

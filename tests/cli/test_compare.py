@@ -228,7 +228,7 @@ def with_two_labels(rows):
     [
         (with_stranger, f"pool row {N_POOL + 7}, which was not queried"),
         (with_two_labels, "one label for each pool row"),
-        (lambda rows: rows.drop(columns="pool_row"), "lacks the column 'pool_row'"),
+        (lambda rows: rows.drop(columns="pool_row"), "query_rows.csv."),
         (lambda rows: rows.drop(columns="label"), "lacks the column 'label'"),
         (lambda rows: rows.assign(pool_row=rows.pool_row + 0.5), "whole number"),
         (lambda rows: rows.assign(pool_row="1,000"), "whole number"),

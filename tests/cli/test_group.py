@@ -28,6 +28,16 @@ def test_main__lists_every_command():
         assert f"\n  {name} " in found.output
 
 
+def test_select__has_a_help_of_sections_and_each_option_once():
+    text = run("select", "--help").output
+    titles = ("Data", "Model", "Bound", "Run", "Options")
+    assert [text.count(f"\n{title}:\n") for title in titles] == [1, 1, 1, 1, 0]
+    command = import_module("dsel.cli.commands.select").command
+    options = [p.opts[0] for p in command.params if p.param_type_name == "option"]
+    assert [text.count(f"\n  {name} ") for name in options] == [1] * len(options)
+    assert "Examples:\n    dsel select labeled.csv" in text
+
+
 def test_main__suggests_a_command_and_without_any_shows_the_help_once():
     found = run("selct")
     assert found.exit_code == 2
@@ -42,6 +52,7 @@ WRONG_WORDS = [
         "plan-bound 600 10000 --error 6",
         "--error must be strictly between 0 and 1, got 6.0",
     ),
+    ("plan-bound 5% 100", "write a number of rows, such as 600."),
     ("plan-bound 600 10000 --error 6%", "6% is written 0.06."),
     ("plan-bound 600 10000 --wanted 12.5%", "12.5% is written 0.125."),
     ("plan-bound 600 10000 --error 150%", "between 0 and 1, got 1.5"),

@@ -175,4 +175,4 @@ def test_monitor__fails_where_nothing_can_be_tested(tmp_path, place, options):
     found = run("monitor", tmp_path / "results", place / "labeled.csv", *options)
     assert found.exit_code == 1, found.output
     assert "no promise was tested" in " ".join(found.stderr.split())
-    assert "pass --labeled" in " ".join(found.stderr.split())
+    assert "pass rows that were not labeled." in " ".join(found.stderr.split())

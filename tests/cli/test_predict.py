@@ -338,8 +338,10 @@ def model():
 """
 
 
-@pytest.mark.parametrize("ending", ["csv", "zarr"])
-def test_predict__that_is_interrupted_leaves_nothing(tmp_path, rng, ending):
+@pytest.mark.parametrize(
+    ("ending", "number"), [("csv", signal.SIGINT), ("zarr", signal.SIGTERM)]
+)
+def test_predict__that_is_interrupted_leaves_nothing(tmp_path, rng, ending, number):
     (tmp_path / "mine.py").write_text(SLOW)
     X = pd.DataFrame(rng.normal(size=(1000, 2)), columns=["a", "b"])
     X[:90].assign(label=X["a"] > 0).to_csv(tmp_path / "labeled.csv", index=False)
@@ -356,7 +358,7 @@ def test_predict__that_is_interrupted_leaves_nothing(tmp_path, rng, ending):
     ]  # fmt: skip
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) as process:
         wait_until((tmp_path / "began").exists)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, error = process.communicate(timeout=100)
     assert process.returncode == 130, error
     assert b"Interrupted. Nothing is at p." in error

@@ -4,7 +4,7 @@ from typing import Final
 
 import click
 
-from dsel.cli.option_types import FRACTION
+from dsel.cli.option_types import FRACTION, RowCount
 from dsel.cli.options import delta_option, output_options, run_from
 
 ASSUMED_ERROR: Final = 0.1
@@ -12,8 +12,8 @@ ASSUMED_ERROR: Final = 0.1
 
 
 @click.command
-@click.argument("n_labeled", type=int)
-@click.argument("n_unlabeled", type=int)
+@click.argument("n_labeled", type=RowCount())
+@click.argument("n_unlabeled", type=RowCount())
 @click.option(
     "--candidates",
     type=int,

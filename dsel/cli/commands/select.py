@@ -1,6 +1,7 @@
 """Options of ``dsel select``: choose a model from files."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import click
 
@@ -64,7 +65,38 @@ class SelectOptions:
     out: str | None
 
 
-@click.command
+GROUPS: Final = {
+    "Data": "target pool drop ids groups encoding sep day_first number unlabeled_words "
+    "gap_classes task",
+    "Model": "model grid trust",
+    "Bound": "certificate deploy loss report_by queries baseline cv delta",
+}
+"""Options of each section of the help; the last section has all others."""
+EXAMPLES: Final = """\b
+Examples:
+  dsel select labeled.csv --target label --pool pool.parquet --out results
+  dsel select labeled.csv --target price --task regression --id number
+"""
+
+
+class GroupedCommand(click.Command):
+    """A command whose help has sections of options."""
+
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        """Write the options by `GROUPS`."""
+        options_of = [p for p in self.get_params(ctx) if isinstance(p, click.Option)]
+        lines = {option.name: option.get_help_record(ctx) for option in options_of}
+        sections = {name: words.split() for name, words in GROUPS.items()}
+        grouped = {option for options in sections.values() for option in options}
+        sections["Run"] = [str(name) for name in lines if name not in grouped]
+        for title, options in sections.items():
+            with formatter.section(title):
+                formatter.write_dl([line for o in options if (line := lines[o])])
+
+
+@click.command(cls=GroupedCommand, epilog=EXAMPLES)
 @click.argument("labeled", type=ExistingPath())
 @click.option(
     "--target",
