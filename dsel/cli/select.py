@@ -26,7 +26,7 @@ from dsel.cli.models import (
     names_of_models,
     show_failure,
 )
-from dsel.cli.options import TextOptions
+from dsel.cli.options import NAMES, TextOptions
 from dsel.cli.running import format_names_columns, names_in, notes, numbers_in, run_plan
 from dsel.data.frames import take_rows
 from dsel.data.labeled import MOST_WHOLE, check_labels
@@ -45,7 +45,7 @@ from dsel.data.unknown_values import (
     find_unknown_values,
     known_values,
 )
-from dsel.errors import AllFitsFailedError, RowError
+from dsel.errors import AllFitsFailedError, RowError, reword
 from dsel.families.kinds import is_classifier, is_regressor
 from dsel.losses.texts import class_of_text, loss_of_name
 from dsel.option_values import CLASSIFICATION, LARGEST_CLASS, LOSS_FORMS, REGRESSION
@@ -568,4 +568,4 @@ def parse_loss(texts: Sequence[str], classes: Sequence[object]) -> Any:
     try:
         return loss_of_name(named[0], classes, name="--loss")
     except ValueError as error:
-        raise click.UsageError(str(error)) from error
+        raise click.UsageError(reword(str(error), NAMES)) from error

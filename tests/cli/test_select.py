@@ -307,7 +307,7 @@ REFUSED = [
     *((["--grid", f"C={endless}"], {}, 2, "FACTOR") for endless in (
         "0..8:2", "-1..8:2", "8..1:2", "1..8:1", "1..1e300:1.0001", "1..a")),
     (["--certificate", "magic"], {}, 2, "'magic' is not one of"),
-    (["--loss", "f1"], {}, 2, "--loss must be error, recall:CLASS"),
+    (["--loss", "f1"], {}, 2, "--loss 'f1' has no bound here; --loss report bounds"),
     (["--loss", "error:2"], {}, 2, "--loss must be error, recall:CLASS"),
     (["--loss", "error", "--loss", "balanced"], {}, 2, "got 'error' and 'balanced'"),
     (["--loss", "report:maybe"], {}, 2, "'maybe', which is not a class (no, yes)"),
