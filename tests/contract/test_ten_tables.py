@@ -25,7 +25,8 @@ from tests.tables import NUMERIC, write
 pytestmark = pytest.mark.contract
 README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
 IN_PYTHON = re.search(r"```python\n(search = .*?)```", README, re.DOTALL)[1]
-IN_A_SHELL = re.search(r"```sh\n(dsel select labeled.*?)```", README, re.DOTALL)[1]
+SECTION = re.search(r"## From a shell\n(.*?)\n## ", README, re.DOTALL)[1]
+IN_A_SHELL = "".join(re.findall(r"```sh\n(.*?)```", SECTION, re.DOTALL))
 FOREST = "forest --grid n_estimators=5,10"
 DATA = Path(os.environ.get("DSEL_DATA", "nowhere"))
 
