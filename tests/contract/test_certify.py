@@ -318,7 +318,7 @@ REFUSED = [
     (lambda: dsel.certify(SVC(), X, Y, n_folds=3), TypeError, "'n_folds' is `cv`"),
     (lambda: dsel.certify(SVC(), X, Y, seed=3), TypeError, "is `random_state` here"),
     (lambda: dsel.certify(SVC(), X, Y, sample_weight=Y), TypeError, "`fit_params`"),
-    (lambda: dsel.certify(SVC(), X, Y, scoring="f1"), TypeError, "'scoring' is `loss`"),
+    (lambda: dsel.certify(SVC(), X, Y, scoring="f1"), TypeError, "`scoring` `loss`"),
     (lambda: dsel.certify(3, X, Y), TypeError, "`model` 3 function"),
     (lambda: dsel.certify(X, Y, SVC()), TypeError, "`model` ndarray swap arguments?"),
     (lambda: dsel.certify(SVC, X, Y), TypeError, "`model` class add () SVC()"),

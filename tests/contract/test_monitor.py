@@ -13,7 +13,6 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 import dsel
 from dsel.results import MonitorReport
-from dsel.results.monitoring import PromiseTest
 
 pytestmark = pytest.mark.contract
 
@@ -168,16 +167,6 @@ def test_monitor__tests_the_loss_of_the_plan(loss, share):
     assert 0.6 * seen < kept.at_least < seen
     found = results_of(outcome.monitor(NEW, y=1 - TRUTH))
     assert found["error of one_fold"] == "refuted"
-
-
-@pytest.mark.parametrize("limit", [0.5, 0.05])
-def test_monitor__has_one_word_for_below_above_and_refuted(limit):
-    test = PromiseTest("error", "kept", "Error", "seen 10%", limit, 0.02, seen=0.1)
-    report = MonitorReport(0.01, 300, 0, (test,))
-    is_unclear = limit < 0.1
-    assert str(report).splitlines()[1].split()[0] == ["Kept", "Unclear"][is_unclear]
-    assert ("which chance may explain" in str(report)) == is_unclear
-    assert not report.is_refuted
 
 
 def test_monitor__keeps_what_was_seen_of_each_promise(outcome):

@@ -762,7 +762,7 @@ def test_read_table__names_the_line_that_may_be_the_header(tmp_path):
     path = text_table(tmp_path, "a,b\n\nx,label\n1,yes\n2,no\n")
     with pytest.raises(ValueError, match="If line 3 is the header, remove the lines"):
         read_table(path, target="label")
-    with pytest.raises(ValueError, match=r"it has a, b\.$"):
+    with pytest.raises(ValueError, match=r"it has 'a', 'b'\.$"):
         read_table(path, target="yes")  # line 4 has a number, so it is no header
 
 
