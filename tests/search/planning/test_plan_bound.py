@@ -121,7 +121,7 @@ def test_plan_bound__of_recall_reads_the_rows_of_the_class_alone():
         ({"n_labeled": 10.5}, TypeError, "`n_labeled` must be an integer"),
         ({"n_unlabeled": -1}, ValueError, "`n_unlabeled` must be >= 0"),
         ({"n_candidates": 0}, ValueError, "`n_candidates` must be >= 1"),
-        ({"delta": 1.0}, ValueError, "`delta` must be strictly between"),
+        ({"delta": 1.0}, ValueError, "`delta` must be above 0"),
         ({"delta": 0.99}, ValueError, "did you mean 0.01"),
         ({"error": 0}, ValueError, "`error` must be strictly"),
         ({"cv": (1,)}, ValueError, "`cv` must be a number of folds >= 2"),

@@ -125,7 +125,8 @@ def check_counts(plan, outcome, X, y, pool):
             assert len(rows) > 5
             for deploy in ("one_fold", "all_rows"):
                 answers = models[deploy].predict(pool[rows])
-                assert answers.tolist() == list(getattr(choice.queries, deploy))
+                codes = getattr(choice.queries, f"{deploy}_codes")
+                assert answers.tolist() == list(codes)
     elif choice.fold is None:
         number, full = choice.candidate, models[name].predict(pool)
         of_folds = [plan.model(number, n) for n in range(plan.scheme.n_folds)]
