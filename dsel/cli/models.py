@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, Final
 
@@ -30,6 +31,7 @@ from dsel.arrays import ArrayLike, Estimator
 from dsel.checks import did_you_mean
 from dsel.cli.encoders import encoders, leave_out
 from dsel.cli.users_code import users_code
+from dsel.data.identity import is_installed
 from dsel.option_values import (
     BOOSTING,
     DEFAULT_MODELS,
@@ -245,8 +247,8 @@ def _import(name: str) -> ModuleType:
 
 
 def _is_of_this_folder(module: ModuleType) -> bool:
-    file = getattr(module, "__file__", None) or ""
-    return file.startswith(os.path.join(os.getcwd(), ""))
+    file = Path(getattr(module, "__file__", None) or "")
+    return file.is_relative_to(Path.cwd()) and not is_installed(module.__name__, file)
 
 
 def parse_grid(texts: Sequence[str]) -> dict[str, list[Any]]:

@@ -149,10 +149,7 @@ def _parts_of_code(value: Any) -> tuple[str, Iterable[Any]]:
     name = str(getattr(value, "__module__", None) or value.__name__)
     module = value if isinstance(value, ModuleType) else sys.modules.get(name)
     file = Path(getattr(module, "__file__", None) or "")
-    is_installed = {"site-packages", "dist-packages"} & {*file.parts} or (
-        file.is_relative_to(_STDLIB) or name.partition(".")[0] == "dsel"
-    )
-    is_own = bool(file.name) and not is_installed
+    is_own = bool(file.name) and not is_installed(name, file)
     if isinstance(value, ModuleType):
         full_name = value.__name__
         if is_own:
@@ -176,6 +173,18 @@ def _parts_of_code(value: Any) -> tuple[str, Iterable[Any]]:
         value.__kwdefaults__,
         value.__closure__,
         _globals_of(value.__code__, value.__globals__),
+    )
+
+
+def is_installed(module_name: str, file: Path) -> bool:
+    """Return whether a module is a package's, Python's or dsel's, not the user's own.
+
+    The folder does not tell: environments often lie in the folder of the user's code.
+    """
+    return (
+        not {"site-packages", "dist-packages"}.isdisjoint(file.parts)
+        or file.is_relative_to(_STDLIB)
+        or module_name.partition(".")[0] == "dsel"
     )
 
 

@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from types import ModuleType
 
+import cloudpickle
 import pytest
 
 from dsel.errors import AllFitsFailedError, DselError, UserCodeError
@@ -109,3 +111,31 @@ def test_errors__have_a_base_and_kinds_of_python():
     assert issubclass(AllFitsFailedError, DselError)
     assert issubclass(AllFitsFailedError, ValueError)
     assert issubclass(UserCodeError, DselError)
+
+
+@pytest.mark.parametrize(
+    ("folder", "is_sent"), [(".", True), (".venv/lib/python3/site-packages", False)]
+)
+def test_select__sends_only_the_users_own_modules_by_value(
+    table, tmp_path, monkeypatch, folder, is_sent
+):
+    name = f"learners_{is_sent}"
+    (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+    (tmp_path / folder / f"{name}.py").write_text(
+        "from sklearn.tree import DecisionTreeClassifier as Learner\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path / folder)
+    known = cloudpickle.list_registry_pickle_by_value()
+    try:
+        # Environments often lie in the folder of the user's code.
+        found = run("select", *table, "--model", f"{name}:Learner")
+        assert found.exit_code == 0, found.stderr
+        sent = cloudpickle.list_registry_pickle_by_value() - known
+        assert (sent, name in sys.modules) == (
+            {name} if is_sent else set(),
+            not is_sent,
+        )
+    finally:
+        for module in cloudpickle.list_registry_pickle_by_value() - known:
+            cloudpickle.unregister_pickle_by_value(ModuleType(module))
+        sys.modules.pop(name, None)
