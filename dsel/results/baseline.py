@@ -3,10 +3,10 @@
 from collections.abc import Container
 from dataclasses import dataclass, field
 from math import isnan, nan
-from typing import Any, Final
+from typing import Final
 
 from dsel.cards import Fact
-from dsel.results.bounded_values import BoundedValues, join_fields
+from dsel.results.bounded_values import BoundedValues
 from dsel.results.caveats import Caveat, LimitsWithCaveats
 from dsel.results.records import kept_as
 from dsel.results.renderings import Renderable
@@ -78,12 +78,6 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
     model was trained on; empty for another baseline."""
     caveats: tuple[Caveat, ...] = ()
     """Caveats of the model's certificate; `remarks` are those that void limits."""
-
-    @classmethod
-    def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
-        """Return an older record with the fields of now."""
-        record = super().upgrade_record(record)
-        return join_fields(record, "difference", limits="upper", pooled="estimate")
 
     @property
     def upper(self) -> float:

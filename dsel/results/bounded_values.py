@@ -49,27 +49,6 @@ class BoundedValues:
         return "this model" if self.own else POOLED
 
 
-def join_fields(
-    record: dict[str, Any], name: str, *, limits: str, own: str = "", pooled: str = ""
-) -> dict[str, Any]:
-    """Return the record of an older report with the fields of one quantity as one.
-
-    `limits`, `own` and `pooled` are the older names. If a record has no such limits, it
-    stays, and is refused. A number that was not about a class or value is a list of one
-    now, and a NaN in its place, which stood for no number, an empty one.
-    """
-    if limits not in record:
-        return record
-    parts = {"limits": limits, "own": own, "pooled": pooled}
-    rest = {key: v for key, v in record.items() if key not in parts.values()}
-    joined: dict[str, Any] = {}
-    for part, key in parts.items():
-        value = record.get(key, [])
-        single = [] if value is None or value != value else [value]
-        joined[part] = value if isinstance(value, list) else single
-    return {**rest, name: joined}
-
-
 def report_frame(
     index: Sequence[Any] | pd.Index,
     quantities: Mapping[str, BoundedValues],

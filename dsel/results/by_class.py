@@ -7,8 +7,16 @@ from typing import Any, Final
 import pandas as pd
 
 from dsel.cards import Fact
-from dsel.results.bounded_values import BoundedValues, join_fields, report_frame
-from dsel.results.caveats import POOLED, Caveat, LimitsWithCaveats, warnings_first
+from dsel.errors import OldName
+from dsel.results.bounded_values import BoundedValues, report_frame
+from dsel.results.caveats import (
+    POOLED,
+    Caveat,
+    Effect,
+    LimitsWithCaveats,
+    upgrade_texts,
+    warnings_first,
+)
 from dsel.results.records import kept_as
 from dsel.results.renderings import Renderable
 from dsel.rounded_texts import (
@@ -21,6 +29,12 @@ from dsel.rounded_texts import (
 
 LUCKY: Final = " (its fold was chosen by errors, so these are likely lucky)"
 """Caveat about the measurements of the model of one fold alone, which was chosen."""
+LIMITS_OF_0_2: Final = {
+    "recall": "recall_at_least",
+    "precision": "precision_at_least",
+    "error": "error_at_most",
+}
+"""Fields of 0.2 with the limits of each quantity."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,24 +108,17 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
     test_rows: tuple[int, ...] = ()
     """Rows of each class that tested this model, which had not seen them; empty where
     no labeled row does, as of the model trained on all labels."""
+    model = OldName("model_text")
 
     @classmethod
     def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
-        """Return an older record with the fields of now.
-
-        Values of 0.2 were pooled, under the names that this model's own have now.
-        """
-        record = super().upgrade_record(record)
-        # Read as this model's own, a pooled value could lie outside of the limits.
-        has_own = "pooled_recall" in record
-        for name in ("recall", "precision", "error"):
-            record = join_fields(
-                record,
-                name,
-                limits=f"{name}_{'at_most' if name == 'error' else 'at_least'}",
-                own=name if has_own else f"test_{name}",
-                pooled=f"pooled_{name}" if has_own else name,
-            )
+        """Return a record of 0.2, whose values are pooled, with the fields of now."""
+        record = upgrade_texts(record, "remarks", Effect.VOIDS)
+        for name, key in LIMITS_OF_0_2.items():
+            if key in record:  # a record without limits stays, and is refused
+                numbers = record.pop(key), record.get(name, [])
+                lists = [n if isinstance(n, list) else [n] for n in numbers]
+                record[name] = dict(zip(("limits", "pooled"), lists, strict=True))
         return record
 
     @property

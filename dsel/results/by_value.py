@@ -13,7 +13,6 @@ from dsel.results.bounded_values import (
     POOLED_NOTE,
     BoundedValues,
     TableReport,
-    join_fields,
     report_frame,
     report_table,
 )
@@ -98,16 +97,6 @@ class ReportByValue(TableReport):
     test_rows: tuple[int, ...] = ()
     """Rows of each value that tested this model, which had not seen them; empty where
     no labeled row does."""
-
-    @classmethod
-    def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
-        """Return an older record with the fields of now."""
-        record = super().upgrade_record(record)
-        pooled, own = "estimates", "tested"
-        if record.pop("is_pooled", True) is False:  # of one model, tested by all rows
-            pooled, own = own, pooled
-            record["test_rows"] = record.get("rows")
-        return join_fields(record, "numbers", limits="limits", own=own, pooled=pooled)
 
     @property
     def limits(self) -> tuple[float, ...]:

@@ -6,7 +6,6 @@ from enum import Enum
 from typing import Any, Final
 
 from dsel.cards import Fact
-from dsel.errors import OldName
 
 
 class Effect(Enum):
@@ -54,17 +53,11 @@ class LimitsWithCaveats:
     """Limits that are a guarantee unless a caveat voids them."""
 
     caveats: tuple[Caveat, ...]
-    model = OldName("model_text")
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """Reasons why the limits are no guarantee, as texts; empty if they are one."""
         return texts_of(self.caveats, Effect.VOIDS)
-
-    @classmethod
-    def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
-        """Return a record of 0.2, where reasons were texts, with the fields of now."""
-        return upgrade_texts(record, "remarks", Effect.VOIDS)
 
 
 def make_caveats(effect: Effect, texts: Iterable[str]) -> list[Caveat]:

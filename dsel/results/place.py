@@ -37,9 +37,9 @@ from dsel.zarr_stores import check_empty
 FORMAT: Final = 3
 """Raised whenever a reader of old files could misread new ones."""
 HEAD: Final = "dsel.json"
+"""File that identifies the plan to which a results folder belongs."""
 COMPARISON: Final = "comparison.json"
 """File of `dsel compare`, whose folders have no results of a search."""
-"""File that identifies the plan to which a results folder belongs."""
 JOURNAL: Final = "journal"
 """Folder of records; the first line of each file repeats the head."""
 PLAIN: Final = "results"

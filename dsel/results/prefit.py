@@ -2,19 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from dsel.cards import Fact
 from dsel.results.baseline import BaselineComparison
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
-from dsel.results.caveats import (
-    Effect,
-    caveat_facts,
-    remarks_of,
-    upgrade_texts,
-    warnings_first,
-)
+from dsel.results.caveats import caveat_facts, remarks_of, warnings_first
 from dsel.results.certificate import Certificate
 from dsel.results.tolerances import ToleranceReport
 from dsel.rounded_texts import confidence, count_of
@@ -124,11 +118,6 @@ class PrefitCertificate(Certificate):
     def remarks(self) -> tuple[str, ...]:
         """Texts of the caveats that weaken the number without voiding it."""
         return remarks_of(self.caveats)
-
-    @classmethod
-    def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
-        """Return a record of 0.2, where caveats were texts, with the fields of now."""
-        return upgrade_texts(super().upgrade_record(record), "remarks", Effect.WEAKENS)
 
     @property
     def model_text(self) -> str:

@@ -243,11 +243,7 @@ def _read_answer(place: Place) -> str | None:
     content = place.read(ANSWER)
     if content is None:
         return None
-    text = unseal(content)
-    # The answers of comparisons had no checksum in dsel 0.2.
-    if text is None and content.startswith(b"{") and place.read(COMPARISON):
-        text = content
-    if text is None:
+    if (text := unseal(content)) is None:
         raise ValueError(
             f"{ANSWER} in {place} is damaged, or not what dsel wrote there; restore it "
             f"from a copy."

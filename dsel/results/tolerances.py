@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from decimal import Decimal
 from math import floor, isfinite, log10
-from typing import Any
 
 import pandas as pd
 
@@ -12,7 +11,6 @@ from dsel.results.bounded_values import (
     POOLED_NOTE,
     BoundedValues,
     TableReport,
-    join_fields,
     report_frame,
     report_table,
 )
@@ -90,14 +88,6 @@ class ToleranceReport(TableReport):
     few rows."""
     caveats: tuple[Caveat, ...] = ()
     """Caveats of the model's certificate; `remarks` are those that void limits."""
-
-    @classmethod
-    def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
-        """Return an older record with the fields of now."""
-        record = super().upgrade_record(record)
-        part = "own" if record.pop("is_pooled", True) is False else "pooled"
-        older = {"limits": "off_by_at_most", part: "off_by"}
-        return join_fields(record, "off_by", **older)
 
     @property
     def off_by_at_most(self) -> tuple[float, ...]:
