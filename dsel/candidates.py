@@ -30,7 +30,7 @@ from dsel.families.family import Candidate
 from dsel.families.kinds import is_classifier, is_regressor
 from dsel.families.prefixes import copy_unfitted, first_step
 from dsel.results.cube import is_list, product_grids
-from dsel.typing import RowsLike
+from dsel.typing import Options, RowsLike
 
 Grid = TypeAliasType("Grid", Mapping[str, Sequence[Any] | NDArray[Any]] | Iterable[Any])
 """A dict of lists, a list of such dicts, or (with no estimator) of estimators; a
@@ -200,9 +200,7 @@ def remarks_on_parameters(
     ]
 
 
-def _with_params(
-    estimator: Estimator, params: Mapping[str, object], known: Collection[str]
-) -> Any:
+def _with_params(estimator: Estimator, params: Options, known: Collection[str]) -> Any:
     """Return a clone of an estimator with clones of these values set.
 
     `known` are the names that its `get_params` lists. Parameters of the grid are set
@@ -231,9 +229,7 @@ def _with_params(
     return model
 
 
-def _check_has_names(
-    estimator: Estimator, params: Mapping[str, object], error: Exception
-) -> None:
+def _check_has_names(estimator: Estimator, params: Options, error: Exception) -> None:
     """Raise ValueError if `set_params` raised an error since a part lacks a name."""
     for name in sorted(params):
         owner, last = _owner(estimator, name, params)
@@ -280,9 +276,7 @@ def check_names_of_search(search: object) -> None:
             _check_has_names(estimator, params, error)
 
 
-def _refusal(
-    estimator: Estimator, params: Mapping[str, object], error: Exception
-) -> ValueError:
+def _refusal(estimator: Estimator, params: Options, error: Exception) -> ValueError:
     """Return the error for parameters that an estimator does not accept."""
     reason = f"{type(error).__name__}: " * isinstance(error, KeyError)
     return ValueError(
@@ -292,7 +286,7 @@ def _refusal(
 
 
 def _check_candidate(
-    model: Estimator, params: Mapping[str, object], allows_regression: bool
+    model: Estimator, params: Options, allows_regression: bool
 ) -> None:
     """Raise if a candidate with these parameters is no learner."""
     try:

@@ -31,6 +31,7 @@ from dsel import checks
 from dsel.runtime.clients import count_threads
 from dsel.runtime.versions import check_versions
 from dsel.runtime.workers import STARTED
+from dsel.typing import Options
 
 if TYPE_CHECKING:
     from distributed import Client, Security
@@ -285,7 +286,7 @@ def _start_class(options: dict[str, Any], stack: ExitStack) -> tuple[Any, float]
 
 
 @contextmanager
-def _explain_arguments(name: str, options: Mapping[str, object]) -> Iterator[None]:
+def _explain_arguments(name: str, options: Options) -> Iterator[None]:
     """Turn errors of starting a cluster into one ValueError with the arguments."""
     try:
         yield

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
+from dsel.arrays import Bools, Floats, Integers
 from dsel.checks import (
     check_choice,
     check_integer,
@@ -86,7 +87,7 @@ class BenchmarkSet:
     """Name of the file, without its ending."""
     X: NDArray[Any]
     """Features, shape (n_rows, n_columns); missing values are NaN."""
-    y: NDArray[np.int64]
+    y: Integers
     """Class codes, shape (n_rows,)."""
     classes: NDArray[Any]
     """Label of each code."""
@@ -94,7 +95,7 @@ class BenchmarkSet:
     """Official division (0 train, 1 test); None if there is none."""
     columns: tuple[str, ...] | None
     """Names of the features; None if they are not known."""
-    categorical: NDArray[np.bool_] | None
+    categorical: Bools | None
     """Whether each column has integer codes of categories; None if not known."""
 
 
@@ -102,11 +103,11 @@ class BenchmarkSet:
 class PoolProblem:
     """Labeled rows and a pool whose labels are known, so that bounds can be checked."""
 
-    X: NDArray[np.float64]
+    X: Floats
     """Labeled rows."""
     y: NDArray[Any]
     """Their labels."""
-    pool: NDArray[np.float64]
+    pool: Floats
     """Unlabeled rows."""
     pool_labels: NDArray[Any]
     """Labels of the pool, for checks only: no search may use them."""

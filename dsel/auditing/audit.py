@@ -6,12 +6,11 @@ from zlib import crc32
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 from scipy import stats
 from sklearn.utils.parallel import Parallel, delayed
 
 from dsel import names
-from dsel.arrays import RandomState
+from dsel.arrays import Integers, RandomState
 from dsel.auditing.settings import SETTINGS
 from dsel.checks import (
     check_choice,
@@ -132,9 +131,7 @@ def audit(
 
 
 @as_task()
-def _counts(
-    name: str, deltas: Sequence[float], seed: int, numbers: range
-) -> NDArray[np.int64]:
+def _counts(name: str, deltas: Sequence[float], seed: int, numbers: range) -> Integers:
     """Count by delta the draws that were certified, and those that failed.
 
     A draw depends only on the setting's name, the seed and its number, so counts do not

@@ -9,10 +9,9 @@ rows is bounded through a fold's model and the pool rows on which the two differ
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dsel import checks
-from dsel.arrays import ArrayLike, Floats
+from dsel.arrays import ArrayLike, Bools, Floats
 from dsel.bounds.binomial import lower_limits, sum_outward, upper_limits
 
 # They span two orders of magnitude: the best size depends on the unknown mean, and the
@@ -188,7 +187,7 @@ def counted_mean_limit(
     checks.check_axes(deltas, "delta", len(shape), "one number, or one for each mean")
     log_target = np.log(len(BET_SIZES) / deltas.reshape(-1))
 
-    def reaches_wealth(q: Floats) -> NDArray[np.bool_]:
+    def reaches_wealth(q: Floats) -> Bools:
         odds = (q[:, np.newaxis] - ascending_values) / (1.0 - q[:, np.newaxis])
         factors = np.log1p(BET_SIZES[:, np.newaxis, np.newaxis] * odds)
         # The least wealth, whichever duplicates are copies: it also rises with q.

@@ -1,9 +1,8 @@
 """Bounds on errors from the disagreement of independently trained models."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dsel.arrays import ArrayLike
+from dsel.arrays import ArrayLike, Floats
 from dsel.bounds.binomial import lower_limits
 from dsel.checks import (
     as_array,
@@ -14,9 +13,7 @@ from dsel.checks import (
 )
 
 
-def error_from_disagreement(
-    disagreement: ArrayLike, *, n_classes: int
-) -> NDArray[np.float64]:
+def error_from_disagreement(disagreement: ArrayLike, *, n_classes: int) -> Floats:
     r"""Lower bound on a learner's expected error from the disagreement of its models.
 
     For :math:`C` classes and disagreement :math:`d`
@@ -70,7 +67,7 @@ def error_from_disagreement(
 
 def error_ends_from_disagreement(
     disagreement: ArrayLike,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     r"""Lower and upper end of a two-class learner's error, given its disagreement.
 
     .. math:: \frac{1 - \sqrt{1 - 2d}}{2} \le e \le \frac{1 + \sqrt{1 - 2d}}{2}.
@@ -112,7 +109,7 @@ def error_ends_from_disagreement(
 
 def error_variance_from_disagreement(
     disagreement: ArrayLike,
-) -> NDArray[np.float64]:
+) -> Floats:
     r"""Upper bound on the variance of a learner's error over training sets, d/2.
 
     With :math:`e_f` the error of the model :math:`f` of a random training set,
@@ -162,9 +159,7 @@ def error_variance_from_disagreement(
     return _check_rates(disagreement) / 2.0
 
 
-def error_variance_from_pairs(
-    disagreements: ArrayLike, pool_rows: ArrayLike
-) -> NDArray[np.float64]:
+def error_variance_from_pairs(disagreements: ArrayLike, pool_rows: ArrayLike) -> Floats:
     r"""Estimate an upper bound on the variance of a learner's error, :math:`E[D^2]/2`.
 
     With :math:`D` the rate at which a random pair of models differs,
@@ -222,7 +217,7 @@ def error_variance_from_pairs(
     return np.asarray(squares.mean(axis=-1) / 2.0)
 
 
-def row_disagreement(label_counts: ArrayLike) -> NDArray[np.float64]:
+def row_disagreement(label_counts: ArrayLike) -> Floats:
     r"""Fraction of the pairs of models that differ on a row, from its label counts.
 
     Where :math:`s_c` of :math:`B` models predict label :math:`c`, it is
@@ -253,7 +248,7 @@ def row_disagreement(label_counts: ArrayLike) -> NDArray[np.float64]:
 
 def pair_error_bound(
     disagreements: ArrayLike, pool_rows: ArrayLike, *, delta: float
-) -> NDArray[np.float64]:
+) -> Floats:
     r"""Lower bound on the mean error of two given models from their disagreement.
 
     Half the lower binomial limit of the disagreement: two models that differ on a
@@ -290,7 +285,7 @@ def pair_error_bound(
     return lower_limits(counts, rows, check_probability(delta, "delta")) / 2.0
 
 
-def _check_rates(disagreement: ArrayLike) -> NDArray[np.float64]:
+def _check_rates(disagreement: ArrayLike) -> Floats:
     """Return rates in [0, 1] as floats, or raise."""
     rate = as_array(disagreement, "disagreement", np.float64)
     if np.any((rate < 0) | (rate > 1)):

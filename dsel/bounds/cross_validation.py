@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel import checks
-from dsel.arrays import ArrayLike, Floats
+from dsel.arrays import ArrayLike, Floats, Integers
 from dsel.bounds.binomial import mean_outward, sum_outward, upper_limits
 from dsel.bounds.shares import LABEL_SHARE, fold_shares
 from dsel.errors import read_old_arguments
@@ -32,7 +32,7 @@ class BoundTerms(NamedTuple):
 @read_old_arguments(equal_rows="n_duplicates", counted="counted_duplicates")
 def upper_pool_rows(
     n_unlabeled: ArrayLike, n_duplicates: ArrayLike, counted_duplicates: ArrayLike = 0
-) -> NDArray[np.int64]:
+) -> Integers:
     r"""Return the pool rows to use in an upper limit where some equal labeled rows.
 
     Of :math:`m` rows :math:`e` equal a labeled row, and :math:`e_a` of these are among
@@ -388,9 +388,9 @@ def nested_all_rows(
 
 
 def all_rows_terms(
-    errors: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    counts: NDArray[np.int64],
+    errors: Integers,
+    rows: Integers,
+    counts: Integers,
     pool_rows: ArrayLike,
     *,
     label_delta: ArrayLike,
@@ -408,7 +408,7 @@ def all_rows_terms(
 
 def _check_folds(
     fold_errors: ArrayLike, fold_rows: ArrayLike, **per_candidate: ArrayLike
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Integers, Integers]:
     errors, rows = checks.check_counts_of(
         fold_errors, fold_rows, "fold_errors", "fold_rows"
     )
@@ -429,17 +429,13 @@ def _divide_delta(delta: ArrayLike, label_share: float) -> tuple[Floats, Floats]
     return gamma * shares, (1.0 - gamma) * shares
 
 
-def fold_limits(
-    errors: NDArray[np.int64], rows: NDArray[np.int64], delta: Floats
-) -> Floats:
+def fold_limits(errors: Integers, rows: Integers, delta: Floats) -> Floats:
     """Return a limit for each fold; all hold at once with probability 1 - delta."""
     per_fold = np.asarray(delta)[..., np.newaxis] * fold_shares(errors.shape[-1])
     return np.asarray(upper_limits(errors, rows, per_fold))
 
 
-def _equal_limits(
-    errors: NDArray[np.int64], rows: NDArray[np.int64], delta: Floats
-) -> Floats:
+def _equal_limits(errors: Integers, rows: Integers, delta: Floats) -> Floats:
     # Equal shares, not those of `fold_shares`, in two cases: for a mean of limits, and
     # where the best fold is fixed by its rate before delta is known; only with equal
     # shares does that fold have the smallest limit at every delta.

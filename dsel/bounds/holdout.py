@@ -17,7 +17,7 @@ N_TABLES: Final = 256
 
 def holdout_bound(
     n_errors: ArrayLike, n_rows: ArrayLike, *, delta: ArrayLike
-) -> NDArray[np.float64]:
+) -> Floats:
     r"""Error bound from the labeled rows of a hold-out set.
 
     The :func:`binomial_tail_inversion` :math:`B(c, n, \delta)` of the errors on
@@ -78,7 +78,7 @@ def expected_holdout_bound(error_rate: float, n_rows: int, *, delta: float) -> f
     return float(probabilities @ upper_limits(counts, n, share))
 
 
-def likely_counts(n_rows: int, rate: float) -> tuple[NDArray[np.int64], Floats]:
+def likely_counts(n_rows: int, rate: float) -> tuple[Integers, Floats]:
     """Return the likely counts of a binomial variable, and their probabilities.
 
     The counts that are left out have a total probability below 1e-12. Where more than

@@ -9,16 +9,13 @@ test row.
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dsel.arrays import ArrayLike
+from dsel.arrays import ArrayLike, Floats, Integers
 from dsel.bounds.binomial import upper_limits
 from dsel.checks import check_count, check_counts_of, check_probability
 
 
-def count_not_above(
-    ascending: NDArray[np.float64], scores: NDArray[np.float64]
-) -> NDArray[np.int64]:
+def count_not_above(ascending: Floats, scores: Floats) -> Integers:
     """Count the validation scores <= each score, model by model.
 
     `ascending` has shape (n,) or (..., n); then `scores` shares its leading axes.
@@ -29,7 +26,7 @@ def count_not_above(
     return np.asarray(count(ascending, scores))
 
 
-def margin_conformity(scores: ArrayLike) -> NDArray[np.float64]:
+def margin_conformity(scores: ArrayLike) -> Floats:
     r"""Conformity by margin: :math:`a(y) = f_y - \max_{c \ne y} f_c`.
 
     `scores` have at least two classes on their last axis. A class that the model does
@@ -65,7 +62,7 @@ def margin_conformity(scores: ArrayLike) -> NDArray[np.float64]:
 
 def threshold_bound(
     counts: ArrayLike, n_validation: int, *, n_models: int, delta: float
-) -> NDArray[np.float64]:
+) -> Floats:
     r"""Bound on the rate of errors with a large margin: sharp at small counts.
 
     With :math:`c` of :math:`n` validation scores at or below the threshold, :math:`K`

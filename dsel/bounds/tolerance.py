@@ -10,7 +10,6 @@ a limit of how far the two models are apart on the pool.
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from dsel import checks
@@ -35,7 +34,7 @@ SUM_ROUNDING: Final = 2.0**-50
 
 def allowed_exceedances(
     n_rows: ArrayLike, *, level: float, delta: ArrayLike
-) -> NDArray[np.int64]:
+) -> Integers:
     r"""Return how many held-out rows may exceed a tolerance that still holds.
 
     The largest :math:`K` with :math:`B(K, n, \delta) \le \beta`, where :math:`B` is

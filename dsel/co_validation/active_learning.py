@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from dsel import names
-from dsel.arrays import ArrayLike, Estimator, RandomState
+from dsel.arrays import ArrayLike, Estimator, Floats, Integers, RandomState
 from dsel.candidates import takes_nan
 from dsel.checks import check_integer, explain_unknown, show
 from dsel.co_validation.covalidate import HALVED, covalidate
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class ActiveStep:
     """The rows labeled so far, and error estimates of a model trained on them."""
 
-    rows: NDArray[np.int64]
+    rows: Integers
     """Row numbers in the pool, in the order in which they were picked."""
     X: Any
     """Features of the rows, dense, CSR or a data frame."""
@@ -58,7 +58,7 @@ class ActiveStep:
 def learn_actively(
     estimator: Estimator,
     pool: PoolLike,
-    label_of: Callable[[NDArray[np.int64]], ArrayLike],
+    label_of: Callable[[Integers], ArrayLike],
     *,
     n_rows: int,
     every: int = 25,
@@ -153,13 +153,13 @@ def learn_actively(
 def sample_uncertain(
     estimator: Estimator,
     pool: PoolLike,
-    label_of: Callable[[NDArray[np.int64]], ArrayLike],
+    label_of: Callable[[Integers], ArrayLike],
     *,
     n_rows: int,
     n_start: int = 10,
     batch: int = 1,
     random_state: RandomState = 0,
-) -> NDArray[np.int64]:
+) -> Integers:
     """Pick rows to label as `learn_actively` does, without estimates.
 
     Parameters
@@ -197,7 +197,7 @@ class _Labeling:
         self,
         estimator: Estimator,
         pool: PoolLike,
-        label_of: Callable[[NDArray[np.int64]], ArrayLike],
+        label_of: Callable[[Integers], ArrayLike],
         random_state: RandomState,
     ) -> None:
         methods = ("decision_function", "predict_proba")
@@ -245,7 +245,7 @@ class _Labeling:
             model = with_seeds(clone(self.estimator), seed, len(self.y))
             model.fit(native(self.X), np.array(self.y))
 
-        def pick_uncertain(X: Any, rows: NDArray[np.int64]) -> Picks:
+        def pick_uncertain(X: Any, rows: Integers) -> Picks:
             unlabeled = np.flatnonzero(~np.isin(rows, known, assume_unique=True))
             gaps = np.zeros(len(unlabeled))  # without a model all rows are equal
             if model is not None and len(unlabeled):
@@ -306,11 +306,11 @@ class _Labeling:
 class Picks(NamedTuple):
     """The best rows of a part of the pool."""
 
-    gaps: NDArray[np.float64]
+    gaps: Floats
     """Gap between the two best scores of each row, ascending."""
     order: NDArray[np.uint64]
     """Random number of each row, which breaks ties between equal gaps."""
-    rows: NDArray[np.int64]
+    rows: Integers
     X: Any
     """The rows, dense, CSR or a `Frame`."""
 
@@ -322,7 +322,7 @@ def smallest(parts: Iterable[AnyArray], n_rows: int) -> Picks:
     return Picks._make(part[best] for part in picks)
 
 
-def score_gaps(model: Any, X: Any) -> NDArray[np.float64]:
+def score_gaps(model: Any, X: Any) -> Floats:
     """Return the gap between the two best scores of each row, shape (n_rows,).
 
     Gaps are >= 0. A row with gap 0 is the most uncertain; all gaps are infinite where

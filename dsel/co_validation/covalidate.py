@@ -1,6 +1,5 @@
 """Co-validation: rank candidates by the disagreement of half-data models."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -14,6 +13,7 @@ from dsel.criteria import get_criterion
 from dsel.results.certificate import VIOLATED, Assumption
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_search import plan_search
+from dsel.typing import Options, PathLike
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -44,8 +44,8 @@ def covalidate(
     fit_params: Mapping[str, Any] | None = None,
     random_state: RandomState = 0,
     client: "Client | None" = None,
-    out: str | os.PathLike[str] | None = None,
-    storage_options: Mapping[str, object] | None = None,
+    out: PathLike | None = None,
+    storage_options: Options | None = None,
 ) -> xr.Dataset:
     """Estimate errors by the disagreement on the pool, and rank candidates by it.
 

@@ -1,12 +1,11 @@
 """Disagreement of models, row by row over the pool."""
 
-import os
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.arrays import Estimator, Features, RandomState
+from dsel.arrays import Estimator, Features, Floats, Integers, RandomState
 from dsel.bounds.co_validation import row_disagreement
 from dsel.candidates import make_candidates, takes_nan
 from dsel.checks import check_integer
@@ -95,9 +94,7 @@ def write_row_disagreement(
     }
     n_classes, splits = len(labeled.classes), list(map(np.array, models.splits))
 
-    def rates_of(
-        X: Features, rows: NDArray[np.int64]
-    ) -> dict[str, NDArray[np.float32]]:
+    def rates_of(X: Features, rows: Integers) -> dict[str, NDArray[np.float32]]:
         codes = models.predict(X, splits)[:, 0]
         # Predictions that are not a class count as one further class.
         codes = np.where(codes < 0, n_classes, codes)
@@ -117,9 +114,7 @@ def write_row_disagreement(
     )
 
 
-def most_disputed(
-    path: str | os.PathLike[str], n_rows: int = 20
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def most_disputed(path: PathLike, n_rows: int = 20) -> tuple[Integers, Floats]:
     """Return the pool rows on which models differ most.
 
     Parameters

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel import names
-from dsel.arrays import Floats
+from dsel.arrays import Bools, Floats
 from dsel.errors import AllFitsFailedError, OldName
 
 TIE_TOLERANCE: Final = 1e-12
@@ -137,7 +137,7 @@ class Criterion:
         return {**counts, **filled}
 
     def _numbers(
-        self, counts: CandidateCounts, settings: Settings, is_known: NDArray[np.bool_]
+        self, counts: CandidateCounts, settings: Settings, is_known: Bools
     ) -> Terms:
         """Return the terms with inf where a fit failed, and NaN where not known."""
         terms = self.terms(self._fill_missing(counts), settings)

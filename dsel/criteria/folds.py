@@ -13,10 +13,9 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dsel import names
-from dsel.arrays import Floats
+from dsel.arrays import Floats, Integers
 from dsel.bounds.cross_validation import best_fold, cv_bound, upper_pool_rows
 from dsel.bounds.holdout import holdout_bound
 from dsel.criteria.base import (
@@ -53,7 +52,7 @@ def _holdout(counts: CandidateCounts, settings: Settings) -> Terms:
     return Terms(bound, bound, np.full_like(bound, np.nan))
 
 
-def fold_answers(counts: CandidateCounts) -> NDArray[np.int64]:
+def fold_answers(counts: CandidateCounts) -> Integers:
     """Return the number of predictions on each fold in which errors are counted.
 
     It is the number of rows, (n_folds,), or in a nested search, where several models

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.arrays import Estimator
+from dsel.arrays import Estimator, Integers
 from dsel.checks import show
 from dsel.data.cache import process_cache
 from dsel.data.splits import fold_splits, random_folds
@@ -144,7 +144,7 @@ def _check_model(
     number: int,
     split: Any,
     X: NDArray[np.generic],
-    codes: NDArray[np.int64],
+    codes: Integers,
 ) -> None:
     """Raise where errors or the estimator do not match the predictions."""
     name, rows = type(family).__name__, split.test_rows

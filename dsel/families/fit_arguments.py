@@ -20,7 +20,7 @@ from sklearn.utils.metadata_routing import (
 from dsel.arrays import Estimator, fill_masked_values
 from dsel.checks import did_you_mean, show, suggest_argument
 from dsel.errors import RowError
-from dsel.typing import SplitsLike
+from dsel.typing import Options, SplitsLike
 
 
 def check_fit_params(
@@ -223,7 +223,7 @@ class RoutedFit:
             router.add(method_mapping=mapping, **{name: estimator})
         return router
 
-    def routed_fit_params(self, fit_params: Mapping[str, object]) -> dict[str, Any]:
+    def routed_fit_params(self, fit_params: Options) -> dict[str, Any]:
         """Return the metadata for the fits; all of it where routing is disabled."""
         if not (fit_params and get_config()["enable_metadata_routing"]):
             return dict(fit_params)

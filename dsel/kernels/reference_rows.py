@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from dsel.arrays import ArrayLike, Floats
@@ -52,7 +51,7 @@ class ReferenceRows:
     """``DISTANCES``, ``PRODUCTS`` or ``VALUES``."""
     rows: Any
     """The rows, float64, dense or CSR."""
-    medians: NDArray[np.float64] | None
+    medians: Floats | None
     """Medians of the columns, which are subtracted from all rows before distances are
     computed; None for products and sparse rows."""
     shifted: Any

@@ -107,7 +107,7 @@ def make_loss_cube(
     *,
     criterion: str,
     folds: Sequence[Split],
-    attributes: Mapping[str, object],
+    attributes: Options,
 ) -> xr.Dataset:
     """Return a cube of the records of all widths, with every estimate they allow.
 

@@ -13,7 +13,6 @@ import numpy as np
 import xarray as xr
 from dask.base import tokenize
 from dask.utils import format_bytes
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_array, check_is_fitted
 
@@ -700,9 +699,7 @@ class LeastSquaresSearch(BaseSearch):
         self.best_params_ = dict(self.choice_.params)
         return self
 
-    def predict_interval(
-        self, X: RowsLike, deploy: str | None = None
-    ) -> NDArray[np.float64]:
+    def predict_interval(self, X: RowsLike, deploy: str | None = None) -> Floats:
         """Return the lower and upper end of the certified interval of each row.
 
         Parameters

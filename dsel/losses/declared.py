@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.arrays import Integers
+from dsel.arrays import Bools, Integers
 from dsel.checks import check_probability, did_you_mean, show
 from dsel.losses.base import FoldCounts, Loss, PlannedDelta, Statistic
 from dsel.losses.baseline import BaselineBound, BaselineDifference
@@ -135,7 +135,7 @@ class DeclaredLosses:
         self,
         folds: Mapping[Statistic, FoldCounts],
         planned: PlannedDelta,
-        has_model: NDArray[np.bool_],
+        has_model: Bools,
         ranks: NDArray[np.intp],
     ) -> int:
         """Return the fold whose model is deployed, by the limits of the main loss.

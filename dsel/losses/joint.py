@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.arrays import Floats
+from dsel.arrays import Bools, Floats
 from dsel.losses.base import (
     Counts,
     FoldCounts,
@@ -71,9 +71,7 @@ class ModelBounds:
         return self.one_fold_bound if model_name == ONE_FOLD else self.all_rows_bound
 
 
-def fold_to_deploy(
-    limits: Floats, has_model: NDArray[np.bool_], ranks: NDArray[np.intp]
-) -> int:
+def fold_to_deploy(limits: Floats, has_model: Bools, ranks: NDArray[np.intp]) -> int:
     """Return the fold whose model is deployed.
 
     Of the models whose limit is at most 5% above the smallest, it is the one whose

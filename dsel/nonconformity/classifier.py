@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 from dsel import names
 from dsel.arrays import (
     ArrayLike,
+    Bools,
     Floats,
     Integers,
     RandomState,
@@ -325,9 +326,7 @@ class NonconformityClassifier(
                 )
         return (counts + 1.0) / (self.n_validation_ + 1.0)
 
-    def predict_set(
-        self, X: Any, epsilon: float, *, model: int | None = None
-    ) -> NDArray[np.bool_]:
+    def predict_set(self, X: Any, epsilon: float, *, model: int | None = None) -> Bools:
         """Return a mask of the labels in the prediction region, (n_rows, n_classes).
 
         Parameters
@@ -615,7 +614,7 @@ def _two_best(values: AnyArray) -> tuple[NDArray[Any], NDArray[Any]]:
     return top[..., -1], top[..., -2]
 
 
-def _pick(allowed: NDArray[np.bool_], units: Floats) -> Integers:
+def _pick(allowed: Bools, units: Floats) -> Integers:
     """Pick an allowed position for each row by its random number in [0, 1)."""
     ranks = np.cumsum(allowed, axis=1)
     rank = np.floor(units * ranks[:, -1])[:, np.newaxis]

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 from dask.utils import format_time
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dsel import names
+from dsel.arrays import Floats
 from dsel.checks import check_integer, check_kind
 from dsel.plots.spread import MOST_CANDIDATES_DRAWN
 from dsel.plots.style import (
@@ -439,7 +440,7 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
 def _draw_bars(
     ax: "Axes",
     texts: Sequence[str],
-    bars: Sequence[NDArray[np.float64]],
+    bars: Sequence[Floats],
     color: Any,
     *,
     label: str,

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from dsel import names
+from dsel.arrays import Bools, Floats
 from dsel.checks import check_choice
 from dsel.criteria.base import Criterion
 from dsel.plots.fitting import LINE_HEIGHT, axes_size, text_width
@@ -227,8 +227,8 @@ def _value_axis(results: xr.Dataset, ranking: Criterion, others: str) -> ValueAx
 
 
 def _draw_map(
-    values: NDArray[np.float64],
-    dropped: NDArray[np.bool_],
+    values: Floats,
+    dropped: Bools,
     chosen: tuple[int | None, int | None],
     axis: "ValueAxis",
     ax: "Axes",
@@ -281,7 +281,7 @@ def _shade(image: "AxesImage", value: float) -> float:
 
 
 def _write_numbers(
-    values: NDArray[np.float64], image: "AxesImage", axis: "ValueAxis", ax: "Axes"
+    values: Floats, image: "AxesImage", axis: "ValueAxis", ax: "Axes"
 ) -> None:
     """Write the number of each cell into it, at the largest size at which all fit."""
     texts = np.full(values.shape, "", object)
@@ -320,7 +320,7 @@ def _write_numbers(
 
 def _fold_values(
     results: xr.Dataset, criterion: str, by_loss: bool, rest: Sequence[str]
-) -> NDArray[np.float64] | None:
+) -> Floats | None:
     """Return the loss of each candidate on each fold, (n_candidates, n_folds).
 
     None where the criterion is not their mean, or where candidates of several rows are
@@ -334,9 +334,9 @@ def _fold_values(
 
 
 def _draw_line(
-    values: NDArray[np.float64],
-    dropped: NDArray[np.bool_],
-    folds: NDArray[np.float64] | None,
+    values: Floats,
+    dropped: Bools,
+    folds: Floats | None,
     chosen: int | None,
     axis: "ValueAxis",
     ax: "Axes",

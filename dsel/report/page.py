@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -55,6 +54,7 @@ from dsel.rounded_texts import (
 )
 from dsel.search.design.certificate_methods import is_nested
 from dsel.search.running.select import evaluate, first_criterion, select
+from dsel.typing import PathLike
 
 FOLDER: Final = Path(__file__).parent
 NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
@@ -80,7 +80,7 @@ SHOWN_ELSEWHERE: Final = (
 
 def write_report(
     results: Any,
-    path: str | os.PathLike[str],
+    path: PathLike,
     *,
     inputs: RunInputs | None = None,
     names_of_options: Mapping[str, str] = NO_NAMES,

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Any, Final
 
 from dsel.cards import Fact
+from dsel.typing import Options
 
 
 class Effect(Enum):
@@ -112,9 +113,7 @@ def warnings_first(facts: Sequence[Fact], caveats: Iterable[Caveat]) -> list[Fac
     return [*((NAMES[Effect.WARNS], text) for text in warnings), *rest]
 
 
-def upgrade_texts(
-    record: Mapping[str, object], name: str, effect: Effect
-) -> dict[str, Any]:
+def upgrade_texts(record: Options, name: str, effect: Effect) -> dict[str, Any]:
     """Return a record with the texts of an older field `name` as caveats.
 
     If the field is no list of texts, it stays, and is refused as an unknown field.

@@ -26,6 +26,7 @@ from dsel.results.certificate import Assumption, full_list
 from dsel.results.records import check_version
 from dsel.results.values import UNSET, coordinate_of, value_text
 from dsel.runtime.versions import installed_versions
+from dsel.typing import Options
 
 SCHEMA_VERSION: Final = 3
 """Raised whenever a reader of the old schema could misread a cube."""
@@ -155,7 +156,7 @@ def make_cube(
     values: Mapping[str, ArrayLike],
     *,
     assumptions: Iterable[Assumption] | None = None,
-    attributes: Mapping[str, object] | None = None,
+    attributes: Options | None = None,
 ) -> xr.Dataset:
     """Make a results cube from flat arrays.
 
@@ -431,7 +432,7 @@ def restore_dims(cube: xr.Dataset) -> xr.Dataset:
     return cube.assign(changed).drop_vars(dropped) if changed or dropped else cube
 
 
-def _provenance(attributes: Mapping[str, object]) -> dict[str, Any]:
+def _provenance(attributes: Options) -> dict[str, Any]:
     """Return root attributes: version, date, and `attributes` as scalars or JSON."""
     attrs: dict[str, Any] = {
         "dsel_schema_version": SCHEMA_VERSION,

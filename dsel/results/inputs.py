@@ -1,11 +1,11 @@
 """Arguments of a shell command, stored next to its results: tables and the model."""
 
-import os
 from dataclasses import dataclass, replace
 from typing import Final
 
 from dsel.results import records
 from dsel.results.place import Place, check_has_results, seal, stamp
+from dsel.typing import PathLike
 
 INPUTS: Final = "inputs"
 """Folder of these records in a results folder; the last one counts."""
@@ -38,7 +38,7 @@ class RunInputs:
         return records.to_json(self)
 
 
-def save_inputs(place: str | os.PathLike[str], inputs: RunInputs) -> None:
+def save_inputs(place: PathLike, inputs: RunInputs) -> None:
     """Store the record next to results, unless the last one differs in its date only.
 
     Raises FileNotFoundError if there are no results of dsel.
@@ -50,7 +50,7 @@ def save_inputs(place: str | os.PathLike[str], inputs: RunInputs) -> None:
         where.write({f"{INPUTS}/{stamp()}.json": seal(inputs.to_json().encode())})
 
 
-def load_inputs(place: str | os.PathLike[str]) -> RunInputs | None:
+def load_inputs(place: PathLike) -> RunInputs | None:
     """Return the record that was stored last; None if there is none."""
     where = Place(place, name="place")
     check_has_results(where)

@@ -1,9 +1,8 @@
 """Fitted models next to results, written by skops and opened without unpickling."""
 
 import json
-import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from io import BytesIO
 from typing import Any, Final
@@ -29,6 +28,7 @@ from dsel.results.place import (
     stamp,
     unseal,
 )
+from dsel.typing import Options, PathLike
 from dsel.zarr_stores import BAD_HEADER
 
 MODEL: Final = "model"
@@ -69,9 +69,9 @@ IMPORTABLE: Final = (
 
 def save_model(
     model: Estimator,
-    place: str | os.PathLike[str],
+    place: PathLike,
     *,
-    storage_options: Mapping[str, object] | None = None,
+    storage_options: Options | None = None,
 ) -> None:
     """Save a fitted estimator; it replaces one that is there already.
 
@@ -105,11 +105,11 @@ def save_model(
 
 
 def open_model(
-    place: str | os.PathLike[str],
+    place: PathLike,
     *,
     name: str | None = None,
     trusted: Sequence[str] = (),
-    storage_options: Mapping[str, object] | None = None,
+    storage_options: Options | None = None,
 ) -> Any:
     """Open a model that a run or `save_model` stored.
 

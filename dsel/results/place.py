@@ -6,7 +6,6 @@ by the first writer: the head, which identifies the plan, and the outcome of a r
 """
 
 import json
-import os
 import re
 import time
 import uuid
@@ -31,7 +30,7 @@ from dsel.files import (
     sync_folders,
     write_file,
 )
-from dsel.typing import PathLike
+from dsel.typing import Options, PathLike
 from dsel.zarr_stores import check_empty
 
 FORMAT: Final = 3
@@ -76,9 +75,9 @@ class Place:
 
     def __init__(
         self,
-        out: str | os.PathLike[str],
+        out: PathLike,
         *,
-        storage_options: Mapping[str, object] | None = None,
+        storage_options: Options | None = None,
         name: str = "out",
     ) -> None:
         text, self.name = check_path(out, name), name

@@ -27,6 +27,7 @@ from dsel.data.table_files import SPREADSHEETS
 from dsel.data.text import PLAIN_DIALECT, Dialect
 from dsel.errors import writing
 from dsel.files import check_free, check_no_link, whole_file
+from dsel.typing import PathLike
 from dsel.zarr_stores import consolidate
 
 ROW: Final = "row"
@@ -39,7 +40,7 @@ later blocks may not be exact."""
 Append = Callable[[pd.DataFrame], Any]
 
 
-def check_new_file(path: str | os.PathLike[str]) -> Path:
+def check_new_file(path: PathLike) -> Path:
     """Return the path of predictions; raise if it exists or its ending is unknown."""
     text = check_path(path, "out")
     if "://" in text:

@@ -32,6 +32,7 @@ from dsel.results.place import (
 )
 from dsel.results.queried_labels import check_same_labels
 from dsel.results.run_store import load_schema
+from dsel.typing import PathLike
 
 QUERY_ROWS: Final = "query_rows.csv"
 ANSWER: Final = "answer.json"
@@ -51,7 +52,7 @@ NUMBER: Final = re.compile(
 """Numbers as spreadsheets write labels; 007 and 1,000 are none, as above."""
 
 
-def check_new_place(folder: str | os.PathLike[str], name: str = "out") -> None:
+def check_new_place(folder: PathLike, name: str = "out") -> None:
     """Raise unless a folder is empty or does not exist: a comparison goes there."""
     check_folder(folder, name)
     if not os.path.isdir(folder) or not (there := sorted(os.listdir(folder))):
@@ -68,7 +69,7 @@ def check_new_place(folder: str | os.PathLike[str], name: str = "out") -> None:
 
 
 def write_comparison(
-    folder: str | os.PathLike[str],
+    folder: PathLike,
     comparison: ModelComparison,
     *,
     target: str,
@@ -106,7 +107,7 @@ def check_target(target: str, columns: Sequence[str]) -> None:
 
 
 def read_comparison(
-    folder: str | os.PathLike[str],
+    folder: PathLike,
 ) -> tuple[ModelComparison, str, TableSchema]:
     """Return the comparison in a folder, and the name of its column of labels.
 
@@ -154,7 +155,7 @@ def query_rows_as_csv(
 
 
 def write_query_rows(
-    place: str | os.PathLike[str],
+    place: PathLike,
     rows: pd.DataFrame,
     *,
     target: str,
@@ -173,12 +174,12 @@ def write_query_rows(
     return f"{os.fspath(place).rstrip('/')}/{QUERY_ROWS}", is_new
 
 
-def is_comparison(folder: str | os.PathLike[str]) -> bool:
+def is_comparison(folder: PathLike) -> bool:
     """Return whether a folder holds a comparison of two models."""
     return Place(folder, name="place").read(COMPARISON) is not None
 
 
-def read_choice(place: str | os.PathLike[str]) -> tuple[Choice, TableSchema | None]:
+def read_choice(place: PathLike) -> tuple[Choice, TableSchema | None]:
     """Return the choice of a stored search, and the schema of its labeled table."""
     where = Place(place, name="place")
     check_has_results(where)
@@ -193,7 +194,7 @@ def read_choice(place: str | os.PathLike[str]) -> tuple[Choice, TableSchema | No
     return Choice.from_json(outcome["said"]["choice"]), of_labeled
 
 
-def keep_choice(place: str | os.PathLike[str], answer: Choice) -> Choice:
+def keep_choice(place: PathLike, answer: Choice) -> Choice:
     """Store a choice with labels next to its search, once; return the stored one.
 
     Raises ValueError if other labels were stored before.
@@ -220,9 +221,7 @@ def read_labeled_comparison(place: Place) -> ModelComparison | None:
     return None if text is None else ModelComparison.from_json(text)
 
 
-def keep_comparison(
-    folder: str | os.PathLike[str], answer: ModelComparison
-) -> ModelComparison:
+def keep_comparison(folder: PathLike, answer: ModelComparison) -> ModelComparison:
     """Store a comparison with labels, once; return the stored one.
 
     Raises ValueError if other labels were stored before.
@@ -252,7 +251,7 @@ def _read_answer(place: Place) -> str | None:
 
 
 def read_labels(
-    path: str | os.PathLike[str],
+    path: PathLike,
     rows: Sequence[int],
     known: tuple[object, ...],
     *,

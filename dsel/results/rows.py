@@ -1,6 +1,5 @@
 """Results for every row of a pool: workers compute slices, the driver writes them."""
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from zarr.errors import ContainsArrayError
 from zarr.storage import FsspecStore, LocalStore
 
 from dsel import names, zarr_stores
+from dsel.arrays import Integers
 from dsel.checks import check_choice
 from dsel.data.pool import Pool, read_blocks
 from dsel.errors import reaching, writing
@@ -25,6 +25,7 @@ from dsel.results.place import Place
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Output, Task
+from dsel.typing import Options, PathLike
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -39,18 +40,18 @@ COMPLETE: Final = "complete"
 """Attribute of the zarr group: whether every row was written."""
 RowValues = Mapping[str, NDArray[Any]]
 """Arrays by field, one row each for every row of a block."""
-RowTask = Callable[[Any, NDArray[np.int64]], RowValues]
+RowTask = Callable[[Any, Integers], RowValues]
 """Takes a block and its row numbers, returns one array a field, rows first."""
 
 
 def write_rows(
     pool: Pool,
-    path: str | os.PathLike[str],
+    path: PathLike,
     task: RowTask,
     fields: Mapping[str, tuple[tuple[int, ...], str, Any]],
     *,
     block_rows: int,
-    attributes: Mapping[str, object],
+    attributes: Options,
     client: "Client | None" = None,
     allow_nan: bool = False,
 ) -> None:
@@ -111,7 +112,7 @@ def write_rows(
         zarr_stores.consolidate(store)
 
 
-def _holds_other(store: Store, attrs: Mapping[str, object]) -> bool:
+def _holds_other(store: Store, attrs: Options) -> bool:
     """Return whether a store has a group that is no unfinished one with `attrs`."""
     if not sync(store.exists(zarr_stores.HEAD)):
         zarr_stores.check_empty(zarr_stores.names_in(store), store, "path")
@@ -138,9 +139,7 @@ def _remove_unless_done(store: Store) -> Iterator[None]:
         raise
 
 
-def read_rows(
-    path: str | os.PathLike[str], name: str
-) -> Iterator[tuple[int, NDArray[Any]]]:
+def read_rows(path: PathLike, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
     """Read a field that was written for every row of a pool, chunk by chunk.
 
     Zarr alone would return fill values for a lost chunk, which look like rows that the
@@ -195,7 +194,7 @@ def read_rows(
         yield start, values
 
 
-def _store(path: str | os.PathLike[str], *, read_only: bool = False) -> Store:
+def _store(path: PathLike, *, read_only: bool = False) -> Store:
     place = Place(path, name="path")
     if place.folder is not None:
         return LocalStore(place.folder, read_only=read_only)
@@ -212,7 +211,7 @@ class ComputeRows:
 
     def run(
         self, context: RowTask, inputs: Inputs
-    ) -> Output[tuple[NDArray[np.int64], RowValues]]:
+    ) -> Output[tuple[Integers, RowValues]]:
         """Return row numbers, and values by name that `context` computes."""
         rows, results = zip(
             *(

@@ -7,7 +7,6 @@ once.
 """
 
 import json
-import os
 import re
 import threading
 import time
@@ -48,6 +47,7 @@ from dsel.results.place import (
     stamp,
     unseal,
 )
+from dsel.typing import Options, PathLike
 from dsel.zarr_stores import BAD_HEADER, check_codecs, consolidate
 
 SCHEMA: Final = "schema"
@@ -69,9 +69,9 @@ LONGEST_NAME: Final = 255
 
 def save_results(
     results: Any,
-    place: str | os.PathLike[str],
+    place: PathLike,
     *,
-    storage_options: Mapping[str, object] | None = None,
+    storage_options: Options | None = None,
 ) -> None:
     """Save a results cube as zarr (format 3); it replaces one that is there already.
 
@@ -114,10 +114,10 @@ def save_results(
 
 
 def open_results(
-    place: str | os.PathLike[str],
+    place: PathLike,
     *,
     chunks: Mapping[str, int] | int | str | None = None,
-    storage_options: Mapping[str, object] | None = None,
+    storage_options: Options | None = None,
 ) -> xr.Dataset:
     """Open the results cube that a run or `save_results` stored.
 
@@ -166,7 +166,7 @@ def open_results(
         ) from error
 
 
-def save_schema(place: str | os.PathLike[str], schema: str) -> None:
+def save_schema(place: PathLike, schema: str) -> None:
     """Store the schema of the labeled table next to results, as JSON text.
 
     If there are several, the last one counts.
@@ -183,9 +183,9 @@ def save_schema(place: str | os.PathLike[str], schema: str) -> None:
 
 
 def load_schema(
-    place: str | os.PathLike[str],
+    place: PathLike,
     *,
-    storage_options: Mapping[str, object] | None = None,
+    storage_options: Options | None = None,
 ) -> str | None:
     """Return the schema that `save_schema` stored; None if there is none."""
     where = Place(place, storage_options=storage_options, name="place")
@@ -357,11 +357,11 @@ class Store(AbstractContextManager["Store"]):
 
     def __init__(
         self,
-        out: str | os.PathLike[str],
+        out: PathLike,
         *,
         kind: str,
         plan: Mapping[str, str],
-        storage_options: Mapping[str, object] | None = None,
+        storage_options: Options | None = None,
     ) -> None:
         self.place = Place(out, storage_options=storage_options)
         self.records: dict[str, dict[str, Any]] = {}
@@ -381,7 +381,7 @@ class Store(AbstractContextManager["Store"]):
         if self._final is None:
             self._write()  # fails before work starts if nothing can be written
 
-    def append(self, key: str, record: Mapping[str, object]) -> None:
+    def append(self, key: str, record: Options) -> None:
         """Store a record, as JSON returns it, unless its key is known.
 
         It is written after a pause that grows with the time of the run. Raises OSError
@@ -465,7 +465,7 @@ class Store(AbstractContextManager["Store"]):
         file = f"{QUERIES}/{stamp()}.feather"
         self.place.write({file: seal(content.getvalue())})
 
-    def save_outcome(self, outcome: Mapping[str, object]) -> dict[str, Any]:
+    def save_outcome(self, outcome: Options) -> dict[str, Any]:
         """Make certificates and choice final; return the final ones.
 
         Save the cube and the models before: the outcome lists their files. If another

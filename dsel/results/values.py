@@ -8,7 +8,7 @@ label ends with ``  # 2`` if it is that of the second value with this text.
 
 import re
 from ast import literal_eval
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from math import inf, nan
 from typing import Any, Final
 from warnings import catch_warnings
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.arrays import as_plain
 from dsel.data.identity import exact_text
+from dsel.typing import Options
 
 UNSET: Final = object()
 """Marks a parameter that a candidate does not set, and others do."""
@@ -151,12 +152,12 @@ def read_coordinate(coordinate: xr.DataArray, *, may_lack: bool) -> list[Any]:
     return values
 
 
-def encode_params(params: Mapping[str, object]) -> dict[str, str]:
+def encode_params(params: Options) -> dict[str, str]:
     """Return a candidate's parameters as texts for JSON, which keep their types."""
     return {name: value_label(value) for name, value in params.items()}
 
 
-def decode_params(params: Mapping[str, object]) -> dict[str, Any]:
+def decode_params(params: Options) -> dict[str, Any]:
     """Invert `encode_params`; numbers, as in older files, stay numbers."""
     return {
         name: read_label(value) if isinstance(value, str) else value
