@@ -198,11 +198,7 @@ class ResultsPlots:
         return plot_folds(self._results, ax=ax)
 
     def terms(
-        self,
-        criterion: str | None = None,
-        *,
-        n_best: int = 8,
-        ax: "Axes | None" = None,
+        self, criterion: str | None = None, *, n_best: int = 8, ax: "Axes | None" = None
     ) -> "Axes":
         """Draw the parts of the smallest bounds; see `dsel.plots.plot_terms`.
 

@@ -134,11 +134,7 @@ def added_false_answers(
 
 
 def counted_mean_limit(
-    counts: ArrayLike,
-    values: ArrayLike,
-    *,
-    delta: ArrayLike,
-    duplicates: ArrayLike = 0,
+    counts: ArrayLike, values: ArrayLike, *, delta: ArrayLike, duplicates: ArrayLike = 0
 ) -> Floats:
     r"""Upper limit for the mean of values in [0, 1], from the count of each value.
 

@@ -65,9 +65,7 @@ def error_from_disagreement(disagreement: ArrayLike, *, n_classes: int) -> Float
     return np.asarray(capped / (1.0 + root))  # no cancellation at tiny rates
 
 
-def error_ends_from_disagreement(
-    disagreement: ArrayLike,
-) -> tuple[Floats, Floats]:
+def error_ends_from_disagreement(disagreement: ArrayLike) -> tuple[Floats, Floats]:
     r"""Lower and upper end of a two-class learner's error, given its disagreement.
 
     .. math:: \frac{1 - \sqrt{1 - 2d}}{2} \le e \le \frac{1 + \sqrt{1 - 2d}}{2}.
@@ -107,9 +105,7 @@ def error_ends_from_disagreement(
     return lower, 1.0 - lower
 
 
-def error_variance_from_disagreement(
-    disagreement: ArrayLike,
-) -> Floats:
+def error_variance_from_disagreement(disagreement: ArrayLike) -> Floats:
     r"""Upper bound on the variance of a learner's error over training sets, d/2.
 
     With :math:`e_f` the error of the model :math:`f` of a random training set,

@@ -18,11 +18,7 @@ GRID: Final = {
 
 
 def run(
-    seed: int,
-    delta: float,
-    cluster: ClusterOptions,
-    output: RunOutput,
-    out: str | None,
+    seed: int, delta: float, cluster: ClusterOptions, output: RunOutput, out: str | None
 ) -> None:
     """Select an SVM for scikit-learn's digits, and bound its error."""
     X, y = load_digits(return_X_y=True)

@@ -32,10 +32,7 @@ MICROSECONDS_A_DAY: Final = 24 * 60 * 60 * 10**6
 
 
 def encoders(
-    X: Features,
-    *,
-    is_scaled: bool,
-    why_texts: Mapping[str, str] = MappingProxyType({}),
+    X: Features, *, is_scaled: bool, why_texts: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Steps, list[tuple[str, str]]]:
     """Return the steps that turn a table into numbers, and descriptions of them.
 

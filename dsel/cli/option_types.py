@@ -20,10 +20,7 @@ class Fraction(click.ParamType[float]):
         self._check = check
 
     def convert(
-        self,
-        value: object,
-        param: click.Parameter | None,
-        ctx: click.Context | None,
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Return the number, or raise the error of click with the way to write it."""
         option = "the value" if param is None else param.opts[0]

@@ -84,9 +84,7 @@ def why_unusable(lams: Floats, limit: float, *, is_singular: bool) -> NDArray[An
 
 
 def axes_of(
-    widths: Sequence[float],
-    regularizations: Floats,
-    candidates: Sequence[Options] = (),
+    widths: Sequence[float], regularizations: Floats, candidates: Sequence[Options] = ()
 ) -> GridAxes:
     """Return the axes of a grid, whose candidates are numbered width by width."""
     return GridAxes(
@@ -198,12 +196,7 @@ def select_least_squares(
         results,
         "results",
         "LeastSquaresSearch",
-        *(
-            names.CRITERION,
-            names.ESTIMATE,
-            names.WIDTH,
-            names.REGULARIZATION,
-        ),
+        *(names.CRITERION, names.ESTIMATE, names.WIDTH, names.REGULARIZATION),
     )
     if criterion is not None:
         check_string(criterion, "criterion")

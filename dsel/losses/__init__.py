@@ -19,14 +19,7 @@ from typing import NoReturn
 
 from dsel.checks import did_you_mean, explain_public
 from dsel.losses.checking import check_loss
-from dsel.losses.makers import (
-    balanced,
-    beyond,
-    cost,
-    error_quantile,
-    precision,
-    recall,
-)
+from dsel.losses.makers import balanced, beyond, cost, error_quantile, precision, recall
 
 __all__ = [
     "balanced",

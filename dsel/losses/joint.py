@@ -14,14 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.arrays import Bools, Floats
-from dsel.losses.base import (
-    Counts,
-    FoldCounts,
-    Loss,
-    PoolCounts,
-    Shares,
-    Statistic,
-)
+from dsel.losses.base import Counts, FoldCounts, Loss, PoolCounts, Shares, Statistic
 from dsel.losses.calls import naming_loss
 from dsel.option_values import ONE_FOLD
 

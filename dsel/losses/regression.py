@@ -94,8 +94,7 @@ class Residuals(Statistic):
         bins: dict[str, tuple[str, ...]] = {names.DEVIATION_BIN: ()}
         return {
             self.on_folds: CubeVariable(
-                {names.RANK: ()},
-                "absolute residuals on the fold of its model, sorted",
+                {names.RANK: ()}, "absolute residuals on the fold of its model, sorted"
             ),
             self.on_pool: CubeVariable(
                 bins, "pool rows by how far its model and the full one are apart"

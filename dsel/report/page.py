@@ -196,9 +196,7 @@ def report_html(
         return sorted(reports.values(), key=lambda each: each is not reports[deploy])
 
     deploy = choice.deploy
-    figures = {
-        "certificates": _svg(plot_certificates, results, height=3.3),
-    }
+    figures = {"certificates": _svg(plot_certificates, results, height=3.3)}
     if candidate_dims(results) != (names.CANDIDATE,):
         with suppress(ValueError):  # a cube without its numbers
             figures["surface"] = _svg(plot_surface, results, height=3.7)

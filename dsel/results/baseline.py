@@ -10,12 +10,7 @@ from dsel.results.bounded_values import BoundedValues
 from dsel.results.caveats import Caveat, LimitsWithCaveats
 from dsel.results.records import kept_as
 from dsel.results.renderings import Renderable
-from dsel.rounded_texts import (
-    confidence,
-    count_of,
-    points_at_least,
-    points_at_most,
-)
+from dsel.rounded_texts import confidence, count_of, points_at_least, points_at_most
 
 FIXED: Final = (
     "the baseline was trained on none of these labels, and was not chosen by them"

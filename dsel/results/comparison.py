@@ -175,11 +175,7 @@ class ModelComparison(Renderable):
         return self.pool_rows
 
     def certify_with_labels(
-        self,
-        labels: ArrayLike,
-        *,
-        partial: bool = False,
-        allow_unknown: bool = False,
+        self, labels: ArrayLike, *, partial: bool = False, allow_unknown: bool = False
     ) -> "ModelComparison":
         """Return the comparison with the labels of the queried rows; it is final.
 

@@ -68,10 +68,7 @@ IMPORTABLE: Final = (
 
 
 def save_model(
-    model: Estimator,
-    place: PathLike,
-    *,
-    storage_options: Options | None = None,
+    model: Estimator, place: PathLike, *, storage_options: Options | None = None
 ) -> None:
     """Save a fitted estimator; it replaces one that is there already.
 

@@ -68,10 +68,7 @@ LONGEST_NAME: Final = 255
 
 
 def save_results(
-    results: Any,
-    place: PathLike,
-    *,
-    storage_options: Options | None = None,
+    results: Any, place: PathLike, *, storage_options: Options | None = None
 ) -> None:
     """Save a results cube as zarr (format 3); it replaces one that is there already.
 
@@ -183,9 +180,7 @@ def save_schema(place: PathLike, schema: str) -> None:
 
 
 def load_schema(
-    place: PathLike,
-    *,
-    storage_options: Options | None = None,
+    place: PathLike, *, storage_options: Options | None = None
 ) -> str | None:
     """Return the schema that `save_schema` stored; None if there is none."""
     where = Place(place, storage_options=storage_options, name="place")

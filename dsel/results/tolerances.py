@@ -108,12 +108,7 @@ class ToleranceReport(TableReport):
         """Return the heads of the table, and the texts of each share."""
         return report_table(
             [f"{100 * share:.6g}%" for share in self.shares],
-            (
-                "share of predictions",
-                "off by about",
-                "off by at most",
-                "pooled off by",
-            ),
+            ("share of predictions", "off by about", "off by at most", "pooled off by"),
             self.off_by,
             amount_about,
             amount_at_most,
