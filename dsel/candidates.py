@@ -238,11 +238,11 @@ def _check_has_names(estimator: Estimator, params: Options, error: Exception) ->
         if last in own or isinstance(error, KeyError):
             continue
         known = estimator.get_params(deep=True)
-        of_parts = sorted(key for key in known if key.endswith(f"__{last}"))
+        full_names = sorted(key for key in known if key.endswith(f"__{last}"))
         # `get_params` of CatBoost lists only what was set.
         end = did_you_mean(last, [*own, *signature(type(owner)).parameters])
-        if of_parts:  # the parameter of a step without the name of the step
-            end = f"; did you mean {' or '.join(map(repr, of_parts))}?"
+        if full_names:  # the parameter of a step without the name of the step
+            end = f"; did you mean {' or '.join(map(repr, full_names))}?"
         raise ValueError(
             f"`param_grid` sets {name!r}, which {type(owner).__name__} lacks; it has "
             f"{', '.join(own) or 'no parameters'}{end}"

@@ -122,14 +122,14 @@ class GroupedPopulation(Population):
             self.probabilities.ravel(),
             self.probabilities.shape[1],
         )
-        of_groups = rng.choice(probabilities.size, n, p=probabilities)
-        sizes = np.resize(self.sizes, n_classes)[of_groups % n_classes]
+        group_cells = rng.choice(probabilities.size, n, p=probabilities)
+        sizes = np.resize(self.sizes, n_classes)[group_cells % n_classes]
         keys = np.repeat(np.arange(n), sizes)
         alone = rng.choice(probabilities.size, len(keys), p=probabilities)
         # Rows are independently like their group, so two of them both are with
         # probability `correlation`.
         is_like = rng.random(len(keys)) < np.sqrt(self.correlation)
-        cell, y = np.divmod(np.where(is_like, of_groups[keys], alone), n_classes)
+        cell, y = np.divmod(np.where(is_like, group_cells[keys], alone), n_classes)
         return self._rows(self.cells[cell], rng.random(n)[keys]), y, keys
 
 

@@ -260,7 +260,7 @@ def fit_least_squares(draw: Draw, delta: float) -> Claims:
     ends = [
         search.predict_interval(population.rows, deploy) for deploy in search.models_
     ]
-    return [(options["loss"].level, population.outside(of_model)) for of_model in ends]
+    return [(options["loss"].level, population.outside(pair)) for pair in ends]
 
 
 # Controls are broken bounds. They count as certified, and the audit must catch them.

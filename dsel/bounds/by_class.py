@@ -111,17 +111,17 @@ def added_false_answers(
     """
     limits = checks.check_between(first_limits, "first_limits", 0.0, np.inf)
     share = checks.check_probability(delta, "delta") / 3
-    of_first = checks.check_counts_of(
+    firsts = checks.check_counts_of(
         first_answers, first_rows, "first_answers", "first_rows"
     )
-    of_joined = checks.check_counts_of(joined, joined_rows, "joined", "joined_rows")
+    joins = checks.check_counts_of(joined, joined_rows, "joined", "joined_rows")
     limits, *counts = checks.broadcast(
-        first_limits=limits, first_answers=of_first[0], joined=of_joined[0]
+        first_limits=limits, first_answers=firsts[0], joined=joins[0]
     )
     checks.check_axes(limits, "first_limits", 1, "one number for each fold")
     most, moved = (
         upper_limits(counted, rows, share / len(limits))
-        for counted, (_, rows) in zip(counts, (of_first, of_joined), strict=True)
+        for counted, (_, rows) in zip(counts, (firsts, joins), strict=True)
     )
     least = lower_limits(
         *checks.check_counts_of(

@@ -99,7 +99,7 @@ def _open_columns(
 ) -> Pool:
     """Return some columns, in blocks of at most `part_rows` rows for a single pass."""
     schema = pa.schema([every.field(name) for name in columns])
-    of_objects = {  # pandas holds these types as Python objects
+    object_kinds = {  # pandas holds these types as Python objects
         "date": pa.types.is_date,
         "time of day": pa.types.is_time,
         NUMBER: pa.types.is_decimal,
@@ -109,7 +109,7 @@ def _open_columns(
     }
     empty, known = schema.empty_table().to_pandas(), []
     for field, column in zip(schema, columns_of(empty), strict=True):
-        kinds = (kind for kind, is_kind in of_objects.items() if is_kind(field.type))
+        kinds = (kind for kind, is_kind in object_kinds.items() if is_kind(field.type))
         known.append(replace(column, kind=next(kinds, column.kind)))
     frames = FrameSchema(empty, tuple(known))
     groups = [group for part in fragments for group in part.split_by_row_group()]

@@ -107,11 +107,11 @@ class TableRequest(NamedTuple):
     def _check_options(
         self, columns: Sequence[str], where: str, row_names: Sequence[str]
     ) -> None:
-        of_groups = () if self.groups is None else (self.groups,)
+        group_columns = () if self.groups is None else (self.groups,)
         for option, values in (
             ("--drop", self.drop),
             ("--id", self.ids),
-            ("--groups", of_groups),
+            ("--groups", group_columns),
             ("--number", self.number),
         ):
             known = {*columns, *row_names}
@@ -127,7 +127,7 @@ class TableRequest(NamedTuple):
             if self.target in values and values is not self.number:
                 raise ValueError(f"{option} names {self.target!r}, the target.")
         for name in self.number:
-            if name in (*self.drop, *self.ids, *of_groups):
+            if name in (*self.drop, *self.ids, *group_columns):
                 raise ValueError(
                     f"--number names {name!r}, which another option says is no feature."
                 )

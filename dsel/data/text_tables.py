@@ -143,8 +143,8 @@ class TextSource(NamedTuple):
             before += n_rows
         else:
             file = self.files[-1]
-        of_file = f" of {file.path!r}" if len(self.files) > 1 else ""
-        return f"line {file.line_of(row - before)}{of_file}"
+        end = f" of {file.path!r}" if len(self.files) > 1 else ""
+        return f"line {file.line_of(row - before)}{end}"
 
     @property
     def row_number_names(self) -> tuple[str, ...]:
@@ -279,9 +279,9 @@ def text_source(
 def _open_like(
     path: str, separator: str | None, encoding: str | None, like: TableSchema | None
 ) -> TextFile:
-    of_like = None if like is None else like.encoding
-    if encoding is None and of_like and first_bad_byte(path, "utf-8"):
-        encoding = of_like
+    like_encoding = None if like is None else like.encoding
+    if encoding is None and like_encoding and first_bad_byte(path, "utf-8"):
+        encoding = like_encoding
     try:
         return open_text(path, separator=separator, encoding=encoding)
     except ValueError:
@@ -464,8 +464,8 @@ def read_text(location: str, request: TableRequest) -> Table:
     caveats = [*labels.caveats, *empty_rows, *caveats]
     keys = None
     if request.groups is not None:
-        keys, of_groups = _group_keys(rows.column(request.groups), request.groups)
-        caveats += of_groups
+        keys, group_caveats = _group_keys(rows.column(request.groups), request.groups)
+        caveats += group_caveats
     facts = _text_facts(source, request, scans, schema, decimal)
     return Table(
         X,

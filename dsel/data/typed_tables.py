@@ -248,8 +248,8 @@ def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
     X = in_utc(X)
     schema = schema_of(X, target=request.target)
     forms = (replace(c, form=amounts.get(c.name, PLAIN)) for c in schema.columns)
-    of_target = amounts.get(request.target or "", PLAIN)
-    schema = replace(schema, columns=tuple(forms), target_form=of_target)
+    target_form = amounts.get(request.target or "", PLAIN)
+    schema = replace(schema, columns=tuple(forms), target_form=target_form)
     caveats = [
         note
         for column in schema.columns

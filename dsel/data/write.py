@@ -199,7 +199,7 @@ def write_pool(
         return open_pool(path)
     if is_csv:
         columns: Any = source.features(target)
-        n_rows, n_columns, of_source = 0, len(columns), np.dtype(np.float64)
+        n_rows, n_columns, source_dtype = 0, len(columns), np.dtype(np.float64)
         stamps = [origin_of(each.path, {}).fingerprint for each in source.files]
         content = f"{stamps} {columns} {source.like and source.like.to_json()}"
         fill: Any = partial(_fill_from_text, source=source, columns=columns)
@@ -207,11 +207,11 @@ def write_pool(
         with name_argument(file, "source") if file else nullcontext():
             pool = _open_source(source, file, target, options)
         columns = None if pool.columns is None else list(pool.columns)
-        n_rows, n_columns, of_source = pool.n_rows, pool.n_columns, pool.dtype
+        n_rows, n_columns, source_dtype = pool.n_rows, pool.n_columns, pool.dtype
         content = pool.token
         client = resolve_client(client, takes_function=False)
         fill = partial(_fill_from_pool, pool=pool, client=client)
-    numbers = _number_type(of_source if dtype is None else dtype)
+    numbers = _number_type(source_dtype if dtype is None else dtype)
     row_nbytes = n_columns * numbers.itemsize
     size, most = (
         chunk_rows or CHUNK_NBYTES // row_nbytes,
@@ -495,9 +495,9 @@ def _write_parquet(
     has_options: bool,
 ) -> None:
     """Write a table as one Parquet file, renamed into place when it is complete."""
-    of_text = isinstance(source, TextSource)
+    is_csv = isinstance(source, TextSource)
     is_typed = file.lower().endswith((*FEATHER, *JSON_LINES)) and "://" not in file
-    if not (of_text or is_typed) or "://" in path or has_options:
+    if not (is_csv or is_typed) or "://" in path or has_options:
         raise ValueError(
             f"`path` may end in .parquet where `source` is a text file such as CSV, a "
             f"Feather file or JSON lines, the path is no URL, and `dtype` and "
@@ -510,7 +510,7 @@ def _write_parquet(
             f"`path` must be free, but {path!r} is there; choose another path, or "
             f"remove it."
         )
-    if of_text:
+    if is_csv:
         _write_texts(source, target, path, report)
         return
     rows = read_typed_rows(file)
@@ -543,8 +543,8 @@ def _write_texts(
     # be written back as the same text. By the schema of another table they cannot: 1.50
     # has become 1.5 there.
     text_schema = TableSchema(scanned.columns, target, is_typed=False).to_json()
-    of_own = {TEXT_POOL: text_schema.encode()} if scanned.is_own else None
-    schema = pa.schema(fields, metadata=of_own)
+    own_metadata = {TEXT_POOL: text_schema.encode()} if scanned.is_own else None
+    schema = pa.schema(fields, metadata=own_metadata)
     batches = source.batches(schema.names, is_checked=False)
     tasks = (
         Task(f"convert-{number}", _ConvertBatch(batch))

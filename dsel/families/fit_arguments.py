@@ -69,13 +69,13 @@ def check_fit_names(
     own = inspect.signature(fit).parameters
     # An object that is no estimator passes here: making the plan refuses it, by a
     # message about estimators.
-    of_estimator = getattr(estimator, "fit", None)
-    theirs: Mapping[str, inspect.Parameter] = {}
-    if callable(of_estimator) and not isinstance(estimator, type):
-        theirs = inspect.signature(of_estimator).parameters
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in theirs.values())
+    estimator_fit = getattr(estimator, "fit", None)
+    parameters: Mapping[str, inspect.Parameter] = {}
+    if callable(estimator_fit) and not isinstance(estimator, type):
+        parameters = inspect.signature(estimator_fit).parameters
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     for name in fit_params:
-        if "__" in name or name in theirs:
+        if "__" in name or name in parameters:
             continue
         others = (n for n in own if n not in ("X", "y", "fit_params"))
         end = suggest_argument(name, others)

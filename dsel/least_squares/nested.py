@@ -144,8 +144,8 @@ def mean_squares_of(split: Split, left_out: Integers, residuals: Floats) -> Floa
     """
     means = np.full(2, np.nan)
     for part, rows in enumerate(split.test_parts):
-        of_part = residuals[np.searchsorted(left_out, rows)].ravel()
-        means[part] = mean_squared_error(of_part, np.zeros(len(of_part)))
+        part_residuals = residuals[np.searchsorted(left_out, rows)].ravel()
+        means[part] = mean_squared_error(part_residuals, np.zeros(len(part_residuals)))
     return means
 
 

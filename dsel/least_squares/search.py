@@ -393,10 +393,10 @@ def evaluate_width(plan: LeastSquaresPlan, width: float) -> Record:
         folds, pairs, block_residuals(solution, left_out), strict=True
     ):
         trainings = list(zip(splits, left_out, residuals, strict=True))
-        for i, (split, rows, of_rows) in enumerate(trainings[: len(sums)]):
-            sums[i] = np.square(of_rows[np.isin(rows, split.test_rows)]).sum()
-        for i, (split, rows, of_rows) in enumerate(trainings[len(sums) :]):
-            means[i] = mean_squares_of(split, rows, of_rows)
+        for i, (split, rows, row_residuals) in enumerate(trainings[: len(sums)]):
+            sums[i] = np.square(row_residuals[np.isin(rows, split.test_rows)]).sum()
+        for i, (split, rows, row_residuals) in enumerate(trainings[len(sums) :]):
+            means[i] = mean_squares_of(split, rows, row_residuals)
     variables = {
         names.LOO_LOSS_SUM: loo,
         names.GCV_LOSS_SUM: gcv_losses(solution),

@@ -144,14 +144,14 @@ def _check_number(loss: Loss, method: str, score: object) -> float:
 def _check_counts(
     statistic: Statistic,
     method: str,
-    of_shape: str,
+    shape_name: str,
     counts: Counts,
     shape: tuple[int, ...],
 ) -> Counts:
     """Return counts; raise LossError if they are no numbers of their shape."""
     if counts.shape != shape:
         raise LossError(
-            f"{_describe(statistic)} must return the shape of `{of_shape}` from "
+            f"{_describe(statistic)} must return the shape of `{shape_name}` from "
             f"`{method}`, {shape}, got {counts.shape}."
         )
     # A residual that is NaN would count as a row with a good prediction.

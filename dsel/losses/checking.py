@@ -146,8 +146,8 @@ def _count_pool(
     name = type(statistic).__name__
 
     def draw(lowest: int) -> Predictions:
-        of_classes = rng.integers(lowest, n_classes, n)
-        return np.asarray(rng.normal(size=n) if loss.is_regression else of_classes)
+        codes = rng.integers(lowest, n_classes, n)
+        return np.asarray(rng.normal(size=n) if loss.is_regression else codes)
 
     X, all_rows_predictions = rng.normal(size=(n, 3)), draw(0)
     # A code of -1 is a prediction that is no class, which models may make.
@@ -191,11 +191,11 @@ def _check_bounds(loss: Loss, folds: FoldCounts, pool: PoolCounts) -> None:
         raise ValueError(f"{name}.limits must be a number for each of {k} folds.")
     if (np.asarray(loss.limits(folds, 1e-6)) < limits).any():
         raise ValueError(f"{name}.limits must be larger where delta is smaller.")
-    of_folds = [loss.estimate(fold) for fold in folds.iter_folds()]
-    if (limits < of_folds).any():
+    estimates = [loss.estimate(fold) for fold in folds.iter_folds()]
+    if (limits < estimates).any():
         raise ValueError(
             f"{name}.limits must be above what was counted, got {limits.tolist()} for "
-            f"{of_folds}."
+            f"{estimates}."
         )
     bound, label_term, disagreement_term = map(
         float, loss.bound_all_rows(folds, pool, CHECK_SHARES)

@@ -370,12 +370,12 @@ class OracleLDA(MaximumLikelihoodLDA):
                 )
             codes = self._encode(labels, "pool_labels")
             n = len(self.classes_)
-            of_pool = opened.reduce(
+            pool_moments = opened.reduce(
                 lambda X, rows: moments_of(X, codes[rows], n),
                 Moments.merge,
                 name="moments",
             )
-            moments = moments.merge(of_pool)
+            moments = moments.merge(pool_moments)
         ridge = check_nonnegative(self.ridge, "ridge")
         self._set(supervised_fit(moments, ridge=ridge))
         return self

@@ -68,9 +68,9 @@ def fit_contrast(
     if n_rows:
         # A sampled row stands for several pool rows, so that labeled rows keep their
         # weight relative to the pool.
-        weight, of_sample = moments.count / n_rows, moments_of(sample)
+        weight, sampled = moments.count / n_rows, moments_of(sample)
         weighted = Moments(
-            weight * of_sample.counts, of_sample.means, weight * of_sample.scatter
+            weight * sampled.counts, sampled.means, weight * sampled.scatter
         )
         # The solution of the sample is only a starting point: a loose `tol` is enough.
         start = _solve(

@@ -389,9 +389,9 @@ class Certificate(Renderable):
                 f"pool"
             )
         if isfinite(self.disagreement_term) and self.label_term < self.largest:
-            of_labels, of_pool = self._parts()
+            first, second = self._parts()
             why = (
-                f"{of_labels} from errors on labeled rows and {of_pool} from pool rows "
+                f"{first} from errors on labeled rows and {second} from pool rows "
                 f"on which the models differ add up to {self.most} or more"
             )
             if self.disagreement_term > self.largest:
@@ -459,13 +459,13 @@ class Certificate(Renderable):
         terms = self.label_term, self.disagreement_term
         if max(terms) > self.largest:  # no rate is above 100%
             above = f"more than {self.most}"
-            of_labels, of_pool = (
+            first, second = (
                 above if term > self.largest else self.amount(term) for term in terms
             )
-            return of_labels, of_pool
-        first, second = self.amount(self.label_term), self.disagreement_term
-        if self.is_tolerance or not isclose(self.label_term + second, self.unclipped):
-            return first, self.amount(second)
+            return first, second
+        first, rest = self.amount(self.label_term), self.disagreement_term
+        if self.is_tolerance or not isclose(self.label_term + rest, self.unclipped):
+            return first, self.amount(rest)
         unit = "%" * self.is_rate
         texts = (self.amount(self.unclipped), first)
         total, known = (Decimal(text.removesuffix(unit)) for text in texts)
@@ -479,8 +479,8 @@ class Certificate(Renderable):
             pool = "pool rows on which the models differ"
             if self.n_queried:
                 pool += f" and labels of {count_of(self.n_queried, 'queried row')}"
-            of_labels, of_pool = self._parts()
-            return f"{of_labels} from {errors} on labeled rows, {of_pool} from {pool}"
+            first, second = self._parts()
+            return f"{first} from {errors} on labeled rows, {second} from {pool}"
         is_of_one_model = not (self.is_estimate or self.divides_delta)
         if is_of_one_model and self.fold is not None:
             return f"from {errors} on fold {self.fold}, which the model had not seen"

@@ -291,10 +291,10 @@ class Choice(Renderable):
     @property
     def all_caveats(self) -> tuple[Caveat, ...]:
         """All caveats of the choice and its models, the gravest first, each once."""
-        of_models = (bound.all_caveats for bound in self.certificates.values())
+        model_caveats = (bound.all_caveats for bound in self.certificates.values())
         notes = [*self._note_exception(), *self._why_much_larger()]
         return collect_caveats(
-            *of_models,
+            *model_caveats,
             make_caveats(Effect.INFO, filter(None, [self.why_useless])),
             self.caveats,
             make_caveats(Effect.INFO, notes),
@@ -313,8 +313,8 @@ class Choice(Renderable):
             f"{n_times} of {n_folds} searches without a fold chose {params}, so the "
             f"deployed model is likely not the best one; its bound holds nevertheless"
         )
-        of_others = {short_params_text(p): n for n, p in self.params_of.items()}
-        if name := of_others.get(params):
+        model_names = {short_params_text(p): n for n, p in self.params_of.items()}
+        if name := model_names.get(params):
             text += f", and deploy={name!r} has these parameters"
         return [text]
 

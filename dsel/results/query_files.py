@@ -190,8 +190,8 @@ def read_choice(place: PathLike) -> tuple[Choice, TableSchema | None]:
             f"continue it."
         )
     schema = load_schema(place)
-    of_labeled = None if schema is None else TableSchema.from_json(schema)
-    return Choice.from_json(outcome["said"]["choice"]), of_labeled
+    labeled_schema = None if schema is None else TableSchema.from_json(schema)
+    return Choice.from_json(outcome["said"]["choice"]), labeled_schema
 
 
 def keep_choice(place: PathLike, answer: Choice) -> Choice:

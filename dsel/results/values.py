@@ -116,18 +116,18 @@ def coordinate_of(
             a == b or (a != a and b != b)
             for a, b in zip(array.tolist(), numbers, strict=True)
         )
-        of_kind: list[set[Any]] = [
+        by_kind: list[set[Any]] = [
             {value for value in plain if type(value) is kind} for kind in (int, float)
         ]
         # Labels are needed where one array of numbers is ambiguous: it cannot keep 1
         # and 1.0 apart, a value that is listed twice, or NaN and a value not set.
-        is_unique = is_exact and not (of_kind[0] & of_kind[1])
+        is_unique = is_exact and not (by_kind[0] & by_kind[1])
         if is_axis:
             is_unique = is_unique and len(np.unique(array)) == len(array)
         elif array.dtype.kind != "b":
             is_unique = is_unique and sum(np.isnan(array)) == sum(is_unset)
         if is_unique:
-            integers = sorted(map(float, of_kind[0])) if array.dtype.kind == "f" else []
+            integers = sorted(map(float, by_kind[0])) if array.dtype.kind == "f" else []
             return array, {names.INTEGERS: integers} if integers else {}
     return np.array(_labels(plain, is_axis), dtype=object), {}
 

@@ -90,7 +90,7 @@ class GroupFit:
         """
         self.family.check_memory(len(self.y), self.cache.limit)
         svc, train = self.svc, split.train_rows
-        of_classes, weights = weights_of(
+        class_weight, weights = weights_of(
             svc, self.classes[self.y[train]], self.sample_weight[train]
         )
         labeled, tests = self.untransformed, tuple[Any, ...]()
@@ -125,7 +125,7 @@ class GroupFit:
         # Rows of weight 0 cannot become support vectors; libsvm leaves them out, too.
         order = order[weights[order] > 0]
         machines, gaps = self._solve(
-            split, positions[order], weights[order], of_classes
+            split, positions[order], weights[order], class_weight
         )
         duals, errors, failures = arrange_duals(machines, labeled), [], []
         for i, part in enumerate(split.test_parts):
@@ -207,7 +207,7 @@ class GroupFit:
                 )
 
     def _solve(
-        self, split: Split, positions: Integers, weights: Floats, of_classes: Floats
+        self, split: Split, positions: Integers, weights: Floats, class_weight: Floats
     ) -> tuple[Machines, Floats]:
         """Solve all pairs of classes for every C; also return the KKT violations left.
 
@@ -248,7 +248,7 @@ class GroupFit:
             offsets=offsets[:, is_new],
             steps=steps,
             stopped=np.asarray((gaps >= self.svc.tol).any(axis=0)),
-            class_weight=of_classes,
+            class_weight=class_weight,
         ), gaps.max(axis=0, initial=0.0)
 
     def _count_errors(

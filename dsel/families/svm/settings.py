@@ -96,13 +96,13 @@ def weights_of(
     Raises ValueError where no row of a class has a positive weight.
     """
     classes, codes = np.unique(labels, return_inverse=True)
-    of_classes = np.ones(len(classes))
+    class_weight = np.ones(len(classes))
     if svc.class_weight is not None:
         factors = compute_class_weight(svc.class_weight, classes=classes, y=labels)
-        of_classes = np.asarray(factors, dtype=np.float64)
-    weights = of_classes[codes] * sample_weight
+        class_weight = np.asarray(factors, dtype=np.float64)
+    weights = class_weight[codes] * sample_weight
     empty = set(codes.tolist()) - set(codes[weights > 0].tolist())
     if empty:
         label = classes[min(empty)]
         raise ValueError(f"`sample_weight` leaves no training row of class {label}.")
-    return of_classes, weights
+    return class_weight, weights

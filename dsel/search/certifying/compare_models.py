@@ -313,7 +313,7 @@ def _match_columns(
         pool = matching_pool(pool, seen)
     elif all(named.values()):
         union = dict.fromkeys(
-            column for of_model in named.values() for column in of_model or ()
+            column for columns in named.values() for column in columns or ()
         )
         pool = pool.with_columns(union, "the models")
     # A model without feature names gets rows as they are stored.

@@ -205,8 +205,8 @@ def all_rows_terms(case: Case, n_folds: int) -> tuple[float, float]:
     if case.is_error:
         return limit, mean_limit(case.n_unlabeled, differ, share)
     # Half of delta's part is for how many labeled rows are of the class, in all folds.
-    of_class, rows = np.array(case.n_counted), np.array(case.n_labeled)
-    least = float(lower_limits(of_class, rows, np.array(n_folds * share / 2)))
+    sizes = np.array(case.n_counted), np.array(case.n_labeled)
+    least = float(lower_limits(*sizes, np.array(n_folds * share / 2)))
     return limit, mean_limit(case.n_unlabeled, differ, share / 2) / least
 
 
@@ -251,16 +251,16 @@ def all_but_20_percent(n_folds: int) -> float:
 
 def count_exceeding_fold(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:
     """Return how many residuals on a fold may exceed the tolerance of its model."""
-    of_fold = float(fold_shares(n_folds)[0])  # one of the largest
-    return case.exceedances_at(case.shares.label_delta * of_fold)
+    fold_share = float(fold_shares(n_folds)[0])  # one of the largest
+    return case.exceedances_at(case.shares.label_delta * fold_share)
 
 
 def count_exceeding_both(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:
     """Return the same if the model of all rows is bounded by the fold and the pool."""
-    of_fold = float(fold_shares(n_folds)[0])
+    fold_share = float(fold_shares(n_folds)[0])
     parts = {
-        "delta": of_fold * case.shares.label_delta,
-        "extra_delta": of_fold * RESIDUAL_SHARE_OF_POOL * case.shares.pool_delta,
+        "delta": fold_share * case.shares.label_delta,
+        "extra_delta": fold_share * RESIDUAL_SHARE_OF_POOL * case.shares.pool_delta,
     }
     return lambda n: divide_level(n, level=case.level, **parts).n_exceeding
 

@@ -60,8 +60,8 @@ class JoinedModels(FittedGroup):
         predictions: dict[int, NDArray[Any]] = {}
         for splits, group in self.fitted_groups:
             items = [item for item, split in enumerate(wanted) if split in splits]
-            of_items = group.predict(X, [which[item] for item in items])
-            predictions |= dict(zip(items, of_items, strict=True))
+            group_predictions = group.predict(X, [which[item] for item in items])
+            predictions |= dict(zip(items, group_predictions, strict=True))
         dtype = next(iter(predictions.values())).dtype
         nothing = no_predictions((1, X.shape[0]), dtype)
         return np.stack([predictions.get(n, nothing) for n in range(len(wanted))])

@@ -200,12 +200,12 @@ class PoolPass:
             job.model_sets,
             seconds,
         )
-        of_set = dict(zip(job.model_sets, counted.results, strict=True))
+        results = dict(zip(job.model_sets, counted.results, strict=True))
         # Dask may have made a model again that was lost with its worker.
-        changed = [n for n in of_set if not self.table.add_slice(n, of_set[n])]
+        changed = [n for n in results if not self.table.add_slice(n, results[n])]
         if changed:
             yield changed
-        for number, result in of_set.items():
+        for number, result in results.items():
             self.table.add_slice(number, result)
             if store is not None:
                 store.append(self.table.key_of(number, result), to_record(result))

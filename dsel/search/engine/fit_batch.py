@@ -193,7 +193,7 @@ def score_models(
         predictions = predict_labeled_rows(context, fitted_group, split.number, rows)
     # One object for all candidates: `Rows.memo` keeps what depends on the rows only.
     labeled = Rows(context.labeled.X[rows], context.labeled.y[rows])
-    return [calls.score_rows(loss, labeled, of_model) for of_model in predictions]
+    return [calls.score_rows(loss, labeled, answers) for answers in predictions]
 
 
 def count_statistics(

@@ -234,11 +234,12 @@ class InnerSearches:
             is_done = shown[:, test.split] & (
                 table.fit_status[:, test.split] == FitStatus.DONE
             )
-            of_fold, of_test = (is_done, test.fold), (is_done, test.split, test.part)
-            errors[of_fold] += table.errors[of_test]
-            answers[of_fold] += test.n_rows
-            loss_sums[of_fold] += table.scores[of_test]
-            n_models[of_fold] += 1
+            fold_cells = is_done, test.fold
+            test_cells = is_done, test.split, test.part
+            errors[fold_cells] += table.errors[test_cells]
+            answers[fold_cells] += test.n_rows
+            loss_sums[fold_cells] += table.scores[test_cells]
+            n_models[fold_cells] += 1
         means = np.where(n_models > 0, loss_sums / np.maximum(n_models, 1), np.nan)
         return SearchCounts(
             known,

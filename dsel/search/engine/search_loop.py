@@ -260,9 +260,9 @@ class Search(Generic[TableT]):
         kind = self.table.scheme.splits[job.split].kind
         if job.part is None and kind is SplitKind.PAIR:
             for part in (0, 1):
-                of_part = replace(job, part=part)
-                self.queue.attempts[of_part] = MOST_ATTEMPTS - 1  # `job` had the rest
-                self.queue.urgent_jobs.append([of_part])
+                part_job = replace(job, part=part)
+                self.queue.attempts[part_job] = MOST_ATTEMPTS - 1  # `job` had the rest
+                self.queue.urgent_jobs.append([part_job])
             return
         for number in job.candidates:
             self._add_result(job, number, FitResult.of_failure(message))

@@ -210,10 +210,10 @@ def read_input_format(
     schema = load_schema(place, storage_options=storage_options)
     if schema is not None:
         # The file may also have rows without a label.
-        of_labeled, of_file = input_format.table_schema, TableSchema.from_json(schema)
-        if of_labeled is not None:
-            of_file = with_categories(of_file, of_labeled)
-        input_format = replace(input_format, schema=of_file.to_json())
+        file_schema = TableSchema.from_json(schema)
+        if (labeled_schema := input_format.table_schema) is not None:
+            file_schema = with_categories(file_schema, labeled_schema)
+        input_format = replace(input_format, schema=file_schema.to_json())
     return input_format
 
 

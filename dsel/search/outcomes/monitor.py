@@ -142,25 +142,23 @@ def read_report(
             "the labeled rows are not known, so new rows that equal one are counted as "
             "others are"
         )
-    of_rows = [
+    row_tests = [
         _test_rows(promises, tally, level),
         _test_disagreement(promises, tally, level),
     ]
-    of_errors = (
+    error_tests = (
         _test_tolerances(promises, context, tally, level)
         if context.exceedances
         else _test_errors(promises, context, tally, level)
     )
     if promises.are_in_groups:
         # Labels of one row of each group are independent draws; all rows are none.
-        of_rows = [replace(each, result=UNTESTED, reason=IN_GROUPS) for each in of_rows]
+        row_tests = [replace(t, result=UNTESTED, reason=IN_GROUPS) for t in row_tests]
         if is_single:
             option = context.labels.groups_option
             why = f"{IN_GROUPS}; {option} names the column of their groups"
-            of_errors = [
-                replace(each, result=UNTESTED, reason=why) for each in of_errors
-            ]
-    tests = [*of_rows, *of_errors]
+            error_tests = [replace(t, result=UNTESTED, reason=why) for t in error_tests]
+    tests = [*row_tests, *error_tests]
     n_duplicates = None if promises.labeled is None else tally.n_duplicates
     return MonitorReport(level, tally.n_rows, n_duplicates, tuple(tests), tuple(notes))
 

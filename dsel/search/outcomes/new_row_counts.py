@@ -286,9 +286,9 @@ class CountPart:
 
 def classes_of(promises: Promises, loss: Loss) -> NDArray[Any]:
     """Return all classes that models and loss know, in order."""
-    of_models = [getattr(each, "classes_", None) for each in promises.models.values()]
-    classes = [np.asarray(each) for each in of_models if each is not None]
-    if len(classes) < len(of_models):
+    class_lists = [getattr(each, "classes_", None) for each in promises.models.values()]
+    classes = [np.asarray(each) for each in class_lists if each is not None]
+    if len(classes) < len(class_lists):
         labeled = promises.labeled
         if labeled is None or len(labeled.classes) < 2:
             raise ValueError(

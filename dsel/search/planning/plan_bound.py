@@ -214,8 +214,8 @@ def plan_bound(
         f"fewer)."
     ]
     is_holdout = plan[names.CERTIFICATE].values == PLAIN_HOLDOUT
-    of_dsel = plan[names.BOUND][~is_holdout].min()
-    if plan[names.BOUND][is_holdout].min() <= of_dsel:
+    dsel_bound = plan[names.BOUND][~is_holdout].min()
+    if plan[names.BOUND][is_holdout].min() <= dsel_bound:
         remarks.append("A 20% hold-out set would give the smallest of these bounds.")
     if wanted is not None:
         limit = check_probability(wanted, "wanted")

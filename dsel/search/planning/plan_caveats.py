@@ -80,10 +80,10 @@ def plan_caveats(
     """Return the caveats of a plan, the gravest first."""
     scheme, labeled, groups = design.scheme, inputs.labeled, design.groups
     given_folds = [GIVEN_FOLDS] * (not scheme.is_plain_random)
-    of_groups: list[str] = []
+    group_caveats: list[str] = []
     if groups is not None:
-        of_groups = groups.caveats() + [UNREAD_POOL] * (parts.counted is not None)
-    of_losses: list[str] = []
+        group_caveats = groups.caveats() + [UNREAD_POOL] * (parts.counted is not None)
+    loss_caveats: list[str] = []
     if design.method.is_guarantee:  # else rows cannot be too few for a bound
         planned = design.method.plan_delta(
             options.delta,
@@ -92,7 +92,7 @@ def plan_caveats(
             has_queries=options.n_queries > 0,
         )
         counted = labeled.y[scheme.counted_rows]
-        of_losses = losses.caveats(counted, scheme.n_folds, planned.label_delta)
+        loss_caveats = losses.caveats(counted, scheme.n_folds, planned.label_delta)
     texts = (label for label in labeled.classes.tolist() if isinstance(label, str))
     similar = notes_on_similar_labels(texts)
     return collect_caveats(
@@ -101,7 +101,7 @@ def plan_caveats(
             Effect.WEAKENS,
             [
                 *inputs.order_remarks,
-                *of_groups,
+                *group_caveats,
                 *remarks_on_parameters(inputs.estimator, inputs.candidates),
             ],
         ),
@@ -123,7 +123,7 @@ def plan_caveats(
             design.method.name,
             "row" if groups is None else "group",
         ),
-        make_caveats(Effect.PLAN, name_counted_rows(of_losses, scheme, groups)),
+        make_caveats(Effect.PLAN, name_counted_rows(loss_caveats, scheme, groups)),
     )
 
 

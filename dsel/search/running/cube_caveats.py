@@ -307,13 +307,13 @@ def describe_missed_classes(
         return [Caveat(Effect.WARNS, f"{text}rows, and finds no other class")]
     missed = []
     for code in np.unique(y):
-        of_class, known = y == code, ""
+        in_class, known = y == code, ""
         # A model may know the rows that it was trained on, and no others.
-        if is_right[of_class].any():
-            of_class, known = of_class & unseen, " that it had not seen"
-            if of_class.sum() < FEWEST_UNSEEN or is_right[of_class].any():
+        if is_right[in_class].any():
+            in_class, known = in_class & unseen, " that it had not seen"
+            if in_class.sum() < FEWEST_UNSEEN or is_right[in_class].any():
                 continue
-        rows = count_of(int(of_class.sum()), "row")
+        rows = count_of(int(in_class.sum()), "row")
         missed.append(f"none of {rows} of the class {labels[code]!r}{known}")
     if not missed:
         return []
@@ -338,8 +338,8 @@ def note_rarely_found_classes(
     """
     notes = []
     for code, label in enumerate(classes.tolist()):
-        of_class = (y == code) & is_rare
-        n, n_right = int(of_class.sum()), int((predicted[of_class] == code).sum())
+        in_class = (y == code) & is_rare
+        n, n_right = int(in_class.sum()), int((predicted[in_class] == code).sum())
         if n >= FEWEST_UNSEEN and 2 * n_right < n:
             notes.append(
                 f"the {model} finds {n_right:,} of {count_of(n, 'row')} of the class "

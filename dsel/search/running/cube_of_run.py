@@ -190,8 +190,8 @@ def add_criteria(cube: xr.Dataset, criterion: Criterion, delta: float) -> xr.Dat
     settings = criterion_settings(counts, delta)
     free = [get_criterion("cv_error")] if names.FOLD_ERRORS in counts else []
     if names.HALF in cube.dims:
-        of_halves = [each for each in CRITERIA.values() if each.by_halves]
-        free = [*of_halves, get_criterion("loo_error")]
+        half_criteria = [each for each in CRITERIA.values() if each.by_halves]
+        free = [*half_criteria, get_criterion("loo_error")]
     # The plan's criterion comes first: `first_criterion` reads it from this place.
     wanted = [criterion, *(each for each in free if counts.keys() >= set(each.needs))]
     terms = {each.name: each.evaluate(counts, settings) for each in wanted}
