@@ -195,7 +195,7 @@ def _place_and_title(
     certificate = choice.certificate
     verdict = short_verdict(certificate)
     if not certificate.certified:
-        number = choice.estimate  # NaN if the candidate was dropped
+        number = choice.criterion_value  # NaN if the candidate was dropped
         number = number if np.isfinite(number) else certificate.estimate
         verdict = f"{certificate.about(number)}, an estimate"
     place = dict(zip(dims, map(int, places), strict=True))

@@ -143,7 +143,7 @@ class ByModel(dict[str, T]):
 OF_OUTCOME: Final = {
     "best_estimator_": "outcome.model",
     "best_params_": "choice.params",
-    "best_score_": "choice.estimate",
+    "best_score_": "choice.criterion_value",
     "cv_results_": "outcome.results",
     **{
         name: f"outcome.{name}"
@@ -184,7 +184,7 @@ class Choice(Renderable):
     """Bold lines: the choice, and the bound of the deployed model."""
     criterion: str
     """Name of the criterion that chose."""
-    estimate: float
+    criterion_value: float = field(metadata=kept_as("estimate"))
     """The criterion's number for the candidate, unclipped."""
     bounded_models: Mapping[str, BoundedModel] = field(metadata=kept_as("deployed"))
     """The models of the run, ``one_fold`` and ``all_rows``, with their bounds; the
@@ -359,6 +359,7 @@ class Choice(Renderable):
         return {**rest, "deployed": deployed}
 
     held_out_fifth = OldName("expected_holdout")
+    estimate = OldName("criterion_value")
 
     def to_json(self) -> str:
         """Return all fields, with parameters as labels, and `all_caveats`.

@@ -156,7 +156,7 @@ def read_all(results, criteria):
     for name in criteria:
         choice = dsel.select(results, name)
         frozen[f"{name}/candidate"] = choice.candidate
-        frozen[f"{name}/bound"] = frozen[f"{name}/estimate"] = choice.estimate
+        frozen[f"{name}/bound"] = frozen[f"{name}/estimate"] = choice.criterion_value
     return frozen
 
 

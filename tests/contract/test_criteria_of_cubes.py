@@ -170,8 +170,8 @@ def test_select__is_the_number_by_hand_or_one_line(kind, criterion):
         return
     numbers = np.asarray(BY_HAND[criterion](cube), float)
     done = cube["status"].values.ravel() == 0
-    assert choice.estimate == pytest.approx(numbers[choice.candidate], rel=1e-9)
-    assert choice.estimate <= numbers[done].min() * (1 + 1e-9)
+    assert choice.criterion_value == pytest.approx(numbers[choice.candidate], rel=1e-9)
+    assert choice.criterion_value <= numbers[done].min() * (1 + 1e-9)
     # What cv_bound ranks first is what the certificate of the best fold is about.
     is_declared = criterion in (kind, "nested") or (
         (kind, criterion) == ("best_fold", "cv_bound")

@@ -304,25 +304,25 @@ def test_runs__joined_along_candidates_are_one_cube_of_estimates(join, certifica
         key=lambda row: row.cv_error,
     )
     choice = dsel.select(joined, "cv_error")
-    assert choice.estimate == best.cv_error
+    assert choice.criterion_value == best.cv_error
     assert len(joined.dsel.table()) == 14
     assert not choice.certificate.certified
     assert not dsel.select(joined).certificate.certified
     if certificate == "cv_bound":
         # All candidates share delta, so each has less than in its own run.
-        apart = min(dsel.select(each, "cv_bound").estimate for each in cubes)
-        assert dsel.select(joined, "cv_bound").estimate > apart
+        apart = min(dsel.select(each, "cv_bound").criterion_value for each in cubes)
+        assert dsel.select(joined, "cv_bound").criterion_value > apart
 
 
 def test_runs__of_nested_searches_are_joined_by_concat():
     cubes = [searched("nested").results, of_other_candidates("nested")]
     joined = JOINS["concat"](cubes)
-    estimates = [dsel.select(cube, "cv_error").estimate for cube in cubes]
-    assert dsel.select(joined, "cv_error").estimate == min(estimates)
+    estimates = [dsel.select(cube, "cv_error").criterion_value for cube in cubes]
+    assert dsel.select(joined, "cv_error").criterion_value == min(estimates)
     assert not dsel.select(joined).certificate.certified
     without = [cube.drop_vars([v for v in cube if v[:6] == "outer_"]) for cube in cubes]
     for join in JOINS.values():
-        assert dsel.select(join(without), "cv_error").estimate == min(estimates)
+        assert dsel.select(join(without), "cv_error").criterion_value == min(estimates)
     by_run = xr.concat(cubes[:1] * 2, "run", data_vars="all")
     assert dsel.select(by_run.isel(run=0)) == dsel.select(cubes[0])
 

@@ -40,7 +40,7 @@ def test_prefit__without_an_error_asks_whether_it_was_trained_on_these_rows():
      "has the limits of each class."),
     (lambda made: made.score, "'score'; it is `model.score` here."),
     (lambda made: made.choice.predict, "'predict'; it is `outcome.predict`."),
-    (lambda made: made.choice.best_score_, "it is `choice.estimate`."),
+    (lambda made: made.choice.best_score_, "it is `choice.criterion_value`."),
     (lambda made: made.choice.parms, "'parms'; did you mean 'params'?"),
 ])  # fmt: skip
 def test_unknown_attribute__names_what_is_meant(read, end):
@@ -169,7 +169,9 @@ def test_name_of_a_model__that_is_unknown_is_answered_with_those_that_there_are(
 def test_completion__offers_what_users_need():
     choice = certify(MODEL).choice
     assert {"bound", "params", "certificates"} <= {*dir(choice)}
-    assert not {"facts", "n_heads", "upgrade_record", "held_out_fifth"} & {*dir(choice)}
+    assert not {"facts", "n_heads", "upgrade_record", "held_out_fifth", "estimate"} & {
+        *dir(choice)
+    }
 
 
 def test_plot__lists_its_figures():

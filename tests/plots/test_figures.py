@@ -337,7 +337,7 @@ def test_plot__of_a_least_squares_search_draws_curves_and_has_no_bounds(rng):
 
 def test_plots__say_of_estimates_that_nothing_is_guaranteed():
     estimated = run(criterion="cv_error")
-    estimate = estimated.dsel.select().estimate
+    estimate = estimated.dsel.select().criterion_value
     ax = plot_certificates(estimated)
     (text,) = texts(ax)
     assert text.endswith(f": about {100 * estimate:.1f}%")

@@ -121,7 +121,7 @@ def test_report_html__tells_a_loss_and_the_certified_report_of_both_models():
     text = words(report_html(outcome.results))
     assert outcome.choice.certificate.headline() in text
     assert "parameters Mean cost cross-validated error" in text
-    assert f" {outcome.choice.estimate:.3f} " in text
+    assert f" {outcome.choice.criterion_value:.3f} " in text
     assert "Error at most" not in text.partition("Recall and precision")[0]
     for deploy in ("one_fold", "all_rows"):
         report = outcome.certified_report(deploy)

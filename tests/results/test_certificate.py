@@ -206,6 +206,8 @@ def test_choice__of_older_records_has_the_number_of_a_hold_out_set():
     assert Choice.from_json(json.dumps(record)) == choice
     with pytest.warns(FutureWarning, match="now called `expected_holdout`"):
         assert choice.held_out_fifth == choice.expected_holdout
+    with pytest.warns(FutureWarning, match="now called `criterion_value`"):
+        assert choice.estimate == choice.criterion_value == record["estimate"]
 
 
 def test_certificate__of_single_rows_speaks_of_one():

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 SEARCH_ATTRIBUTES: Final[Mapping[str, str]] = {
     "best_estimator_": "model",
     "best_params_": "choice.params",
-    "best_score_": "choice.estimate",
+    "best_score_": "choice.criterion_value",
     "cv_results_": "results",
     "score": "model.score",
 }

@@ -66,7 +66,9 @@ def bound_chosen(
     missed = caveats_of_missed_classes(plan, certificates, models)
     choice = Choice(
         criterion=plan.criterion.name,
-        estimate=mean_inner_loss(counts.by_name, bounded_models[deploy].candidate),
+        criterion_value=mean_inner_loss(
+            counts.by_name, bounded_models[deploy].candidate
+        ),
         bounded_models={
             name: model.with_caveats(*failed, *missed.get(name, ()))
             for name, model in bounded_models.items()

@@ -170,19 +170,19 @@ def fetch_deployed_model(
 
 def remake_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     """Fit the candidate that a run chose again, and repeat all its counts."""
-    pruner = make_exact_pruner(run.plan, make_known_counts(run.plan), may_prune=False)
-    number, counts = choice.candidate, read_counts(cube)
+    plan, number, counts = run.plan, choice.candidate, read_counts(cube)
+    pruner = make_exact_pruner(plan, make_known_counts(plan), may_prune=False)
     with open_engine(run) as engine:
         search = make_search(run, engine, pruner, lambda _: None)
         # Only the chosen candidate is fitted again.
-        search.table.needed_fits[np.arange(run.plan.n_candidates) != number] = False
+        search.table.needed_fits[np.arange(plan.n_candidates) != number] = False
         models = chosen = None
         while models is None and chosen is None:
             search.run()
-            if bounds_only_choice(run.plan):
-                chosen = count_only_fold(run.plan, search, number, choice.estimate)
+            if bounds_only_choice(plan):
+                chosen = count_only_fold(plan, search, number, choice.criterion_value)
             else:
-                models = fetch_deployed_model(run.plan, search, choice)
+                models = fetch_deployed_model(plan, search, choice)
         again = search.table.counts(pruner.known).by_name
         if chosen is not None:
             pairs = {k: (cube[k].values, n) for k, n in chosen.evidence.by_name.items()}

@@ -121,7 +121,7 @@ def test_halving__shows_what_is_chosen_as_done_where_some_search_has_dropped_it(
     assert counts.isel(max_depth=outcome.choice.candidate).isnull().any()
     assert row["status"] == 0
     rate = float((row["fold_errors"] / row["fold_answers"]).mean())
-    assert outcome.choice.estimate == float(row["estimate"].squeeze()) == rate
+    assert outcome.choice.criterion_value == float(row["estimate"].squeeze()) == rate
 
 
 class FailsWithoutTheFirst(DecisionTreeClassifier):
