@@ -63,8 +63,8 @@ class JobSource(Protocol[J, R]):
 
     queue: JobQueue[J]
 
-    def begin_turn(self) -> object:
-        """Decide or show something before tasks are submitted."""
+    def update(self) -> object:
+        """Prune, or show progress, before tasks are submitted."""
 
     def next_jobs(self) -> list[J]:
         """Return the jobs of the next task; none if there are none at present."""
@@ -107,7 +107,7 @@ class Engine:
             queue.running[task.key] = jobs
             return task
 
-        for finished in run_tasks(self.executor, next_task, on_turn=source.begin_turn):
+        for finished in run_tasks(self.executor, next_task, on_turn=source.update):
             jobs = queue.running.pop(finished.key)
             if finished.error is None:
                 yield finished.key, finished.get()
@@ -124,7 +124,8 @@ class PoolPass:
     """The counts are added to it."""
     batch_of: Callable[[tuple[CountJob, ...]], Work[list[CountedJob]]]
     """Function that makes the work of one task."""
-    begin_turn: Callable[[], object]
+    update: Callable[[], object]
+    """Function that shows the progress, called before tasks are submitted."""
     inputs: tuple[str, ...] = ()
     """Tasks that have kept what the work needs."""
     context_key: str | None = None

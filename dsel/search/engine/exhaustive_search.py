@@ -233,9 +233,9 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
                 for changed in self.count_candidates(candidates):
                     self.take_present_models(changed)
 
-    def begin_turn(self) -> None:
-        """Prune by the counts so far, and drop models, before tasks are submitted."""
-        super().begin_turn()
+    def update(self) -> None:
+        """Prune, show progress and drop models, before tasks are submitted."""
+        super().update()
         self.release_models()
 
     def next_jobs(self) -> list[FitJob]:
@@ -299,9 +299,9 @@ class ExhaustiveSearch(Search[ExhaustiveTable]):
             comparisons=self.table.current_comparisons(),
             run_id=self.engine.run_id,
         )
-        begin_turn, tasks = partial(self.on_turn, self), self.tasks_of(candidates)
+        update, tasks = partial(self.show_progress, self), self.tasks_of(candidates)
         pool = self.table.pool
-        return PoolPass(self.engine, pool, batch_of, begin_turn, tasks).run(candidates)
+        return PoolPass(self.engine, pool, batch_of, update, tasks).run(candidates)
 
     def tasks_of(self, candidates: Iterable[int]) -> tuple[str, ...]:
         """Return the keys of the tasks that keep the models of some candidates."""

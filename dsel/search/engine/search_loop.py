@@ -47,9 +47,9 @@ class Search(Generic[TableT]):
     table: TableT
     pruner: Pruner[TableT]
     """It decides which fits are needed, and whether by counts."""
-    on_turn: Callable[[Self], object]
-    """Called with the search before tasks are submitted, at least every half second;
-    an error in it ends the run."""
+    show_progress: Callable[[Self], object]
+    """Called with the loop before tasks are submitted, at least every half second; an
+    error in it ends the run."""
     raise_failures: bool = False
     """Whether a fit that raises ends the run."""
     batch_type: ClassVar[type[FitBatch]] = FitBatch
@@ -100,14 +100,14 @@ class Search(Generic[TableT]):
         for key, fitted_jobs in self.engine.run_jobs(self):
             self.add_results(key, fitted_jobs)
 
-    def begin_turn(self) -> None:
-        """Prune by the counts so far, before more tasks are submitted."""
+    def update(self) -> None:
+        """Prune by the counts so far, and show progress, before tasks are submitted."""
         standing = self.pruner.compare(self.table)
         self.lower_bounds, self.table.needed_fits = (
             standing.lower_bounds,
             standing.needed_fits,
         )
-        self.on_turn(self)
+        self.show_progress(self)
 
     @property
     def open_fits(self) -> NDArray[np.bool_]:

@@ -92,7 +92,7 @@ def make_search(
     run: Run,
     engine: Engine,
     pruner: ExactPruner,
-    on_turn: Callable[[ExhaustiveSearch], object],
+    show: Callable[[ExhaustiveSearch], object],
 ) -> ExhaustiveSearch:
     """Return the search of a plan, which starts with the counts of earlier runs."""
     plan, comparisons = run.plan, run.plan.comparisons
@@ -104,7 +104,7 @@ def make_search(
         plan.slices if comparisons else (),
     )
     replay_counts(run, table)
-    return ExhaustiveSearch(engine, table, pruner, on_turn, run.options.raise_failures)
+    return ExhaustiveSearch(engine, table, pruner, show, run.options.raise_failures)
 
 
 def bounds_only_choice(plan: PlannedSearch) -> bool:

@@ -200,7 +200,7 @@ class ChosenFits:
         # Spread over the workers, as the first fits are.
         return Task(key, FitChosenBatch(job), affinity=job.chosen_split)
 
-    def begin_turn(self) -> None:
+    def update(self) -> None:
         """Show the progress, before more tasks are submitted."""
         self.show_progress()
 

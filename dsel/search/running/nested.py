@@ -57,9 +57,9 @@ def search_nested(run: Run) -> Outcome:
         inner = InnerSearches(plan.scheme, plan.prune)
         # Only what is chosen has a model of all rows to be compared with, so this loop
         # counts nothing on the pool, and drops models once they are tested.
-        on_turn = partial(show_inner_fits, run, pending)
+        show_fits = partial(show_inner_fits, run, pending)
         raise_failures = run.options.raise_failures
-        search = Search(engine, table, inner, on_turn, raise_failures)
+        search = Search(engine, table, inner, show_fits, raise_failures)
         search.run()
         # What follows goes on with these totals, so that no bar begins again at 0.
         before = search.progress()
