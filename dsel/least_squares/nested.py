@@ -177,7 +177,7 @@ def certify(
     inner = InnerSearches(plan.scheme, plan.prune)
     description = describe_run(plan, check_pool(run))
     # `make_loss_cube` has already warned about candidates that cannot be chosen.
-    counts = inner.final_counts(table, description.known)
+    counts = inner.final_counts(table, description.data)
     candidates = inner.choose_candidates(table)
     with open_engine(run) as engine:
         outcome = certify_choices(

@@ -300,7 +300,7 @@ class Loss(Protocol):
     def criterion(self) -> str:
         """Name of the criterion that ranks candidates by it."""
 
-    def named_classes(self, known: Sequence[object]) -> tuple[Any, ...]:
+    def named_classes(self, classes: Sequence[object]) -> tuple[Any, ...]:
         """Return the classes of `y` that it uses; empty for a loss of all rows."""
 
     def of_table(self, classes: tuple[object, ...], table: Any) -> "Loss":
@@ -370,7 +370,7 @@ class SingleLoss:
         """False: most losses are rates."""
         return False
 
-    def named_classes(self, known: Sequence[object]) -> tuple[Any, ...]:
+    def named_classes(self, classes: Sequence[object]) -> tuple[Any, ...]:
         """Return none."""
         return ()
 

@@ -112,8 +112,8 @@ class ClassTable(Statistic):
         n = len(classes)
         onto = np.zeros((len(self.classes) + 1, n + 1), np.int64)
         for index, label in enumerate((*self.classes, None)):
-            known = index < len(self.classes) and label in classes
-            onto[index, list(classes).index(label) if known else n] = 1
+            is_named = index < len(self.classes) and label in classes
+            onto[index, list(classes).index(label) if is_named else n] = 1
         return np.asarray(onto.T @ tables @ onto)
 
 
@@ -184,9 +184,9 @@ class TableLoss(SingleLoss):
         """The largest rate."""
         return 1.0
 
-    def named_classes(self, known: Sequence[object]) -> tuple[Any, ...]:
+    def named_classes(self, classes: Sequence[object]) -> tuple[Any, ...]:
         """Return the named classes; all if it names none."""
-        return self.classes or tuple(known)
+        return self.classes or tuple(classes)
 
     def of_table(self, classes: tuple[object, ...], table: ClassTable) -> Loss:
         """Return the loss of these classes, with this table."""

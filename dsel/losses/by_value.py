@@ -99,8 +99,8 @@ class ValueColumn:
             # which both can be stored. Values that are equal there count as one.
             narrow = compared_type(kind, stored)
             values = numbers_of(pd.Series(values, copy=False), narrow)
-            known = np.array([nan if v is None else v for v in self.values], narrow)
-            rounded = known.tolist()
+            numbers = np.array([nan if v is None else v for v in self.values], narrow)
+            rounded = numbers.tolist()
             index_of = {
                 None if given is None else value: n if rounded.count(value) > 1 else at
                 for at, (given, value) in enumerate(
@@ -437,10 +437,10 @@ def find_column(
     try:
         codes, unique = pd.factorize(values)
     except TypeError as error:
-        known = (value for value in values if not isinstance(value, Hashable))
+        unhashable = (value for value in values if not isinstance(value, Hashable))
         raise TypeError(
             f"`report_by` {report_by!r} must be a column of texts, numbers or other "
-            f"single values, but holds {show(next(known, None))}; make texts of them."
+            f"single values, but holds {show(next(unhashable, None))}; make texts of them."
         ) from error
     found, n_rows = _as_list(unique), len(codes)
     n_values, counts = len(found), np.bincount(codes[codes >= 0], minlength=len(found))

@@ -112,8 +112,8 @@ def _check_fold(
     for n_errors in range(len(y) + 1):
         counts_from_errors(statistic, n_errors)
         score_from_errors(loss, n_errors, len(y))
-    known = counts_from_errors(statistic, n_wrong)
-    if known is not None and not np.array_equal(known, counts):
+    from_errors = counts_from_errors(statistic, n_wrong)
+    if from_errors is not None and not np.array_equal(from_errors, counts):
         raise ValueError(
             f"{name}.counts_from_errors must give what `count` does, or None."
         )

@@ -57,9 +57,9 @@ def best_constant(
     # Among equally good constants the largest class is taken. The loss treats all
     # classes that it does not name alike, so the largest class is the best of them.
     codes = [int(np.argmax(np.bincount(y, minlength=len(classes))))]
-    known = list(classes)
+    labels = list(classes)
     with naming_loss(loss, "named_classes"):
-        codes += [known.index(label) for label in loss.named_classes(known)]
+        codes += [labels.index(label) for label in loss.named_classes(labels)]
     rows, losses = Rows(X, y), []
     for code in codes:
         predictions = np.full(len(y), code, np.int64)
@@ -69,4 +69,4 @@ def best_constant(
             estimate = loss.estimate(FoldCounts(counts, np.array([len(y)])))
         losses.append(float(estimate))
     best = int(np.argmin(losses))
-    return ConstantPrediction(str(known[codes[best]]), losses[best])
+    return ConstantPrediction(str(labels[codes[best]]), losses[best])

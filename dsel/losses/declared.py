@@ -208,11 +208,11 @@ def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> Declared
     A regression has no classes. Raises TypeError or ValueError if a class is not in
     `y`, there are too many, or an option is for the other kind of target.
     """
-    known, main = classes.tolist(), cast(Loss, ERROR_RATE if len(classes) else DEFAULT)
+    labels, main = classes.tolist(), cast(Loss, ERROR_RATE if len(classes) else DEFAULT)
     if isinstance(loss, Loss) and not isinstance(loss, type):
         main = loss
     elif isinstance(loss, str) and loss != "error":
-        main = loss_of_name(loss, known)
+        main = loss_of_name(loss, labels)
     elif loss is not None and not isinstance(loss, str):
         raise TypeError(
             f"`loss` must be a name, such as 'recall:fraud', 'balanced' or "
@@ -220,10 +220,10 @@ def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> Declared
             f'dsel.losses.recall("fraud") or .cost(...), got '
             f"{show(loss)}."
         )
-    if main.is_regression != (not known):
+    if main.is_regression != (not labels):
         kind, needed, others = (
             ("regressors", "classifier", 'recall("fraud"), .cost(...) or "error"')
-            if known
+            if labels
             else ("classifiers", "regressor", "error_quantile(0.9), or .beyond(2.0)")
         )
         raise ValueError(
@@ -232,17 +232,17 @@ def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> Declared
         )
     if main.is_regression:
         return DeclaredLosses(main, tolerances=_tolerances(main, report))
-    report_classes = tuple(known) if report is True else as_labels("report", report)
+    report_classes = tuple(labels) if report is True else as_labels("report", report)
     with naming_loss(main, "named_classes"):
-        loss_classes = main.named_classes(known)
-    for argument, labels in (("loss", loss_classes), ("report", report_classes)):
-        check_named_classes(argument, labels, known)
+        loss_classes = main.named_classes(labels)
+    for argument, named in (("loss", loss_classes), ("report", report_classes)):
+        check_named_classes(argument, named, labels)
     if not (loss_classes or report_classes):
         return DeclaredLosses(main)
     # One table counts the classes of the report and of the loss.
     counted = tuple(dict.fromkeys((*report_classes, *loss_classes)))
     position_of = {label: index for index, label in enumerate(counted)}
-    positions = tuple(position_of.get(label, len(counted)) for label in known)
+    positions = tuple(position_of.get(label, len(counted)) for label in labels)
     table = ClassTable(counted, positions)
     with naming_loss(main, "of_table"):
         main = main.of_table(loss_classes, table)
@@ -274,19 +274,19 @@ def _tolerances(main: Loss, report: Any) -> tuple[ErrorQuantile, ...]:
 
 
 def check_named_classes(
-    argument: str, labels: Sequence[object], known: Sequence[object]
+    argument: str, labels: Sequence[object], classes: Sequence[object]
 ) -> None:
     """Raise ValueError if a label is no class of `y`, or there are too many classes."""
     for label in labels:
-        if label not in known:
-            shown = ", ".join(repr(other) for other in known[:5])
-            like = [other for other in known if str(other) == str(label)]
+        if label not in classes:
+            shown = ", ".join(repr(other) for other in classes[:5])
+            like = [other for other in classes if str(other) == str(label)]
             advice = f"write {like[0]!r}" if like else "name classes that `y` has"
             raise ValueError(
                 f"`{argument}` names the class {label!r}, which is none of the "
-                f"{len(known)} classes of `y` ({shown}"
-                f"{', ...' * (len(known) > 5)}); {advice}"
-                f"{'.' if like else did_you_mean(label, known)}"
+                f"{len(classes)} classes of `y` ({shown}"
+                f"{', ...' * (len(classes) > 5)}); {advice}"
+                f"{'.' if like else did_you_mean(label, classes)}"
             )
     if len(set(labels)) < len(labels) or len(labels) > MOST_CLASSES:
         raise ValueError(

@@ -143,10 +143,10 @@ def _bin_edges(residual_bytes: bytes, level: float) -> Floats:
     """Return the edges by the residuals of a fold, which are passed as bytes."""
     residuals = np.frombuffer(residual_bytes, np.float64)
     # Shorter folds are padded with NaN, and missing predictions are infinitely far off.
-    known = residuals[np.isfinite(residuals)]
-    positive, scale = known[known > 0.0], 1.0
+    finite = residuals[np.isfinite(residuals)]
+    positive, scale = finite[finite > 0.0], 1.0
     if len(positive):
-        quantile = float(np.quantile(known, 1.0 - level, method="higher"))
+        quantile = float(np.quantile(finite, 1.0 - level, method="higher"))
         scale = quantile if quantile > 0.0 else float(positive[0])
     edges = deviation_edges(scale)
     edges.setflags(write=False)

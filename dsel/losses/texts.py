@@ -116,13 +116,13 @@ def loss_of_name(text: str, classes: Sequence[Any], *, name: str = "`loss`") -> 
         raise ValueError(f"{must_be}{did_you_mean(kind, LOSSES)}")
     is_regression = not len(classes)
     if named.is_regression != is_regression:
-        known = [n.form for n in LOSSES.values() if n.is_regression == is_regression]
+        forms = [n.form for n in LOSSES.values() if n.is_regression == is_regression]
         own, others = "numbers", "classes"
         if is_regression:
             own, others = others, own
         raise ValueError(
             f"{name} {text!r} is for {own}; of {others} there are "
-            f"{', '.join(known[:-1])} and {known[-1]}."
+            f"{', '.join(forms[:-1])} and {forms[-1]}."
         )
     sign = named.form[len(kind) :][:1]
     if text[len(kind) :][:1] != sign or (sign == ":" and not argument):

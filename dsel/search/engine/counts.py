@@ -26,8 +26,8 @@ from dsel.search.engine.jobs import CandidateGroup, CountResult, FitResult, FitS
 
 
 @dataclass(frozen=True)
-class KnownCounts:
-    """Numbers that need no fit, by the names of the cube's variables."""
+class DataCounts:
+    """Numbers of the data, which need no fit, by the names of the cube's variables."""
 
     n_labeled: int
     n_unlabeled: int
@@ -51,7 +51,7 @@ class SearchCounts:
     `dsel.names` says what each of them counts.
     """
 
-    known: KnownCounts
+    data: DataCounts
     status: NDArray[np.int8]
     fold_rows: Integers
     """(n_folds,)."""
@@ -78,14 +78,14 @@ class SearchCounts:
     @property
     def by_name(self) -> dict[str, NDArray[Any]]:
         """The counts by the names of the cube's variables, as criteria read them."""
-        known = self.known
+        data = self.data
         counts: dict[str, Any] = {
-            names.N_LABELED: known.n_labeled,
-            names.N_UNLABELED: known.n_unlabeled,
-            names.N_CLASSES: known.n_classes,
-            names.EQUAL_ROWS: known.equal_rows,
-            names.N_GROUPS: known.n_groups,
-            names.PRIOR_SHARE: known.prior_share,
+            names.N_LABELED: data.n_labeled,
+            names.N_UNLABELED: data.n_unlabeled,
+            names.N_CLASSES: data.n_classes,
+            names.EQUAL_ROWS: data.equal_rows,
+            names.N_GROUPS: data.n_groups,
+            names.PRIOR_SHARE: data.prior_share,
             names.STATUS: self.status,
             names.FOLD_ROWS: self.fold_rows,
             names.TRAIN_ROWS: self.train_rows,

@@ -17,8 +17,8 @@ from dsel.data.pool import PoolSlice
 from dsel.families.family import FitId
 from dsel.search.design.comparisons import Comparison
 from dsel.search.engine.counts import (
+    DataCounts,
     FitTable,
-    KnownCounts,
     PoolTable,
     Records,
     SearchCounts,
@@ -96,7 +96,7 @@ class ExhaustiveTable(FitTable):
 
     def counts(
         self,
-        known: KnownCounts,
+        data: DataCounts,
         shown: Flags | None = None,
         counted: Flags | None = None,
     ) -> SearchCounts:
@@ -118,10 +118,10 @@ class ExhaustiveTable(FitTable):
         seconds = np.where(shown, self.fit_seconds, np.nan)
         full, loo = scheme.all_rows_split_number, scheme.leave_one_out_number
         # The errors of a regressor are predictions that are no number.
-        is_regression = not known.n_classes
+        is_regression = not data.n_classes
         losses = np.where(shown, self.scores[..., 0], np.nan)[:, :k]
         return SearchCounts(
-            known,
+            data,
             status,
             scheme.fold_rows,
             np.array([len(split.train_rows) for split in scheme.splits[:k]]),
@@ -138,11 +138,13 @@ class ExhaustiveTable(FitTable):
         """Return the comparisons, with each candidate's best fold so far."""
         k, best = self.scheme.n_folds, np.full(self.n_candidates, -1)
         errors = self.errors[:, :k, 0]
-        known = (errors >= 0).all(axis=1)
+        is_complete = (errors >= 0).all(axis=1)
         # The best fold is read from the labeled rows alone, so the pool cannot choose
         # it.
-        if known.any():
-            best[known] = best_fold_number(errors[known], self.scheme.fold_rows)
+        if is_complete.any():
+            best[is_complete] = best_fold_number(
+                errors[is_complete], self.scheme.fold_rows
+            )
         return tuple(each.at_best_folds(best) for each in self.pool.comparisons)
 
     def pool_counts(self, shown: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
@@ -177,8 +179,8 @@ class ExactPruner:
     criterion: Criterion
     settings: Settings
     """Shares of delta of the candidates."""
-    known: KnownCounts
-    """Counts that are known in advance, such as the number of pool rows."""
+    data: DataCounts
+    """Counts of the data, such as the number of pool rows."""
     may_prune: bool
     """False for the exhaustive search."""
 
@@ -193,7 +195,7 @@ class ExactPruner:
         With more counts lower bounds only grow and the best estimate only falls, so
         that a dropped candidate would never win later.
         """
-        counts = table.counts(self.known).by_name
+        counts = table.counts(self.data).by_name
         lower = np.asarray(self.criterion.lower_bound(counts, self.settings))
         needed = table.needed_fits
         # Complete candidates stay: their counts are there, and the cube shows them.
@@ -210,7 +212,7 @@ class ExactPruner:
 
     def final_counts(self, table: ExhaustiveTable) -> SearchCounts:
         """Return the counts of a finished run, for the cube."""
-        final, shown = table.counts(self.known), table.consecutive_fits
+        final, shown = table.counts(self.data), table.consecutive_fits
         status, counted = final.status, table.pool.is_complete
         if self.best_first:
             best = self._best(final.by_name)
@@ -220,7 +222,7 @@ class ExactPruner:
             def is_beaten(fits: Flags) -> Flags:
                 # By these fits alone, whatever this run has found out by others.
                 counts = replace(
-                    table.counts(self.known, fits, none_counted),
+                    table.counts(self.data, fits, none_counted),
                     status=np.zeros_like(status),
                 )
                 lower = self.criterion.lower_bound(counts.by_name, self.settings)
@@ -231,7 +233,7 @@ class ExactPruner:
             counted &= ~beaten
             status[beaten] = names.STATUS_PRUNED
         return replace(
-            table.counts(self.known, shown, counted),
+            table.counts(self.data, shown, counted),
             status=status,
             messages=table.first_messages(shown),
         )

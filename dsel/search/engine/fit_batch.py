@@ -185,9 +185,9 @@ def score_models(
     errors = counts.errors[:, column, part]
     if not len(rows):  # as where all rows are trained on; a loss may divide by them
         return [loss.largest] * len(errors)
-    known = [calls.score_from_errors(loss, n, len(rows)) for n in errors.tolist()]
-    if None not in known:
-        return cast(list[float], known)  # no row is predicted twice
+    scores = [calls.score_from_errors(loss, n, len(rows)) for n in errors.tolist()]
+    if None not in scores:
+        return cast(list[float], scores)  # no row is predicted twice
     predictions = fitted_group.test_predictions(split.number, part)
     if predictions is None:
         predictions = predict_labeled_rows(context, fitted_group, split.number, rows)
@@ -209,7 +209,7 @@ def count_statistics(
         calls.counts_from_errors(statistic, n_errors) if n_errors >= 0 else None
         for statistic in statistics
     ]
-    if any(known is None for known in counts):
+    if any(ready is None for ready in counts):
         baseline = None if context.baseline is None else context.baseline[rows]
         labeled = Rows(context.labeled.X[rows], context.labeled.y[rows], baseline)
         kept = fitted_group.test_predictions(split.number, 0)
@@ -217,8 +217,8 @@ def count_statistics(
             kept = predict_labeled_rows(context, fitted_group, split.number, rows)
         [predictions] = kept
     return tuple(
-        calls.count_rows(statistic, labeled, predictions) if known is None else known
-        for statistic, known in zip(statistics, counts, strict=True)
+        calls.count_rows(statistic, labeled, predictions) if ready is None else ready
+        for statistic, ready in zip(statistics, counts, strict=True)
     )
 
 

@@ -16,7 +16,7 @@ from dsel.criteria.base import TIE_TOLERANCE
 from dsel.errors import AllFitsFailedError
 from dsel.option_values import Pruning
 from dsel.search.design.folds import CVScheme
-from dsel.search.engine.counts import FitTable, KnownCounts, SearchCounts
+from dsel.search.engine.counts import DataCounts, FitTable, SearchCounts
 from dsel.search.engine.jobs import FitStatus
 from dsel.search.engine.pruning import Flags, Standing, first_proofs, margin_above
 
@@ -201,7 +201,7 @@ class InnerSearches:
         *by_fold, by_all_folds = np.argmin(tie_ranks(eligible), axis=1).tolist()
         return ChosenCandidates(by_all_folds, tuple(by_fold))
 
-    def final_counts(self, table: FitTable, known: KnownCounts) -> SearchCounts:
+    def final_counts(self, table: FitTable, data: DataCounts) -> SearchCounts:
         """Return errors on each fold of the models without it, and status.
 
         Every fitted model without this fold and another one predicts each of its rows.
@@ -242,13 +242,13 @@ class InnerSearches:
             n_models[fold_cells] += 1
         means = np.where(n_models > 0, loss_sums / np.maximum(n_models, 1), np.nan)
         return SearchCounts(
-            known,
+            data,
             status,
             scheme.fold_rows,
             np.array([len(split.train_rows) for split in scheme.held_out]),
             # Predictions of numbers are not right or wrong.
             fold_errors=np.where(answers > 0, errors, names.UNCOUNTED)
-            if known.n_classes
+            if data.n_classes
             else None,
             fold_answers=answers,
             fold_loss_mean=means,

@@ -186,7 +186,7 @@ def make_certificate(
     name: str,
 ) -> Certificate:
     """Return the certificate of one model, by its name."""
-    k, loss, known = plan.scheme.n_folds, plan.context.losses.main, description.known
+    k, loss, data = plan.scheme.n_folds, plan.context.losses.main, description.data
     estimate = np.nan
     if chosen.failed_folds:
         with naming_loss(loss, "estimate"):
@@ -200,11 +200,11 @@ def make_certificate(
         caveats=tuple(c for c in description.caveats if c.effect in OF_NUMBER),
         estimate=bounds.estimate,
         estimate_of_models=estimate,
-        n_labeled=known.n_labeled,
-        n_unlabeled=known.n_unlabeled,
-        equal_rows=known.equal_rows,
+        n_labeled=data.n_labeled,
+        n_unlabeled=data.n_unlabeled,
+        equal_rows=data.equal_rows,
         copied_rows=description.copied_rows,
-        n_groups=known.n_groups or 0,
+        n_groups=data.n_groups or 0,
         loss=repr(loss),
         says=f"{loss.label} at most",
         largest=loss.largest,

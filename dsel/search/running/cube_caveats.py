@@ -307,14 +307,14 @@ def describe_missed_classes(
         return [Caveat(Effect.WARNS, f"{text}rows, and finds no other class")]
     missed = []
     for code in np.unique(y):
-        in_class, known = y == code, ""
+        in_class, rest = y == code, ""
         # A model may know the rows that it was trained on, and no others.
         if is_right[in_class].any():
-            in_class, known = in_class & unseen, " that it had not seen"
+            in_class, rest = in_class & unseen, " that it had not seen"
             if in_class.sum() < FEWEST_UNSEEN or is_right[in_class].any():
                 continue
         rows = count_of(int(in_class.sum()), "row")
-        missed.append(f"none of {rows} of the class {labels[code]!r}{known}")
+        missed.append(f"none of {rows} of the class {labels[code]!r}{rest}")
     if not missed:
         return []
     which = listing(missed, MOST_CLASSES_NAMED)

@@ -31,7 +31,7 @@ from dsel.search.design.assumptions import (
     caveats_of_fitting_rows,
     with_pool_facts,
 )
-from dsel.search.engine.counts import KnownCounts, SearchCounts
+from dsel.search.engine.counts import DataCounts, SearchCounts
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.procedures import FunctionEstimator
 
@@ -45,7 +45,7 @@ class RunDescription:
 
     pool_check: PoolCheck
     """The check of the pool, from which some assumptions and caveats come."""
-    known: KnownCounts
+    data: DataCounts
     assumptions: tuple[Assumption, ...]
     caveats: tuple[Caveat, ...]
     """Caveats of the plan and of the pool, the gravest first."""
@@ -57,9 +57,9 @@ class RunDescription:
     """Labeled rows that equal rows of other folds; 0 if these are few."""
 
 
-def make_known_counts(plan: PlannedSearch, equal_rows: int = 0) -> KnownCounts:
+def make_data_counts(plan: PlannedSearch, equal_rows: int = 0) -> DataCounts:
     """Return the numbers of rows and classes of a run."""
-    return KnownCounts(
+    return DataCounts(
         n_labeled=plan.labeled.n_rows,
         n_unlabeled=0 if plan.pool is None else plan.pool.n_rows,
         n_classes=len(plan.classes),
@@ -85,7 +85,7 @@ def describe_run(plan: PlannedSearch, pool_check: PoolCheck) -> RunDescription:
         class_rows = dict(zip(map(str, classes), n_rows, strict=True))
     return RunDescription(
         pool_check=pool_check,
-        known=make_known_counts(plan, facts.equal_rows),
+        data=make_data_counts(plan, facts.equal_rows),
         assumptions=assumptions,
         caveats=collect_caveats(
             caveats, caveats_of_fitting_rows(facts, plan.context.fitting_pool)
@@ -152,13 +152,13 @@ def make_cube_of_run(
         ),
         **{f"version_{package}": version or "none" for package, version in versions},
     }
-    known = {name: value for name, value in attributes.items() if value is not None}
+    present = {name: value for name, value in attributes.items() if value is not None}
     cube = make_cube(
         plan.axes,
         splits,
         values,
         assumptions=description.assumptions,
-        attributes=known,
+        attributes=present,
     )
     cube = add_criteria(cube, plan.criterion, plan.delta)
     if counts.evidence is not None:

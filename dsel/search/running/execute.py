@@ -262,11 +262,11 @@ def check_estimators(estimators: Iterable[Estimator], place: object) -> str:
 
 
 def keep_models(
-    models: Mapping[str, Model], store: Store, X: Features, known: str
+    models: Mapping[str, Model], store: Store, X: Features, warning: str
 ) -> dict[str, str]:
     """Write models to a store; return, by name, why one could not be stored.
 
-    `known` is the reason of which `check_estimators` has warned already.
+    `warning` is the reason of which `check_estimators` has warned already.
     """
     reasons, rows = {}, native(X[:CHECK_ROWS])
     for name, model in models.items():
@@ -274,7 +274,7 @@ def keep_models(
             store.save_model(name, dump_model(returned_model(model), rows))
         except ValueError as error:
             reasons[name] = str(error)
-    if reasons and not known:
+    if reasons and not warning:
         _warn_of_models(next(iter(reasons.values())), store.place)
     return reasons
 

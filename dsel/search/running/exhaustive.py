@@ -15,7 +15,7 @@ from dsel.results import Choice
 from dsel.results.certificate import CHOICE
 from dsel.results.cube import read_counts
 from dsel.runtime.progress import CHECKING, COUNTING, Phase, Progress
-from dsel.search.engine.counts import KnownCounts
+from dsel.search.engine.counts import DataCounts
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.exact_pruner import ExactPruner, ExhaustiveTable
 from dsel.search.engine.exhaustive_search import ExhaustiveSearch
@@ -27,7 +27,7 @@ from dsel.search.running.cube_caveats import check_failures
 from dsel.search.running.cube_of_run import (
     describe_run,
     make_cube_of_run,
-    make_known_counts,
+    make_data_counts,
 )
 from dsel.search.running.fit_chosen import ChosenModels
 from dsel.search.running.planned_search import PlannedSearch
@@ -54,7 +54,7 @@ def search_exhaustively(run: Run) -> Outcome:
     description = describe_run(plan, pool_check)
     with open_engine(run, pool_check.sampled_rows) as engine:
         may_prune = plan.prune != Pruning.NONE
-        pruner = make_exact_pruner(plan, description.known, may_prune=may_prune)
+        pruner = make_exact_pruner(plan, description.data, may_prune=may_prune)
         search = make_search(run, engine, pruner, partial(show_search, run))
         models = None
         # Until the model that the counts choose is one of those that were counted.
@@ -146,12 +146,10 @@ def count_only_fold(
 
 
 def make_exact_pruner(
-    plan: PlannedSearch, known: KnownCounts, *, may_prune: bool
+    plan: PlannedSearch, data: DataCounts, *, may_prune: bool
 ) -> ExactPruner:
     """Return the pruner of candidates that cannot win by the plan's criterion."""
-    return ExactPruner(
-        plan.criterion, Settings(plan.candidate_deltas), known, may_prune
-    )
+    return ExactPruner(plan.criterion, Settings(plan.candidate_deltas), data, may_prune)
 
 
 def fetch_deployed_model(
@@ -171,7 +169,7 @@ def fetch_deployed_model(
 def remake_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     """Fit the candidate that a run chose again, and repeat all its counts."""
     plan, number, counts = run.plan, choice.candidate, read_counts(cube)
-    pruner = make_exact_pruner(plan, make_known_counts(plan), may_prune=False)
+    pruner = make_exact_pruner(plan, make_data_counts(plan), may_prune=False)
     with open_engine(run) as engine:
         search = make_search(run, engine, pruner, lambda _: None)
         # Only the chosen candidate is fitted again.
@@ -183,7 +181,7 @@ def remake_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
                 chosen = count_only_fold(plan, search, number, choice.criterion_value)
             else:
                 models = fetch_deployed_model(plan, search, choice)
-        again = search.table.counts(pruner.known).by_name
+        again = search.table.counts(pruner.data).by_name
         if chosen is not None:
             pairs = {k: (cube[k].values, n) for k, n in chosen.evidence.by_name.items()}
             return Remade({choice.deploy: chosen.models[0]}, pairs)

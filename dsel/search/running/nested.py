@@ -66,7 +66,7 @@ def search_nested(run: Run) -> Outcome:
         if not pending.done():
             show_progress(run, before + chosen_progress(plan), Phase(CHECKING))
         description = describe_run(plan, pending.result())
-        counts = inner.final_counts(table, description.known)
+        counts = inner.final_counts(table, description.data)
         # Before fits of the chosen candidates are paid for.
         check_failures(plan, counts, table.unpredicting_candidates)
         candidates = inner.choose_candidates(table)
@@ -172,8 +172,8 @@ def remake_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
         for name, c in choice.certificates.items()
     }
     # Runs of 0.2 have no counts of duplicates.
-    known = {name: n for name, n in remade.evidence.by_name.items() if name in cube}
-    counts = {name: (cube[name].values, n) for name, n in known.items()}
+    repeated = {name: n for name, n in remade.evidence.by_name.items() if name in cube}
+    counts = {name: (cube[name].values, n) for name, n in repeated.items()}
     if choice.queries is not None:
         counts["queries"] = np.array(choice.queries.rows), np.sort(remade.drawn.rows)
     return Remade(models, counts)

@@ -191,10 +191,10 @@ def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolChe
     fitting, allow_nan = plan.context.fitting_pool, plan.context.allow_nan
     if plan.pool is None or not (plan.method.is_guarantee or fitting):
         return PoolCheck()
-    known = store.records.get(POOL_FACTS_KEY) if store is not None else None
+    record = store.records.get(POOL_FACTS_KEY) if store is not None else None
     # The record of an older version lacks a field: then the pool is checked again.
-    if known is not None and known.keys() == vars(PoolFacts()).keys():
-        return PoolCheck(PoolFacts(**known))
+    if record is not None and record.keys() == vars(PoolFacts()).keys():
+        return PoolCheck(PoolFacts(**record))
     check = PoolCheck()
     if plan.method.is_guarantee:
         check = compare_pool(

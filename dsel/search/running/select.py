@@ -128,8 +128,8 @@ def _check_counts(
 
 def _read_estimates(cube: xr.Dataset, counts: CandidateCounts, name: str) -> Evaluation:
     """Return the stored estimates of all candidates, which counts cannot reproduce."""
-    known = list(map(str, cube.get(names.CRITERION, xr.DataArray([])).values))
-    check_choice(name, "criterion", known)
+    criteria = list(map(str, cube.get(names.CRITERION, xr.DataArray([])).values))
+    check_choice(name, "criterion", criteria)
     values = cube[names.ESTIMATE].sel({names.CRITERION: name}).values.ravel()
     # Models were trained without the rows that these numbers are counted on.
     criterion = Estimate(name, lambda _: values, (), (), holds_out_one_fold=True)

@@ -5,25 +5,25 @@ from dataclasses import fields
 import numpy as np
 
 from dsel import names
-from dsel.search.engine.counts import KnownCounts, SearchCounts
+from dsel.search.engine.counts import DataCounts, SearchCounts
 
-OTHERS = {"known", "pool", "messages", "evidence"}
+OTHERS = {"data", "pool", "messages", "evidence"}
 
 
 def test_counts__have_the_names_of_the_cube():
-    known = {field.name: n for n, field in enumerate(fields(KnownCounts))}
+    data = {field.name: n for n, field in enumerate(fields(DataCounts))}
     counts = {
         field.name: np.array([100 + n])
         for n, field in enumerate(fields(SearchCounts))
         if field.name not in OTHERS
     }
     pool = {names.DISAGREEMENTS: np.array([7])}
-    made = SearchCounts(KnownCounts(**known), **counts, pool=pool).by_name
-    assert made == {**known, **counts, **pool}
+    made = SearchCounts(DataCounts(**data), **counts, pool=pool).by_name
+    assert made == {**data, **counts, **pool}
     assert made.keys() <= names.BY_NAME.keys()
 
 
 def test_counts__that_were_not_made_have_no_name():
-    known = KnownCounts(n_labeled=5, n_unlabeled=0, n_classes=2)
-    made = SearchCounts(known, *(np.zeros(1, int) for _ in range(3))).by_name
+    data = DataCounts(n_labeled=5, n_unlabeled=0, n_classes=2)
+    made = SearchCounts(data, *(np.zeros(1, int) for _ in range(3))).by_name
     assert not {names.FOLD_ERRORS, names.N_GROUPS, names.OUTER_CANDIDATE} & made.keys()

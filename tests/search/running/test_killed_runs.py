@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 
 import dsel
 from dsel.data.cache import process_cache
-from dsel.search.running.cube_of_run import make_known_counts
+from dsel.search.running.cube_of_run import make_data_counts
 from dsel.search.running.exhaustive import make_exact_pruner, make_search
 from dsel.search.running.run import Run, RunOptions, open_engine
 from tests.clusters import two_workers
@@ -194,7 +194,7 @@ def test_candidate__that_was_dropped_is_deployed_only_if_its_fit_repeats(repeats
             random_state=7,
         )  # fmt: skip
     run = Run(plan, RunOptions(n_jobs=1))
-    pruner = make_exact_pruner(plan, make_known_counts(plan), may_prune=False)
+    pruner = make_exact_pruner(plan, make_data_counts(plan), may_prune=False)
     with open_engine(run) as engine:
         search = make_search(run, engine, pruner, lambda _: None)
         search.run()
