@@ -437,10 +437,10 @@ def find_column(
     try:
         codes, unique = pd.factorize(values)
     except TypeError as error:
-        unhashable = (value for value in values if not isinstance(value, Hashable))
+        bad = (value for value in values if not isinstance(value, Hashable))
         raise TypeError(
             f"`report_by` {report_by!r} must be a column of texts, numbers or other "
-            f"single values, but holds {show(next(unhashable, None))}; make texts of them."
+            f"single values, but holds {show(next(bad, None))}; make texts of them."
         ) from error
     found, n_rows = _as_list(unique), len(codes)
     n_values, counts = len(found), np.bincount(codes[codes >= 0], minlength=len(found))

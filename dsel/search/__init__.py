@@ -8,8 +8,8 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
 3. `running.execute.execute` opens the store, or reads what has ended there
 4. `running.nested.search_nested` opens the executor and makes the other steps; next to
    the fits `design.assumptions.compare_pool` compares the pool with the labeled rows
-5. `engine.search_loop.Search.run` fits in the loop of the engine, takes results and
-   prunes; `engine.search_loop.Search.next_jobs` decides what is fitted next
+5. `engine.search_loop.SearchLoop.run` fits in the loop of the engine, takes results and
+   prunes; `engine.search_loop.SearchLoop.next_jobs` decides what is fitted next
 6. `engine.fit_batch.FitBatch.run` fits on a worker, each candidate without a pair of
    folds
 7. `engine.inner_searches.InnerSearches.choose_candidates` chooses a candidate without

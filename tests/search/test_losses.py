@@ -78,7 +78,7 @@ def test_loss__chooses_and_counts_as_a_loop_of_plain_fits(name):
         parts = [
             (scheme.splits[test.split], test.part)
             for test in scheme.inner_tests
-            if test.search == fold
+            if test.left_out_fold == fold
         ]
         means = [
             np.mean(

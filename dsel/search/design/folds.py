@@ -43,7 +43,7 @@ FEWEST_FOLD_ROWS: Final = 4
 class InnerTest:
     """Errors of a model that one inner search may use: those on one fold."""
 
-    search: int
+    left_out_fold: int
     """The fold that the inner search leaves out; the model leaves it out, too."""
     split: int
     """Number of the split on which the model is trained."""

@@ -2,7 +2,7 @@
 
 A run has one engine. Its loop runs the fits of a search, in `search_loop`, those of
 chosen candidates, and passes over the pool. What comes back is written to tables and to
-the store by the source of the jobs, `PoolPass` or `search_loop.Search`; no job does.
+the store by the source of the jobs, `PoolPass` or `SearchLoop`; no job does.
 """
 
 import logging

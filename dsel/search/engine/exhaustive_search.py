@@ -43,7 +43,7 @@ from dsel.search.engine.jobs import (
 )
 from dsel.search.engine.pruning import margin_above
 from dsel.search.engine.retries import MOST_ATTEMPTS
-from dsel.search.engine.search_loop import Search
+from dsel.search.engine.search_loop import SearchLoop
 
 MODELS_AT_ONCE: Final = 64
 """Most rows whose models are in memory at once."""
@@ -203,7 +203,7 @@ def joined_tokens(
 
 
 @dataclass(eq=False)
-class ExhaustiveSearch(Search[ExhaustiveTable]):
+class ExhaustiveLoop(SearchLoop[ExhaustiveTable]):
     """Fits of all candidates, and passes over the pool with their models."""
 
     batch_type: ClassVar[type[FitBatch]] = FitAndKeepBatch

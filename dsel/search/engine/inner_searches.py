@@ -114,7 +114,7 @@ class InnerSearches:
             kept = self.survivors(table)
             for test in self.scheme.inner_tests:
                 # Two searches may use the fit, and one of them may have dropped it.
-                needed[:, test.split] |= kept[test.search]
+                needed[:, test.split] |= kept[test.left_out_fold]
         return needed
 
     def scores(self, table: FitTable, shown: Flags) -> tuple[Floats, Flags]:
@@ -127,13 +127,13 @@ class InnerSearches:
         everything, by_all = self.scheme.inner_tests, self.scheme.n_folds
         scores = np.zeros((by_all + 1, table.n_candidates))
         complete = np.ones(scores.shape, bool)
-        for search, (score, is_complete) in enumerate(
+        for number, (score, is_complete) in enumerate(
             zip(scores, complete, strict=True)
         ):
             # What the search without a fold may see is decided here and nowhere else:
             # nothing that was counted on its fold. The proof (docs/theory/nested.md)
             # needs only this.
-            tests = [t for t in everything if search in (by_all, t.search)]
+            tests = [t for t in everything if number in (by_all, t.left_out_fold)]
             if not tests:  # a single candidate is chosen unseen
                 continue
             splits, parts = zip(*((t.split, t.part) for t in tests), strict=True)

@@ -1,6 +1,6 @@
 """Pruning: which fits of a search are still needed, by the counts so far.
 
-A pruner reads the fit table and never writes to it: `Search` writes what it decides.
+A pruner reads the fit table and never writes to it: `SearchLoop` writes its decisions.
 `exact_pruner` drops candidates that cannot win, `inner_searches` has the inner searches
 of a nested search, which drop candidates exactly or by halving.
 

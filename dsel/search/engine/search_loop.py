@@ -40,7 +40,7 @@ PRUNED_TASK_SECONDS: Final = 0.05  # less, where what comes back decides what is
 
 
 @dataclass(eq=False)
-class Search(Generic[TableT]):
+class SearchLoop(Generic[TableT]):
     """Fits of all candidates, until none is needed."""
 
     engine: Engine

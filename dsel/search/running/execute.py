@@ -96,10 +96,10 @@ def execute(plan: PlannedSearch, options: RunOptions) -> Outcome:
             show = stack.enter_context(run_progress(check_verbose(options.verbose)))
             options = replace(options, on_progress=show)
         run = Run(plan, options, store)
-        search = search_nested if plan.scheme.is_nested else search_exhaustively
+        run_search = search_nested if plan.scheme.is_nested else search_exhaustively
         stack.enter_context(explaining_interrupt(how_to_resume(store, plan.seed)))
         try:
-            outcome = search(run)
+            outcome = run_search(run)
             if plan.pool is not None:  # also where learners read it last
                 plan.pool.check_for_changes()
         except PoolChangedError:

@@ -18,7 +18,7 @@ from dsel.runtime.progress import CHECKING, COUNTING, Phase, Progress
 from dsel.search.engine.counts import DataCounts
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.exact_pruner import ExactPruner, ExhaustiveTable
-from dsel.search.engine.exhaustive_search import ExhaustiveSearch
+from dsel.search.engine.exhaustive_search import ExhaustiveLoop
 from dsel.search.engine.fit_batch import count_statistics
 from dsel.search.engine.inner_searches import ChosenCandidates
 from dsel.search.outcomes.outcome import Outcome
@@ -55,15 +55,15 @@ def search_exhaustively(run: Run) -> Outcome:
     with open_engine(run, pool_check.sampled_rows) as engine:
         may_prune = plan.prune != Pruning.NONE
         pruner = make_exact_pruner(plan, description.data, may_prune=may_prune)
-        search = make_search(run, engine, pruner, partial(show_search, run))
+        loop = make_loop(run, engine, pruner, partial(show_search, run))
         models = None
         # Until the model that the counts choose is one of those that were counted.
         while models is None:
-            search.run()
-            counts = pruner.final_counts(search.table)
-            check_failures(plan, counts, search.table.unpredicting_candidates)
+            loop.run()
+            counts = pruner.final_counts(loop.table)
+            check_failures(plan, counts, loop.table.unpredicting_candidates)
             if bounds_only_choice(plan):
-                chosen = count_only_fold(plan, search, *pruner.choose_candidate(counts))
+                chosen = count_only_fold(plan, loop, *pruner.choose_candidate(counts))
                 if chosen is None:
                     continue
                 counts = replace(counts, evidence=chosen.evidence)
@@ -73,28 +73,28 @@ def search_exhaustively(run: Run) -> Outcome:
                 cube = make_cube_of_run(plan, counts, description)
                 choice = choose(cube, plan.criterion.name)
                 cube = cube.assign_attrs({CHOICE: choice.to_json()})
-                models = fetch_deployed_model(plan, search, choice)
+                models = fetch_deployed_model(plan, loop, choice)
     return Outcome(cube, choice, make_models=partial(dict, models))
 
 
-def show_search(run: Run, search: ExhaustiveSearch) -> None:
+def show_search(run: Run, loop: ExhaustiveLoop) -> None:
     """Show the progress of fits, or that of a pass over the pool."""
     if run.options.on_progress is not None:
-        progress = search.progress()
+        progress = loop.progress()
         n_done, n_slices = progress.slices_done, progress.slices_total
-        phase = fitting_phase(run.plan, search)
+        phase = fitting_phase(run.plan, loop)
         if n_done < n_slices:
             phase = Phase(COUNTING, n_done, n_slices)
         show_progress(run, progress, phase)
 
 
-def make_search(
+def make_loop(
     run: Run,
     engine: Engine,
     pruner: ExactPruner,
-    show: Callable[[ExhaustiveSearch], object],
-) -> ExhaustiveSearch:
-    """Return the search of a plan, which starts with the counts of earlier runs."""
+    show: Callable[[ExhaustiveLoop], object],
+) -> ExhaustiveLoop:
+    """Return the loop of a search, which starts with the counts of earlier runs."""
     plan, comparisons = run.plan, run.plan.comparisons
     table = ExhaustiveTable(
         plan.scheme,
@@ -104,7 +104,7 @@ def make_search(
         plan.slices if comparisons else (),
     )
     replay_counts(run, table)
-    return ExhaustiveSearch(engine, table, pruner, show, run.options.raise_failures)
+    return ExhaustiveLoop(engine, table, pruner, show, run.options.raise_failures)
 
 
 def bounds_only_choice(plan: PlannedSearch) -> bool:
@@ -116,7 +116,7 @@ def bounds_only_choice(plan: PlannedSearch) -> bool:
 
 
 def count_only_fold(
-    plan: PlannedSearch, search: ExhaustiveSearch, number: int, score: float
+    plan: PlannedSearch, loop: ExhaustiveLoop, number: int, score: float
 ) -> ChosenModels | None:
     """Count the losses of a candidate's model on the only fold; None if it is gone.
 
@@ -125,7 +125,7 @@ def count_only_fold(
     """
     context, scheme = plan.context, plan.scheme
     [split] = scheme.held_out
-    fitted_group = search.fetch_counted_group(number, 0)
+    fitted_group = loop.fetch_counted_group(number, 0)
     if fitted_group is None:
         return None
     family = context.candidate_group_of(number).family
@@ -153,14 +153,14 @@ def make_exact_pruner(
 
 
 def fetch_deployed_model(
-    plan: PlannedSearch, search: ExhaustiveSearch, choice: Choice
+    plan: PlannedSearch, loop: ExhaustiveLoop, choice: Choice
 ) -> dict[str, Model] | None:
     """Return the deployed model, by its name; None if the counted one is gone."""
     split, number = choice.fold, choice.candidate
     if split is None:
         split = plan.scheme.all_rows_split_number
     assert split is not None  # else the choice says its fold
-    fitted_group = search.fetch_counted_group(number, split)
+    fitted_group = loop.fetch_counted_group(number, split)
     if fitted_group is None:
         return None
     return {choice.deploy: fitted_group.model(number, split)}
@@ -171,17 +171,17 @@ def remake_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     plan, number, counts = run.plan, choice.candidate, read_counts(cube)
     pruner = make_exact_pruner(plan, make_data_counts(plan), may_prune=False)
     with open_engine(run) as engine:
-        search = make_search(run, engine, pruner, lambda _: None)
+        loop = make_loop(run, engine, pruner, lambda _: None)
         # Only the chosen candidate is fitted again.
-        search.table.needed_fits[np.arange(plan.n_candidates) != number] = False
+        loop.table.needed_fits[np.arange(plan.n_candidates) != number] = False
         models = chosen = None
         while models is None and chosen is None:
-            search.run()
+            loop.run()
             if bounds_only_choice(plan):
-                chosen = count_only_fold(plan, search, number, choice.criterion_value)
+                chosen = count_only_fold(plan, loop, number, choice.criterion_value)
             else:
-                models = fetch_deployed_model(plan, search, choice)
-        again = search.table.counts(pruner.data).by_name
+                models = fetch_deployed_model(plan, loop, choice)
+        again = loop.table.counts(pruner.data).by_name
         if chosen is not None:
             pairs = {k: (cube[k].values, n) for k, n in chosen.evidence.by_name.items()}
             return Remade({choice.deploy: chosen.models[0]}, pairs)

@@ -22,7 +22,7 @@ from dsel.search.design.assumptions import PoolCheck, PoolFacts
 from dsel.search.engine.counts import FitTable, SearchCounts
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.inner_searches import ChosenCandidates, InnerSearches
-from dsel.search.engine.search_loop import Search
+from dsel.search.engine.search_loop import SearchLoop
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.bound_chosen import bound_chosen
 from dsel.search.running.cube_caveats import check_failures
@@ -59,10 +59,10 @@ def search_nested(run: Run) -> Outcome:
         # counts nothing on the pool, and drops models once they are tested.
         show_fits = partial(show_inner_fits, run, pending)
         raise_failures = run.options.raise_failures
-        search = Search(engine, table, inner, show_fits, raise_failures)
-        search.run()
+        loop = SearchLoop(engine, table, inner, show_fits, raise_failures)
+        loop.run()
         # What follows goes on with these totals, so that no bar begins again at 0.
-        before = search.progress()
+        before = loop.progress()
         if not pending.done():
             show_progress(run, before + chosen_progress(plan), Phase(CHECKING))
         description = describe_run(plan, pending.result())
@@ -82,15 +82,15 @@ def search_nested(run: Run) -> Outcome:
 
 
 def show_inner_fits(
-    run: Run, pending: "Future[PoolCheck]", search: Search[FitTable]
+    run: Run, pending: "Future[PoolCheck]", loop: SearchLoop[FitTable]
 ) -> None:
     """Show the progress of inner searches; raise what is wrong with the pool."""
     if pending.done():
         pending.result()
     # A single candidate has no fits before it is chosen.
-    if run.options.on_progress is not None and search.table.fit_status.size:
-        progress = search.progress() + chosen_progress(run.plan)
-        show_progress(run, progress, fitting_phase(run.plan, search))
+    if run.options.on_progress is not None and loop.table.fit_status.size:
+        progress = loop.progress() + chosen_progress(run.plan)
+        show_progress(run, progress, fitting_phase(run.plan, loop))
 
 
 def certify_choices(

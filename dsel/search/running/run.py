@@ -32,7 +32,7 @@ from dsel.search.design.assumptions import (
 )
 from dsel.search.engine.counts import FitTable, PoolTable
 from dsel.search.engine.engine import Engine
-from dsel.search.engine.search_loop import Search
+from dsel.search.engine.search_loop import SearchLoop
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.typing import Model, Options, PathLike
 
@@ -161,9 +161,9 @@ def chosen_progress(
     )
 
 
-def fitting_phase(plan: PlannedSearch, search: Search[Any]) -> Phase:
+def fitting_phase(plan: PlannedSearch, loop: SearchLoop[Any]) -> Phase:
     """Return the current round of fits of a search, with their number."""
-    table = search.table
+    table = loop.table
     if not plan.is_halved:
         n_done, n_fits = int(table.ended_fits.sum()), table.fit_status.size
         # A failed candidate, like a pruned one, does not get all fits.

@@ -21,7 +21,7 @@ def test_nested__no_search_reads_a_model_or_a_row_of_its_own_fold(k):
     scheme = scheme_of_pairs(k, 83, seed=7, n_candidates=4)
     assert sum(len(split.test_rows) for split in scheme.held_out) == 83
     for test in scheme.inner_tests:
-        mine = scheme.splits_of_chosen[test.search].test_rows
+        mine = scheme.splits_of_chosen[test.left_out_fold].test_rows
         split = scheme.splits[test.split]
         tested = split.second_part if test.part else split.test_rows
         assert not np.intersect1d(mine, split.train_rows).size

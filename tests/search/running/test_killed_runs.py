@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 import dsel
 from dsel.data.cache import process_cache
 from dsel.search.running.cube_of_run import make_data_counts
-from dsel.search.running.exhaustive import make_exact_pruner, make_search
+from dsel.search.running.exhaustive import make_exact_pruner, make_loop
 from dsel.search.running.run import Run, RunOptions, open_engine
 from tests.clusters import two_workers
 
@@ -196,19 +196,19 @@ def test_candidate__that_was_dropped_is_deployed_only_if_its_fit_repeats(repeats
     run = Run(plan, RunOptions(n_jobs=1))
     pruner = make_exact_pruner(plan, make_data_counts(plan), may_prune=False)
     with open_engine(run) as engine:
-        search = make_search(run, engine, pruner, lambda _: None)
-        search.run()
-        best, _ = pruner.choose_candidate(pruner.final_counts(search.table))
-        before = search.table.errors[best].copy()
+        loop = make_loop(run, engine, pruner, lambda _: None)
+        loop.run()
+        best, _ = pruner.choose_candidate(pruner.final_counts(loop.table))
+        before = loop.table.errors[best].copy()
         # As if others had led for a time, so that the models of the best were dropped.
-        search.released_candidates.add(best)
-        for fit in [fit for fit in search.task_of_model if fit.candidate == best]:
-            del search.task_of_model[fit]
-        fitted_group = search.fetch_counted_group(best, 0)
+        loop.released_candidates.add(best)
+        for fit in [fit for fit in loop.task_of_model if fit.candidate == best]:
+            del loop.task_of_model[fit]
+        fitted_group = loop.fetch_counted_group(best, 0)
         assert (fitted_group is not None) == repeats
-        assert search.table.failed_candidates[best] != repeats
+        assert loop.table.failed_candidates[best] != repeats
         if repeats:
-            np.testing.assert_array_equal(search.table.errors[best], before)
+            np.testing.assert_array_equal(loop.table.errors[best], before)
 
 
 @pytest.mark.cluster

@@ -613,7 +613,7 @@ def test_search__a_test_that_kills_its_task_fails_the_search_that_reads_it(part)
     with pytest.warns(dsel.errors.FitFailedWarning, match="4 workers died"):
         outcome = made.run(faulty_threads(fault))
     [reader] = [
-        test.search
+        test.left_out_fold
         for test in made.scheme.inner_tests
         if (test.split, test.part) == (3, part)
     ]
