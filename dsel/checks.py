@@ -61,6 +61,8 @@ MOST_WITH_SUGGESTION: Final = 8
 """Most choices that a message lists next to the one that is likely meant."""
 MOST_INTEGER: Final = 2**63 - 1
 """Largest integer of int64."""
+SMALLEST_LEVEL: Final = 0.001
+"""The smallest p-value that the two-sample test of `monitor` can have."""
 LOCAL: Final = ("", "file", "local", "memory")
 """Protocols of local files; their paths may contain any character."""
 
@@ -147,6 +149,19 @@ def check_delta(value: object, name: str = "delta") -> float:
     return delta
 
 
+def check_level(value: object, name: str = "level") -> float:
+    """Return the level of the tests of `monitor` as a float, or raise."""
+    level = _number(value, name, f"a number in [{SMALLEST_LEVEL:g}, 0.5]")
+    if not SMALLEST_LEVEL <= level <= 0.5:
+        percent = level if 1.0 < level <= 50.0 else 5.0
+        raise ValueError(
+            f"`{name}` must be between {SMALLEST_LEVEL:g}, the smallest p-value that "
+            f"the two-sample test can have, and 0.5, got {level:g}; {percent:.12g}% is "
+            f"written {percent / 100:.12g}."
+        )
+    return level
+
+
 def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return an array of floats strictly between 0 and 1, or raise."""
     array = as_array(values, name)
@@ -156,10 +171,10 @@ def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
     outside = ~((numbers > 0.0) & (numbers < 1.0))
     if outside.any():
         wrong = float(numbers[outside].flat[0])
-        percent = wrong if 1.0 < wrong < 100.0 else 5.0
+        percent = wrong if 1.0 < wrong < 99.9 else 5.0
         raise ValueError(
-            f"`{name}` must be strictly between 0 and 1, got {wrong!r}; {percent:g}% "
-            f"is written {percent / 100:g}."
+            f"`{name}` must be strictly between 0 and 1, got {wrong!r}; {percent:.6g}% "
+            f"is written {percent / 100:.6g}."
         )
     return numbers
 

@@ -4,11 +4,12 @@ A wrong value ends a command with exit status 2, as an option that does not exis
 """
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Final, NoReturn
 
 import click
 
-from dsel.checks import check_delta, check_probability
+from dsel.checks import check_delta, check_level, check_probability
 
 
 class Fraction(click.ParamType[float]):
@@ -25,17 +26,17 @@ class Fraction(click.ParamType[float]):
         """Return the number, or raise the error of click with the way to write it."""
         option = "the value" if param is None else param.opts[0]
         text = str(value).strip()
-        try:
-            number = float(text.removesuffix("%"))
-        except ValueError:
-            self.fail(f"{text!r} is no number; 5% is written 0.05.", param, ctx)
         is_percent = text.endswith("%")
+        try:  # Decimals, since the digits of the advice are checked, not rounded ones
+            number = Decimal(text.removesuffix("%")) / (100 if is_percent else 1)
+        except ArithmeticError:
+            self.fail(f"{text!r} is no number; 5% is written 0.05.", param, ctx)
         try:
-            part = self._check(number / 100 if is_percent else number, "value")
+            part = self._check(float(number), "value")
         except ValueError as error:
             self.fail(str(error).replace("`value`", option), param, ctx)
-        if is_percent:  # of an accepted number, so that the advice can be followed
-            written = f"{text} is written {part:.12g}"
+        if is_percent:
+            written = f"{text} is written {number.normalize()}"
             self.fail(f"{text!r} is no number; {written}.", param, ctx)
         return part
 
@@ -58,6 +59,8 @@ FRACTION: Final = Fraction(check_probability)
 """A number strictly between 0 and 1."""
 DELTA: Final = Fraction(check_delta)
 """A delta, at most 0.5."""
+LEVEL: Final = Fraction(check_level)
+"""The level of the tests of `monitor`."""
 
 
 def check_predictions_ending(

@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from unittest.mock import Mock
 
+import click
 import numpy as np
 import pytest
 import zarr
@@ -16,6 +17,7 @@ from dsel import option_values
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.group import COMMANDS
 from dsel.cli.models import MODELS, REGRESSORS
+from dsel.cli.option_types import Fraction
 from dsel.cli.options import NAMES
 from dsel.errors import ClusterLostError, DselWarning
 from dsel.search.design.certificate_methods import METHODS
@@ -62,6 +64,9 @@ WRONG_WORDS = [
     ("plan-bound 600 10000 --delta 5", "5% is written 0.05."),
     ("compare --delta 0.7 old new --pool pool --out c", "did you mean 0.3, which"),
     ("monitor results new.csv --level x", "'x' is no number"),
+    ("monitor results new.csv --level 0.01%", "--level must be between 0.001, the"),
+    ("monitor results new.csv --level 70%", "and 0.5, got 0.7; 5% is written 0.05."),
+    ("monitor results new.csv --level 12.5", "12.5% is written 0.125."),
     ("predict results new.csv --out p.xlsx", "write p.csv."),
     ("predict results new.csv --out p.cvs", "did you mean '.csv'?"),
 ]
@@ -128,6 +133,30 @@ def test_main__ends_with_2_where_no_table_is_needed_to_refuse(words, message):
     found = run(*words.split())
     assert found.exit_code == ExitStatus.NOT_UNDERSTOOD
     assert message in " ".join(found.output.split())
+
+
+FRACTIONS = [
+    param
+    for name in COMMANDS
+    for param in import_module(
+        f"dsel.cli.commands.{name.replace('-', '_')}"
+    ).command.params
+    if isinstance(param.type, Fraction)
+]
+PERCENTAGES = ["x", "0.01%", "5", "5%", "45%", "70%", "95", "95%", "99.99999", "1e-7%"]
+
+
+@pytest.mark.parametrize("text", [*PERCENTAGES, "99.99999999999999%", "1e9999999"])
+def test_fractions__an_advice_can_be_typed(text):
+    assert {param.opts[0] for param in FRACTIONS} >= {"--level", "--delta", "--wanted"}
+    for param in FRACTIONS:
+        with pytest.raises(click.BadParameter) as refused:
+            param.type.convert(text, param, None)
+        advice = re.findall(
+            "(?:is written|did you mean) ([^,;]*[0-9])", refused.value.message
+        )
+        for written in advice:
+            assert 0 < param.type.convert(written, param, None) < 1
 
 
 def test_main__lists_every_exit_status_as_the_page_does():

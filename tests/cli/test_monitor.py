@@ -115,7 +115,6 @@ def test_monitor__says_where_the_labeled_rows_are_not_known(place, tmp_path):
 REFUSALS = [
     (["--target", "nope"], "next.csv lacks column nope"),
     (["--target", "lable"], "did you mean label?"),
-    (["--level", "0.0001"], "level 0.001"),
     (["--target", "city"], "none of the classes bad, good"),
 ]
 

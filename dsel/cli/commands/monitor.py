@@ -2,7 +2,7 @@
 
 import click
 
-from dsel.cli.option_types import FRACTION
+from dsel.cli.option_types import LEVEL
 from dsel.cli.options import (
     ExistingPath,
     model_options,
@@ -31,7 +31,7 @@ from dsel.option_values import MONITOR_LEVEL
 )
 @click.option(
     "--level",
-    type=FRACTION,
+    type=LEVEL,
     default=MONITOR_LEVEL,
     show_default=True,
     help="Probability that a test refutes a promise that holds.",

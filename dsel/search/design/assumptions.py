@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import sparse, stats
 
 from dsel.arrays import Features, Floats
-from dsel.checks import listing, show
+from dsel.checks import SMALLEST_LEVEL, listing, show
 from dsel.data.equal_rows import comparable, duplicate_finder
 from dsel.data.frames import Frame, concatenate_rows, encode_rows
 from dsel.data.identity import row_hashes
@@ -51,7 +51,7 @@ N_TREES: Final = 15
 LEAF_ROWS: Final = 15
 MOST_COLUMNS: Final = 100
 """Columns that are tried at each split of a tree; drawn ones of wider tables."""
-N_PERMUTATIONS: Final = 999
+N_PERMUTATIONS: Final = round(1 / SMALLEST_LEVEL) - 1
 FIRST_PERMUTATIONS: Final = 99
 """Permutations of the first stage of the test; `CLEAR` decides on a second."""
 CLEAR: Final = 0.1

@@ -9,13 +9,13 @@ errors. One pass over the table counts for all of them, and keeps a sample of it
 
 from dataclasses import replace
 from math import isnan, nan
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dsel.bounds.duplicates import lower_rate_limits
-from dsel.checks import check_probability, listing
+from dsel.checks import check_level, listing
 from dsel.families.kinds import is_regressor
 from dsel.losses.base import FoldCounts, Loss, PoolCounts, RefutableLoss
 from dsel.losses.calls import naming_loss
@@ -25,11 +25,7 @@ from dsel.results.monitoring import KEPT, REFUTED, UNTESTED, MonitorReport, Prom
 from dsel.rounded_texts import confidence, floor_percent, in_percent, shorten_text
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.progress import OnProgress
-from dsel.search.design.assumptions import (
-    FEWEST_TESTED_ROWS,
-    N_PERMUTATIONS,
-    two_sample_test,
-)
+from dsel.search.design.assumptions import FEWEST_TESTED_ROWS, two_sample_test
 from dsel.search.outcomes.new_labels import SEED, NewLabels, draw_rows_of_groups
 from dsel.search.outcomes.new_row_counts import CountPart, MonitorContext, Tally
 from dsel.search.outcomes.promises import Promises, disagreement_delta
@@ -103,17 +99,6 @@ def monitor_table(
         )
     made = read_report(promises, context, tally, level)
     return replace(made, notes=(*notes, *made.notes))
-
-
-def check_level(level: Any) -> float:
-    """Return the level of the tests, or raise if it is out of range."""
-    number, least = check_probability(level, "level"), 1 / (N_PERMUTATIONS + 1)
-    if not least <= number <= 0.5:
-        raise ValueError(
-            f"`level` must be between {least:g}, the smallest p-value that the "
-            f"two-sample test can have, and 0.5, got {number:g}."
-        )
-    return number
 
 
 def read_report(
