@@ -39,7 +39,7 @@ NAMES: Final = {
     "(drop_duplicates), or pass `groups`": "or name their --groups",
     ", and pass the labels as y=": "",
     "customer: pass `groups`": "customer: name their --groups",
-    "print(outcome.certificate) lists all": "--verbose lists all",
+    "the attribute `certificate` lists all": "--verbose lists all",
     "report=True": "--loss report",
     "random_state=": "--seed ",
     "see certified_report()": "see the report",

@@ -18,10 +18,9 @@ from dsel.cli.options import ClusterOptions, RunOutput, shell_names
 from dsel.cli.printing import say
 from dsel.data.table_files import FEATHER, JSON_LINES, PARQUET
 from dsel.data.text_tables import is_text
-from dsel.errors import reword
 from dsel.results.choice import Choice
 from dsel.results.inputs import RunInputs, save_inputs
-from dsel.results.renderings import Renderable, render_lines
+from dsel.results.renderings import Renderable, render_lines, reword_facts
 from dsel.results.run_store import save_schema
 from dsel.rounded_texts import terminal_width
 from dsel.search.planning.plan_text import plan_facts, plan_lines
@@ -65,13 +64,13 @@ def _plain(value: object) -> Any:
 def choice_text(choice: Choice) -> str:
     """Return the print of a choice for a shell, without its assumption."""
     facts = [fact for fact in choice.facts() if fact not in choice.assumption()]
-    return render_lines(reword_facts(facts), terminal_width())
+    return render_for_shell(facts)
 
 
-def reword_facts(facts: Iterable[Fact]) -> list[Fact]:
-    """Return facts in which Python's arguments are options of the command."""
+def render_for_shell(facts: Iterable[Fact]) -> str:
+    """Return facts as lines in which Python's arguments are options of the command."""
     names = shell_names(click.get_current_context().command)
-    return [tuple(reword(text, names) for text in fact) for fact in facts]
+    return render_lines(reword_facts(facts, names), terminal_width())
 
 
 def choice_content(choice: Choice) -> dict[str, Any]:
@@ -205,13 +204,13 @@ def run_plan(
     click.echo("\n".join(filter(None, [choice_text(choice), shown, *reports])))
     if output.quiet:
         return
-    lines = reword_facts(choice.assumption())
+    lines = choice.assumption()
     if output.verbose:
         click.echo()
         assumed = choice.certificate.assumptions
         lines = [*choice.origins(), *(("Assumes", a.text) for a in assumed)]
     if lines:
-        click.echo(render_lines(lines, terminal_width()))
+        click.echo(render_for_shell(lines))
     if out is not None:
         place = shlex.quote(out)
         click.echo(f"Next: dsel predict {place} NEW --out FILE, or dsel report {place}")

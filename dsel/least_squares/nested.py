@@ -23,6 +23,7 @@ from dsel import names
 from dsel.arrays import ArrayLike, Floats, Integers
 from dsel.checks import check_choice
 from dsel.data.splits import Split
+from dsel.errors import naming, reword
 from dsel.families.family import FitId
 from dsel.least_squares.closed_form import EPS
 from dsel.least_squares.estimators import KernelLeastSquares
@@ -51,6 +52,18 @@ PAIR_LOSSES: Final = "pair_losses"
 """Key in a record of the mean squared errors of models without a pair of folds, on each
 fold of the pair."""
 AUTO: Final = "auto"
+WORDS: Final = {
+    " (several rows of one customer: pass `groups`)": "",
+    ", or pass `groups`": "",
+    ", and where rows come in groups `groups`": "",
+    "pass `groups` where it wants them, or ": "",
+    "use plan_search without `certificate`": "leave `certificate` out",
+    "pass report_by='site' or another column to the search, and an `out` of its own": (
+        "search KernelLeastSquares with SemiSupervisedSearchCV, which takes report_by"
+    ),
+}
+"""Advice of certified searches that this one cannot follow, and what it says instead.
+"""
 Grid = tuple[Sequence[float], Floats]
 """Widths and regularizations, each once."""
 
@@ -112,7 +125,7 @@ def plan_certified_search(
         for width in widths
         for lam in lams.tolist()
     ]
-    plan = plan_search(
+    plan = naming(WORDS)(plan_search)(
         KernelLeastSquares(penalty=search.penalty, fit_intercept=search.fit_intercept),
         candidates,
         X,
@@ -176,6 +189,13 @@ def certify(
     run = Run(plan, RunOptions(client=client, n_jobs=n_jobs))
     inner = InnerSearches(plan.scheme, plan.prune)
     description = describe_run(plan, check_pool(run))
+    assumptions = description.assumptions
+    description = replace(
+        description,
+        assumptions=tuple(
+            replace(each, reason=reword(each.reason, WORDS)) for each in assumptions
+        ),
+    )
     # `make_loss_cube` has already warned about candidates that cannot be chosen.
     counts = inner.final_counts(table, description.data)
     candidates = inner.choose_candidates(table)
@@ -188,6 +208,7 @@ def certify(
             description,
             pair_results=make_pair_results(plan, table),
         )
+    outcome = replace(outcome, choice=replace(outcome.choice, words=WORDS))
     models = outcome.models
     if ALL_ROWS not in models:
         return outcome, plan.model(candidates.candidate_of_all_rows)

@@ -38,6 +38,7 @@ from dsel.data.labeled import check_no_masks, check_targets
 from dsel.data.lazy import takes_dask_arrays
 from dsel.data.row_random import seed_from
 from dsel.data.splits import Split, fold_splits, given_splits, random_folds
+from dsel.errors import naming
 from dsel.families.answers import predict_numbers
 from dsel.least_squares.closed_form import (
     COPIES,
@@ -62,6 +63,7 @@ from dsel.least_squares.losses import (
 from dsel.least_squares.nested import (
     AUTO,
     PAIR_LOSSES,
+    WORDS,
     add_certified_counts,
     certify,
     is_auto,
@@ -538,8 +540,7 @@ class LeastSquaresSearch(BaseSearch):
     For comparison: always predicting the median, 0.0856819: 90% of predictions are off
     by at most 0.720 on the labeled rows
     Assumes  labeled rows and the rows that the model will meet are independent draws
-    from one population (several rows of one customer: pass `groups`);
-    print(outcome.certificate) lists all
+    from one population; the attribute `certificate` lists all
     """
 
     _: KW_ONLY
@@ -634,7 +635,7 @@ class LeastSquaresSearch(BaseSearch):
         """Return the folds of a search without a certificate."""
         cv = ESTIMATE_FOLDS if is_auto(self.cv) else self.cv
         if not isinstance(cv, str) and (hasattr(cv, "split") or np.iterable(cv)):
-            return given_splits(cv, X, y)[:-1]
+            return naming(WORDS)(given_splits)(cv, X, y)[:-1]
         if cv is not None:
             n_folds = check_integer(cv, "cv", at_least=2, at_most=len(y))
             return fold_splits(random_folds(len(y), n_folds, seed=seed))[:-1]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, NoReturn, Self, TypeVar
 from dsel.arrays import ArrayLike
 from dsel.cards import Fact
 from dsel.checks import check_choice, check_truth, did_you_mean
-from dsel.errors import OldName
+from dsel.errors import OldName, reword
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import records
 from dsel.results.baseline import BaselineComparison
@@ -35,7 +35,7 @@ from dsel.results.certificate import (
 from dsel.results.queried_labels import LabelTerms
 from dsel.results.queries import EFFECT, Queries
 from dsel.results.records import kept_as
-from dsel.results.renderings import Renderable
+from dsel.results.renderings import Renderable, reword_facts
 from dsel.results.tolerances import ToleranceReport
 from dsel.results.values import decode_params, encode_params
 from dsel.rounded_texts import about_percent
@@ -177,7 +177,7 @@ class Choice(Renderable):
     on all labels
     For comparison: a 20% hold-out set would give a bound of about 16.4% on average
     Assumes  labeled rows and pool rows are independent draws from one population
-    (several rows of one customer: pass `groups`); print(outcome.certificate) lists all
+    (several rows of one customer: pass `groups`); the attribute `certificate` lists all
     """
 
     n_heads: ClassVar[int] = 2
@@ -217,6 +217,10 @@ class Choice(Renderable):
     """Median of the labeled targets of a regression; NaN for classes."""
     median_loss: float = nan
     """Loss of always predicting the median, on the labeled rows."""
+    words: Mapping[str, str] = field(
+        default_factory=dict, repr=False, metadata=records.NOT_KEPT
+    )
+    """Words of its texts that its reader has others for; see `errors.reword`."""
 
     @property
     def _main(self) -> BoundedModel:
@@ -399,12 +403,13 @@ class Choice(Renderable):
         reports: Mapping[str, CertifiedReport | ToleranceReport] = self.reports
         if not (reports := reports or self.tolerances):
             other = "; limits by value are in report_by_value()"
-            raise ValueError(
+            text = (
                 f"no report was declared before the run, and what was not declared is "
                 f"not certified; pass report=True to {self._call}, and an `out` of "
                 f"its own"
                 f"{other * bool(self.reports_by_value)}."
             )
+            raise ValueError(reword(text, self.words))
         return reports[check_choice(deploy or self.deploy, "deploy", tuple(reports))]
 
     def report_by_value(self, deploy: str | None = None) -> ReportByValue:
@@ -413,11 +418,12 @@ class Choice(Renderable):
         Raises ValueError if the plan declared no column.
         """
         if not self.reports_by_value:
-            raise ValueError(
+            text = (
                 f"no column to report by was declared before the run, and what was not "
                 f"declared is not certified; pass report_by='site' or another column "
                 f"to {self._call}, and an `out` of its own."
             )
+            raise ValueError(reword(text, self.words))
         known = tuple(self.reports_by_value)
         return self.reports_by_value[
             check_choice(deploy or self.deploy, "deploy", known)
@@ -519,7 +525,8 @@ class Choice(Renderable):
             *caveat_facts(self.all_caveats, known=known),
             *self.assumption(),
         ]
-        return warnings_first(facts, self.certificate.all_caveats)
+        facts = warnings_first(facts, self.certificate.all_caveats)
+        return reword_facts(facts, self.words)
 
     def assumption(self) -> list[Fact]:
         """Return the assumption that most often fails; none if no model has a bound."""
@@ -530,7 +537,7 @@ class Choice(Renderable):
         [first] = [made for made in bounds[0].assumptions if made.name == "A1"]
         advice = " (several rows of one customer: pass `groups`)"
         text = f"{first.statement}{'' if bounds[0].n_groups else advice}"
-        return [("Assumes", f"{text}; print(outcome.certificate) lists all")]
+        return [("Assumes", f"{text}; the attribute `certificate` lists all")]
 
     def _why_no_bound(self, name: str) -> str:
         """Return why a model has no bound, and the model that has one; or ""."""

@@ -1,11 +1,11 @@
 """Results as lines, as HTML and as JSON, all made from the same rows of texts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import ClassVar, Final, Self
 
 from dsel.cards import Fact, render_card
-from dsel.errors import OldName
+from dsel.errors import OldName, reword
 from dsel.results import records
 from dsel.rounded_texts import terminal_width, wrap_line
 
@@ -56,6 +56,11 @@ class Renderable:
 
     def _repr_html_(self) -> str:
         return render_card(self.facts(), n_heads=self.n_heads)
+
+
+def reword_facts(facts: Iterable[Fact], words: Mapping[str, str]) -> list[Fact]:
+    """Return rows of texts in the words of their reader, by the words of dsel."""
+    return [tuple(reword(text, words) for text in fact) for fact in facts]
 
 
 def render_lines(facts: Iterable[Fact], width: int | None = None) -> str:

@@ -1,6 +1,9 @@
 """What a message says first is what its reader can do."""
 
+import inspect
 import pickle
+import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -8,8 +11,10 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold
 
 import dsel
+from dsel.least_squares import LeastSquaresSearch
 
 X, Y = make_classification(200, 10, n_informative=5, class_sep=3, random_state=0)
 
@@ -214,3 +219,45 @@ def test_another_seed_in_a_folder__names_the_seed_that_goes_on(tmp_path):
         dsel.certify(MODEL, X, Y, out=tmp_path / "out")
     advice = f"pass random_state={first.results.attrs['seed']} to go on with it, or "
     assert advice in str(caught.value)
+
+
+def arguments_of(front):
+    """Return the names of arguments of a function, or of a search and its `fit`."""
+    calls = [front, front.fit] if isinstance(front, type) else [front]
+    return {name for call in calls for name in inspect.signature(call).parameters}
+
+
+TWICE = np.repeat(X, 2, axis=0), np.repeat(Y, 2)  # copies: a caveat with advice
+LEAST = partial(
+    LeastSquaresSearch, [0.5, 1.0], [1e-3, 0.1], penalty="rkhs", certificate="nested"
+)
+
+
+@pytest.mark.parametrize(("front", "make"), [
+    (dsel.certify,
+     lambda X, y, pool: dsel.certify(LogisticRegression(), X, y, pool).choice),
+    (dsel.SemiSupervisedSearchCV,
+     lambda *rows: dsel.SemiSupervisedSearchCV(
+         LogisticRegression(), {"C": [1.0]}).fit(*rows).choice_),
+    (LeastSquaresSearch,
+     lambda X, y, pool: LEAST().fit(X, 1.0 * y, pool=pool).choice_),
+])  # fmt: skip
+@pytest.mark.parametrize("rows", [(X, Y), TWICE])
+def test_choice__advises_only_what_its_maker_takes(front, make, rows):
+    made = make(*rows, np.random.default_rng(0).normal(size=(300, X.shape[1])))
+    texts = [str(made), *(str(bound) for bound in made.certificates.values())]
+    for ask in (made.report, made.report_by_value):
+        with pytest.raises(ValueError, match="declared") as caught:
+            ask()
+        texts.append(str(caught.value).partition("; search KernelLeast")[0])
+    advised = re.findall(r"pass `(\w+)`|\b([a-z_]+)=", " ".join(texts))
+    names = {name for pair in advised for name in pair if name} - set(made.params)
+    assert names <= arguments_of(front)
+
+
+def test_folds_of_groups__are_advised_only_where_groups_can_be_passed():
+    for certificate in ("nested", None):
+        search = LEAST(cv=GroupKFold(3)).set_params(certificate=certificate)
+        with pytest.raises(ValueError, match=r"`cv`|folds") as caught:
+            search.fit(X, 1.0 * Y)
+        assert "`groups`" not in str(caught.value)

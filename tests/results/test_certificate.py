@@ -22,7 +22,7 @@ COMPARED = (
 )
 ASSUMED = (
     "Assumes  labeled rows and pool rows are independent draws from one population "
-    "(several rows of one customer: pass `groups`); print(outcome.certificate) lists "
+    "(several rows of one customer: pass `groups`); the attribute `certificate` lists "
     "all"
 )
 JOINTLY = "95% confidence, jointly with the line above"
@@ -92,9 +92,9 @@ def test_choice__is_a_few_lines(fields, lines):
 
 @pytest.mark.parametrize(("fields", "texts"), [
     ({"assumptions": full_list([Assumption("A1", says="groups are")]), "n_groups": 9},
-     ["Assumes  groups are; print(outcome.certificate) lists all"]),
+     ["Assumes  groups are; the attribute `certificate` lists all"]),
     ({"assumptions": full_list([Assumption("A1", says="new rows")], has_pool=False)},
-     ["Assumes  new rows (several rows of one customer: pass `groups`); print(outcom"]),
+     ["Assumes  new rows (several rows of one customer: pass `groups`); the attri"]),
     # Without a bound nothing is assumed: its line says why there is none.
     ({"assumptions": full_list([Assumption("A1", "violated", "copies")])}, []),
     ({"caveats": (ESTIMATE,)}, []),
