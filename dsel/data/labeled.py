@@ -78,6 +78,11 @@ class LabeledRows:
         return labels_of(self.y, self.classes)
 
     @property
+    def is_regression(self) -> bool:
+        """Whether targets are numbers."""
+        return not len(self.classes)
+
+    @property
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self.X.shape[0])
@@ -142,10 +147,10 @@ def labeled_rows(
     return LabeledRows(copy_rows(features), codes, classes, names)
 
 
-def remark_on_order(X: RowsLike, y: LabelsLike, name: str = "y") -> str:
+def remark_on_order(X: RowsLike, y: LabelsLike | None, name: str = "y") -> str:
     """Return a caveat where rows and labels have one index in two orders, or "".
 
-    `name` is that of the argument `y`, which may also hold the keys of groups.
+    `name` is that of the argument `y`, which may also be the keys of groups, or None.
     """
     rows, labels = (getattr(table, "index", None) for table in (X, y))
     # Lists have a method `index`, which is no pandas index.

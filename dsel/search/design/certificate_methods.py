@@ -11,8 +11,6 @@ instance. The names are a list of their own since help must not import the metho
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from numbers import Real
 from typing import Any, Final
 
 from dsel import names, option_values
@@ -20,7 +18,6 @@ from dsel.checks import check_choice, check_integer, show
 from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
-from dsel.data.labeled import LabeledRows
 from dsel.data.splits import all_rows_split, half_splits
 from dsel.losses.base import Loss, PlannedDelta
 from dsel.option_values import ALL_ROWS, ONE_FOLD, Pruning
@@ -45,50 +42,10 @@ from dsel.search.design.folds import (
     scheme_of_pairs,
     with_leave_one_out,
 )
-from dsel.typing import SplitsLike
+from dsel.search.design.options import MethodInputs
 
 DEFAULT_FOLDS: Final = 5
 DEFAULT_HALVINGS: Final = 30
-
-
-@dataclass(frozen=True, kw_only=True)
-class DesignOptions:
-    """The options of `plan_search` that depend on each other, and its labeled rows."""
-
-    certificate: str | None
-    criterion: str | None
-    deploy: str | None
-    prune: str | bool | None
-    cv: SplitsLike
-    labeled: LabeledRows
-    seed: int
-    n_candidates: int
-    groups: RowGroups | None
-    """Groups of the labeled rows, by the option `groups`."""
-    groups_in_fit_params: bool
-    """Whether `fit_params` have groups, which fits get and folds ignore."""
-    has_pool: bool
-    is_regression: bool
-    """Whether candidates predict numbers."""
-
-    @cached_property
-    def is_plain(self) -> bool:
-        """Whether folds are drawn at random, and not those of a splitter or a list."""
-        # A number is of folds, or of random halvings.
-        is_number = self.cv is None or isinstance(self.cv, Real)
-        return is_number or bool(number_of_folds(self.cv, self.labeled.n_rows))
-
-    @property
-    def is_covered(self) -> bool:
-        """Whether the randomly drawn units are independent: rows, or whole groups."""
-        return self.is_plain and (
-            self.groups is not None or not self.groups_in_fit_params
-        )
-
-    @property
-    def by_groups(self) -> bool:
-        """Whether random folds consist of whole groups."""
-        return self.is_plain and self.groups is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,9 +60,9 @@ class CertificateMethod:
     """Default pruning of candidates."""
     deploys: str
     """Default of the model that is deployed."""
-    make_scheme: Callable[[DesignOptions], CVScheme]
+    make_scheme: Callable[[MethodInputs], CVScheme]
     """Function that returns the trainings of the search, with their test rows."""
-    check_options: Callable[["CertificateMethod", DesignOptions], None]
+    check_options: Callable[["CertificateMethod", MethodInputs], None]
     """Function that raises ValueError for options that the method does not support."""
     allows_regression: bool = False
     """Whether candidates may be regressors."""
@@ -164,8 +121,9 @@ class CertificateMethod:
         return self.needs_pool or self.is_nested
 
 
-def choose_method(options: DesignOptions) -> CertificateMethod:
+def choose_method(inputs: MethodInputs) -> CertificateMethod:
     """Return the method that options select; ValueError if they contradict it."""
+    options = inputs.options
     certificate, criterion = options.certificate, options.criterion
     if certificate is not None:
         check_choice(certificate, "certificate", list(METHODS))
@@ -173,38 +131,40 @@ def choose_method(options: DesignOptions) -> CertificateMethod:
         check_choice(options.deploy, "deploy", (ONE_FOLD, ALL_ROWS))
     if certificate is not None:
         method = METHODS[certificate]
-    elif criterion is None and options.is_covered:
+    elif criterion is None and inputs.is_covered:
         method = NESTED_METHOD
     else:
-        ranking = "mean_squared_error" if options.is_regression else "cv_error"
+        ranking = "mean_squared_error" if inputs.labeled.is_regression else "cv_error"
         method = estimate_by(ranking if criterion is None else criterion)
     if certificate and criterion is not None:
         raise ValueError(
             f"`criterion` is for estimates, but `certificate` is {certificate!r}; "
             f"leave one of them out."
         )
-    check_candidate_kind(method, options)
-    method.check_options(method, options)
+    check_candidate_kind(method, inputs)
+    method.check_options(method, inputs)
     return method
 
 
-def check_candidate_kind(method: CertificateMethod, options: DesignOptions) -> None:
+def check_candidate_kind(method: CertificateMethod, inputs: MethodInputs) -> None:
     """Raise ValueError if the method is for regressors only, or classifiers only."""
     ranks_regressors = method.criterion.is_regression
     raise_first(
         (
-            options.is_regression and method.name and not method.allows_regression,
+            inputs.labeled.is_regression
+            and method.name
+            and not method.allows_regression,
             f"`certificate` {method.name!r} is for classifiers; regressors have "
             f"'nested' and 'holdout', and for a hold-out set of your own "
             f"dsel.certify(model, X, y, cv='prefit').",
         ),
         (
-            options.is_regression and not method.name and not ranks_regressors,
+            inputs.labeled.is_regression and not method.name and not ranks_regressors,
             f"`criterion` of regressors is 'mean_squared_error', got "
             f"{show(method.ranks_by)}; leave it out.",
         ),
         (
-            ranks_regressors and not options.is_regression,
+            ranks_regressors and not inputs.labeled.is_regression,
             "`criterion` 'mean_squared_error' is that of regressors; use 'cv_error'.",
         ),
     )
@@ -232,70 +192,71 @@ def raise_first(*problems: tuple[Any, str]) -> None:
             raise ValueError(text)
 
 
-def check_nested_options(method: CertificateMethod, options: DesignOptions) -> None:
+def check_nested_options(method: CertificateMethod, inputs: MethodInputs) -> None:
     """Raise ValueError if folds are not random, or a nested search lacks a model."""
     del method  # all texts are about the nested search
-    wants_all_rows = options.deploy == ALL_ROWS
+    wants_all_rows = inputs.options.deploy == ALL_ROWS
+    cv_type = type(inputs.options.cv).__name__
     raise_first(
         (
-            not options.is_plain,
-            f"`certificate` 'nested' needs plain random folds, got a "
-            f"{type(options.cv).__name__}; give `cv` as a number, and where rows come "
-            f"in groups `groups`. For estimates by other folds use plan_search without "
-            f"`certificate`.",
+            not inputs.is_plain,
+            f"`certificate` 'nested' needs plain random folds, got a {cv_type}; give "
+            f"`cv` as a number, and where rows come in groups `groups`. For estimates "
+            f"by other folds use plan_search without `certificate`.",
         ),
         (
-            not options.is_covered,
+            not inputs.is_covered,
             "`certificate` 'nested' makes folds of whole groups where they are passed "
             "as `groups`, got them in `fit_params`; pass `groups` by itself, and `fit` "
             "gets those of its rows where it wants them.",
         ),
         (
-            options.by_groups and wants_all_rows,
+            inputs.by_groups and wants_all_rows,
             "`deploy` 'all_rows' compares two models on rows of the pool, which have "
             "no `groups`; use deploy='one_fold', or leave `groups` out.",
         ),
         (
-            wants_all_rows and not options.has_pool,
+            wants_all_rows and not inputs.has_pool,
             "`deploy` 'all_rows' compares two models on unlabeled rows, but `pool` is "
             "None; pass the pool, or use deploy='one_fold'.",
         ),
     )
 
 
-def check_exhaustive_options(method: CertificateMethod, options: DesignOptions) -> None:
+def check_exhaustive_options(method: CertificateMethod, inputs: MethodInputs) -> None:
     """Raise ValueError if options do not fit a search that counts all candidates.
 
     Such a search has one model, and drops no candidate that could win.
     """
+    deploy = inputs.options.deploy
     what = "certificate" if method.is_guarantee else "criterion"
     got = f"certificate={method.name!r}" if method.is_guarantee else "an estimate"
     # The advice for an estimate is another estimate.
     without_pool = f"{what}={'nested' if method.is_guarantee else 'cv_error'!r}"
     raise_first(
         (
-            options.by_groups and method.is_guarantee and method.needs_pool,
+            inputs.by_groups and method.is_guarantee and method.needs_pool,
             f"`certificate` {method.name!r} compares models on rows of the pool, which "
             f"have no `groups`; use 'nested', which reads none, or leave `groups` out.",
         ),
         (
-            method.needs_pool and not options.has_pool,
+            method.needs_pool and not inputs.has_pool,
             f"`{what}` {method.name or method.ranks_by!r} needs unlabeled rows, but "
             f"`pool` is None; pass the pool, or use {without_pool}, which needs none.",
         ),
         (
-            choose_pruning(options.prune, method) == Pruning.HALVING,
+            choose_pruning(inputs.options.prune, method) == Pruning.HALVING,
             "`prune` 'halving' is for certificate='nested'; use 'exact' or False.",
         ),
         (
-            options.deploy,
-            f"`deploy` {options.deploy!r} is for certificate='nested', which bounds "
+            deploy,
+            f"`deploy` {deploy!r} is for certificate='nested', which bounds "
             f"two models, got {got}; leave `deploy` out.",
         ),
     )
 
 
-def check_estimate_options(method: CertificateMethod, options: DesignOptions) -> None:
+def check_estimate_options(method: CertificateMethod, inputs: MethodInputs) -> None:
     """Raise ValueError if a criterion is no estimate, or options lack its counts."""
     raise_first(
         (
@@ -309,52 +270,52 @@ def check_estimate_options(method: CertificateMethod, options: DesignOptions) ->
             f"certificate={method.ranks_by!r}.",
         ),
     )
-    check_exhaustive_options(method, options)
+    check_exhaustive_options(method, inputs)
 
 
-def nested_scheme(options: DesignOptions) -> CVScheme:
+def nested_scheme(inputs: MethodInputs) -> CVScheme:
     """Return the trainings without each pair of folds, then without each fold."""
-    n_rows, cv = options.labeled.n_rows, options.cv
+    n_rows, cv = inputs.labeled.n_rows, inputs.options.cv
     k = number_of_folds(DEFAULT_FOLDS if cv is None else cv, n_rows)
     assert k is not None  # `check_nested_options` has refused other splitters
     # Two folds are halved, unless there is only one candidate.
-    needs_halves = k == 2 and options.n_candidates > 1
-    check_groups(options.groups, k, 4 if needs_halves else k)
+    needs_halves = k == 2 and inputs.n_candidates > 1
+    check_groups(inputs.groups, k, 4 if needs_halves else k)
     return scheme_of_pairs(
         k,
         n_rows,
-        options.seed,
-        n_candidates=options.n_candidates,
-        groups=options.groups,
+        inputs.seed,
+        n_candidates=inputs.n_candidates,
+        groups=inputs.groups,
     )
 
 
-def certified_folds(options: DesignOptions) -> CVScheme:
+def certified_folds(inputs: MethodInputs) -> CVScheme:
     """Return the trainings without each fold; one row of each group is counted."""
-    return plain_folds(options, is_certified=True)
+    return plain_folds(inputs, is_certified=True)
 
 
-def first_fold(options: DesignOptions) -> CVScheme:
+def first_fold(inputs: MethodInputs) -> CVScheme:
     """Return the training without the first fold."""
-    scheme = certified_folds(options)
+    scheme = certified_folds(inputs)
     return replace(scheme, splits=scheme.splits[:1], n_folds=1)
 
 
-def estimate_scheme(options: DesignOptions) -> CVScheme:
+def estimate_scheme(inputs: MethodInputs) -> CVScheme:
     """Return the trainings for the criterion of an estimate: halves, folds, or rows."""
-    n_rows = options.labeled.n_rows
-    criterion = get_criterion(options.criterion or "cv_error")
+    n_rows = inputs.labeled.n_rows
+    criterion = get_criterion(inputs.options.criterion or "cv_error")
     if criterion.by_halves:
-        repeats = DEFAULT_HALVINGS if options.cv is None else options.cv
+        repeats = DEFAULT_HALVINGS if inputs.options.cv is None else inputs.options.cv
         repeats = check_integer(repeats, "cv", at_least=1)
-        halves = half_splits(n_rows, repeats, seed=options.seed)
+        halves = half_splits(n_rows, repeats, seed=inputs.seed)
         k = len(halves)
         splits = (*halves, all_rows_split(n_rows, number=k))
         scheme = CVScheme(splits, k, True, n_halvings=repeats)
     else:
-        scheme = plain_folds(options, is_certified=False)
+        scheme = plain_folds(inputs, is_certified=False)
     reads_rows = criterion.by_halves or names.LOO_ERRORS in criterion.needs
-    if reads_rows and options.groups is not None:
+    if reads_rows and inputs.groups is not None:
         raise ValueError(
             f"`groups` are not kept together by {criterion.name!r}, which is counted "
             f"by random halves or row by row; leave them out, or search without "
@@ -365,19 +326,19 @@ def estimate_scheme(options: DesignOptions) -> CVScheme:
     return scheme
 
 
-def plain_folds(options: DesignOptions, *, is_certified: bool) -> CVScheme:
+def plain_folds(inputs: MethodInputs, *, is_certified: bool) -> CVScheme:
     """Return the trainings without each fold and on all rows."""
-    labeled = options.labeled
-    cv = DEFAULT_FOLDS if options.cv is None else options.cv
+    labeled = inputs.labeled
+    cv = DEFAULT_FOLDS if inputs.options.cv is None else inputs.options.cv
     k = number_of_folds(cv, labeled.n_rows)
     if k is not None:
-        check_groups(options.groups, k, k)
+        check_groups(inputs.groups, k, k)
     return scheme_of_folds(
         cv,
         labeled.X,
         labeled.labels,
-        options.seed,
-        groups=options.groups,
+        inputs.seed,
+        groups=inputs.groups,
         is_certified=is_certified,
     )
 

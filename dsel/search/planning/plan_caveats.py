@@ -16,8 +16,8 @@ from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.certificate import DECLARED, VIOLATED, Assumption, full_list
 from dsel.search.design.assumptions import caveats_of_rows, caveats_of_sizes
 from dsel.search.design.folds import CVScheme
-from dsel.search.planning.plan_design import SearchDesign
-from dsel.search.planning.plan_inputs import PoolParts, SearchInputs, SearchOptions
+from dsel.search.planning.plan_inputs import PoolParts, SearchInputs
+from dsel.search.running.planned_search import PlannedSearch
 
 GIVEN_FOLDS: Final = "the folds are not plain random: `cv` gave them"
 IN_GROUPS: Final = (
@@ -70,29 +70,20 @@ def notes_on_scoring(inputs: SearchInputs, losses: DeclaredLosses) -> list[str]:
 
 
 def plan_caveats(
-    options: SearchOptions,
-    inputs: SearchInputs,
-    parts: PoolParts,
-    design: SearchDesign,
-    losses: DeclaredLosses,
-    prior: Floats | None,
+    plan: PlannedSearch, inputs: SearchInputs, parts: PoolParts
 ) -> tuple[Caveat, ...]:
     """Return the caveats of a plan, the gravest first."""
-    scheme, labeled, groups = design.scheme, inputs.labeled, design.groups
+    scheme, labeled, groups = plan.scheme, plan.labeled, plan.groups
+    losses = plan.context.losses
     given_folds = [GIVEN_FOLDS] * (not scheme.is_plain_random)
     group_caveats: list[str] = []
     if groups is not None:
         group_caveats = groups.caveats() + [UNREAD_POOL] * (parts.counted is not None)
     loss_caveats: list[str] = []
-    if design.method.is_guarantee:  # else rows cannot be too few for a bound
-        planned = design.method.plan_delta(
-            options.delta,
-            len(inputs.candidates),
-            has_pool=design.pool is not None,
-            has_queries=options.n_queries > 0,
-        )
+    if plan.method.is_guarantee:  # else rows cannot be too few for a bound
         counted = labeled.y[scheme.counted_rows]
-        loss_caveats = losses.caveats(counted, scheme.n_folds, planned.label_delta)
+        label_delta = plan.planned_delta.label_delta
+        loss_caveats = losses.caveats(counted, scheme.n_folds, label_delta)
     texts = (label for label in labeled.classes.tolist() if isinstance(label, str))
     similar = notes_on_similar_labels(texts)
     return collect_caveats(
@@ -105,22 +96,22 @@ def plan_caveats(
                 *remarks_on_parameters(inputs.estimator, inputs.candidates),
             ],
         ),
-        caveats_of_rows(labeled, scheme, has_pool=design.pool is not None),
+        caveats_of_rows(labeled, scheme, has_pool=plan.pool is not None),
         make_caveats(Effect.PLAN, [*inputs.notes, *parts.notes]),
         make_caveats(
             Effect.INFO,
             [
                 *inputs.notes_of_choice,
                 *notes_on_scoring(inputs, losses),
-                *notes_on_names(labeled, design.pool),
+                *notes_on_names(labeled, plan.pool),
             ],
         ),
         make_caveats(Effect.WARNS, similar),
-        make_caveats(Effect.PLAN, _of_prior(prior)),
+        make_caveats(Effect.PLAN, _of_prior(plan.prior_shares)),
         caveats_of_sizes(
             scheme,
-            design.pool,
-            design.method.name,
+            plan.pool,
+            plan.method.name,
             "row" if groups is None else "group",
         ),
         make_caveats(Effect.PLAN, name_counted_rows(loss_caveats, scheme, groups)),
@@ -161,11 +152,12 @@ def name_counted_rows(
 
 
 def known_assumptions(
-    inputs: SearchInputs, design: SearchDesign, fitting: Pool | None
+    plan: PlannedSearch, inputs: SearchInputs
 ) -> tuple[Assumption, ...]:
     """Return the assumptions of a certificate, as far as known before the run."""
-    known, has_pool = [], design.pool is not None
-    if inputs.groups is not None and design.scheme.is_plain_random:
+    known, has_pool = list[Assumption](), plan.pool is not None
+    fitting = plan.context.fitting_pool
+    if inputs.groups is not None and plan.scheme.is_plain_random:
         known.append(Assumption("A1", DECLARED, says=OF_GROUPS))
     elif inputs.groups is not None or "groups" in inputs.fit_params:
         known.append(Assumption("A1", VIOLATED, IN_GROUPS))

@@ -3,31 +3,23 @@
 Design and options give the identity by which a store recognizes a plan.
 """
 
-from dataclasses import dataclass
 from hashlib import blake2b
 
 from sklearn import get_config
 
-from dsel.arrays import Floats
-from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
 from dsel.data.identity import exact_text, is_of_dsel
-from dsel.data.pool import Pool
 from dsel.losses.base import Rows
 from dsel.losses.checking import LOSS_CHECK_ROWS, check_loss_on_rows
 from dsel.losses.declared import DeclaredLosses, declare_losses
 from dsel.losses.error_rate import ERROR_RATE
-from dsel.option_values import Pruning
 from dsel.search.design.baseline import Baseline
-from dsel.search.design.certificate_methods import (
-    CertificateMethod,
-    DesignOptions,
-    choose_method,
-    choose_pruning,
-)
+from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.design.folds import CVScheme
+from dsel.search.design.options import SearchOptions
 from dsel.search.engine.jobs import JobContext
-from dsel.search.planning.plan_inputs import PoolParts, SearchInputs, SearchOptions
+from dsel.search.planning.plan_inputs import PoolParts, SearchInputs
+from dsel.search.running.planned_search import PlannedSearch
 
 
 def check_losses(
@@ -78,75 +70,39 @@ def check_queries(
             raise ValueError(f"`n_queries` {n_queries} {why}.")
 
 
-@dataclass(frozen=True, kw_only=True)
-class SearchDesign:
-    """Design of a search: its certificate, its models, and their test rows."""
+def choose_counted_groups(
+    inputs: SearchInputs,
+    parts: PoolParts,
+    method: CertificateMethod,
+    scheme: CVScheme,
+) -> RowGroups | None:
+    """Return the groups of which a bound counts one row each.
 
-    method: CertificateMethod
-    scheme: CVScheme
-    deploy: str
-    """Name of the deployed model: ``one_fold`` or ``all_rows``."""
-    prune: Pruning
-    groups: RowGroups | None
-    """Groups of which a bound counts one row each; None if rows are independent, or
-    there is no bound."""
-    pool: Pool | None
-    """The pool rows on which models are compared; None if none can be."""
-
-
-def choose_design(
-    options: SearchOptions, inputs: SearchInputs, parts: PoolParts
-) -> SearchDesign:
-    """Return the design of the options, for these rows and candidates.
-
-    Raises ValueError if options contradict each other.
+    None if rows are independent, or there is no bound.
     """
-    decisive = DesignOptions(
-        certificate=options.certificate,
-        criterion=options.criterion,
-        deploy=options.deploy,
-        prune=options.prune,
-        cv=options.cv,
-        labeled=inputs.labeled,
-        seed=inputs.seed,
-        n_candidates=len(inputs.candidates),
-        groups=inputs.groups,
-        groups_in_fit_params="groups" in inputs.fit_params,
-        has_pool=parts.counted is not None,
-        is_regression=inputs.is_regression,
-    )
-    method = choose_method(decisive)
-    # The method decides which splits are made, such as halves for co-validation.
-    scheme = method.make_scheme(decisive)
-    groups, pool = None, parts.counted
-    if inputs.groups is not None and method.is_guarantee and scheme.is_plain_random:
-        groups = inputs.groups
-        pool = None  # the groups of its rows are not known
-        if parts.fitting is not None:
-            # They may be of the groups of a fold, which their content does not show.
-            raise ValueError(
-                "`groups` give no bound for learners that are given a part of `pool`, "
-                "where rows may be of the same groups as the labeled rows; leave the "
-                "pool out, or use cv=sklearn.model_selection.GroupKFold(5) for an "
-                "estimate."
-            )
-    return SearchDesign(
-        method=method,
-        scheme=scheme,
-        deploy=options.deploy or method.deploys,
-        prune=choose_pruning(options.prune, method),
-        groups=groups,
-        pool=pool,
-    )
+    if inputs.groups is None or not method.is_guarantee or not scheme.is_plain_random:
+        return None
+    if parts.fitting is not None:
+        # They may be of the groups of a fold, which their content does not show.
+        raise ValueError(
+            "`groups` give no bound for learners that are given a part of `pool`, "
+            "where rows may be of the same groups as the labeled rows; leave the "
+            "pool out, or use cv=sklearn.model_selection.GroupKFold(5) for an "
+            "estimate."
+        )
+    return inputs.groups
 
 
 def choose_losses(
-    options: SearchOptions, inputs: SearchInputs, design: SearchDesign
+    options: SearchOptions,
+    inputs: SearchInputs,
+    method: CertificateMethod,
+    scheme: CVScheme,
 ) -> DeclaredLosses:
     """Return the losses by which candidates are ranked, bounded and reported.
 
-    Raises ValueError if the certificate of the design cannot bound one, or a loss that
-    is not of dsel fails on labeled rows.
+    Raises ValueError if the certificate cannot bound one, or a loss that is not of dsel
+    fails on labeled rows.
     """
     losses = declare_losses(options.loss, options.report, inputs.labeled.classes)
     # An error of a loss of the user's own would otherwise appear on a worker, after the
@@ -155,53 +111,42 @@ def choose_losses(
         X, y = inputs.labeled.X[:LOSS_CHECK_ROWS], inputs.labeled.y[:LOSS_CHECK_ROWS]
         check_loss_on_rows(losses.main, Rows(X, y))
     if (column := inputs.column) is not None:
-        if design.scheme.is_holdout:  # values are of all rows, and counted are some
-            column = column.of_rows(inputs.labeled.X[design.scheme.counted_rows])
+        if scheme.is_holdout:  # values are of all rows, and counted are some
+            column = column.of_rows(inputs.labeled.X[scheme.counted_rows])
         losses = losses.with_column(column)
-    check_losses(losses, design.method, options.report_by)
-    check_queries(
-        options.n_queries,
-        design.method,
-        losses,
-        has_pool=design.pool is not None,
-        in_groups=design.groups is not None,
-    )
+    check_losses(losses, method, options.report_by)
     return losses
 
 
 def plan_identity(
+    plan: PlannedSearch,
     options: SearchOptions,
     inputs: SearchInputs,
-    design: SearchDesign,
-    context: JobContext,
-    *,
-    criterion: Criterion,
-    prior: Floats | None,
     baseline: Baseline | None,
 ) -> dict[str, str]:
     """Return the identity of a plan: texts and hashes by name.
 
     Names and texts are in the stores of users, so none of them may change.
     """
+    context, method = plan.context, plan.method
     losses, fitting = context.losses, context.fitting_pool
     keys = [group.keys for group in context.candidate_groups]
-    certificate = design.method.name or "none"
-    delta = f"{options.delta:g}"
-    if float(delta) != options.delta:
-        delta = repr(options.delta)
+    delta = f"{plan.delta:g}"
+    if float(delta) != plan.delta:
+        delta = repr(plan.delta)
     identity = {
         "estimator": short_hash(exact_text(inputs.estimator)),
         "candidates": short_hash(keys),
-        "certificate": f"{certificate}, {criterion.name}, delta={delta}",
-        "splits": design.scheme.identity,
-        "prune": design.prune or "no",
-        "deploy": design.deploy,
+        "certificate": f"{method.name or 'none'}, {plan.criterion.name}, delta={delta}",
+        "splits": plan.scheme.identity,
+        "prune": plan.prune or "no",
+        "deploy": plan.deploy,
         "loss": repr(losses.main),
         "report": repr(losses.tolerances or losses.report_classes or None),
         "max_pool_rows": str(options.max_pool_rows),
         "fit_params": short_hash(exact_text(inputs.fit_params)),
         "transform_output": str(get_config()["transform_output"]),
-        "seed": str(inputs.seed),
+        "seed": str(plan.seed),
     }
     # Options that came later stand here only where they are used: other plans keep the
     # identity that their stores have.
@@ -209,15 +154,15 @@ def plan_identity(
         identity["other_records"] = "declared"
     if losses.by_value is not None:
         identity["report_by"] = losses.by_value.column.name
-    if prior is not None:
-        identity["prior"] = short_hash(prior.tolist())
-    if options.n_queries:
-        identity["n_queries"] = str(options.n_queries)
+    if plan.prior_shares is not None:
+        identity["prior"] = short_hash(plan.prior_shares.tolist())
+    if plan.n_queries:
+        identity["n_queries"] = str(plan.n_queries)
     if baseline is not None:
         identity["baseline"] = baseline.identity
     if inputs.groups is not None:
         identity["groups"] = inputs.groups.token
-    own = own_code(context, criterion, design.method)
+    own = own_code(context, plan.criterion, method)
     if own:
         identity["own_code"] = short_hash(own)
     return identity

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 
@@ -10,7 +10,6 @@ from dsel.arrays import (
     Estimator,
     Features,
     Floats,
-    RandomState,
     fill_masked_values,
 )
 from dsel.bounds.shares import normalize_weights
@@ -23,9 +22,9 @@ from dsel.candidates import (
     read_grid,
     takes_nan,
 )
-from dsel.checks import check_delta, check_integer, describe_unused_columns, listing
+from dsel.checks import describe_unused_columns, listing
 from dsel.data.frames import Frame, number_matrix
-from dsel.data.groups import RowGroups, row_groups, take_groups
+from dsel.data.groups import RowGroups, row_groups
 from dsel.data.identity import NEVER_AGAIN
 from dsel.data.labeled import (
     LabeledRows,
@@ -48,64 +47,22 @@ from dsel.families.fit_arguments import (
     takes_pool,
 )
 from dsel.families.kinds import is_classifier, reader_of_labels, reads_marks
-from dsel.losses.base import Loss
 from dsel.losses.by_value import ValueColumn, find_column
 from dsel.results.certificate import params_text
 from dsel.results.cube import GridAxes, grid_axes
 from dsel.search.design.certificate_methods import CertificateMethod
+from dsel.search.design.options import SearchOptions
 from dsel.search.engine.jobs import CandidateGroup
 from dsel.typing import (
     AnyArray,
-    BaselineLike,
-    GroupsLike,
     LabelsLike,
     Options,
     PoolLike,
     PriorLike,
-    ReportLike,
     RowsLike,
-    SplitsLike,
 )
 
-# Divided among folds and by the smallest weight of a prior, it stays above the share at
-# which binomial tails underflow (`binomial.SMALLEST_SHARE`).
-SMALLEST_DELTA: Final = 1e-100
 FITTING_PART: Final = 0.5  # of the pool, for learners that want one
-
-
-@dataclass(frozen=True, kw_only=True)
-class SearchOptions:
-    """Options of a search, which `plan_search` documents; signatures have defaults."""
-
-    certificate: str | None
-    deploy: str | None
-    criterion: str | None
-    cv: SplitsLike
-    delta: float
-    prune: str | bool | None
-    max_pool_rows: int | None
-    random_state: RandomState
-    fit_params: Options | None
-    groups: GroupsLike
-    loss: Loss | str
-    report: ReportLike
-    report_by: str | int | None
-    prior: PriorLike
-    n_queries: int
-    baseline: BaselineLike
-
-    def check_values(self) -> Self:
-        """Return them with plain numbers; raise if one is of the wrong kind."""
-        delta = check_delta(self.delta)
-        if delta < SMALLEST_DELTA:
-            raise ValueError(
-                f"`delta` must be at least {SMALLEST_DELTA:g}, got {delta:g}; no data "
-                f"are that certain; 0.05 is 95% confidence."
-            )
-        if self.max_pool_rows is not None:
-            check_integer(self.max_pool_rows, "max_pool_rows", at_least=1)
-        n_queries = check_integer(self.n_queries, "n_queries", at_least=0)
-        return replace(self, delta=delta, n_queries=n_queries)
 
 
 @dataclass(frozen=True)
@@ -123,8 +80,6 @@ class SearchInputs:
     """Labeled rows for the candidates: numbers, if none of them reads a data frame."""
     given_rows: Features
     """The labeled rows before this conversion: array, CSR matrix or `Frame`."""
-    is_regression: bool
-    """Whether candidates predict numbers."""
     takes_pool: bool
     """Whether a learner is also fitted on a part of the pool."""
     allow_nan: bool
@@ -166,21 +121,23 @@ def read_inputs(
 ) -> SearchInputs:
     """Check and read labeled rows and candidates; see `plan_search`."""
     seed = seed_from(options.random_state)
-    X, keys = take_groups(X, options.groups)
     # Read here and nowhere else: a generator gives its candidates a single time.
     grid = read_grid(param_grid, seed)
     candidates = make_candidates(estimator, grid, allows_regression=True)
     estimators = [candidate.estimator for candidate in candidates]
-    allow_nan, is_regression = takes_nan(estimators), not is_classifier(estimators[0])
+    allow_nan = takes_nan(estimators)
+    as_numbers = not is_classifier(estimators[0])
     labeled = labeled_rows(
-        X, y, allow_nan=allow_nan, as_frame=True, as_numbers=is_regression
+        X, y, allow_nan=allow_nan, as_frame=True, as_numbers=as_numbers
     )
     # Otherwise each fit would fail, with its own error.
     check_text(estimators, labeled.X)
     check_takes_labels(estimators, labeled.classes)
     params = check_fit_params(options.fit_params, labeled.n_rows)
     check_fit_takes(params, estimators)
-    groups = None if keys is None else row_groups(keys, labeled.n_rows)
+    groups = None
+    if options.groups is not None:
+        groups = row_groups(options.groups, labeled.n_rows)
     # With groups one row of each is counted. Values of other rows must not decide which
     # values are reported: given these, the counted rows would be no fresh draws.
     counted_rows = labeled.X if groups is None else labeled.X[groups.draw_rows(seed)]
@@ -191,7 +148,7 @@ def read_inputs(
         candidates, texts, labeled, seed, params, groups
     )
     kind = type(estimators[0]).__name__
-    order = [remark_on_order(X, y), remark_on_order(X, keys, "groups")]
+    order = [remark_on_order(X, y), remark_on_order(X, options.groups, "groups")]
     inputs = SearchInputs(
         seed=seed,
         estimator=estimator,
@@ -200,7 +157,6 @@ def read_inputs(
         axes=grid_axes(grid),
         labeled=labeled,
         given_rows=labeled.X,
-        is_regression=is_regression,
         takes_pool=any(map(takes_pool, estimators)),
         allow_nan=allow_nan,
         fit_params=params,

@@ -1,25 +1,26 @@
 """Planning of a search: reads the inputs, chooses a design, and lists assumptions."""
 
+from dataclasses import replace
+
 from dsel.arrays import Estimator, RandomState
 from dsel.candidates import Grid
 from dsel.criteria import get_criterion
+from dsel.data.groups import take_groups
 from dsel.losses.base import Loss
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.search.design.baseline import add_baseline
+from dsel.search.design.certificate_methods import choose_method, choose_pruning
+from dsel.search.design.options import MethodInputs, SearchOptions
 from dsel.search.engine.jobs import JobContext
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_caveats import known_assumptions, plan_caveats
 from dsel.search.planning.plan_design import (
-    choose_design,
+    check_queries,
+    choose_counted_groups,
     choose_losses,
     plan_identity,
 )
-from dsel.search.planning.plan_inputs import (
-    SearchOptions,
-    read_inputs,
-    read_pool,
-    read_prior,
-)
+from dsel.search.planning.plan_inputs import read_inputs, read_pool, read_prior
 from dsel.typing import (
     BaselineLike,
     GroupsLike,
@@ -192,6 +193,7 @@ def plan_search(
     >>> plan.run().results["status"].values.tolist()
     [0, 0]
     """
+    X, groups = take_groups(X, groups)
     options = SearchOptions(
         certificate=certificate,
         deploy=deploy,
@@ -221,62 +223,80 @@ def make_plan(
     pool: PoolLike,
     options: SearchOptions,
 ) -> Plan:
-    """Plan a search, as `plan_search` does, with all of its options in one record."""
+    """Plan a search, as `plan_search` does, with all of its options in one record.
+
+    `X` has no column of groups any more.
+    """
     options = options.check_values()
     inputs = read_inputs(estimator, param_grid, X, y, options)
-    # Before the design: whether there is a pool decides what can be certified.
+    # Before the certificate: whether there is a pool decides what can be certified.
     parts = read_pool(pool, inputs, options.max_pool_rows)
-    design = choose_design(options, inputs, parts)
-    prior_shares = read_prior(options.prior, design.method, inputs.axes.candidates)
-    losses = choose_losses(options, inputs, design)
-    ranking = design.method.criterion
+    request = MethodInputs(
+        options=options,
+        labeled=inputs.labeled,
+        seed=inputs.seed,
+        n_candidates=len(inputs.candidates),
+        groups=inputs.groups,
+        has_pool=parts.counted is not None,
+    )
+    method = choose_method(request)
+    # The method decides which splits are made, such as halves for co-validation.
+    scheme = method.make_scheme(request)
+    prune = choose_pruning(options.prune, method)
+    groups = choose_counted_groups(inputs, parts, method, scheme)
+    # With groups the pool is not compared: the groups of its rows are not known.
+    counted_pool = parts.counted if groups is None else None
+    prior_shares = read_prior(options.prior, method, inputs.axes.candidates)
+    losses = choose_losses(options, inputs, method, scheme)
+    check_queries(
+        options.n_queries,
+        method,
+        losses,
+        has_pool=counted_pool is not None,
+        in_groups=groups is not None,
+    )
+    criterion = method.criterion
     # The error is ranked by the method, such as by its bounds.
     if losses.main != ERROR_RATE:
-        ranking = get_criterion(losses.main.criterion)
+        criterion = get_criterion(losses.main.criterion)
     # Compared only: no candidate is ranked by how it does against the baseline.
-    losses, compared = add_baseline(
+    losses, baseline = add_baseline(
         losses,
         options.baseline,
-        design.method,
+        method,
         inputs.given_rows,
         inputs.labeled,
-        design.scheme.held_out,
+        scheme.held_out,
     )
     # From here on nothing is refused.
-    context = JobContext(
-        labeled=inputs.labeled,
-        scheme=design.scheme,
-        candidate_groups=inputs.candidate_groups,
-        fitting_pool=parts.fitting,
-        allow_nan=inputs.allow_nan,
-        losses=losses,
-        baseline=None if compared is None else compared.codes,
-    )
-    return Plan(
+    plan = Plan(
         axes=inputs.axes,
-        pool=design.pool,
-        context=context,
-        criterion=ranking,
-        method=design.method,
-        deploy=design.deploy,
-        delta=options.delta,
-        prune=design.prune,
-        seed=inputs.seed,
-        assumptions=known_assumptions(inputs, design, parts.fitting),
-        caveats=plan_caveats(options, inputs, parts, design, losses, prior_shares),
-        identity=plan_identity(
-            options,
-            inputs,
-            design,
-            context,
-            criterion=ranking,
-            prior=prior_shares,
-            baseline=compared,
+        context=JobContext(
+            labeled=inputs.labeled,
+            scheme=scheme,
+            candidate_groups=inputs.candidate_groups,
+            fitting_pool=parts.fitting,
+            allow_nan=inputs.allow_nan,
+            losses=losses,
+            baseline=None if baseline is None else baseline.codes,
         ),
+        pool=counted_pool,
+        criterion=criterion,
+        method=method,
+        deploy=options.deploy or method.deploys,
+        delta=options.delta,
+        prune=prune,
+        seed=inputs.seed,
         prior_shares=prior_shares,
         n_queries=options.n_queries,
         fit_notes=inputs.fit_notes,
         # With all columns: a person who labels rows may need what no model reads.
         source=parts.source if options.n_queries else None,
-        groups=design.groups,
+        groups=groups,
+    )
+    return replace(
+        plan,
+        assumptions=known_assumptions(plan, inputs),
+        caveats=plan_caveats(plan, inputs, parts),
+        identity=plan_identity(plan, options, inputs, baseline),
     )

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
@@ -54,12 +54,6 @@ class PlannedSearch:
     prune: Pruning
     """How candidates are dropped; it equals its text, such as ``"halving"``."""
     seed: int
-    assumptions: tuple[Assumption, ...]
-    caveats: tuple[Caveat, ...]
-    """Caveats, the gravest first, without violated assumptions. Choices repeat all but
-    those with `Effect.PLAN`."""
-    identity: Mapping[str, str]
-    """Everything but rows that affects counts; a store recognizes its plan by it."""
     prior_shares: Floats | None
     """Share of delta of each candidate, (n_candidates,); None for equal parts."""
     n_queries: int
@@ -71,6 +65,12 @@ class PlannedSearch:
     groups: RowGroups | None
     """Groups of the labeled rows, of which a bound counts one row each; None if rows
     are independent, or there is no bound."""
+    assumptions: tuple[Assumption, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
+    """Caveats, the gravest first, without violated assumptions. Choices repeat all but
+    those with `Effect.PLAN`."""
+    identity: Mapping[str, str] = field(default_factory=dict)
+    """Everything but rows that affects counts; a store recognizes its plan by it."""
 
     @property
     def labeled(self) -> LabeledRows:
@@ -90,7 +90,7 @@ class PlannedSearch:
     @property
     def is_regression(self) -> bool:
         """Whether candidates predict numbers."""
-        return not len(self.classes)
+        return self.labeled.is_regression
 
     @property
     def n_candidates(self) -> int:
