@@ -3,8 +3,9 @@
 Each certificate brings the rows that it adds to the table, see `table_rows`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import isnan
 from typing import Final
 
 import numpy as np
@@ -12,6 +13,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dsel import names
+from dsel.cards import Fact, render_card
 from dsel.checks import (
     check_counts,
     check_delta,
@@ -20,6 +22,8 @@ from dsel.checks import (
     show,
 )
 from dsel.option_values import ALL_ROWS, ONE_FOLD
+from dsel.results.renderings import render_lines
+from dsel.rounded_texts import about_percent, confidence, terminal_width
 from dsel.search.design.certificate_methods import METHODS
 from dsel.search.design.expected_bounds import (
     Case,
@@ -36,10 +40,24 @@ PLAIN_HOLDOUT: Final = "holdout_20_percent"
 MOST_ROWS: Final = 10**9
 """Most rows that are tried in the search for needed rows."""
 
+NEVER: Final = -1
+"""Number of needed rows where no number is enough."""
+
 DISAGREEMENT_OF_ERROR: Final = 1 / 3
 """Default ratio of the disagreement, of the model of all rows and one without 20% of
 them, to the error: .3 to .5 on letter, magic, optdigits, pendigits, satimage and
 spambase with 300 to 2,000 labels."""
+QUANTITIES: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
+    names.BOUND: ("bound", lambda rate: _rate_text(min(1.0, rate), "-")),
+    names.LABEL_TERM: ("from labels", lambda rate: _rate_text(rate, "-")),
+    names.DISAGREEMENT_TERM: ("from the pool", lambda rate: _rate_text(rate, "-")),
+    "labels_needed": ("labels needed", lambda n: "never" if n < 0 else f"{n:,}"),
+    "pool_rows_needed": ("pool rows needed", lambda n: "never" if n < 0 else f"{n:,}"),
+    "residual_quantile": ("quantile", lambda share: _rate_text(share, "none")),
+}
+"""Numbers in print, in order: their titles, and their texts."""
+PARTS: Final = (names.LABEL_TERM, names.DISAGREEMENT_TERM)
+"""Numbers that are shown for a single number of folds only."""
 PLAIN_HOLDOUT_ROW: Final = ExpectedBound(
     "without dsel: 80% to search and train, 20% to test",
     plain_holdout_terms,
@@ -47,6 +65,84 @@ PLAIN_HOLDOUT_ROW: Final = ExpectedBound(
     bounds_losses=True,
     count_exceeding=count_exceeding_holdout,
 )
+
+
+class BoundPlan(xr.Dataset):  # type: ignore[no-untyped-call]  # of xarray
+    """The Dataset of `plan_bound`, which is shown as a sentence, a table and notes.
+
+    A part of it that lacks a dimension or the attributes is shown as any Dataset.
+
+    Examples
+    --------
+    >>> print(plan_bound(600, 10_000, n_candidates=25, error=0.1))
+    ... # doctest: +NORMALIZE_WHITESPACE, +ELLIPSIS
+    Bound on the error (95% confidence), on average, for 600 labeled rows, 10,000 pool
+    rows and 25 candidates, if it is 10%:
+    5 folds                  bound  from labels  from the pool
+    trained without a fold   14.4%        14.4%           0.0%
+    trained on all labels    18.4%        14.4%           4.0%
+    cv_bound                 26.2%        22.2%           4.1%
+    ...
+    """
+
+    __slots__ = ()
+
+    def tables(self) -> list[tuple[str, list[Fact]]]:
+        """Return tables of certificates with their titles; a column for each folds.
+
+        With a single number of folds there is one table, with a column for each
+        quantity.
+        """
+        shown = self
+        if names.BOUND in self:
+            shown = self.dropna(names.CERTIFICATE, how="all", subset=[names.BOUND])
+        heads = [name_row(name) for name in shown[names.CERTIFICATE].values.tolist()]
+        folds = shown[names.N_FOLDS].values.tolist()
+        cells = {
+            title: [[show(number) for number in row] for row in shown[name].values]
+            for name, (title, show) in QUANTITIES.items()
+            # A remark says so where no number of rows is enough.
+            if name in shown and bool((shown[name] != NEVER).any())
+            if name not in PARTS or (len(folds) == 1 and "labels_needed" not in shown)
+        }
+        if len(folds) == 1:
+            columns = [[row[0] for row in rows] for rows in cells.values()]
+            head = (f"{folds[0]} folds", *cells)
+            return [("", [head, *zip(heads, *columns, strict=True)])]
+        head = ("folds", *map(str, folds))
+        return [
+            (
+                title,
+                [head, *((name, *row) for name, row in zip(heads, rows, strict=True))],
+            )
+            for title, rows in cells.items()
+        ]
+
+    def facts(self) -> list[Fact]:
+        """Return the sentence, tables, remarks, and what the names of rows mean."""
+        (_, first), *others = self.tables()
+        facts: list[Fact] = [("", f"{self.attrs['title']}:"), *first]
+        for title, rows in others:
+            facts += [("", f"{title.capitalize()}:"), *rows]
+        facts += [("Note", remark) for remark in self.attrs["remarks"]]
+        rows_of_table = table_rows()
+        heads = [name for name, *_ in first]
+        return facts + [
+            (name, rows_of_table[name].text) for name in heads if name in rows_of_table
+        ]
+
+    @property
+    def _is_whole(self) -> bool:
+        whole = {names.CERTIFICATE, names.N_FOLDS} <= set(self.dims)
+        return whole and "title" in self.attrs
+
+    def __repr__(self) -> str:
+        if not self._is_whole:
+            return super().__repr__()
+        return render_lines(self.facts(), terminal_width())
+
+    def _repr_html_(self) -> str:
+        return render_card(self.facts()) if self._is_whole else super()._repr_html_()
 
 
 def table_rows() -> dict[str, ExpectedBound]:
@@ -75,6 +171,10 @@ def name_row(certificate: str) -> str:
     return words.get(certificate, certificate)
 
 
+def _rate_text(rate: float, text_of_nan: str) -> str:
+    return text_of_nan if isnan(rate) else about_percent(rate)
+
+
 def plan_bound(
     n_labeled: int,
     n_unlabeled: int,
@@ -87,7 +187,7 @@ def plan_bound(
     delta: float = 0.05,
     wanted: float | None = None,
     error_quantile: float | None = None,
-) -> xr.Dataset:
+) -> BoundPlan:
     """Return the bound to expect from each certificate, and from a 20% hold-out set.
 
     Parameters
@@ -120,7 +220,8 @@ def plan_bound(
 
     Returns
     -------
-    xarray.Dataset
+    BoundPlan
+        An `xarray.Dataset` that is shown as a table in words.
         `bound`, `label_term` and `disagreement_term` over (`certificate`, `n_folds`),
         averages, not clipped at 1; NaN if there are more folds than rows, or no pool.
         `seen` is the share of the labeled rows on which the model is trained, and
@@ -217,11 +318,25 @@ def plan_bound(
     dsel_bound = plan[names.BOUND][~is_holdout].min()
     if plan[names.BOUND][is_holdout].min() <= dsel_bound:
         remarks.append("A 20% hold-out set would give the smallest of these bounds.")
+    what = "error" if class_share is None else "misses of the class"
+    title = (
+        f"Bound on the {what} ({confidence(case.delta)}% confidence), on average, for "
+        f"{case.n_labeled:,} labeled rows, {case.n_unlabeled:,} pool rows and "
+        f"{case.n_candidates:,} candidates, if it is {100 * case.error:g}%"
+    )
     if wanted is not None:
         limit = check_probability(wanted, "wanted")
+        needed = _count_rows_for_limit(case, folds, limit)
+        plan = plan.assign(needed)
+        if limit > case.error:
+            title += f"; and rows needed for a bound of {100 * limit:g}%"
+            remarks += [
+                f"No number of {kind} rows gives a bound of {100 * limit:g}%."
+                for kind, name in (("labeled", "labels"), ("pool", "pool_rows"))
+                if (needed[f"{name}_needed"][1] == NEVER).all()
+            ]
         remarks += _remarks_on_limit(case, folds, limit)
-        plan = plan.assign(_count_rows_for_limit(case, folds, limit))
-    return plan.assign_attrs(remarks=remarks)
+    return plan.assign_attrs(title=title, remarks=remarks)
 
 
 def _refuse_rates(**rates: float | None) -> None:
@@ -234,14 +349,14 @@ def _refuse_rates(**rates: float | None) -> None:
             )
 
 
-def _plan_rates(case: Case, folds: Sequence[int]) -> xr.Dataset:
+def _plan_rates(case: Case, folds: Sequence[int]) -> BoundPlan:
     """Return the expected bound of each certificate, and its parts."""
     table, rows = (names.CERTIFICATE, names.N_FOLDS), table_rows()
     terms = np.array(
         [[expected_terms(case, row, k) for k in folds] for row in rows.values()]
     )
     shares_seen = [[row.share_seen(k) for k in folds] for row in rows.values()]
-    return xr.Dataset(
+    return BoundPlan(
         {
             names.BOUND: (table, terms.sum(axis=2)),
             names.LABEL_TERM: (table, terms[..., 0]),
@@ -304,7 +419,7 @@ def _plan_tolerance(
     *,
     n_candidates: int,
     has_pool: bool,
-) -> xr.Dataset:
+) -> BoundPlan:
     """Return the rows that a tolerance of regressors needs; see `plan_bound`."""
     case = ToleranceCase(n_candidates, delta, 1.0 - share, has_pool)
     rows = {
@@ -326,7 +441,7 @@ def _plan_tolerance(
             quantiles.append((n - exceeding) / n if exceeding >= 0 else np.nan)
     table = (names.N_FOLDS, names.CERTIFICATE)
     shape = len(folds), len(rows)
-    plan = xr.Dataset(
+    plan = BoundPlan(
         {
             "labels_needed": (table, np.reshape(needed, shape)),
             "residual_quantile": (table, np.reshape(quantiles, shape)),
@@ -341,9 +456,16 @@ def _plan_tolerance(
         f"shall keep it, a tolerance is about this quantile of residuals on held-out "
         f"rows"
     )
-    text += "; of all_rows, and in addition how far models are apart." * has_pool
+    text += "; of all_rows, and in addition how far models are apart" * has_pool
     plan = plan.transpose(names.CERTIFICATE, names.N_FOLDS)
-    return plan.assign_attrs(remarks=[text.rstrip(".") + "."])
+    title = (
+        f"Labeled rows from which on there is a finite bound of how far "
+        f"{100 * share:.6g}% of predictions are off "
+        f"({confidence(delta)}% confidence), "
+        f"with {n_candidates:,} candidates, and quantiles with {n_labeled:,} labeled "
+        f"rows"
+    )
+    return plan.assign_attrs(title=title, remarks=[f"{text}."])
 
 
 def _fewest_rows(count_exceeding: Callable[[int], int]) -> int:

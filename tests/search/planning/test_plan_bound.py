@@ -170,3 +170,30 @@ def test_plan_bound__refuses_to_plan_both_kinds():
         plan_bound(600, 0, n_candidates=4, error=0.1, error_quantile=0.9)
     with pytest.raises(TypeError, match="`error_quantile`"):
         plan_bound(600, 0, n_candidates=4)
+
+
+@pytest.mark.parametrize(("options", "texts"), [
+    ({}, ["5 folds ", "from the pool", "Note     Guessed: "]),
+    ({"wanted": 0.15}, ["rows needed for a bound of 15%:", "never"]),
+    ({"cv": [2, 5], "wanted": 0.15}, ["Labels needed:\n", "Pool rows needed:\n"]),
+    ({"error": None, "error_quantile": 0.9}, ["quantiles with 600 labeled rows:"]),
+])  # fmt: skip
+def test_plan_bound__is_shown_in_words_with_its_numbers(options, texts):
+    plan = planned(600, 10_000, **options)
+    shown, card = str(plan), plan._repr_html_()
+    assert repr(plan) == shown
+    assert all(text in shown for text in texts)
+    assert "xarray" not in shown
+    assert "<th>" in card
+    names = {*plan.data_vars} & {"bound", "labels_needed", "residual_quantile"}
+    for number in (plan[name].values.flat[0] for name in names):
+        text = f"{number:,}" if number > 1 else f"{100 * number:.1f}%"
+        assert text in shown
+        assert f"<td>{text}</td>" in card
+
+
+def test_part_of_a_bound_plan__is_shown_as_a_dataset():
+    plan = planned(600, 10_000, cv=[2, 5])
+    assert str(plan.sel(n_folds=5)).startswith("<xarray.BoundPlan>")
+    assert "xr-wrap" in plan.sel(n_folds=5)._repr_html_()
+    assert "trained on all labels" not in str(plan.sel(certificate=["one_fold"]))
