@@ -16,6 +16,8 @@ from typing_extensions import TypeAliasType
 from dsel.arrays import ArrayLike, Estimator, Features, Integers
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from dsel.data.pool import Pool
 
 AnyArray: TypeAlias = NDArray[np.generic]
@@ -58,6 +60,25 @@ class Model(Protocol):
         ...
 
 
+class HasResults(Protocol):
+    """An outcome, which has the cube of its search."""
+
+    @property
+    def results(self) -> "xr.Dataset":
+        """The cube."""
+        ...
+
+
+class FittedSearch(Protocol):
+    """A fitted search, which has its cube."""
+
+    results_: "xr.Dataset"
+
+
+ResultsLike = TypeAliasType("ResultsLike", "xr.Dataset | HasResults | FittedSearch")
+"""A results cube, or a fitted search or an outcome, which has one."""
+
+
 class Splitter(Protocol):
     """A cross-validation splitter of scikit-learn."""
 
@@ -95,6 +116,7 @@ __all__ = [
     "PriorLike",
     "Procedure",
     "ReportLike",
+    "ResultsLike",
     "RowsLike",
     "SplitsLike",
     "Splitter",

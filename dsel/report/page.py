@@ -54,7 +54,7 @@ from dsel.rounded_texts import (
 )
 from dsel.search.design.certificate_methods import is_nested
 from dsel.search.running.select import evaluate, first_criterion, select
-from dsel.typing import PathLike
+from dsel.typing import PathLike, ResultsLike
 
 FOLDER: Final = Path(__file__).parent
 NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
@@ -79,7 +79,7 @@ SHOWN_ELSEWHERE: Final = (
 
 
 def write_report(
-    results: Any,
+    results: ResultsLike | ModelComparison,
     path: PathLike,
     *,
     inputs: RunInputs | None = None,

@@ -26,7 +26,7 @@ from dsel.results.certificate import Assumption, full_list
 from dsel.results.records import check_version
 from dsel.results.values import UNSET, coordinate_of, value_text
 from dsel.runtime.versions import installed_versions
-from dsel.typing import Options
+from dsel.typing import Options, ResultsLike
 
 SCHEMA_VERSION: Final = 3
 """Raised whenever a reader of the old schema could misread a cube."""
@@ -265,7 +265,7 @@ def with_estimates(cube: xr.Dataset, estimates: Mapping[str, ArrayLike]) -> xr.D
     return cube.assign_coords(coords).assign(variables)
 
 
-def cube_of(results: Any) -> xr.Dataset:
+def cube_of(results: ResultsLike) -> xr.Dataset:
     """Return the cube of a fitted search or an outcome, or a cube itself; or raise."""
     if isinstance(results, BaseEstimator):
         check_is_fitted(results)

@@ -47,7 +47,7 @@ from dsel.results.place import (
     stamp,
     unseal,
 )
-from dsel.typing import Options, PathLike
+from dsel.typing import Options, PathLike, ResultsLike
 from dsel.zarr_stores import BAD_HEADER, check_codecs, consolidate
 
 SCHEMA: Final = "schema"
@@ -68,7 +68,7 @@ LONGEST_NAME: Final = 255
 
 
 def save_results(
-    results: Any, place: PathLike, *, storage_options: Options | None = None
+    results: ResultsLike, place: PathLike, *, storage_options: Options | None = None
 ) -> None:
     """Save a results cube as zarr (format 3); it replaces one that is there already.
 

@@ -3,9 +3,9 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,12 @@ from dsel.arrays import Features
 from dsel.data.cache import spare_memory
 from dsel.data.pool import Block, read_blocks
 from dsel.errors import LossError
-from dsel.families.family import FitCounts, FittedGroup
+from dsel.families.family import FittedGroup
 from dsel.losses.base import no_predictions
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.design.comparisons import Comparison, DrawnRows, count_differences
 from dsel.search.engine.jobs import CountedJob, CountJob, CountResult, PoolReading
+from dsel.typing import SplitNumbers
 
 BLOCK_NBYTES: Final = 32 * 2**20  # working memory of a block: a few times the caches
 BLOCK_ROWS: Final = (64, 2**15)  # fewest and most: a block has an overhead of 0.2 ms
@@ -29,9 +30,20 @@ CHOSEN_SET: Final = 0
 """Number of the only model set of a pass with chosen models."""
 
 
+class Predictor(Protocol):
+    """Models that predict pool rows together: a `FittedGroup`, or `JoinedModels`."""
+
+    @property
+    def row_nbytes(self) -> int:
+        """Bytes that `predict` needs for one row."""
+
+    def predict(self, X: Features, which: Sequence[SplitNumbers]) -> NDArray[Any]:
+        """Predict rows as `FittedGroup.predict` does."""
+
+
 @dataclass(frozen=True)
-class JoinedModels(FittedGroup):
-    """Models of the chosen candidates as one group; splits have different candidates.
+class JoinedModels:
+    """Models of the chosen candidates, which differ between splits.
 
     They predict together, as the only model set of their pass. A split without a model
     gives no predictions.
@@ -39,22 +51,13 @@ class JoinedModels(FittedGroup):
 
     fitted_groups: tuple[tuple[tuple[int, ...], FittedGroup], ...]
     """Splits, and the group that has their models; each has one candidate."""
-    splits: tuple[int, ...]
-    counts: FitCounts = field(default_factory=lambda: FitCounts.empty(0, 0))
-    candidates: tuple[int, ...] = ()
-    """None: it has models of several candidates, one for each split."""
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all models."""
-        return sum(group.nbytes for _, group in self.fitted_groups)
 
     @property
     def row_nbytes(self) -> int:
-        """Working memory for one row."""
+        """Bytes that `predict` needs for one row."""
         return max(group.row_nbytes for _, group in self.fitted_groups)
 
-    def predict(self, X: Features, which: Sequence[NDArray[np.int64]]) -> NDArray[Any]:
+    def predict(self, X: Features, which: Sequence[SplitNumbers]) -> NDArray[Any]:
         """Return predictions, (len(which), 1, n_rows); each item is one split."""
         wanted = [int(split) for split in which]
         predictions: dict[int, NDArray[Any]] = {}
@@ -70,8 +73,8 @@ class JoinedModels(FittedGroup):
 class ComparedModels(NamedTuple):
     """Sets of models, and how those of a set are compared."""
 
-    fitted_groups: Sequence[tuple[tuple[int, ...], FittedGroup]]
-    """Groups that predict together, with the numbers of the model sets of each."""
+    predictors: Sequence[tuple[tuple[int, ...], Predictor]]
+    """Models that predict together, with the numbers of the model sets of each."""
     tokens: Sequence[str]
     """Token of each set, in the order of the job's `model_sets`."""
     comparisons: Sequence[Comparison]
@@ -94,13 +97,13 @@ def count_slice(
     job: CountJob, sources: list[object], models: ComparedModels
 ) -> CountedJob:
     """Count the rows of a slice on which the models of a set differ."""
-    fitted_groups, tokens, comparisons, reading = models
+    predictors, tokens, comparisons, reading = models
     started, all_sets = time.perf_counter(), job.model_sets
     # Number of predictions for each pool row; which splits are compared does not depend
     # on the rows, so none are passed.
     n_predictions = sum(len(c.compared_splits(NO_ROWS, all_sets)) for c in comparisons)
     # Predictions are int64; as much again is for what comparisons make of them.
-    row_nbytes = max(group.row_nbytes for _, group in fitted_groups)
+    row_nbytes = max(one.row_nbytes for _, one in predictors)
     row_nbytes += 16 * n_predictions * len(all_sets)
     counts = {c.key: np.zeros((len(all_sets), c.n_bins), np.int64) for c in comparisons}
     rows = {c.key: c.rows_by_bin(NO_ROWS) for c in comparisons}
@@ -109,10 +112,10 @@ def count_slice(
         if reading.sampled_rows is not None:
             reading.sampled_rows.check(block)
         # One group for each family, whose models share work when they predict.
-        for model_sets, group in fitted_groups:
+        for model_sets, predictor in predictors:
             positions = [all_sets.index(number) for number in model_sets]
             with _name_rows_in_errors(block):
-                predict = partial(group.predict, block.X)
+                predict = partial(predictor.predict, block.X)
                 differences = count_differences(comparisons, predict, block, model_sets)
             for comparison, (more, rows_drawn) in zip(
                 comparisons, differences, strict=True

@@ -301,7 +301,7 @@ def check_chosen_fits(
 def join_models(
     context: JobContext, chosen_fits: Mapping[int, ChosenFit]
 ) -> JoinedModels:
-    """Return the models of all splits as one group, which predicts together."""
+    """Return the models of all splits, which predict together."""
     done = [fit for fit in chosen_fits.values() if fit.result.status is FitStatus.DONE]
     # Models of one candidate share work when they predict.
     by_candidate: dict[int, list[ChosenFit]] = {}
@@ -315,7 +315,7 @@ def join_models(
             family = context.candidate_group_of(number).family
             joined = family.join(fitted_groups, [number])
         groups.append((tuple(fit.job.chosen_split for fit in fits), joined))
-    return JoinedModels(tuple(groups), tuple(sorted(chosen_fits)))
+    return JoinedModels(tuple(groups))
 
 
 def count_on_pool(

@@ -6,7 +6,7 @@ Nothing is fitted, and delta may be another one than that of the search.
 import json
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import xarray as xr
@@ -39,6 +39,7 @@ from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.engine.pruning import margin_above
 from dsel.search.running.cube_caveats import caveats_of, run_caveats
 from dsel.search.running.cube_of_run import TOKEN, criterion_settings
+from dsel.typing import ResultsLike
 
 CHANGED: Final = "the cube was cut, sorted or changed after the run"
 
@@ -158,7 +159,7 @@ def delta_of(cube: xr.Dataset, lost: float = 0.05) -> float:
 
 
 def select(
-    results: Any, criterion: str | None = None, *, delta: float | None = None
+    results: ResultsLike, criterion: str | None = None, *, delta: float | None = None
 ) -> Choice:
     """Choose a candidate by a criterion, from the counts of a search.
 
