@@ -5,18 +5,15 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final, NamedTuple, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dsel.arrays import Bools, Integers
+from dsel.arrays import Integers
 from dsel.checks import check_probability, did_you_mean, show
-from dsel.losses.base import FoldCounts, Loss, PlannedDelta, Statistic
+from dsel.losses.base import Loss, PlannedDelta, Shares, Statistic
 from dsel.losses.baseline import BaselineBound, BaselineDifference
 from dsel.losses.by_class import ClassTable, Precision, Recall
 from dsel.losses.by_value import VALUES_SHARE, LossByValue, ValueColumn
 from dsel.losses.calls import naming_loss
 from dsel.losses.error_rate import ERROR_RATE
-from dsel.losses.joint import Evidence, ModelBounds, bound_models, fold_to_deploy
+from dsel.losses.joint import Evidence, ModelBounds, bound_models
 from dsel.losses.makers import MOST_CLASSES, as_labels
 from dsel.losses.regression import DEFAULT, ErrorQuantile
 from dsel.losses.texts import loss_of_name
@@ -131,22 +128,9 @@ class DeclaredLosses:
             return []
         return self.by_value.caveats(n_folds, VALUES_SHARE * delta)
 
-    def fold_to_deploy(
-        self,
-        folds: Mapping[Statistic, FoldCounts],
-        planned: PlannedDelta,
-        has_model: Bools,
-        ranks: NDArray[np.intp],
-    ) -> int:
-        """Return the fold whose model is deployed, by the limits of the main loss.
-
-        It depends on labeled rows only, and so it is known before the pool is read.
-        See `dsel.losses.joint.fold_to_deploy`.
-        """
-        shares = planned.divide(self.divide_delta(planned.model_delta).main)
-        with naming_loss(self.main, "limits"):
-            limits = self.main.limits(folds[self.main.statistic], shares.label_delta)
-        return fold_to_deploy(limits, has_model, ranks)
+    def main_shares(self, planned: PlannedDelta) -> Shares:
+        """Return the division of the main loss's part of delta."""
+        return planned.divide(self.divide_delta(planned.model_delta).main)
 
     def bound(
         self, evidence: Evidence, planned: PlannedDelta, fold: int
@@ -157,17 +141,17 @@ class DeclaredLosses:
         comparison with a baseline has its own delta: it holds together with the others
         at twice delta.
         """
-        deltas = self.divide_delta(planned.model_delta)
         main = bound_models(
             self.main,
             evidence,
-            planned.divide(deltas.main),
+            self.main_shares(planned),
             fold,
             # A report costs the bound a part of delta. A hold-out set has no report and
             # could spend all of delta, so the comparison does not change with `report`.
             holdout_delta=planned.delta,
         )
-        shares = planned.divide(deltas.reported)
+        reported = self.divide_delta(planned.model_delta).reported
+        shares = planned.divide(reported)
         report_bounds = tuple(
             bound_models(loss, evidence, shares, fold) for loss in self.report_losses
         )

@@ -110,6 +110,14 @@ def fold_to_deploy(limits: Floats, has_model: Bools, ranks: NDArray[np.intp]) ->
     return int(near[np.lexsort((limits[near], ranks[near]))[0]])
 
 
+def limit_folds(
+    loss: Loss, folds: Mapping[Statistic, FoldCounts], shares: Shares
+) -> Floats:
+    """Return the limits of the models of all folds, (n_folds,), which hold at once."""
+    with naming_loss(loss, "limits"):
+        return loss.limits(folds[loss.statistic], shares.label_delta)
+
+
 def bound_models(
     loss: Loss,
     evidence: Evidence,
@@ -124,9 +132,7 @@ def bound_models(
     delta of the hold-out set in the comparison, by default that of the bound.
     """
     folds = evidence.folds[loss.statistic]
-    with naming_loss(loss, "limits"):
-        limits = loss.limits(folds, shares.label_delta)
-    one_fold = float(limits[fold])
+    one_fold = float(limit_folds(loss, evidence.folds, shares)[fold])
     with naming_loss(loss, "estimate"):
         estimate = loss.estimate(folds)
     holdout = shares.delta if holdout_delta is None else holdout_delta

@@ -66,8 +66,8 @@ class CVScheme:
     n_halvings: int = 0
     """Number of random halvings, whose halves take the place of folds; 0 for folds."""
     splits_of_chosen: tuple[Split, ...] = ()
-    """Nested searches: the splits of the chosen candidates, without each fold and on
-    all rows; empty for other searches."""
+    """Nested searches: the splits of the chosen candidates, without each fold and then
+    on all rows; empty for other searches."""
     inner_tests: tuple[InnerTest, ...] = ()
     """Nested searches: the errors that each inner search uses; empty for a single
     candidate."""
@@ -112,11 +112,6 @@ class CVScheme:
     def leave_one_out_number(self) -> int | None:
         """Number of the split that holds out every row in turn, or None."""
         return self._number_of(SplitKind.LEAVE_ONE_OUT)
-
-    @property
-    def chosen_all_rows(self) -> int:
-        """Position in `splits_of_chosen` of the split on all rows, after the folds."""
-        return self.n_folds
 
     @property
     def with_models(self) -> tuple[int, ...]:

@@ -138,7 +138,6 @@ def count_only_fold(
         # One fold has read one model: it is chosen without this fold, and by all rows.
         candidates=ChosenCandidates(number, (number,)),
         models={0: fitted_group.model(number, 0)},
-        all_rows=scheme.chosen_all_rows,
         folds=folds,
         scores=np.array([score]),
         deployed_fold=0,

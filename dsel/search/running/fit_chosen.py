@@ -20,7 +20,7 @@ from dsel.data.equal_rows import duplicate_finder
 from dsel.errors import AllFitsFailedError
 from dsel.losses.base import FoldCounts, PoolCounts, Statistic, stack_folds
 from dsel.losses.error_rate import ERROR_RATE
-from dsel.losses.joint import Evidence
+from dsel.losses.joint import Evidence, fold_to_deploy, limit_folds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.cube import cv_error
 from dsel.results.fit_messages import FitMessage
@@ -64,8 +64,6 @@ class ChosenModels:
     models: Mapping[int, Model]
     """Fitted estimators by fold; that of all rows, if there is one, has the key
     `all_rows`."""
-    all_rows: int
-    """`CVScheme.chosen_all_rows`."""
     folds: Mapping[Statistic, FoldCounts]
     """Counts of the models without a fold on this fold."""
     scores: Floats
@@ -83,6 +81,11 @@ class ChosenModels:
     """Counts on the pool; empty without a pool, or without a model of all rows."""
     drawn: DrawnRows = field(default_factory=DrawnRows)
     """Pool rows to label."""
+
+    @property
+    def all_rows(self) -> int:
+        """Number of the split on all rows: it follows those without a fold."""
+        return len(self.scores)
 
     @property
     def splits(self) -> dict[str, int]:
@@ -225,7 +228,7 @@ def collect_models(fits: ChosenFits, inner_counts: CandidateCounts) -> ChosenMod
     Raises AllFitsFailedError if no model of a fold was fitted, or none can predict.
     """
     plan, candidates = fits.run.plan, fits.candidates
-    losses, all_rows = plan.context.losses, plan.scheme.chosen_all_rows
+    losses, n_folds = plan.context.losses, plan.scheme.n_folds
     by_split = [fits.by_split[split] for split in range(plan.n_chosen_fits)]
     models: dict[int, Model] = {}
     messages: dict[int, FitMessage] = {}
@@ -243,7 +246,7 @@ def collect_models(fits: ChosenFits, inner_counts: CandidateCounts) -> ChosenMod
             if fit.result.predicts_none_of(split):
                 unpredicting[split.number] = message.text
     check_chosen_fits(fits.run, why_failed, unpredicting)
-    fold_fits = by_split[:all_rows]
+    fold_fits = by_split[:n_folds]
     counts = zip(*(fit.counts for fit in fold_fits), strict=True)
     folds = {
         statistic: FoldCounts(stack_folds(by_fold), plan.scheme.fold_rows)
@@ -254,20 +257,17 @@ def collect_models(fits: ChosenFits, inner_counts: CandidateCounts) -> ChosenMod
     return ChosenModels(
         candidates=candidates,
         models=models,
-        all_rows=all_rows,
         folds=folds,
         # A failed fit has no score.
         scores=np.ravel([fit.result.scores[:1] or (np.nan,) for fit in fold_fits]),
-        deployed_fold=losses.fold_to_deploy(
-            folds,
-            plan.planned_delta,
-            np.isin(np.arange(plan.scheme.n_folds), list(models)),
+        # By labeled rows alone, so that it is known before the pool is read.
+        deployed_fold=fold_to_deploy(
+            limit_folds(losses.main, folds, losses.main_shares(plan.planned_delta)),
+            np.isin(np.arange(n_folds), list(models)),
             tie_ranks(np.array(inner_losses)),
         ),
-        failures=tuple(why for split, why in why_failed.items() if split == all_rows),
-        failed_folds={
-            split: whys[split] for split in sorted(whys) if split != all_rows
-        },
+        failures=tuple(why for split, why in why_failed.items() if split == n_folds),
+        failed_folds={split: whys[split] for split in sorted(whys) if split < n_folds},
         messages=messages,
     )
 

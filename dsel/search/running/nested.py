@@ -166,9 +166,8 @@ def remake_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     pool_check = PoolCheck(PoolFacts(int(cube[names.EQUAL_ROWS])))
     with open_engine(run) as engine:
         remade = fit_chosen(run, engine, candidates, read_counts(cube), pool_check)
-    all_rows = run.plan.scheme.chosen_all_rows
     models = {
-        name: remade.models[all_rows if c.fold is None else c.fold]
+        name: remade.models[remade.all_rows if c.fold is None else c.fold]
         for name, c in choice.certificates.items()
     }
     # Runs of 0.2 have no counts of duplicates.
