@@ -298,7 +298,8 @@ def certified_folds(inputs: MethodInputs) -> CVScheme:
 def first_fold(inputs: MethodInputs) -> CVScheme:
     """Return the training without the first fold."""
     scheme = certified_folds(inputs)
-    return replace(scheme, splits=scheme.splits[:1], n_folds=1)
+    first = scheme.held_out[:1]
+    return replace(scheme, splits=first, held_out=first, all_rows=None)
 
 
 def estimate_scheme(inputs: MethodInputs) -> CVScheme:
@@ -309,9 +310,8 @@ def estimate_scheme(inputs: MethodInputs) -> CVScheme:
         repeats = DEFAULT_HALVINGS if inputs.options.cv is None else inputs.options.cv
         repeats = check_integer(repeats, "cv", at_least=1)
         halves = half_splits(n_rows, repeats, seed=inputs.seed)
-        k = len(halves)
-        splits = (*halves, all_rows_split(n_rows, number=k))
-        scheme = CVScheme(splits, k, True, n_halvings=repeats)
+        all_rows = all_rows_split(n_rows, number=len(halves))
+        scheme = CVScheme((*halves, all_rows), halves, all_rows, True, repeats)
     else:
         scheme = plain_folds(inputs, is_certified=False)
     reads_rows = criterion.by_halves or names.LOO_ERRORS in criterion.needs

@@ -59,15 +59,19 @@ class CVScheme:
     """The splits of a search, in the order of their numbers."""
 
     splits: tuple[Split, ...]
-    n_folds: int
-    """Folds, or halves of all halvings."""
+    """The splits that every candidate is trained on: without each pair of folds in a
+    nested search, else those in `held_out` and on all rows."""
+    held_out: tuple[Split, ...]
+    """The splits without each fold, or half, on whose test rows models are bounded. A
+    nested search trains chosen candidates alone on these."""
+    all_rows: Split | None
+    """The split on all rows; None for a hold-out set."""
     is_plain_random: bool
     """Whether folds were drawn without regard to features and labels."""
     n_halvings: int = 0
     """Number of random halvings, whose halves take the place of folds; 0 for folds."""
-    splits_of_chosen: tuple[Split, ...] = ()
-    """Nested searches: the splits of the chosen candidates, without each fold and then
-    on all rows; empty for other searches."""
+    is_nested: bool = False
+    """Whether candidates are chosen without each fold."""
     inner_tests: tuple[InnerTest, ...] = ()
     """Nested searches: the errors that each inner search uses; empty for a single
     candidate."""
@@ -76,22 +80,25 @@ class CVScheme:
     dropped by halving."""
 
     @property
+    def n_folds(self) -> int:
+        """Folds, or halves of all halvings."""
+        return len(self.held_out)
+
+    @property
+    def splits_of_chosen(self) -> tuple[Split, ...]:
+        """The splits of the chosen candidates of a nested search: all rows come last.
+
+        Empty for other searches.
+        """
+        if not self.is_nested or self.all_rows is None:
+            return ()
+        return (*self.held_out, self.all_rows)
+
+    @property
     def identity(self) -> str:
         """Number of folds and a hash of all splits, for the identity of a plan."""
         rows = [(s.name, s.train_rows, *s.test_parts) for s in self.splits]
         return f"{self.n_folds}, {tokenize(rows)}"
-
-    @property
-    def is_nested(self) -> bool:
-        """Whether candidates are chosen without each fold."""
-        return bool(self.splits_of_chosen)
-
-    @property
-    def held_out(self) -> tuple[Split, ...]:
-        """The splits without each fold, or half."""
-        # A nested search trains chosen candidates alone on these.
-        splits = self.splits_of_chosen if self.is_nested else self.splits
-        return splits[: self.n_folds]
 
     @property
     def is_holdout(self) -> bool:
@@ -104,24 +111,15 @@ class CVScheme:
         return np.unique(np.concatenate([split.test_rows for split in self.held_out]))
 
     @property
-    def all_rows_split_number(self) -> int | None:
-        """Number of the split on all labeled rows, or None."""
-        return self._number_of(SplitKind.ALL_ROWS)
-
-    @property
     def leave_one_out_number(self) -> int | None:
         """Number of the split that holds out every row in turn, or None."""
-        return self._number_of(SplitKind.LEAVE_ONE_OUT)
+        numbers = {split.kind: split.number for split in self.splits}
+        return numbers.get(SplitKind.LEAVE_ONE_OUT)
 
     @property
     def with_models(self) -> tuple[int, ...]:
         """Numbers of the splits with one model, which can predict pool rows."""
-        return tuple(
-            s.number for s in self.splits if s.number != self.leave_one_out_number
-        )
-
-    def _number_of(self, kind: SplitKind) -> int | None:
-        return next((split.number for split in self.splits if split.kind is kind), None)
+        return tuple(range(len(self.splits) - (self.leave_one_out_number is not None)))
 
     @property
     def fold_rows(self) -> NDArray[np.int64]:
@@ -172,7 +170,8 @@ def scheme_of_folds(
         if groups is not None and is_certified:
             is_drawn = groups.draw_rows(seed)
         splits = fold_splits(fold_of, is_drawn)
-    return CVScheme(splits, len(splits) - 1, is_plain_random=n_folds is not None)
+    *held_out, all_rows = splits
+    return CVScheme(splits, tuple(held_out), all_rows, n_folds is not None)
 
 
 def _draw_folds(
@@ -210,7 +209,9 @@ def scheme_of_pairs(
             f"{f', or use fewer folds, cv={most}' * (most > 1)}."
         )
     fold_of = _draw_folds(n_rows, n_folds, seed, groups)
-    folds = fold_splits(fold_of, None if groups is None else groups.draw_rows(seed))
+    *folds, all_rows = fold_splits(
+        fold_of, None if groups is None else groups.draw_rows(seed)
+    )
     rows_of = [np.flatnonzero(fold_of == fold) for fold in range(n_folds)]
     splits: list[Split] = []
     tests: list[InnerTest] = []
@@ -236,9 +237,10 @@ def scheme_of_pairs(
     n_first = 4 if n_folds == 2 else n_folds
     return CVScheme(
         tuple(splits),
-        n_folds,
-        True,
-        splits_of_chosen=folds,
+        tuple(folds),
+        all_rows,
+        is_plain_random=True,
+        is_nested=True,
         inner_tests=tuple(tests),
         first_round=tuple(range(min(n_first, len(splits)))),
     )

@@ -116,7 +116,7 @@ class ExhaustiveTable(FitTable):
             np.where(shown, self.errors[..., part], names.UNCOUNTED) for part in (0, 1)
         )
         seconds = np.where(shown, self.fit_seconds, np.nan)
-        full, loo = scheme.all_rows_split_number, scheme.leave_one_out_number
+        loo = scheme.leave_one_out_number
         # The errors of a regressor are predictions that are no number.
         is_regression = not data.n_classes
         losses = np.where(shown, self.scores[..., 0], np.nan)[:, :k]
@@ -124,13 +124,13 @@ class ExhaustiveTable(FitTable):
             data,
             status,
             scheme.fold_rows,
-            np.array([len(split.train_rows) for split in scheme.splits[:k]]),
+            np.array([len(split.train_rows) for split in scheme.held_out]),
             fold_errors=None if is_regression else errors[:, :k],
             fold_loss_mean=losses if is_regression else None,
             train_errors=train_errors[:, :k] if scheme.n_halvings else None,
             loo_errors=None if loo is None else errors[:, loo],
             fit_seconds=seconds[:, :k],
-            full_fit_seconds=None if full is None else seconds[:, full],
+            full_fit_seconds=None if scheme.all_rows is None else seconds[:, k],
             pool=self.pool_counts(counted),
         )
 

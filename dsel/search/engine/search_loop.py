@@ -189,7 +189,7 @@ class SearchLoop(Generic[TableT]):
             split = int(np.argmax(open_fits[candidate]))
             # Before all folds have ended they may still prune the fit on all rows.
             waits_for_folds = unknown[candidate, : scheme.n_folds].any()
-            if split != scheme.all_rows_split_number or not waits_for_folds:
+            if scheme.splits[split] is not scheme.all_rows or not waits_for_folds:
                 yield int(self.group_of_candidate[candidate]), split
 
     def _choose_slot(self, group: int) -> int:

@@ -94,14 +94,14 @@ def _folds_and_fits(plan: PlannedSearch) -> tuple[str, str, dict[str, str]]:
     if scheme.n_halvings:
         folds = f"{scheme.n_halvings} random halvings"
     elif scheme.is_holdout:
-        every = " and all rows" * (scheme.all_rows_split_number is not None)
+        every = " and all rows" * (scheme.all_rows is not None)
         folds = f"1{whole}, of {scheme.fold_rows[0]:,} labeled rows{every}"
     elif scheme.is_nested:
         every = f"candidates are fitted without each of {splits} pairs of folds, and "
         folds = f"{name}; {every * bool(splits)}the chosen ones without each fold"
         folds += " and on all rows" * (plan.pool is not None)
     else:
-        folds = f"{name}{' and all rows' * (scheme.all_rows_split_number is not None)}"
+        folds = f"{name}{' and all rows' * (scheme.all_rows is not None)}"
     least, most = plan.fits_range()
     if plan.is_halved:
         pruning = (

@@ -156,9 +156,8 @@ def fetch_deployed_model(
 ) -> dict[str, Model] | None:
     """Return the deployed model, by its name; None if the counted one is gone."""
     split, number = choice.fold, choice.candidate
-    if split is None:
-        split = plan.scheme.all_rows_split_number
-    assert split is not None  # else the choice says its fold
+    if split is None:  # the split on all rows follows those without a fold
+        split = plan.scheme.n_folds
     fitted_group = loop.fetch_counted_group(number, split)
     if fitted_group is None:
         return None

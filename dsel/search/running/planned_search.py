@@ -131,13 +131,12 @@ class PlannedSearch:
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """Comparisons on the pool for every candidate."""
-        k, n_halvings = self.scheme.n_folds, self.scheme.n_halvings
-        # No candidate of a nested search is trained on all rows: of its models only the
-        # chosen ones are compared.
-        if self.pool is None or self.scheme.all_rows_split_number is None:
+        scheme, k = self.scheme, self.scheme.n_folds
+        # Of the models of a nested search only the chosen ones are compared.
+        if self.pool is None or scheme.all_rows is None or scheme.is_nested:
             return ()
-        if n_halvings:
-            return (Halves(n_halvings),)
+        if scheme.n_halvings:
+            return (Halves(scheme.n_halvings),)
         # Best folds are known once all folds are fitted; see `at_best_folds`.
         unknown = np.full(self.n_candidates, -1)
         return RandomFold(self.seed, k), BestFold(k, unknown)
