@@ -141,17 +141,14 @@ class DeclaredLosses:
         comparison with a baseline has its own delta: it holds together with the others
         at twice delta.
         """
-        main = bound_models(
-            self.main,
-            evidence,
-            self.main_shares(planned),
-            fold,
+        main = bound_models(self.main, evidence, self.main_shares(planned), fold)
+        with naming_loss(self.main, "expected_holdout"):
             # A report costs the bound a part of delta. A hold-out set has no report and
             # could spend all of delta, so the comparison does not change with `report`.
-            holdout_delta=planned.delta,
-        )
-        reported = self.divide_delta(planned.model_delta).reported
-        shares = planned.divide(reported)
+            expected_holdout = self.main.expected_holdout(
+                evidence.folds[self.main.statistic], planned.delta
+            )
+        shares = planned.divide(self.divide_delta(planned.model_delta).reported)
         report_bounds = tuple(
             bound_models(loss, evidence, shares, fold) for loss in self.report_losses
         )
@@ -161,7 +158,7 @@ class DeclaredLosses:
         baseline: tuple[BaselineBound, ...] = ()
         if self.baseline is not None:
             baseline = self.baseline.bounds(evidence, planned, fold)
-        return JointBounds(main, report_bounds, by_value, baseline)
+        return JointBounds(main, report_bounds, by_value, baseline, expected_holdout)
 
 
 class LossDeltas(NamedTuple):
@@ -184,6 +181,8 @@ class JointBounds:
     """Bounds for the values of a column, in their order."""
     baseline: tuple[BaselineBound, ...]
     """Comparisons of the model of one fold and then, if any, of that of all rows."""
+    expected_holdout: float
+    """The bound by the main loss to expect of a 20% hold-out set."""
 
 
 def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> DeclaredLosses:

@@ -50,8 +50,6 @@ class ModelBounds:
     """The bound of the model of the deployed fold."""
     estimate: float
     """The loss of all folds together."""
-    expected_holdout: float
-    """The bound to expect of a 20% hold-out set."""
     all_rows_bound: float = nan
     """The bound of the model of all rows; NaN without one."""
     label_term: float = nan
@@ -119,30 +117,21 @@ def limit_folds(
 
 
 def bound_models(
-    loss: Loss,
-    evidence: Evidence,
-    shares: Shares,
-    fold: int,
-    *,
-    holdout_delta: float | None = None,
+    loss: Loss, evidence: Evidence, shares: Shares, fold: int
 ) -> ModelBounds:
     """Bound the model of a fold, and that of all rows, by one loss.
 
-    All limits hold at once, so counts may have chosen the fold. `holdout_delta` is the
-    delta of the hold-out set in the comparison, by default that of the bound.
+    All limits hold at once, so counts may have chosen the fold.
     """
     folds = evidence.folds[loss.statistic]
     one_fold = float(limit_folds(loss, evidence.folds, shares)[fold])
     with naming_loss(loss, "estimate"):
         estimate = loss.estimate(folds)
-    holdout = shares.delta if holdout_delta is None else holdout_delta
-    with naming_loss(loss, "expected_holdout"):
-        expected = loss.expected_holdout(folds, holdout)
     pool = evidence.pool.get(loss.statistic)
     # The pool's share stays unused then: moving it to the labeled rows after the fit of
     # all rows failed would make the shares depend on data.
     if pool is None:
-        return ModelBounds(one_fold, estimate, expected)
+        return ModelBounds(one_fold, estimate)
     with naming_loss(loss, "bound_all_rows"):
         terms = [float(term) for term in loss.bound_all_rows(folds, pool, shares)]
-    return ModelBounds(one_fold, estimate, expected, *terms)
+    return ModelBounds(one_fold, estimate, *terms)

@@ -5,7 +5,8 @@ import pytest
 
 from dsel.bounds import nested_all_rows, nested_one_fold
 from dsel.bounds.holdout import expected_holdout_bound
-from dsel.losses.base import FoldCounts, PoolCounts, Shares
+from dsel.losses.base import FoldCounts, PlannedDelta, PoolCounts, Shares
+from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import Evidence, bound_models, fold_to_deploy
 
@@ -68,13 +69,12 @@ def test_bounds__of_a_fold_are_of_that_fold_and_need_no_pool():
     assert np.isnan(without.all_rows_bound)
 
 
-def test_bounds__compare_with_a_hold_out_set_at_its_own_delta():
-    for holdout_delta, delta in ((None, 0.05), (0.01, 0.01)):
-        made = bound_models(
-            ERROR_RATE, evidence(), SHARES, 0, holdout_delta=holdout_delta
-        )
-        expected = expected_holdout_bound(made.estimate, 80, delta=delta)
-        assert made.expected_holdout == expected
+@pytest.mark.parametrize("n_compared", [1, 3])
+def test_bounds__compare_with_a_hold_out_set_at_all_of_delta(n_compared):
+    planned = PlannedDelta(delta=0.01, has_pool=True, n_compared=n_compared)
+    made = DeclaredLosses().bound(evidence(), planned, 0)
+    expected = expected_holdout_bound(made.main.estimate, 80, delta=0.01)
+    assert made.expected_holdout == expected
 
 
 @pytest.mark.parametrize("query_share", [0.0, 0.21])

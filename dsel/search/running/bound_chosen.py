@@ -61,7 +61,7 @@ def bound_chosen(
     # The fit of all rows may have failed; the bound of a fold holds all the same.
     deploy = plan.deploy if plan.deploy in models else ONE_FOLD
     certificates = {name: model.certificate for name, model in bounded_models.items()}
-    failed = caveats_of_failed_folds(plan, chosen.failed_folds, bounds.main)
+    failed = caveats_of_failed_folds(plan, chosen.failed_folds, bounds)
     failed += caveats_of_failed_all_rows(plan, chosen.failures, certificates[ONE_FOLD])
     missed = caveats_of_missed_classes(plan, certificates, models)
     choice = Choice(
@@ -75,9 +75,7 @@ def bound_chosen(
         },
         deploy=deploy,
         # One that is a hold-out set already is compared with none.
-        expected_holdout=np.nan
-        if plan.scheme.is_holdout
-        else bounds.main.expected_holdout,
+        expected_holdout=np.nan if plan.scheme.is_holdout else bounds.expected_holdout,
         caveats=join_caveats(
             description.caveats,
             notes_on_found_rows(plan, chosen.models, chosen.folds),

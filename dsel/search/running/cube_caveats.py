@@ -28,8 +28,8 @@ from dsel.families.answers import predict_codes
 from dsel.families.generic import collect_warnings
 from dsel.losses.base import FoldCounts, Statistic
 from dsel.losses.by_class import ClassRate
+from dsel.losses.declared import JointBounds
 from dsel.losses.error_rate import ERROR_RATE
-from dsel.losses.joint import ModelBounds
 from dsel.results import Certificate
 from dsel.results.caveats import (
     Caveat,
@@ -236,7 +236,7 @@ def name_column(text: str, labeled: LabeledRows) -> str:
 
 
 def caveats_of_failed_folds(
-    plan: PlannedSearch, failed: Mapping[int, str], bounds: ModelBounds
+    plan: PlannedSearch, failed: Mapping[int, str], bounds: JointBounds
 ) -> list[Caveat]:
     """Return a warning if fits without a fold, or predictions of it, have failed."""
     if not failed:
@@ -251,7 +251,7 @@ def caveats_of_failed_folds(
         is_too_large = "and the comparison with a hold-out set are"
     is_error = repr(plan.context.losses.main) == "error"
     end = f"the estimate {is_too_large} too large"
-    if np.isinf(bounds.estimate):
+    if np.isinf(bounds.main.estimate):
         end = "the estimate is without them"
     text = (
         f"{len(failed)} of {plan.scheme.n_folds} fits failed "
