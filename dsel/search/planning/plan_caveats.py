@@ -88,23 +88,16 @@ def plan_caveats(
     similar = notes_on_similar_labels(texts)
     return collect_caveats(
         make_caveats(Effect.VOIDS, given_folds),
+        inputs.caveats,
+        parts.caveats,
         make_caveats(
             Effect.WEAKENS,
-            [
-                *inputs.order_remarks,
-                *group_caveats,
-                *remarks_on_parameters(inputs.estimator, inputs.candidates),
-            ],
+            group_caveats + remarks_on_parameters(inputs.estimator, inputs.candidates),
         ),
         caveats_of_rows(labeled, scheme, has_pool=plan.pool is not None),
-        make_caveats(Effect.PLAN, [*inputs.notes, *parts.notes]),
         make_caveats(
             Effect.INFO,
-            [
-                *inputs.notes_of_choice,
-                *notes_on_scoring(inputs, losses),
-                *notes_on_names(labeled, plan.pool),
-            ],
+            notes_on_scoring(inputs, losses) + notes_on_names(labeled, plan.pool),
         ),
         make_caveats(Effect.WARNS, similar),
         make_caveats(Effect.PLAN, _of_prior(plan.prior_shares)),

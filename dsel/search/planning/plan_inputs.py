@@ -48,6 +48,7 @@ from dsel.families.fit_arguments import (
 )
 from dsel.families.kinds import is_classifier, reader_of_labels, reads_marks
 from dsel.losses.by_value import ValueColumn, find_column
+from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.certificate import params_text
 from dsel.results.cube import GridAxes, grid_axes
 from dsel.search.design.certificate_methods import CertificateMethod
@@ -89,14 +90,10 @@ class SearchInputs:
     """Groups of the labeled rows; None without ``groups=``."""
     column: ValueColumn | None
     """The column of ``report_by=``."""
-    order_remarks: tuple[str, ...]
-    """Caveats from the order of the rows: sorted rows are no random draws."""
     fit_notes: tuple[str, ...]
     """How families will fit the candidates."""
-    notes: tuple[str, ...]
-    """Other notes for the plan."""
-    notes_of_choice: tuple[str, ...]
-    """Notes about the chosen model, which its choice shows."""
+    caveats: tuple[Caveat, ...]
+    """Caveats about the order of the rows, stored keys, and targets."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +106,8 @@ class PoolParts:
     """Rows on which models are compared."""
     fitting: Pool | None = None
     """Rows for learners that are fitted on pool rows, too; never counted rows."""
-    notes: tuple[str, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
+    """Notes about the columns of the pool."""
 
 
 def read_inputs(
@@ -162,10 +160,12 @@ def read_inputs(
         fit_params=params,
         groups=groups,
         column=column,
-        order_remarks=tuple(filter(None, order)),
         fit_notes=tuple(fit_notes),
-        notes=_notes_of_keys(texts),
-        notes_of_choice=tuple(filter(None, [remark_on_targets(labeled, kind)])),
+        caveats=collect_caveats(
+            make_caveats(Effect.WEAKENS, filter(None, order)),
+            make_caveats(Effect.INFO, filter(None, [remark_on_targets(labeled, kind)])),
+            make_caveats(Effect.PLAN, _notes_of_keys(texts)),
+        ),
     )
     if inputs.takes_pool or not _reads_frames(candidate_groups, labeled):
         return replace(inputs, labeled=replace(labeled, X=number_matrix(labeled.X)))
@@ -213,12 +213,12 @@ def read_pool(pool: PoolLike, inputs: SearchInputs, max_rows: int | None) -> Poo
         return PoolParts()
     check_pool_learners(candidate.estimator for candidate in inputs.candidates)
     source, fitting = open_pool(pool), None
-    counted, notes = matching_pool(source, inputs.labeled), tuple[str, ...]()
+    counted, notes = matching_pool(source, inputs.labeled), list[str]()
     names_given, names_kept = source.columns or (), counted.columns or ()
     if names_given != names_kept:
         unused = describe_unused_columns(names_given, names_kept)
-        notes = ("columns of `pool` are found by their names",)
-        notes += (f"not used: {unused}",) * bool(unused)
+        notes = ["columns of `pool` are found by their names"]
+        notes += [f"not used: {unused}"] * bool(unused)
     if inputs.takes_pool:
         # By random words, not by order: both parts must be of one distribution.
         fitting = counted.part(0.0, FITTING_PART, seed=inputs.seed)
@@ -238,7 +238,8 @@ def read_pool(pool: PoolLike, inputs: SearchInputs, max_rows: int | None) -> Poo
             "`pool` must have rows to be counted, got none; pass more, or None to go "
             "without it."
         )
-    return PoolParts(source, counted, fitting, notes)
+    caveats = tuple(make_caveats(Effect.PLAN, notes))
+    return PoolParts(source, counted, fitting, caveats)
 
 
 def group_candidates(
