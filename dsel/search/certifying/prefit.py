@@ -30,7 +30,7 @@ from dsel.results.loss_reports import ModelReports
 from dsel.results.prefit import AS_GIVEN, NEW_GROUPS, PrefitCertificate
 from dsel.results.tolerances import ToleranceReport
 from dsel.rounded_texts import count_of
-from dsel.search.design.baseline import add_model, fitted_model
+from dsel.search.design.baseline import fitted_model, read_fixed_baseline
 from dsel.search.running.cube_caveats import describe_missed_classes
 from dsel.search.running.procedures import returned_model
 from dsel.typing import (
@@ -71,9 +71,12 @@ def certify_prefit(
     column = find_column(report_by, rows.features, rows.columns, rows.target)
     if column is not None:
         losses = losses.with_column(column)
-    losses, known_codes = add_model(losses, baseline, rows.features, rows.classes)
+    baseline_codes = None
+    if baseline is not None:
+        read = read_fixed_baseline(baseline, losses, rows.features, rows.classes)
+        losses, baseline_codes = losses.with_baseline(read.difference), read.codes
     predicted = predict_codes_or_numbers(model, rows.given, rows.classes)
-    labeled = Rows(rows.features, rows.targets, known_codes)
+    labeled = Rows(rows.features, rows.targets, baseline_codes)
     # One fold whose model is the given one: every loss bounds it as it bounds others.
     n_rows = np.array([rows.n_rows])
     folds = {

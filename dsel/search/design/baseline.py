@@ -148,23 +148,22 @@ class Baseline:
     """Hash of the predictions, or the name of the rule."""
 
 
-def add_baseline(
-    losses: DeclaredLosses,
+def read_baseline(
     baseline: BaselineLike,
+    losses: DeclaredLosses,
     method: CertificateMethod,
     X: Features,
     labeled: LabeledRows,
     folds: Sequence[Split],
-) -> tuple[DeclaredLosses, Baseline | None]:
-    """Return losses that compare with the baseline, and the baseline's predictions.
+) -> Baseline:
+    """Return the baseline of a plan, with its predictions.
 
     Parameters
     ----------
+    baseline
+        A fitted classifier, a place that `open_model` opens, or `LARGEST_CLASS`.
     losses, method
         Losses and certificate of the plan.
-    baseline
-        A fitted classifier, a place that `open_model` opens, or `LARGEST_CLASS`; None
-        for none.
     X
         The labeled rows as an array, CSR matrix or `Frame`.
     labeled
@@ -178,26 +177,20 @@ def add_baseline(
         If it is something else, cannot predict these rows and classes, or the plan does
         not certify the error of models without a fold.
     """
-    if baseline is None:
-        return losses, None
     check_baseline(baseline, losses, method)
     if isinstance(baseline, str) and baseline == LARGEST_CLASS:
-        compared = _largest_class(labeled, folds)
-    else:
-        compared = _given_model(baseline, X, labeled.classes, len(folds))
-    return losses.with_baseline(compared.difference), compared
+        return _largest_class(labeled, folds)
+    return _given_model(baseline, X, labeled.classes, len(folds))
 
 
-def add_model(
-    losses: DeclaredLosses, baseline: BaselineLike, X: Features, classes: AnyArray
-) -> tuple[DeclaredLosses, Integers | None]:
-    """Return losses that compare one model with a fitted one, and its predictions.
+def read_fixed_baseline(
+    baseline: BaselineLike, losses: DeclaredLosses, X: Features, classes: AnyArray
+) -> Baseline:
+    """Return the baseline of one fitted model, with its predictions.
 
-    Its training rows are not known, and neither is their largest class. Raises the
-    errors of `add_baseline`.
+    The training rows of the model are not known, and neither is their largest class.
+    Raises the errors of `read_baseline`.
     """
-    if baseline is None:
-        return losses, None
     check_baseline(baseline, losses)
     if isinstance(baseline, str) and baseline == LARGEST_CLASS:
         raise ValueError(
@@ -205,8 +198,7 @@ def add_model(
             f"which cv='prefit' does not know; pass the fitted "
             f"sklearn.dummy.DummyClassifier(strategy='most_frequent') of these rows."
         )
-    compared = _given_model(baseline, X, classes, 1)
-    return losses.with_baseline(compared.difference), compared.codes
+    return _given_model(baseline, X, classes, 1)
 
 
 def _given_model(

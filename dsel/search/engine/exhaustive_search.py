@@ -167,7 +167,7 @@ class CountBatch:
             [(group.candidates, group) for group in fitted_groups],
             tokens,
             self.comparisons,
-            context.pool_reading,
+            context.reading,
         )
         slices = zip(self.jobs, inputs.sources, strict=True)
         return Output([count_slice(job, rows, models) for job, rows in slices])

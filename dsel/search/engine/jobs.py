@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.data.frames import Frame
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.data.sampled_rows import SampledRows
@@ -67,22 +66,13 @@ class JobContext:
     scheme: CVScheme
     """The models that are trained, with the test rows of each."""
     candidate_groups: tuple[CandidateGroup, ...]
+    reading: PoolReading
     fitting_pool: Pool | None = None
     """Part of the pool that semi-supervised learners are fitted on, or None."""
-    allow_nan: bool = False
-    """Whether every estimator accepts missing values."""
     losses: DeclaredLosses = field(default_factory=DeclaredLosses)
     """The loss that ranks candidates, and the losses counted for the chosen ones."""
-    sampled_rows: SampledRows | None = None
-    """Sampled pool rows of an earlier pass, to notice changed files."""
     baseline: NDArray[np.int64] | None = None
     """Class codes that the baseline predicts for labeled rows, (n_labeled,)."""
-
-    @property
-    def pool_reading(self) -> PoolReading:
-        """How tasks read rows of the pool."""
-        are_frames = isinstance(self.labeled.X, Frame)
-        return PoolReading(are_frames, self.allow_nan, self.sampled_rows)
 
     @property
     def estimators(self) -> list[Any]:

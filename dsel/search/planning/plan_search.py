@@ -5,13 +5,14 @@ from dataclasses import replace
 from dsel.arrays import Estimator, RandomState
 from dsel.candidates import Grid
 from dsel.criteria import get_criterion
+from dsel.data.frames import Frame
 from dsel.data.groups import take_groups
 from dsel.losses.base import Loss
 from dsel.losses.error_rate import ERROR_RATE
-from dsel.search.design.baseline import add_baseline
+from dsel.search.design.baseline import read_baseline
 from dsel.search.design.certificate_methods import choose_method, choose_pruning
 from dsel.search.design.options import MethodInputs, SearchOptions
-from dsel.search.engine.jobs import JobContext
+from dsel.search.engine.jobs import JobContext, PoolReading
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_caveats import known_assumptions, plan_caveats
 from dsel.search.planning.plan_design import (
@@ -259,15 +260,18 @@ def make_plan(
     # The error is ranked by the method, such as by its bounds.
     if losses.main != ERROR_RATE:
         criterion = get_criterion(losses.main.criterion)
-    # Compared only: no candidate is ranked by how it does against the baseline.
-    losses, baseline = add_baseline(
-        losses,
-        options.baseline,
-        method,
-        inputs.given_rows,
-        inputs.labeled,
-        scheme.held_out,
-    )
+    baseline = None
+    if options.baseline is not None:
+        baseline = read_baseline(
+            options.baseline,
+            losses,
+            method,
+            inputs.given_rows,
+            inputs.labeled,
+            scheme.held_out,
+        )
+        # Compared only: no candidate is ranked by how it does against the baseline.
+        losses = losses.with_baseline(baseline.difference)
     # From here on nothing is refused.
     plan = Plan(
         axes=inputs.axes,
@@ -275,8 +279,11 @@ def make_plan(
             labeled=inputs.labeled,
             scheme=scheme,
             candidate_groups=inputs.candidate_groups,
+            reading=PoolReading(
+                are_frames=isinstance(inputs.labeled.X, Frame),
+                allow_nan=inputs.allow_nan,
+            ),
             fitting_pool=parts.fitting,
-            allow_nan=inputs.allow_nan,
             losses=losses,
             baseline=None if baseline is None else baseline.codes,
         ),

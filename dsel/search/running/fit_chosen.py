@@ -347,7 +347,7 @@ def count_on_pool(
     table = PoolTable(plan.slices, (comparison,), [key], lambda _: token)
     replay_counts(run, table)
     fits.table = table
-    reading = replace(plan.context.pool_reading, sampled_rows=pool_check.sampled_rows)
+    reading = replace(plan.context.reading, sampled_rows=pool_check.sampled_rows)
     models = [((CHOSEN_SET,), join_models(plan.context, chosen_fits))]
     compared = ComparedModels(models, (token,), table.comparisons, reading)
     pool_pass = PoolPass(

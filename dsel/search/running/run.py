@@ -93,7 +93,9 @@ def open_engine(run: Run, sampled_rows: SampledRows | None = None) -> Iterator[E
     Passes over the pool check the sampled rows. Raises MemoryError if a task has too
     little memory for any fit.
     """
-    context = replace(run.plan.context, sampled_rows=sampled_rows)
+    context = run.plan.context
+    reading = replace(context.reading, sampled_rows=sampled_rows)
+    context = replace(context, reading=reading)
     options, groups = run.options, context.candidate_groups
     # If fits hold the interpreter lock, processes replace threads. Starting these takes
     # seconds: the executor does so only in a run that has already lasted for some.
@@ -188,7 +190,7 @@ def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolChe
     `on_turn` is called at least every half second; an exception of it ends this.
     """
     plan, store = run.plan, run.store
-    fitting, allow_nan = plan.context.fitting_pool, plan.context.allow_nan
+    fitting, allow_nan = plan.context.fitting_pool, plan.context.reading.allow_nan
     if plan.pool is None or not (plan.method.is_guarantee or fitting):
         return PoolCheck()
     record = store.records.get(POOL_FACTS_KEY) if store is not None else None
