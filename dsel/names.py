@@ -149,10 +149,10 @@ ESTIMATE = _number("estimate", _JUDGED, "the criterion's number, unclipped")
 LABEL_TERM = _number("label_term", _JUDGED, "part of the estimate from labeled rows")
 DISAGREEMENT_TERM = _number("disagreement_term", _JUDGED,
     "part of the estimate from the pool")
-DELTA_SHARE = _number("delta_share", _JUDGED,
-    "probability of failure given to the candidate")
+CANDIDATE_DELTA = _number("candidate_delta", _JUDGED,
+    "probability that the bound of the candidate may fail")
 PRIOR_SHARE = _number("prior_share", _EACH,
-    "part of delta that the prior gives to the candidate")
+    "share of delta that the prior gives to the candidate")
 DELTA = _number("delta", (CRITERION,),
     "probability that the criterion's bounds may fail")
 # fmt: on

@@ -242,8 +242,8 @@ def with_criteria(
             [term.disagreement_term for term in terms.values()]
         ),
     }
-    shares = np.tile(np.broadcast_to(candidate_deltas, status.size), n)
-    values |= {names.DELTA_SHARE: shares, names.DELTA: np.full(n, float(delta))}
+    deltas = np.tile(np.broadcast_to(candidate_deltas, status.size), n)
+    values |= {names.CANDIDATE_DELTA: deltas, names.DELTA: np.full(n, float(delta))}
     variables = _variables(values, status.sizes, {names.CRITERION: n})
     coords = {names.CRITERION: np.array(list(terms), dtype=object)}
     return cube.assign_coords(coords).assign(variables)

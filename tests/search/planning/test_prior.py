@@ -23,7 +23,7 @@ def plan(**options):
 
 def cut(outcome):
     results = outcome.results
-    return results.estimate[0].values.ravel(), results.delta_share[0].values.ravel()
+    return results.estimate[0].values.ravel(), results.candidate_delta[0].values.ravel()
 
 
 def test_prior__bounds_are_those_at_the_shares():
