@@ -88,7 +88,7 @@ _BROKEN: Final[dict[str, Any]] = {"is_control": True, "n_unlabeled": 0}
 
 
 def _with_prior(certificate: str) -> Setting:
-    """Return a setting whose candidates have unequal parts of delta.
+    """Return a setting whose candidates have unequal shares of delta.
 
     The first one gets half of delta, the last one nothing.
     """

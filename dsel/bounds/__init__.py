@@ -4,11 +4,11 @@ Every function here is pure. Those of counts broadcast, but for an axis that has
 meaning, such as that of the folds. Bounds take integer counts, or limits of other
 bounds; only functions of expectations take rates. A bound is an upper bound on an error
 rate unless its name has "lower" in it or its summary says so. ``delta`` is the
-probability with which it fails; most functions also take an array of shares. Bounds
+probability with which it fails; most functions also take an array of deltas. Bounds
 that are sums of terms are not clipped at 1, because they also rank candidates.
 
 Vocabulary: the *label term* comes from labeled rows, the *disagreement term* from
-the pool; a *share* is the part of delta that one term may spend, such as that of a
+the pool; a *share* is a fraction of delta, which one term may spend, such as that of a
 candidate, a fold or the pool; a *limit* is the inverse of one binomial tail.
 
 To add a bound: write a function in the file of its kind, with Guarantee, Assumes and

@@ -10,8 +10,8 @@ from scipy import special
 from dsel import checks
 from dsel.arrays import ArrayLike, Floats
 
-SMALLEST_SHARE: Final = 1e-290
-"""Below it tails underflow; shares that small come from dividing delta too often."""
+SMALLEST_TAIL: Final = 1e-290
+"""Below it tails underflow; deltas that small come from dividing too often."""
 
 _LARGEST_TABLE: Final = 16_384  # rows: a table solves for all counts, asked or not
 _MANY_TABLES: Final = 8
@@ -43,7 +43,7 @@ def binomial_tail_inversion(
         Rows tested, :math:`m`. Integers >= 0, broadcast against ``n_errors``.
     delta
         Probability with which the bound may fail, in ``(0, 1)``; an array of
-        shares is broadcast against the counts.
+        deltas is broadcast against the counts.
 
     Returns
     -------
@@ -81,8 +81,8 @@ def binomial_tail_inversion(
     [0.03, 0.102, 1.0]
     """
     counts, rows = checks.check_counts_of(n_errors, n_samples, "n_errors", "n_samples")
-    shares = checks.check_probabilities(delta, "delta")
-    return upper_limits(counts, rows, shares)
+    deltas = checks.check_probabilities(delta, "delta")
+    return upper_limits(counts, rows, deltas)
 
 
 def binomial_tail_inversion_lower(
@@ -111,36 +111,36 @@ def binomial_tail_inversion_lower(
     1.0050335...e-11
     """
     counts, rows = checks.check_counts_of(n_errors, n_samples, "n_errors", "n_samples")
-    shares = checks.check_probabilities(delta, "delta")
-    return lower_limits(counts, rows, shares)
+    deltas = checks.check_probabilities(delta, "delta")
+    return lower_limits(counts, rows, deltas)
 
 
 def _limits_of_counts(
-    is_upper: bool, counts: ArrayLike, rows: ArrayLike, shares: ArrayLike
+    is_upper: bool, counts: ArrayLike, rows: ArrayLike, delta: ArrayLike
 ) -> Floats:
-    """Solve each distinct (count, rows, share) once, from cached tables if that pays.
+    """Solve each distinct (count, rows, delta) once, from cached tables if that pays.
 
-    A search needs the same few thousand values many times, with one share and two fold
+    A search needs the same few thousand values many times, with one delta and two fold
     sizes. With a table for each pair of these, a limit is an indexing operation.
     """
-    arrays = {"delta": shares, "counts": counts, "rows": rows}
+    arrays = {"delta": delta, "counts": counts, "rows": rows}
     deltas, counts, rows = checks.broadcast(
         **{n: np.asarray(v) for n, v in arrays.items()}
     )
     c, m, a = (array.ravel().astype(np.float64) for array in (counts, rows, deltas))
     # Without errors the limit has a closed form that needs no tail.
-    if ((a < SMALLEST_SHARE) & (c > 0)).any():
+    if ((a < SMALLEST_TAIL) & (c > 0)).any():
         raise ValueError(
-            f"`delta` must be at least {SMALLEST_SHARE:g} for every share, got "
+            f"`delta` must be at least {SMALLEST_TAIL:g} for every share, got "
             f"{float(a.min()):g}; divide it among fewer candidates or folds."
         )
     limits = np.empty(c.size)
     pairs, inverse = distinct_columns(m, a)
     largest = pairs[0].max(initial=0.0)
     if pairs.shape[1] <= _MANY_TABLES and largest <= min(_LARGEST_TABLE, 16 * c.size):
-        for number, (n_rows, share) in enumerate(pairs.T):
+        for number, (n_rows, one_delta) in enumerate(pairs.T):
             chosen = inverse == number
-            table = _limit_table(is_upper, int(n_rows), float(share))
+            table = _limit_table(is_upper, int(n_rows), float(one_delta))
             limits[chosen] = table[c[chosen].astype(np.intp)]
     else:
         triples, inverse = distinct_columns(c, m, a)
@@ -164,13 +164,13 @@ def distinct_columns(*columns: Floats) -> tuple[Floats, NDArray[np.intp]]:
 
 
 @lru_cache(maxsize=64)
-def _limit_table(is_upper: bool, n_rows: int, share: float) -> Floats:
+def _limit_table(is_upper: bool, n_rows: int, delta: float) -> Floats:
     counts = np.arange(n_rows + 1.0)
-    same = np.full((2, n_rows + 1), [[n_rows], [share]])
+    same = np.full((2, n_rows + 1), [[n_rows], [delta]])
     table = _solve_limits(is_upper, counts, *same)
-    # At shares closer to 1 the shift of the target is as large as 1 - share, so that
+    # At a delta closer to 1 the shift of the target is as large as 1 - delta, so that
     # neighboring limits may be equal.
-    if share < 1.0 - 1e-9:
+    if delta < 1.0 - 1e-9:
         rises = (np.diff(table) > 0) | (table[1:] == 1)
         assert rises.all(), "limits must rise with every error"
     table.setflags(write=False)
@@ -178,7 +178,7 @@ def _limit_table(is_upper: bool, n_rows: int, share: float) -> Floats:
 
 
 def _solve_limits(is_upper: bool, c: Floats, m: Floats, a: Floats) -> Floats:
-    """Return limits of counts, rows and shares: closed forms, or roots of the tail."""
+    """Return limits of counts, rows and deltas: closed forms, or roots of the tail."""
     end = float(is_upper)
     limits = np.full(c.shape, end)
     k = c if is_upper else m - c
@@ -288,8 +288,8 @@ def mean_outward(limits: Floats, axis: int) -> Floats:
 
 
 upper_limits = partial(_limits_of_counts, True)
-"""Upper limits of counts in rows at shares of delta, broadcast; arguments are not
+"""Upper limits of counts in rows at each delta, broadcast; arguments are not
 checked."""
 lower_limits = partial(_limits_of_counts, False)
-"""Lower limits of counts in rows at shares of delta, broadcast; arguments are not
+"""Lower limits of counts in rows at each delta, broadcast; arguments are not
 checked."""

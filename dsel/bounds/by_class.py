@@ -58,10 +58,10 @@ def added_misses(
     """
     counts, rows = checks.check_counts_of(left, pool_rows, "left", "pool_rows")
     checks.check_axes(counts, "left", 1, "one number for each fold")
-    share = checks.check_probability(delta, "delta") / 2
-    moved = upper_limits(counts, rows, share / counts.shape[-1])
+    half = checks.check_probability(delta, "delta") / 2
+    moved = upper_limits(counts, rows, half / counts.shape[-1])
     labeled = checks.check_counts_of(class_rows, n_labeled, "class_rows", "n_labeled")
-    least = lower_limits(*labeled, share)
+    least = lower_limits(*labeled, half)
     return _quotient_or_infinity(moved, np.asarray(least)[..., np.newaxis])
 
 
@@ -110,7 +110,7 @@ def added_false_answers(
     [0.2713, 0.407]
     """
     limits = checks.check_between(first_limits, "first_limits", 0.0, np.inf)
-    share = checks.check_probability(delta, "delta") / 3
+    third = checks.check_probability(delta, "delta") / 3
     firsts = checks.check_counts_of(
         first_answers, first_rows, "first_answers", "first_rows"
     )
@@ -120,14 +120,14 @@ def added_false_answers(
     )
     checks.check_axes(limits, "first_limits", 1, "one number for each fold")
     most, moved = (
-        upper_limits(counted, rows, share / len(limits))
+        upper_limits(counted, rows, third / len(limits))
         for counted, (_, rows) in zip(counts, (firsts, joins), strict=True)
     )
     least = lower_limits(
         *checks.check_counts_of(
             second_answers, second_rows, "second_answers", "second_rows"
         ),
-        share,
+        third,
     )
     product = np.nextafter(limits * most, np.inf)
     return sum_outward(_quotient_or_infinity(product, least), moved)

@@ -122,7 +122,7 @@ def cv_bound(
         Number of pool rows, :math:`m`, from :func:`upper_pool_rows`. Where it is
         smaller than `disagreements`, the second term is 1.
     delta
-        Probability with which the bound may fail, in ``(0, 1)``; or one share
+        Probability with which the bound may fail, in ``(0, 1)``; or one
         for each candidate.
     label_share
         Part of ``delta`` spent on the first term, :math:`\gamma`, in ``(0, 1)``. One
@@ -145,8 +145,8 @@ def cv_bound(
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` over labeled rows, pool and
-    draws, the error of the model of all rows is at most `bound`. With one share for
-    each candidate, summing to at most delta, all bounds hold at once.
+    draws, the error of the model of all rows is at most `bound`. With one for each
+    candidate, which sum to at most delta, all bounds hold at once.
     Assumes: i.i.d. labeled rows in folds drawn at random, never stratified; fold
     models that saw nothing of their fold; a pool of fresh rows that no model saw; the
     fold model of each pool row drawn uniformly, independent of the rows; shares fixed
@@ -424,9 +424,9 @@ def _check_folds(
 
 
 def _divide_delta(delta: ArrayLike, label_share: float) -> tuple[Floats, Floats]:
-    shares = checks.check_probabilities(delta, "delta")
+    deltas = checks.check_probabilities(delta, "delta")
     gamma = checks.check_probability(label_share, "label_share")
-    return gamma * shares, (1.0 - gamma) * shares
+    return gamma * deltas, (1.0 - gamma) * deltas
 
 
 def fold_limits(errors: Integers, rows: Integers, delta: Floats) -> Floats:
@@ -444,13 +444,13 @@ def _equal_limits(errors: Integers, rows: Integers, delta: Floats) -> Floats:
 
 
 def _pool_limits(
-    disagreements: ArrayLike, pool_rows: ArrayLike, share: Floats
+    disagreements: ArrayLike, pool_rows: ArrayLike, delta: Floats
 ) -> Floats:
     counts = checks.check_counts(disagreements, "disagreements")
     rows = checks.check_counts(pool_rows, "pool_rows")
     # The count may exceed the rows, because rows that equal labeled rows were
     # subtracted from the rows alone; the limit is 1 there.
-    return upper_limits(np.minimum(counts, rows), rows, share)
+    return upper_limits(np.minimum(counts, rows), rows, delta)
 
 
 def _at_fold(values: Floats, fold: NDArray[np.intp]) -> Floats:

@@ -29,9 +29,9 @@ def lower_rate_limits(
     """
     v, m = check_counts_of(counts, n_rows, "counts", "n_rows")
     e, v = check_counts_of(counted_duplicates, v, "counted_duplicates", "counts")
-    share = check_probability(delta, "delta")
+    deltas = np.full(v.shape, check_probability(delta, "delta"))
     # Duplicates leave count and total together: taken off the count alone, limits would
     # be valid, too, and smaller than needed.
     fresh = np.maximum(m - e, 1)  # without rows any number will do, and becomes NaN
-    limits = lower_limits(v - e, fresh, np.full(v.shape, share))
+    limits = lower_limits(v - e, fresh, deltas)
     return np.where(m > 0, limits, np.nan)

@@ -39,10 +39,10 @@ def holdout_bound(
     -----
     Guarantee: with probability at least ``1 - delta`` over the held-out rows, the
     error of the model trained on the other rows is at most the bound. With one
-    share for each candidate all bounds hold at once, so the held-out rows may
+    delta for each candidate all bounds hold at once, so the held-out rows may
     also be used to choose.
     Assumes: i.i.d. labeled rows, split at random before training; one candidate
-    chosen without the held-out rows, or a share for each candidate.
+    chosen without the held-out rows, or a delta for each candidate.
     Source: the classical test-set bound; Clopper and Pearson (1934).
 
     Examples
@@ -73,9 +73,9 @@ def expected_holdout_bound(error_rate: float, n_rows: int, *, delta: float) -> f
     )
     checks.check_axes(rate, "error_rate", 0, "one number")
     n = checks.check_count(n_rows, "n_rows", at_least=0)
-    share = checks.check_probability(delta, "delta")
+    probability = checks.check_probability(delta, "delta")
     counts, probabilities = likely_counts(n, float(rate))
-    return float(probabilities @ upper_limits(counts, n, share))
+    return float(probabilities @ upper_limits(counts, n, probability))
 
 
 def likely_counts(n_rows: int, rate: float) -> tuple[Integers, Floats]:

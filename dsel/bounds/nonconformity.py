@@ -108,6 +108,6 @@ def threshold_bound(
     n = check_count(n_validation, "n_validation", at_least=1)
     count, _ = check_counts_of(counts, n, "counts", "n_validation")
     models = check_count(n_models, "n_models", at_least=1)
-    share = check_probability(delta, "delta")
+    whole = check_probability(delta, "delta")
     # Small counts, which matter, get nearly all of delta.
-    return upper_limits(count, n, share / (models * (count + 1.0) * (count + 2.0)))
+    return upper_limits(count, n, whole / (models * (count + 1.0) * (count + 2.0)))

@@ -17,16 +17,16 @@ from dsel.arrays import ArrayLike, Floats
 from dsel.bounds.binomial import lower_limits, sum_outward, upper_limits
 
 POOL_SHARE: Final = 0.05
-"""Part of delta for the pool's counts in a comparison of two models; the labels of
+"""Share of delta for the pool's counts in a comparison of two models; the labels of
 queried rows get the rest. Like every share it is fixed before anything is counted; the
 optimum is flat."""
 SIGN_SHARE: Final = 0.9
-"""Part of the labels' delta for the sign test; the rest is for the rate of rows on
+"""Share of the labels' delta for the sign test; the rest is for the rate of rows on
 which one of the models is right."""
 
 
 class QueryShares(NamedTuple):
-    """Parts of delta in a nested search with queries: fixed before any count, sum 1."""
+    """Shares of delta in a nested search with queries; fixed in advance, sum 1."""
 
     labeled: float = 0.78
     """For the limits of the models of all folds on labeled rows."""
@@ -92,9 +92,9 @@ def mean_difference_limit(
     counts, rows = checks.check_counts_of(
         n_only_f_right, n_queries, "n_only_f_right", "n_queries"
     )
-    shares = checks.check_probabilities(delta, "delta")
+    deltas = checks.check_probabilities(delta, "delta")
     # One step outward: the subtraction may round down.
-    limits = np.nextafter(1.0 - 2.0 * lower_limits(counts, rows, shares), np.inf)
+    limits = np.nextafter(1.0 - 2.0 * lower_limits(counts, rows, deltas), np.inf)
     return np.asarray(np.minimum(limits, 1.0))
 
 
@@ -233,7 +233,7 @@ def queried_difference(
     >>> queried_difference([-0.5, 0.2], 2_000, 100_000, delta=0.05).round(5).tolist()
     [-0.00957, 0.00418]
     """
-    share = checks.check_probability(delta, "delta") / 2
+    limit_delta = checks.check_probability(delta, "delta") / 2
     mean = checks.check_between(mean_limit, "mean_limit", -1.0, 1.0)
     differ, rows = checks.check_counts_of(
         n_differ, n_unlabeled, "n_differ", "n_unlabeled"
@@ -251,12 +251,13 @@ def queried_difference(
         same_differ, _ = checks.check_counts_of(
             n_duplicates_differ, same, "n_duplicates_differ", "n_duplicates"
         )
-        rest = upper_limits(same_differ, rows - same + same_differ, share)
-        share = share / 2
+        rest = upper_limits(same_differ, rows - same + same_differ, limit_delta)
+        limit_delta /= 2
         differ, fresh = checks.check_counts_of(
             differ, rows - same, "n_differ", "n_unlabeled - n_duplicates"
         )
-    most, least = upper_limits(differ, fresh, share), lower_limits(differ, rows, share)
+    most = upper_limits(differ, fresh, limit_delta)
+    least = lower_limits(differ, rows, limit_delta)
     # One step outward for each rounded operation.
     product = np.nextafter(mean * np.where(mean >= 0, most, least), np.inf)
     return sum_outward(product, rest)
@@ -333,12 +334,11 @@ def queried_all_rows(
     >>> float(queried_all_rows(0.14, mean, 5_000, 100_000, delta=0.05).round(4))
     0.1478
     """
-    share = checks.check_probability(delta, "delta")
     more = queried_difference(
         mean_limit,
         n_differ,
         n_unlabeled,
-        delta=QUERY_SHARES.pool * share,
+        delta=QUERY_SHARES.pool * checks.check_probability(delta, "delta"),
         n_duplicates=n_duplicates,
         n_duplicates_differ=n_duplicates_differ,
     )

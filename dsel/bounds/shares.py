@@ -8,17 +8,17 @@ from dsel import checks
 from dsel.arrays import Floats
 
 LABEL_SHARE: Final = 0.95
-"""Part of delta that goes to the labeled rows; the pool, which is large, gets the rest.
+"""Share of delta for the labeled rows; the pool, which is large, gets the rest.
 
 It is a constant because the optimum is flat, and because bounds whose share was tuned
 on the counts would fail more often than with probability delta.
 """
 
 
-def uniform_shares(n_candidates: int, *, delta: float) -> Floats:
+def uniform_deltas(n_candidates: int, *, delta: float) -> Floats:
     """Divide delta equally among all candidates, also those that are never fitted.
 
-    Bounds that use these shares all hold at once with probability at least
+    Bounds at these deltas all hold at once with probability at least
     ``1 - delta``, by the union bound. So the bound of the chosen candidate holds
     however it was chosen, if the list of candidates was fixed before the data were
     inspected.
@@ -31,8 +31,8 @@ SMALLEST_WEIGHT: Final = 1e-100
 """Smallest normalized weight; with smaller shares of delta the tails underflow."""
 
 
-def normalize_weights(weights: Floats) -> Floats:
-    """Return parts of delta that are proportional to weights, and sum to 1.
+def proportional_shares(weights: Floats) -> Floats:
+    """Return shares of delta that are proportional to weights, and sum to 1.
 
     A candidate of weight 0 has no bound.
 
@@ -55,8 +55,8 @@ def normalize_weights(weights: Floats) -> Floats:
 
     Notes
     -----
-    Guarantee: bounds of all candidates at ``delta`` times these parts hold at once with
-    probability at least ``1 - delta``.
+    Guarantee: bounds of all candidates at ``delta`` times these shares hold at once,
+    with probability at least ``1 - delta``.
     Assumes: weights that do not depend on the labeled rows or on the pool.
     Source: the union bound; M. Kaariainen, ICSI TR-05-010, 2005, section 3, for
     structural risk minimization: "a larger share of delta to those models that are
@@ -64,7 +64,7 @@ def normalize_weights(weights: Floats) -> Floats:
 
     Examples
     --------
-    >>> normalize_weights(np.array([4.0, 2.0, 2.0, 0.0])).tolist()
+    >>> proportional_shares(np.array([4.0, 2.0, 2.0, 0.0])).tolist()
     [0.5, 0.25, 0.25, 0.0]
     """
     bad = ~(np.isfinite(weights) & (weights >= 0.0))
@@ -80,9 +80,9 @@ def normalize_weights(weights: Floats) -> Floats:
             "`prior` must give one candidate at least a weight above 0, but all are 0; "
             "leave it out for equal weights."
         )
-    parts = weights / weights.max()  # large weights have no finite sum
-    parts = np.asarray(parts / parts.sum())
-    tiny = (weights > 0.0) & (parts < SMALLEST_WEIGHT)
+    shares = weights / weights.max()  # large weights have no finite sum
+    shares = np.asarray(shares / shares.sum())
+    tiny = (weights > 0.0) & (shares < SMALLEST_WEIGHT)
     if tiny.any():
         candidate = int(tiny.argmax())
         raise ValueError(
@@ -90,7 +90,7 @@ def normalize_weights(weights: Floats) -> Floats:
             f"got {weights[candidate]:g} for candidate {candidate}; write 0 for no "
             f"bound."
         )
-    return parts
+    return shares
 
 
 MOST_HALVINGS: Final = 63

@@ -63,13 +63,13 @@ def allowed_exceedances(
     """
     rows = checks.check_counts(n_rows, "n_rows")
     beta = checks.check_probability(level, "level")
-    rows, shares = np.broadcast_arrays(rows, checks.check_probabilities(delta, "delta"))
+    rows, deltas = np.broadcast_arrays(rows, checks.check_probabilities(delta, "delta"))
     # Bisection: the limit rises with every exceedance, up to 1 where all rows exceed.
     # `low` is only ever set to a count that fits, so the result needs no second check.
     low, high = np.full(rows.shape, -1), rows.astype(np.int64) - 1
     while (low < high).any():
         middle = -((-low - high) // 2)  # rounded up, so that `low` moves
-        fits = upper_limits(np.maximum(middle, 0), rows, shares) <= beta
+        fits = upper_limits(np.maximum(middle, 0), rows, deltas) <= beta
         low, high = np.where(fits, middle, low), np.where(fits, high, middle - 1)
     return np.asarray(low)
 
@@ -93,10 +93,10 @@ def minimum_rows(*, level: float, delta: float) -> int:
     29
     """
     beta = checks.check_probability(level, "level")
-    share = checks.check_probability(delta, "delta")
-    # Without an exceedance the limit of n rows is 1 - share ** (1 / n), up to rounding.
-    n_rows = max(1, int(np.log(share) / np.log1p(-beta)) - 1)
-    while allowed_exceedances(n_rows, level=beta, delta=share) < 0:
+    checks.check_probability(delta, "delta")
+    # Without an exceedance the limit of n rows is 1 - delta ** (1 / n), up to rounding.
+    n_rows = max(1, int(np.log(delta) / np.log1p(-beta)) - 1)
+    while allowed_exceedances(n_rows, level=beta, delta=delta) < 0:
         n_rows += 1
     return n_rows
 
@@ -395,8 +395,8 @@ def deviation_limit(
         )
     beta = checks.check_between(level, "level", 0.0, 1.0)
     checks.check_axes(beta, "level", 0, "one number")
-    share = checks.check_probability(delta, "delta")
-    fits = upper_limits(above, rows, np.full(above.shape, share)) <= beta
+    deltas = np.full(above.shape, checks.check_probability(delta, "delta"))
+    fits = upper_limits(above, rows, deltas) <= beta
     # Limits at several edges do not hold at once. The last edge beyond which too many
     # new rows lie is fixed; all edges from the returned one on fit, so the returned
     # one is too small only where the limit at that fixed edge fails.

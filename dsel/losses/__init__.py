@@ -8,7 +8,7 @@ of every inner search, and it is what the certificate bounds:
 recall('fraud')
 
 Vocabulary: a *statistic* defines counts, such as a table of true class and prediction;
-a *loss* computes bounds from counts; *shares* are parts of delta for limits.
+a *loss* computes bounds from counts; *shares* are fractions of delta.
 
 To add a loss, write a class with the members of `base.Loss`, and one with those of
 `base.Statistic` if it needs other counts; `check_loss` reports what is missing. See

@@ -215,12 +215,12 @@ class Shares:
 
     @property
     def label_delta(self) -> float:
-        """Part of delta for limits on labeled rows."""
+        """Delta of limits on labeled rows."""
         return self.label_share * self.delta
 
     @property
     def pool_delta(self) -> float:
-        """Part of delta for limits on the pool."""
+        """Delta of limits on the pool."""
         # Fixed by the plan: a division that was chosen after the counts would void
         # both.
         return (1.0 - self.label_share - self.query_share) * self.delta
@@ -245,20 +245,20 @@ class PlannedDelta:
 
     @property
     def model_delta(self) -> float:
-        """Part of delta of one of the compared models."""
+        """Delta of one of the compared models."""
         return self.delta / self.n_compared
 
     @property
     def label_delta(self) -> float:
-        """Part of delta for limits of one model on labeled rows."""
+        """Delta of limits of one model on labeled rows."""
         return self.divide(self.model_delta).label_delta
 
-    def divide(self, part: float) -> Shares:
-        """Return the division of a part of delta by what was planned."""
+    def divide(self, delta: float) -> Shares:
+        """Return the division of delta, or of a part of it, by what was planned."""
         if self.has_queries:
             query_share = QUERY_SHARES.pool + QUERY_SHARES.queries
-            return Shares(part, QUERY_SHARES.labeled, query_share)
-        return Shares(part, LABEL_SHARE if self.has_pool else 1.0)
+            return Shares(delta, QUERY_SHARES.labeled, query_share)
+        return Shares(delta, LABEL_SHARE if self.has_pool else 1.0)
 
 
 @runtime_checkable
@@ -344,7 +344,7 @@ class Loss(Protocol):
     def caveats(self, y: NDArray[Any], n_folds: int, delta: float) -> list[str]:
         """Return caveats about too few labeled rows, known before anything is counted.
 
-        `y` are class codes or numbers, `delta` is the part for limits on labeled rows.
+        `y` are class codes or numbers, `delta` is that of limits on labeled rows.
         """
 
 

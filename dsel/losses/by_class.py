@@ -129,9 +129,9 @@ def miss_rate(table: NDArray[Any], index: int = 0) -> float:
     return float(wrong / rows) if rows else 1.0
 
 
-def miss_limits(tables: Integers, shares: Floats, index: int = 0) -> Floats:
-    """Return upper limits of the miss rate of a class, each at its share of delta."""
-    return upper_limits(*wrong_rows(tables, index), shares)
+def miss_limits(tables: Integers, deltas: Floats, index: int = 0) -> Floats:
+    """Return upper limits of the miss rate of a class, each at its delta."""
+    return upper_limits(*wrong_rows(tables, index), deltas)
 
 
 def lower_miss_limits(
@@ -149,8 +149,8 @@ def few_rows_caveat(
 
     At equal counts the first fold, whose share is the largest, has the best limit.
     """
-    share = delta * float(fold_shares(n_folds)[0])
-    least = float(binomial_tail_inversion(0, n_rows // n_folds, delta=share))
+    fold_delta = delta * float(fold_shares(n_folds)[0])
+    least = float(binomial_tail_inversion(0, n_rows // n_folds, delta=fold_delta))
     if least <= USEFUL_CLASS_LIMIT:
         return []
     return [
@@ -212,8 +212,8 @@ class TableLoss(SingleLoss):
 
     def limits(self, folds: FoldCounts, delta: float) -> Floats:
         """Return limits of each fold, which hold at once."""
-        shares = delta * fold_shares(len(folds.counts))
-        return self.table_limits(self.narrow_tables(folds.integers), shares)
+        deltas = delta * fold_shares(len(folds.counts))
+        return self.table_limits(self.narrow_tables(folds.integers), deltas)
 
     def lower_limits(self, rows: PoolCounts, delta: float) -> Floats:
         """Return lower limits from new rows, one for each model."""
@@ -234,8 +234,8 @@ class TableLoss(SingleLoss):
         """Return the loss of rows of one narrowed table, counts or probabilities."""
         raise NotImplementedError
 
-    def table_limits(self, tables: Integers, shares: Floats) -> Floats:
-        """Return upper limits, one for each narrowed table, at its share of delta."""
+    def table_limits(self, tables: Integers, deltas: Floats) -> Floats:
+        """Return upper limits, one for each narrowed table, at its delta."""
         raise NotImplementedError
 
     def table_lower_limits(
@@ -262,9 +262,9 @@ class ClassRate(TableLoss):
         """Return the share of these rows that is not on the diagonal."""
         return miss_rate(self.orient_tables(table))
 
-    def table_limits(self, tables: Integers, shares: Floats) -> Floats:
+    def table_limits(self, tables: Integers, deltas: Floats) -> Floats:
         """Return binomial limits of these rows."""
-        return miss_limits(self.orient_tables(tables), shares)
+        return miss_limits(self.orient_tables(tables), deltas)
 
     def table_lower_limits(
         self, tables: Integers, duplicates: Integers, delta: float
@@ -379,18 +379,18 @@ class Balanced(TableLoss):
         """Return the mean of the miss rates."""
         return float(np.mean([miss_rate(table, c) for c in range(len(self.classes))]))
 
-    def table_limits(self, tables: Integers, shares: Floats) -> Floats:
+    def table_limits(self, tables: Integers, deltas: Floats) -> Floats:
         """Return the means of the limits of each class, at equal shares."""
         # The limits of all classes hold at once, by the union bound, so their mean is a
         # limit of the mean.
         n = len(self.classes)
-        limits = [miss_limits(tables, shares / n, index) for index in range(n)]
+        limits = [miss_limits(tables, deltas / n, index) for index in range(n)]
         return mean_outward(np.array(limits), 0)
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
         """Return the mean of the averages of all classes, at equal shares."""
-        share = delta / len(self.classes)
-        parts = [part.expected_holdout(folds, share) for part in self.components]
+        delta /= len(self.classes)
+        parts = [part.expected_holdout(folds, delta) for part in self.components]
         return float(np.mean(parts))
 
     def table_lower_limits(
@@ -410,8 +410,8 @@ class Balanced(TableLoss):
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
         """Add the mean of the pool terms of all classes, at equal shares."""
-        share = shares.pool_delta / len(self.classes)
-        added = [one.disagreement_terms(folds, pool, share) for one in self.components]
+        delta = shares.pool_delta / len(self.classes)
+        added = [one.disagreement_terms(folds, pool, delta) for one in self.components]
         limits = self.limits(folds, shares.label_delta)
         return smallest_sum(
             limits, sum_outward(limits, mean_outward(np.array(added), 0))
@@ -419,9 +419,9 @@ class Balanced(TableLoss):
 
     def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
         """Return the caveats of its classes."""
-        share = delta / len(self.classes)
+        delta /= len(self.classes)
         return [
-            text for part in self.components for text in part.caveats(y, n_folds, share)
+            text for part in self.components for text in part.caveats(y, n_folds, delta)
         ]
 
 
@@ -477,17 +477,17 @@ class Cost(TableLoss):
         joined = np.bincount(first[value_of.ravel()], table.ravel(), table.size)
         return joined.reshape(table.shape)
 
-    def table_limits(self, tables: Integers, shares: Floats) -> Floats:
+    def table_limits(self, tables: Integers, deltas: Floats) -> Floats:
         """Return upper limits of the mean cost, whose possible values are known."""
         # Labeled rows are the draws themselves, so none is counted as a duplicate.
-        return self._mean_limits(tables, self.costs, shares, np.zeros_like(tables))
+        return self._mean_limits(tables, self.costs, deltas, np.zeros_like(tables))
 
     def table_lower_limits(
         self, tables: Integers, duplicates: Integers, delta: float
     ) -> Floats:
         """Return lower limits of the mean, from upper limits of the largest less it."""
-        less, shares = self.largest - self.costs, np.full(len(tables), delta)
-        limits = self.largest - self._mean_limits(tables, less, shares, duplicates)
+        less, deltas = self.largest - self.costs, np.full(len(tables), delta)
+        limits = self.largest - self._mean_limits(tables, less, deltas, duplicates)
         limits = np.nextafter(limits, -np.inf)  # the subtraction may round up
         return np.where(tables.sum(axis=(1, 2)) > 0, limits, np.nan)
 
@@ -510,7 +510,7 @@ class Cost(TableLoss):
         return smallest_sum(limits, sum_outward(limits, added))
 
     def _mean_limits(
-        self, tables: Integers, costs: Floats, shares: Floats, duplicates: Integers
+        self, tables: Integers, costs: Floats, deltas: Floats, duplicates: Integers
     ) -> Floats:
         """Return upper limits of the mean cost of rows, table by table."""
         # Equal costs are one value, of which the limit needs the count only.
@@ -522,9 +522,9 @@ class Cost(TableLoss):
         )
         if len(values) == 2 and values[0] == 0.0:  # the binomial limit is the smaller
             rows = counts.sum(axis=1) - n_duplicates[:, 0]
-            limits = values[1] * upper_limits(counts[:, 1], rows, shares)
+            limits = values[1] * upper_limits(counts[:, 1], rows, deltas)
         else:
             limits = self.largest * counted_mean_limit(
-                counts, values / self.largest, duplicates=n_duplicates, delta=shares
+                counts, values / self.largest, duplicates=n_duplicates, delta=deltas
             )
         return np.asarray(np.nextafter(limits, np.inf))

@@ -44,7 +44,7 @@ from dsel.losses.calls import rate_beyond
 from dsel.losses.joint import Evidence, ModelBounds, bound_models
 
 VALUES_SHARE: Final = 0.5
-"""Part of delta that goes to the values of a column; the main bound gets the rest.
+"""Share of delta that goes to the values of a column; the main bound gets the rest.
 
 Fixed before the column is inspected: the main bound must not depend on the number of
 values. It is near the optimum, which is flat: both bounds get about 5% larger.
@@ -388,16 +388,16 @@ error the limit would be above 50%; a value needs about 40 rows"]
     def caveats(self, n_folds: int, delta: float) -> list[str]:
         """Name values of which too few rows are labeled, before anything is counted.
 
-        `delta` is the part for all limits on labeled rows. At equal counts the first
+        `delta` is that of all limits on labeled rows. At equal counts the first
         fold, whose share is the largest, has the best limit.
         """
-        share = delta / len(self.column.values) * float(fold_shares(n_folds)[0])
+        fold_delta = delta / len(self.column.values) * float(fold_shares(n_folds)[0])
         level, way_out = USEFUL_LIMIT, ""
         why = f"even without an error the limit would be above {USEFUL_LIMIT:.0%}"
         if (beyond := rate_beyond(self.loss)) is not None:
             level, why = beyond, "the tolerance would be infinite"
             way_out = f", fewer for a smaller share than {100 * (1.0 - beyond):.6g}%"
-        needed = n_folds * minimum_rows(level=level, delta=share)
+        needed = n_folds * minimum_rows(level=level, delta=fold_delta)
         few = [
             f"{GAP if label is None else repr(label)} ({n:,})"
             for label, n in zip(self.column.plain_values, self.column.rows, strict=True)

@@ -102,7 +102,7 @@ class DeclaredLosses:
     def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
         """Return caveats about too few labeled rows, before anything is counted.
 
-        `delta` is the part of it for limits on labeled rows.
+        `delta` is that of limits on labeled rows.
         """
         deltas = self.divide_delta(delta)
         with naming_loss(self.main, "caveats"):
@@ -143,7 +143,7 @@ class DeclaredLosses:
         """
         main = bound_models(self.main, evidence, self.main_shares(planned), fold)
         with naming_loss(self.main, "expected_holdout"):
-            # A report costs the bound a part of delta. A hold-out set has no report and
+            # A report costs the bound some of delta. A hold-out set has no report and
             # could spend all of delta, so the comparison does not change with `report`.
             expected_holdout = self.main.expected_holdout(
                 evidence.folds[self.main.statistic], planned.delta

@@ -46,7 +46,7 @@ from dsel.losses.base import (
 from dsel.losses.constants import ConstantPrediction
 
 RESIDUAL_SHARE_OF_POOL: Final = 0.8
-"""Part of the pool's delta for residuals, at another level than that of `limits`.
+"""Share of the pool's delta for residuals, at another level than that of `limits`.
 
 Pools are large, so that the limits of deviations are tight even at a small part.
 """
@@ -250,14 +250,14 @@ class ErrorQuantile(RegressionLoss):
     ) -> BoundTerms:
         """Return the smallest sum of a fold's tolerance and a deviation from it."""
         by_fold, k = folds.numbers_by_row(), len(folds.n_rows)
-        of_folds, pool_delta = fold_shares(k).tolist(), shares.pool_delta
+        shares_of_folds, pool_delta = fold_shares(k).tolist(), shares.pool_delta
         tolerances, deviations = np.full((2, k), np.inf)
         for fold, n_rows in enumerate(folds.n_rows.tolist()):
             shared = divide_level(
                 n_rows,
                 level=self.level,
-                delta=shares.label_delta * of_folds[fold],
-                extra_delta=RESIDUAL_SHARE_OF_POOL * pool_delta * of_folds[fold],
+                delta=shares.label_delta * shares_of_folds[fold],
+                extra_delta=RESIDUAL_SHARE_OF_POOL * pool_delta * shares_of_folds[fold],
             )
             # Too few rows for any finite tolerance at this level.
             if shared.n_exceeding < 0:
@@ -283,11 +283,11 @@ class ErrorQuantile(RegressionLoss):
 
     def caveats(self, y: Floats, n_folds: int, delta: float) -> list[str]:
         """Return a caveat with the needed rows if the first fold has too few."""
-        share = delta * float(fold_shares(n_folds)[0])
+        fold_delta = delta * float(fold_shares(n_folds)[0])
         n_rows = -(-len(y) // n_folds)  # of the first fold, whose share is the largest
-        if allowed_exceedances(n_rows, level=self.level, delta=share) >= 0:
+        if allowed_exceedances(n_rows, level=self.level, delta=fold_delta) >= 0:
             return []
-        needed = n_folds * (minimum_rows(level=self.level, delta=share) - 1) + 1
+        needed = n_folds * (minimum_rows(level=self.level, delta=fold_delta) - 1) + 1
         return [
             f"{len(y):,} labeled rows are too few for a tolerance of "
             f"{100 * self.share:.6g}% of the predictions: its bound will be infinite; "
@@ -375,7 +375,7 @@ class Beyond(RegressionLoss):
     Source: being off by more is a 0/1 loss, bounded as an error is. The model of all
     rows is off by more than :math:`t` only if the fold's model is off by more than
     :math:`4t/5`, or both are more than :math:`t/5` apart; limits of both shares add up,
-    and are read at the pool's part of delta.
+    and are read at the pool's delta.
     """
 
     tolerance: float
@@ -415,14 +415,14 @@ class Beyond(RegressionLoss):
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
         """Return the smallest sum of a limit of a fold and one of the distance."""
-        # `limits` spends the labels' part of delta on the whole tolerance. Limits of
-        # 4/5 of it are others, and get a share of the pool's part.
-        of_labels, k = RESIDUAL_SHARE_OF_POOL * shares.pool_delta, len(folds.n_rows)
-        limits = fold_limits(folds.integers[:, 1], folds.n_rows, np.array(of_labels))
+        # `limits` spends the labels' delta on the whole tolerance. Limits of 4/5 of it
+        # are others, and get a share of the pool's delta.
+        near_delta = RESIDUAL_SHARE_OF_POOL * shares.pool_delta
+        limits = fold_limits(folds.integers[:, 1], folds.n_rows, np.array(near_delta))
         differ = binomial_tail_inversion(
             pool.counts,
             pool.upper_rows(pool.duplicates),
-            delta=(shares.pool_delta - of_labels) / k,
+            delta=(shares.pool_delta - near_delta) / len(folds.n_rows),
         )
         return smallest_sum(limits, sum_outward(limits, differ))
 

@@ -218,7 +218,7 @@ class Certificate(Renderable):
     is_estimate: bool = False
     """Whether its criterion estimates: then it is rounded to the nearest, not up."""
     divides_delta: bool = False
-    """Whether every candidate was bounded, at a part of delta."""
+    """Whether every candidate was bounded, at a share of delta."""
     is_cost: bool = False
     """Whether it bounds a mean cost, which is no rate."""
     is_holdout: bool = False

@@ -117,7 +117,7 @@ class ModelComparison(Renderable):
     def disagreement(self) -> float:
         """Upper limit of the rate at which the models differ; holds with the others."""
         if self.n_queries:
-            # The limits of the interval use the same events: no part of delta is spent.
+            # The limits of the interval use the same events: none of delta is spent.
             return min(1.0, float(self._difference_limit(1.0)))
         n_same, n_same_differ = self.n_duplicates or 0, self.n_duplicates_differ
         return float(

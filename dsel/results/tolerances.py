@@ -60,7 +60,7 @@ class ToleranceReport(TableReport):
     together with those of the other model.
     Assumes: what the certificate of the search lists.
     Source: :func:`dsel.bounds.tolerance_limit` and
-    :func:`dsel.bounds.deviation_limit` at equal parts of delta, and the union bound.
+    :func:`dsel.bounds.deviation_limit` at equal shares of delta, and the union bound.
 
     Examples
     --------

@@ -7,13 +7,13 @@ from dsel import names
 from dsel.bounds import error_from_disagreement
 from dsel.bounds.cross_validation import best_fold, cv_bound
 from dsel.bounds.holdout import holdout_bound
-from dsel.bounds.shares import uniform_shares
+from dsel.bounds.shares import uniform_deltas
 from dsel.criteria import CRITERIA, Estimate, Settings, get_criterion
 from dsel.errors import AllFitsFailedError
 
 N, N_FOLDS, POOL = 12, 5, 1000
 SHARE = 0.05 / N
-SETTINGS = Settings(uniform_shares(N, delta=0.05))
+SETTINGS = Settings(uniform_deltas(N, delta=0.05))
 GUARANTEES = ["best_fold", "cv_bound", "holdout"]
 HALVES = [name for name, rule in CRITERIA.items() if rule.by_halves]
 ALL = [*GUARANTEES, "cv_error", "loo_error", *HALVES]

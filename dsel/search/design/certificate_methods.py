@@ -88,7 +88,7 @@ class CertificateMethod:
 
     @property
     def divides_delta(self) -> bool:
-        """Whether every candidate is bounded, at a part of delta.
+        """Whether every candidate is bounded, at a share of delta.
 
         Inner searches read none of the rows that bound their choice, so it is bounded
         at all of delta.

@@ -50,13 +50,13 @@ class Case:
 
     @property
     def candidate_delta(self) -> float:
-        """Share of delta of one candidate, if all of them are bounded."""
+        """Delta of one candidate, if all of them are bounded."""
         return self.delta / self.n_candidates
 
-    def divide(self, part: float) -> Shares:
-        """Return the division of a part of delta between labeled rows and pool."""
+    def divide(self, delta: float) -> Shares:
+        """Return the division of delta, or a part of it, between labels and pool."""
         return PlannedDelta(delta=self.delta, has_pool=self.n_unlabeled > 0).divide(
-            part
+            delta
         )
 
     @property
@@ -124,23 +124,23 @@ class ExpectedBound:
 
 
 @lru_cache(maxsize=4096)
-def mean_limit(n_rows: int, rate: float, share: float) -> float:
+def mean_limit(n_rows: int, rate: float, delta: float) -> float:
     """Return the average upper limit of a rate, from `n_rows` rows."""
-    return expected_holdout_bound(rate, n_rows, delta=share)
+    return expected_holdout_bound(rate, n_rows, delta=delta)
 
 
-def _smallest_limit(case: Case, shares: Floats) -> float:
-    """Return the average of the smallest of the folds' limits, at shares of delta.
+def _smallest_limit(case: Case, deltas: Floats) -> float:
+    """Return the average of the smallest of the folds' limits, each at its delta.
 
-    Folds of one size and one share have the same distribution.
+    Folds of one size and one delta have the same distribution.
     """
-    sizes = case.fold_sizes(len(shares))
+    sizes = case.fold_sizes(len(deltas))
     fold_rows = [rows for rows, number in sizes for _ in range(number)]
-    alike = Counter(zip(fold_rows, shares.tolist(), strict=True))
+    alike = Counter(zip(fold_rows, deltas.tolist(), strict=True))
     tables = []
-    for (rows, share), number in alike.items():
+    for (rows, delta), number in alike.items():
         counts, probabilities = likely_counts(rows, case.error)
-        limits = np.asarray(upper_limits(counts, rows, share))
+        limits = np.asarray(upper_limits(counts, rows, delta))
         tables.append((limits, probabilities, number))
     return mean_of_smallest(tables)
 
@@ -200,36 +200,36 @@ def all_rows_terms(case: Case, n_folds: int) -> tuple[float, float]:
     """Return the terms of a nested search, whose delta is divided among folds."""
     shares = case.divide(case.delta)
     limit = _smallest_limit(case, shares.label_delta * fold_shares(n_folds))
-    share = shares.pool_delta / n_folds
+    fold_delta = shares.pool_delta / n_folds
     differ = case.disagreement(n_folds) * case.class_share
     if case.is_error:
-        return limit, mean_limit(case.n_unlabeled, differ, share)
-    # Half of delta's part is for how many labeled rows are of the class, in all folds.
+        return limit, mean_limit(case.n_unlabeled, differ, fold_delta)
+    # Half of the pool's delta is for how many labeled rows are of the class.
     sizes = np.array(case.n_counted), np.array(case.n_labeled)
-    least = float(lower_limits(*sizes, np.array(n_folds * share / 2)))
-    return limit, mean_limit(case.n_unlabeled, differ, share / 2) / least
+    least = float(lower_limits(*sizes, np.array(n_folds * fold_delta / 2)))
+    return limit, mean_limit(case.n_unlabeled, differ, fold_delta / 2) / least
 
 
 def mean_of_folds_terms(case: Case, n_folds: int) -> tuple[float, float]:
     """Return the terms of ``cv_bound``: the mean of all limits, and the pool's."""
-    share = case.divide(case.candidate_delta).label_delta / n_folds
+    fold_delta = case.divide(case.candidate_delta).label_delta / n_folds
     sizes = case.fold_sizes(n_folds)
-    limits = (number * mean_limit(n, case.error, share) for n, number in sizes)
+    limits = (number * mean_limit(n, case.error, fold_delta) for n, number in sizes)
     return sum(limits) / n_folds, _disagreement_term(case, n_folds)
 
 
 def best_fold_terms(case: Case, n_folds: int) -> tuple[float, float]:
     """Return the terms of ``best_fold``: the smallest limit, and the pool's."""
-    share = case.divide(case.candidate_delta).label_delta / n_folds
-    return _smallest_limit(case, np.full(n_folds, share)), _disagreement_term(
+    fold_delta = case.divide(case.candidate_delta).label_delta / n_folds
+    return _smallest_limit(case, np.full(n_folds, fold_delta)), _disagreement_term(
         case, n_folds
     )
 
 
 def _disagreement_term(case: Case, n_folds: int) -> float:
     """Return the disagreement term if delta is divided among candidates."""
-    share = case.divide(case.candidate_delta).pool_delta
-    return mean_limit(case.n_unlabeled, case.disagreement(n_folds), share)
+    pool_delta = case.divide(case.candidate_delta).pool_delta
+    return mean_limit(case.n_unlabeled, case.disagreement(n_folds), pool_delta)
 
 
 def all_labels(n_folds: int) -> float:
@@ -266,7 +266,7 @@ def count_exceeding_both(case: ToleranceCase, n_folds: int) -> Callable[[int], i
 
 
 def count_exceeding_first(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:
-    """Return the same for the first fold alone, at each candidate's part of delta."""
+    """Return the same for the first fold alone, at each candidate's delta."""
     del n_folds
     return case.exceedances_at(case.delta / case.n_candidates)
 

@@ -20,8 +20,8 @@ from dsel.typing import (
     SplitsLike,
 )
 
-# Divided among folds and by the smallest weight of a prior, it stays above the share at
-# which binomial tails underflow (`binomial.SMALLEST_SHARE`).
+# Divided among folds and by the smallest weight of a prior, it stays above the delta at
+# which binomial tails underflow (`binomial.SMALLEST_TAIL`).
 SMALLEST_DELTA: Final = 1e-100
 
 

@@ -123,7 +123,7 @@ def notes_on_names(labeled: LabeledRows, pool: Pool | None) -> list[str]:
 
 
 def _of_prior(prior: Floats | None) -> list[str]:
-    """Return a note about candidates without a part of delta, if there are some."""
+    """Return a note about candidates without a share of delta, if there are some."""
     n_without = 0 if prior is None else int((prior == 0.0).sum())
     if prior is None or not n_without:
         return []

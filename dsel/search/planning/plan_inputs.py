@@ -12,7 +12,7 @@ from dsel.arrays import (
     Floats,
     fill_masked_values,
 )
-from dsel.bounds.shares import normalize_weights
+from dsel.bounds.shares import proportional_shares
 from dsel.candidates import (
     Grid,
     candidate_key,
@@ -344,4 +344,4 @@ def read_prior(
             f"`prior` must have one weight for each of the {n} candidates, got shape "
             f"{given.shape}; plan.axes.candidates has their order."
         )
-    return normalize_weights(given.astype(np.float64))
+    return proportional_shares(given.astype(np.float64))

@@ -13,7 +13,7 @@ import xarray as xr
 from sklearn.pipeline import Pipeline
 
 from dsel import names
-from dsel.bounds.shares import uniform_shares
+from dsel.bounds.shares import uniform_deltas
 from dsel.criteria import CRITERIA, Settings, get_criterion
 from dsel.criteria.base import CandidateCounts, Criterion
 from dsel.losses.constants import ConstantPrediction, best_constant
@@ -207,5 +207,5 @@ def criterion_settings(counts: CandidateCounts, delta: float) -> Settings:
         # Some joined runs have no prior; all candidates in the cube share delta.
         shares = np.nan_to_num(counts[names.PRIOR_SHARE])
         return Settings(delta * shares / max(1.0, shares.sum()))
-    deltas = uniform_shares(int(counts[names.N_CANDIDATES]), delta=delta)
+    deltas = uniform_deltas(int(counts[names.N_CANDIDATES]), delta=delta)
     return Settings(deltas[: counts[names.STATUS].size])

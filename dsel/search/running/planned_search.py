@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from dsel.arrays import Floats
-from dsel.bounds.shares import uniform_shares
+from dsel.bounds.shares import uniform_deltas
 from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
@@ -125,7 +125,7 @@ class PlannedSearch:
     def candidate_deltas(self) -> Floats:
         """Delta of each candidate, (n_candidates,)."""
         if self.prior_shares is None:
-            return uniform_shares(self.n_candidates, delta=self.delta)
+            return uniform_deltas(self.n_candidates, delta=self.delta)
         return self.delta * self.prior_shares
 
     @property
