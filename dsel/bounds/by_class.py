@@ -120,8 +120,8 @@ def added_false_answers(
     )
     checks.check_axes(limits, "first_limits", 1, "one number for each fold")
     most, moved = (
-        upper_limits(counted, rows, third / len(limits))
-        for counted, (_, rows) in zip(counts, (firsts, joins), strict=True)
+        upper_limits(count, rows, third / len(limits))
+        for count, (_, rows) in zip(counts, (firsts, joins), strict=True)
     )
     least = lower_limits(
         *checks.check_counts_of(

@@ -179,9 +179,9 @@ class DividedLevel(NamedTuple):
 
     n_exceeding: int
     """Rows that may exceed the tolerance of the residuals; -1 where it is infinite."""
-    of_residuals: float
+    residual_level: float
     """Level of that tolerance; NaN where it is infinite."""
-    of_deviations: float
+    deviation_level: float
     """What is left of the level for deviations on the pool."""
 
 
@@ -227,7 +227,7 @@ def divide_level(
     -----
     Guarantee: with probability at least ``1 - delta - extra_delta``, at most a share
     `level` of new rows exceeds the residual that K rows exceed, and at most a share
-    `of_residuals` that which `n_exceeding` rows exceed.
+    `residual_level` that which `n_exceeding` rows exceed.
     Assumes: a model fixed before independent held-out rows were drawn.
     Source: with :math:`U_i = P(r > r_i) + V_i P(r = r_i)`, uniform, the former fails
     only if :math:`\#\{U_i \le \beta\} \le K`, and the latter only if
@@ -235,9 +235,9 @@ def divide_level(
 
     Examples
     --------
-    >>> parts = divide_level(120, level=0.2, delta=0.05, extra_delta=0.002)
-    >>> parts.n_exceeding, round(parts.of_residuals, 3), round(parts.of_deviations, 3)
-    (11, 0.169, 0.031)
+    >>> n, *levels = divide_level(120, level=0.2, delta=0.05, extra_delta=0.002)
+    >>> n, np.round(levels, 3).tolist()
+    (11, [0.169, 0.031])
     """
     n = checks.check_count(n_rows, "n_rows", at_least=0)
     beta = checks.check_probability(level, "level")

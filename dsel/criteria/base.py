@@ -70,7 +70,7 @@ class Criterion:
     """Whether it uses counts of random halves, not of folds."""
     is_regression: bool = False
     """Whether candidates are regressors; every other criterion is of classifiers."""
-    of_declared_loss: bool = False
+    uses_declared_loss: bool = False
     """Whether it is the mean of the loss that a plan declares, not an error."""
     is_guarantee: bool = False
     """Whether the number bounds the true error with probability 1 - delta."""

@@ -134,7 +134,7 @@ FOLDS: Final[tuple[Criterion, ...]] = (
         (names.FOLD_ROWS,),
         label_term=mean_loss,
         can_prune=False,  # a mean of fewer models may be larger
-        of_declared_loss=True,
+        uses_declared_loss=True,
     ),
     Estimate(
         "mean_squared_error",

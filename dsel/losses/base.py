@@ -173,9 +173,9 @@ class FoldCounts:
 
     def iter_folds(self) -> Iterator["FoldCounts"]:
         """Yield the counts of one fold after the other."""
-        yield from map(self.of_fold, range(len(self.n_rows)))
+        yield from map(self.fold, range(len(self.n_rows)))
 
-    def of_fold(self, fold: int) -> "FoldCounts":
+    def fold(self, fold: int) -> "FoldCounts":
         """Return the counts of this fold alone."""
         one = slice(fold, fold + 1)
         return FoldCounts(self.counts[one], self.n_rows[one])

@@ -83,8 +83,8 @@ class ValueColumn:
         plain = map(as_plain, self.values)
         return tuple(v if isinstance(v, kept) else str(v) for v in plain)
 
-    def of_rows(self, X: Features) -> "ValueColumn":
-        """Return the column with the row numbers of `X`, the only counted rows."""
+    def with_rows(self, X: Features) -> "ValueColumn":
+        """Return the column with the number of rows of each value in `X`."""
         counts = np.bincount(self.codes(X), minlength=len(self.values) + 1)
         return replace(self, rows=tuple(counts[: len(self.values)].tolist()))
 
@@ -138,7 +138,8 @@ class CountByValue(Statistic):
     """
 
     column: ValueColumn
-    counted: Statistic
+    inner: Statistic
+    """The statistic that is counted on the rows of each value."""
     on_folds: str = names.OUTER_VALUE_COUNTS
     on_pool: str = names.OUTER_VALUE_DIFFERENCES
     on_duplicates: str = names.OUTER_DUPLICATE_VALUE_DIFFERENCES
@@ -154,27 +155,27 @@ class CountByValue(Statistic):
         """Description of the counts of each fold."""
 
         def table(dim: str, shape: tuple[int, ...], meaning: str) -> CubeVariable:
-            n_counted = shape[-1] - 1  # the first one is the number of rows
-            counted = ("counted",) if n_counted == 1 else map(str, range(n_counted))
+            n_entries = shape[-1] - 1  # the first one is the number of rows
+            entries = ("counted",) if n_entries == 1 else map(str, range(n_entries))
             values = (*map(str, self.column.plain_values), OTHERS)
-            dims = {names.COLUMN_VALUE: values, dim: ("rows", *counted)}
+            dims = {names.COLUMN_VALUE: values, dim: ("rows", *entries)}
             return CubeVariable(dims, meaning)
 
         if self.fold_shape is None:
-            of_folds = CubeVariable(
+            fold_table = CubeVariable(
                 {names.COLUMN_RANK: ()},
                 "rows of the fold by value, and then, value by value, a number for "
                 "each of them",
             )
         else:
-            of_folds = table(
+            fold_table = table(
                 names.COLUMN_COUNT,
                 self.fold_shape,
                 "rows of the fold by value, and what is wrong among them",
             )
         dim, shape = names.COLUMN_DIFFERENCE, self.pair_shape
         return {
-            self.on_folds: of_folds,
+            self.on_folds: fold_table,
             self.on_pool: table(
                 dim, shape, "pool rows by value, those on which models differ"
             ),
@@ -186,19 +187,19 @@ class CountByValue(Statistic):
     @property
     def fold_shape(self) -> tuple[int, ...] | None:
         """Shape with the number of rows, and their counts, for each value."""
-        if (of_value := self.counted.fold_shape) is None:
+        if (shape := self.inner.fold_shape) is None:
             return None
-        return self.n_values, 1 + prod(of_value)
+        return self.n_values, 1 + prod(shape)
 
     @property
     def pair_shape(self) -> tuple[int, ...]:
         """Shape with the number of rows, and their counts, for each value."""
-        return self.n_values, 1 + prod(self.counted.pair_shape)
+        return self.n_values, 1 + prod(self.inner.pair_shape)
 
     def count(self, rows: Rows, predictions: Predictions) -> Counts:
         """Count labeled rows by value."""
         by_value = self._split(rows, rows.targets, predictions)
-        counts = [(len(y), self.counted.count(Rows(None, y), z)) for y, z in by_value]
+        counts = [(len(y), self.inner.count(Rows(None, y), z)) for y, z in by_value]
         if self.fold_shape is not None:
             return self._stack(counts)
         # Sizes come first: they say where the numbers of a value begin.
@@ -214,28 +215,28 @@ class CountByValue(Statistic):
     ) -> Integers:
         """Count pool rows by value."""
         by_value = self._split(rows, fold_predictions, all_rows_predictions)
-        of_fold = [
+        fold_parts = [
             self.counts_at(fold_counts, index)[1] for index in range(self.n_values)
         ]
         return self._stack(
             [
-                (len(z), self.counted.count_pair(Rows(None), z, w, counts))
-                for (z, w), counts in zip(by_value, of_fold, strict=True)
+                (len(z), self.inner.count_pair(Rows(None), z, w, counts))
+                for (z, w), counts in zip(by_value, fold_parts, strict=True)
             ]
         )
 
     def counts_at(self, counts: Counts, index: int) -> tuple[int, Counts]:
         """Return the number of a fold's rows with a value, and their counts."""
-        of_value = self.counted.fold_shape
-        if of_value is not None:
-            return int(counts[index, 0]), counts[index, 1:].reshape(of_value)
+        shape = self.inner.fold_shape
+        if shape is not None:
+            return int(counts[index, 0]), counts[index, 1:].reshape(shape)
         n, start = int(counts[index]), self.n_values + int(counts[:index].sum())
         return n, counts[start : start + n]
 
     def pair_counts_at(self, counts: Integers, index: int) -> tuple[int, Integers]:
         """Return the number of pool rows with a value, and their counts by fold."""
         there = counts[:, index]  # the same rows for all folds
-        shape = self.counted.pair_shape
+        shape = self.inner.pair_shape
         return int(there[0, 0]), there[:, 1:].reshape(len(there), *shape)
 
     def _split(self, rows: Rows, *arrays: NDArray[Any]) -> Iterator[list[NDArray[Any]]]:
@@ -253,7 +254,7 @@ class CountByValue(Statistic):
 
     @staticmethod
     def _stack(counts: Sequence[tuple[int, Counts]]) -> Integers:
-        return np.stack([np.append(n, counted) for n, counted in counts])
+        return np.stack([np.append(n, rest) for n, rest in counts])
 
 
 @dataclass(frozen=True)
@@ -302,8 +303,8 @@ class LossAtValue(SingleLoss):
 
     def estimate(self, folds: FoldCounts) -> float:
         """Return the loss of all folds together; NaN if no row has the value."""
-        of_value = self.folds_of_value(folds)
-        return self.loss.estimate(of_value) if of_value.n_rows.any() else nan
+        part = self.folds_of_value(folds)
+        return self.loss.estimate(part) if part.n_rows.any() else nan
 
     def limits(self, folds: FoldCounts, delta: float) -> Floats:
         """Return the limits of the loss, by the rows with the value."""
@@ -332,8 +333,8 @@ class LossAtValue(SingleLoss):
     def pool_of_value(self, pool: PoolCounts) -> PoolCounts:
         """Return the counts of the pool rows with the value."""
         (n_rows, counts), (n_duplicates, duplicates) = (
-            self.statistic.pair_counts_at(counted, self.index)
-            for counted in (pool.counts, pool.duplicates)
+            self.statistic.pair_counts_at(tables, self.index)
+            for tables in (pool.counts, pool.duplicates)
         )
         return PoolCounts(counts, duplicates, n_rows, n_duplicates)
 

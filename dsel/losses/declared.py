@@ -223,13 +223,13 @@ def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> Declared
     if not (loss_classes or report_classes):
         return DeclaredLosses(main)
     # One table counts the classes of the report and of the loss.
-    counted = tuple(dict.fromkeys((*report_classes, *loss_classes)))
-    position_of = {label: index for index, label in enumerate(counted)}
-    positions = tuple(position_of.get(label, len(counted)) for label in labels)
-    table = ClassTable(counted, positions)
+    table_classes = tuple(dict.fromkeys((*report_classes, *loss_classes)))
+    position_of = {label: index for index, label in enumerate(table_classes)}
+    positions = tuple(position_of.get(label, len(table_classes)) for label in labels)
+    table = ClassTable(table_classes, positions)
     with naming_loss(main, "of_table"):
         main = main.of_table(loss_classes, table)
-    return DeclaredLosses(main, counted if report_classes else (), table)
+    return DeclaredLosses(main, table_classes if report_classes else (), table)
 
 
 def _tolerances(main: Loss, report: Any) -> tuple[ErrorQuantile, ...]:
@@ -251,7 +251,7 @@ def _tolerances(main: Loss, report: Any) -> tuple[ErrorQuantile, ...]:
             raise ValueError(f"`report` must name at most {MOST_CLASSES} shares.")
     bins = main.statistic if isinstance(main, ErrorQuantile) else DEFAULT.statistic
     return tuple(
-        ErrorQuantile(check_probability(share, "report"), counted=bins)
+        ErrorQuantile(check_probability(share, "report"), shared_statistic=bins)
         for share in shares
     )
 

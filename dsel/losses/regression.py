@@ -159,7 +159,7 @@ class RegressionLoss(SingleLoss):
     is_regression: bool = True
     criterion: str = "mean_squared_error"
 
-    def of_constant(self, y: Floats) -> float:
+    def constant_loss(self, y: Floats) -> float:
         """Return the loss of always predicting the median of `y`; NaN if not known."""
         del y
         return np.nan
@@ -168,8 +168,8 @@ class RegressionLoss(SingleLoss):
         self, rows: Rows, classes: Sequence[object]
     ) -> ConstantPrediction | None:
         """Return the median of the targets, with its loss; None if it is not known."""
-        targets = np.asarray(rows.targets, np.float64)
-        best = ConstantPrediction(float(np.median(targets)), self.of_constant(targets))
+        y = np.asarray(rows.targets, np.float64)
+        best = ConstantPrediction(float(np.median(y)), self.constant_loss(y))
         return best if np.isfinite(best).all() else None
 
     def score(self, rows: Rows, predictions: Predictions) -> float:
@@ -196,13 +196,13 @@ class ErrorQuantile(RegressionLoss):
     share: float
     """Share of the predictions that keep the tolerance, in (0, 1)."""
     largest: float = np.inf
-    counted: Residuals | None = field(default=None, compare=False)
-    """The statistic that several such losses share; None if it is this one's own."""
+    shared_statistic: Residuals | None = field(default=None, compare=False)
+    """The statistic that several such losses use; None if it is this one's own."""
 
     def __repr__(self) -> str:
         return f"error_quantile({self.share!r})"
 
-    def of_constant(self, y: Floats) -> float:
+    def constant_loss(self, y: Floats) -> float:
         """Return the distance to their median that this share of targets keeps."""
         off = np.abs(y - np.median(y))
         return float(np.quantile(off, self.share, method="inverted_cdf"))
@@ -224,7 +224,7 @@ class ErrorQuantile(RegressionLoss):
     @property
     def statistic(self) -> Residuals:
         """The statistic of residuals, and of deviations of models."""
-        return self.counted or Residuals(self.level)
+        return self.shared_statistic or Residuals(self.level)
 
     def estimate(self, folds: FoldCounts) -> float:
         """Return the quantile of all residuals."""
@@ -269,7 +269,7 @@ class ErrorQuantile(RegressionLoss):
                 pool.counts[fold],
                 self.statistic.edges(folds.counts[fold]),
                 pool.upper_rows(duplicates),
-                level=shared.of_deviations,
+                level=shared.deviation_level,
                 delta=(1.0 - RESIDUAL_SHARE_OF_POOL) * pool_delta / k,
             )
         return smallest_sum(tolerances, add_tolerances(tolerances, deviations))
@@ -385,7 +385,7 @@ class Beyond(RegressionLoss):
     def __repr__(self) -> str:
         return f"beyond({self.tolerance!r})"
 
-    def of_constant(self, y: Floats) -> float:
+    def constant_loss(self, y: Floats) -> float:
         """Return the share of targets that are farther from their median."""
         return float(np.mean(np.abs(y - np.median(y)) > self.tolerance))
 

@@ -213,7 +213,7 @@ class ValueAxis(NamedTuple):
 
 def _value_axis(results: xr.Dataset, ranking: Criterion, others: str) -> ValueAxis:
     """Return how the numbers of a criterion are shown, smallest over other axes."""
-    loss = declared_loss(results) if ranking.of_declared_loss else None
+    loss = declared_loss(results) if ranking.uses_declared_loss else None
     label = loss.what if loss else _WORDS.get(ranking.name, ranking.name)
     label = f"{label} (estimate){UNITS if ranking.name in _ROOTS else ''}"
     if ranking.is_guarantee:

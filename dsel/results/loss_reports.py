@@ -63,7 +63,7 @@ class ModelReports:
         """Return the numbers of several losses that have one statistic."""
         own: tuple[float, ...] = ()
         if self.is_tested:
-            fold = self.evidence.folds[losses[0].statistic].of_fold(self.deployed_fold)
+            fold = self.evidence.folds[losses[0].statistic].fold(self.deployed_fold)
             own = tuple(loss.estimate(fold) for loss in losses)
         return BoundedValues(
             tuple(
@@ -94,10 +94,10 @@ class ModelReports:
         tables, fold = self.evidence.folds[table].integers, self.deployed_fold
         places = [table.classes.index(label) for label in losses.report_classes]
 
-        def rights(bounds: list[ModelBounds], of_fold: Integers) -> BoundedValues:
+        def rights(bounds: list[ModelBounds], fold_table: Integers) -> BoundedValues:
             # Losses are misses: recall and precision are what is left of one. The loss
             # of a class without a row is 1, which nothing has measured.
-            counts = [wrong_rows(of_fold, place) for place in places]
+            counts = [wrong_rows(fold_table, place) for place in places]
             own = (1.0 - int(wrong) / int(n) if n else nan for wrong, n in counts)
             return BoundedValues(
                 tuple(max(0.0, 1.0 - b.of(self.name)) for b in bounds),
@@ -141,7 +141,7 @@ class ModelReports:
             quantity = OFF_BY_QUANTITY
         if (beyond := rate_beyond(loss)) is not None:
             what = f"How far {100 * (1.0 - beyond):.6g}% of predictions are off"
-        fold = self.evidence.folds[by_value.statistic].of_fold(self.deployed_fold)
+        fold = self.evidence.folds[by_value.statistic].fold(self.deployed_fold)
         n_tests = (int(one.folds_of_value(fold).n_rows[0]) for one in by_value.losses)
         return ReportByValue(
             self.delta,

@@ -109,12 +109,12 @@ def test_divide_level__divides_it_and_allows_as_many_as_fit(n_rows, delta):
     allowed = int(allowed_exceedances(n_rows, level=0.1, delta=delta))
     if made.n_exceeding < 0:
         assert allowed < 1
-        assert np.isnan(made.of_residuals)
+        assert np.isnan(made.residual_level)
         return
-    assert made.of_residuals + made.of_deviations == pytest.approx(0.1)
+    assert made.residual_level + made.deviation_level == pytest.approx(0.1)
     assert made.n_exceeding <= max(0, allowed)
     if made.n_exceeding:
-        assert made.of_residuals <= RESIDUAL_PART * 0.1
+        assert made.residual_level <= RESIDUAL_PART * 0.1
 
 
 @pytest.mark.parametrize(("n_rows", "level"), [(60, 0.1), (120, 0.1), (60, 0.5)])
@@ -130,7 +130,7 @@ def test_divide_level__both_tolerances_fail_at_most_as_often_as_is_paid_for(
     whole, part = (
         1 - ordered[:, n_rows - 1 - count] for count in (allowed, made.n_exceeding)
     )
-    first, second = whole > level, part > made.of_residuals
+    first, second = whole > level, part > made.residual_level
     assert stats.binom.sf((first | second).sum() - 1, draws, delta + extra) > 1e-4
     # What is paid for is used: nearly the extra failures are there.
     assert (second & ~first).mean() > 0.7 * extra

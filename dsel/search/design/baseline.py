@@ -72,7 +72,7 @@ class Predictor:
         return X
 
     @classmethod
-    def of_rows(cls, model: Model, name: str, X: Features) -> "Predictor":
+    def from_model(cls, model: Model, name: str, X: Features) -> "Predictor":
         """Return the predictor for labeled rows; ValueError if a column is missing."""
         named, columns = getattr(model, "feature_names_in_", None), None
         if named is not None and isinstance(X, Frame):
@@ -274,7 +274,7 @@ def predict_baseline(model: Model, X: Features, classes: AnyArray) -> Integers:
     known = getattr(model, "classes_", None)
     own_classes = np.ravel(np.asarray([] if known is None else known))
     check_baseline_labels(own_classes, classes)
-    predictor = Predictor.of_rows(model, "baseline", X)
+    predictor = Predictor.from_model(model, "baseline", X)
     try:
         predicted = predictor.predict(X)
     except PredictedShapeError:

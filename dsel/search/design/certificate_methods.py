@@ -260,7 +260,7 @@ def check_estimate_options(method: CertificateMethod, inputs: MethodInputs) -> N
     """Raise ValueError if a criterion is no estimate, or options lack its counts."""
     raise_first(
         (
-            method.criterion.of_declared_loss,
+            method.criterion.uses_declared_loss,
             "`criterion` 'mean_loss' is that of a declared loss; leave it out, and "
             'write loss=dsel.losses.recall("fraud") or another.',
         ),

@@ -156,8 +156,8 @@ class PoolPass:
         # A file that changes between two slices would give counts of no one pool.
         with self.pool.guard_pass():
             for _, counted_jobs in self.engine.run_jobs(self):
-                for counted in counted_jobs:
-                    yield from self._take_slice(counted)
+                for counted_job in counted_jobs:
+                    yield from self._take_slice(counted_job)
 
     def next_jobs(self) -> list[CountJob]:
         """Return slices of the same model sets, few enough to be read at once."""
@@ -189,10 +189,10 @@ class PoolPass:
             priority=10,
         )
 
-    def _take_slice(self, counted: CountedJob) -> Iterator[list[int]]:
+    def _take_slice(self, counted_job: CountedJob) -> Iterator[list[int]]:
         """Write counts to the table and the store; yield the sets of other models."""
-        job, store = counted.job, self.engine.store
-        seconds = sum(result.seconds for result in counted.results)
+        job, store = counted_job.job, self.engine.store
+        seconds = sum(result.seconds for result in counted_job.results)
         self.batch_size.seconds.append(seconds)
         logger.info(
             "slice rows=%d-%d model_sets=%s seconds=%.6f",
@@ -201,7 +201,7 @@ class PoolPass:
             job.model_sets,
             seconds,
         )
-        results = dict(zip(job.model_sets, counted.results, strict=True))
+        results = dict(zip(job.model_sets, counted_job.results, strict=True))
         # Dask may have made a model again that was lost with its worker.
         changed = [n for n in results if not self.table.add_slice(n, results[n])]
         if changed:

@@ -98,7 +98,7 @@ class ExhaustiveTable(FitTable):
         self,
         data: DataCounts,
         shown: Flags | None = None,
-        counted: Flags | None = None,
+        pool_shown: Flags | None = None,
     ) -> SearchCounts:
         """Return the counts by which a criterion compares the candidates.
 
@@ -107,7 +107,7 @@ class ExhaustiveTable(FitTable):
         """
         scheme, k = self.scheme, self.scheme.n_folds
         shown = self.consecutive_fits if shown is None else shown
-        counted = self.pool.is_complete if counted is None else counted
+        pool_shown = self.pool.is_complete if pool_shown is None else pool_shown
         status = np.full(self.n_candidates, names.STATUS_MISSING, np.int8)
         status[self.complete_candidates] = names.STATUS_DONE
         status[self.pruned_candidates] = names.STATUS_PRUNED
@@ -131,7 +131,7 @@ class ExhaustiveTable(FitTable):
             loo_errors=None if loo is None else errors[:, loo],
             fit_seconds=seconds[:, :k],
             full_fit_seconds=None if scheme.all_rows is None else seconds[:, k],
-            pool=self.pool_counts(counted),
+            pool=self.pool_counts(pool_shown),
         )
 
     def current_comparisons(self) -> tuple[Comparison, ...]:
@@ -213,7 +213,7 @@ class ExactPruner:
     def final_counts(self, table: ExhaustiveTable) -> SearchCounts:
         """Return the counts of a finished run, for the cube."""
         final, shown = table.counts(self.data), table.consecutive_fits
-        status, counted = final.status, table.pool.is_complete
+        status, pool_shown = final.status, table.pool.is_complete
         if self.best_first:
             best = self._best(final.by_name)
             failed = table.failed_fits & shown
@@ -230,10 +230,10 @@ class ExactPruner:
                 return np.asarray(is_worse & ~(failed & fits).any(axis=1))
 
             shown, beaten = first_proofs(shown, table.scheme.n_folds, is_beaten)
-            counted &= ~beaten
+            pool_shown &= ~beaten
             status[beaten] = names.STATUS_PRUNED
         return replace(
-            table.counts(self.data, shown, counted),
+            table.counts(self.data, shown, pool_shown),
             status=status,
             messages=table.first_messages(shown),
         )

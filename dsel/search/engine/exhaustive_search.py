@@ -420,7 +420,7 @@ class ExhaustiveLoop(SearchLoop[ExhaustiveTable]):
         """Give up a candidate whose models have changed."""
         why = "its models were made again, never the same; give it a `random_state`"
         split = self.table.scheme.with_models[0]
-        self.table.add_fit(candidate, split, FitResult.of_failure(why))
+        self.table.add_fit(candidate, split, FitResult.failure(why))
 
     def progress(self) -> Progress:
         """Return the progress of fits and passes."""

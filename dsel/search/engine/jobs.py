@@ -161,7 +161,7 @@ class FitResult:
         return {**record, "message": None if message is None else to_record(message)}
 
     @classmethod
-    def of_failure(cls, why: str) -> "FitResult":
+    def failure(cls, why: str) -> "FitResult":
         """Return the result of a fit that was given up."""
         message = FitMessage(FitProblem.FAILED, why)
         return cls(FitStatus.FAILED, float("nan"), message=message)

@@ -265,7 +265,7 @@ class SearchLoop(Generic[TableT]):
                 self.queue.urgent_jobs.append([part_job])
             return
         for number in job.candidates:
-            self._add_result(job, number, FitResult.of_failure(message))
+            self._add_result(job, number, FitResult.failure(message))
 
     def _add_result(self, job: FitJob, number: int, result: FitResult) -> None:
         fit, is_complete = FitId(number, job.split), result.status is FitStatus.DONE

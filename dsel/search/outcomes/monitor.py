@@ -267,21 +267,19 @@ def _test_tolerances(
         if why:
             tests.append(replace(test, reason=why))
             continue
-        counted, n_duplicates = (int(each[index]) for each in tally.counts)
-        at_least = float(lower_rate_limits(counted, n_duplicates, n_labels, level))
-        seen = (
-            f"{counted:,} of {n_labels:,} {context.kind_of_rows_text} are off by more"
-        )
+        n_off, n_duplicates = (int(each[index]) for each in tally.counts)
+        at_least = float(lower_rate_limits(n_off, n_duplicates, n_labels, level))
+        seen = f"{n_off:,} of {n_labels:,} {context.kind_of_rows_text} are off by more"
         if context.is_counted is None:
-            seen = f"{counted:,} of {n_labels:,} rows are off by more"
+            seen = f"{n_off:,} of {n_labels:,} rows are off by more"
         tests.append(
             replace(
                 test,
                 result=REFUTED if at_least > limit else KEPT,
                 at_least=at_least,
-                n_found=counted - n_duplicates,
+                n_found=n_off - n_duplicates,
                 n_rows=n_labels,
-                seen=counted / n_labels,
+                seen=n_off / n_labels,
                 reason=f"{seen}, at least {floor_percent(at_least)}",
             )
         )

@@ -85,23 +85,23 @@ def disagreement_delta(choice: Choice) -> float:
 def disagreement_limit(cube: xr.Dataset, choice: Choice) -> float | None:
     """Return the limit, from the pool, of the rate at which the bounded models differ.
 
-    It is a statement of its own, at the level of `disagreement_delta`, which all folds
-    share, since the labels choose the deployed one. None if no pool was counted.
+    It is a statement of its own, at `disagreement_delta`, which all folds share, since
+    the labels choose the deployed one. None if no pool was counted.
     """
     fold = choice.certificates[ONE_FOLD].fold if ONE_FOLD in choice.certificates else 0
     if ALL_ROWS not in choice.certificates or fold is None:
         return None
-    counted = (names.OUTER_DISAGREEMENTS, names.OUTER_DUPLICATE_DISAGREEMENTS)
-    if any(name not in cube for name in counted):
+    variables = (names.OUTER_DISAGREEMENTS, names.OUTER_DUPLICATE_DISAGREEMENTS)
+    if any(name not in cube for name in variables):
         return None
-    differ, duplicates = (cube[name].values for name in counted)
+    differ, duplicates = (cube[name].values for name in variables)
     if not np.isfinite(differ[fold]):
         return None
     rows = upper_pool_rows(
         int(cube[names.N_UNLABELED]), int(cube[names.EQUAL_ROWS]), int(duplicates[fold])
     )
-    share = disagreement_delta(choice) / len(differ)
-    return float(binomial_tail_inversion(int(differ[fold]), rows, delta=share))
+    fold_delta = disagreement_delta(choice) / len(differ)
+    return float(binomial_tail_inversion(int(differ[fold]), rows, delta=fold_delta))
 
 
 def open_promises(

@@ -112,7 +112,7 @@ def choose_losses(
         check_loss_on_rows(losses.main, Rows(X, y))
     if (column := inputs.column) is not None:
         if scheme.is_holdout:  # values are of all rows, and counted are some
-            column = column.of_rows(inputs.labeled.X[scheme.counted_rows])
+            column = column.with_rows(inputs.labeled.X[scheme.counted_rows])
         losses = losses.with_column(column)
     check_losses(losses, method, options.report_by)
     return losses

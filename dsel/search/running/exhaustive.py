@@ -183,10 +183,10 @@ def remake_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
         if chosen is not None:
             pairs = {k: (cube[k].values, n) for k, n in chosen.evidence.by_name.items()}
             return Remade({choice.deploy: chosen.models[0]}, pairs)
-    counted = names.FOLD_ERRORS, names.DISAGREEMENTS, names.BEST_FOLD_DISAGREEMENTS
+    variables = names.FOLD_ERRORS, names.DISAGREEMENTS, names.BEST_FOLD_DISAGREEMENTS
     pairs = {
         name: (np.ravel(counts[name][number]), np.ravel(again[name][number]))
-        for name in counted
+        for name in variables
         if name in counts
     }
     return Remade(models or {}, pairs)

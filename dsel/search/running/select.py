@@ -113,7 +113,7 @@ def _check_counts(
         if is_regression:
             rank += f", and {shown} is for classifiers"
         raise ValueError(f"`results` are of a search whose `y` holds {has}: {rank}.")
-    if criterion.of_declared_loss and names.FOLD_LOSS_MEAN not in counts:
+    if criterion.uses_declared_loss and names.FOLD_LOSS_MEAN not in counts:
         raise ValueError(
             f"{shown} is that of a declared loss, and `results` are of a search "
             f"without one; run plan_search(..., loss=dsel.losses.recall('fraud')) or "
@@ -319,7 +319,7 @@ def _certify_candidate(
             largest=inf,
             estimate=bound,
         )
-    declared = declared_loss(cube) if ranking.criterion.of_declared_loss else None
+    declared = declared_loss(cube) if ranking.criterion.uses_declared_loss else None
     if declared is None:
         return replace(certificate, estimate=cv_error(ranking.counts, number))
     return replace(

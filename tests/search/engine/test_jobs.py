@@ -11,7 +11,7 @@ SPLIT = scheme_of_pairs(5, 50, seed=7, n_candidates=2).splits[0]
 STOPPED = FitMessage(FitProblem.STOPPED, "stopped early")
 FIRST = FitResult(FitStatus.DONE, 1.0, (2, 0), (0.2, np.nan), STOPPED)
 SECOND = FitResult(FitStatus.DONE, 0.5, (0, 3), (np.nan, 0.3))
-FAILED = FitResult.of_failure("its worker died")
+FAILED = FitResult.failure("its worker died")
 
 
 def test_tests__that_are_done_are_one_result():
