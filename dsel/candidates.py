@@ -28,7 +28,7 @@ from dsel.data.identity import exact_text
 from dsel.errors import naming
 from dsel.families.family import Candidate
 from dsel.families.kinds import is_classifier, is_regressor
-from dsel.families.prefixes import copy_unfitted, first_step
+from dsel.families.prefixes import clone_value, first_step
 from dsel.results.cube import is_list, product_grids
 from dsel.typing import Options, RowsLike
 
@@ -214,7 +214,7 @@ def _with_params(estimator: Estimator, params: Options, known: Collection[str]) 
         model.set_params(**values)
         unlisted = sorted(values.keys() - set(known))
         # Every fit uses a clone, which has only the parameters of get_params.
-        listed = copy_unfitted(model).get_params(deep=True) if unlisted else {}
+        listed = clone_value(model).get_params(deep=True) if unlisted else {}
     except Exception as error:  # learners of other libraries raise any error
         _check_has_names(estimator, params, error)
         raise _refusal(estimator, params, error) from error
@@ -270,8 +270,8 @@ def check_names_of_search(search: object) -> None:
         if params.keys() <= estimator.get_params(deep=True).keys():
             continue
         try:
-            model = copy_unfitted(estimator).set_params(**copy_unfitted(params))
-            copy_unfitted(model)
+            model = clone_value(estimator).set_params(**clone_value(params))
+            clone_value(model)
         except Exception as error:  # learners of other libraries raise any error
             _check_has_names(estimator, params, error)
 
@@ -322,7 +322,7 @@ def _owner(estimator: Any, name: str, params: Mapping[str, Any]) -> tuple[Any, s
 def _copy_value(value: object, name: str) -> Any:
     """Return a copy, in which estimators at any depth are unfitted clones."""
     try:
-        return copy_unfitted(value)
+        return clone_value(value)
     except Exception as error:  # a user's class may raise any error
         raise TypeError(
             f"`{name}` must hold what can be copied for each candidate, as "

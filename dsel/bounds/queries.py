@@ -334,7 +334,7 @@ def queried_all_rows(
     >>> float(queried_all_rows(0.14, mean, 5_000, 100_000, delta=0.05).round(4))
     0.1478
     """
-    more = queried_difference(
+    difference = queried_difference(
         mean_limit,
         n_differ,
         n_unlabeled,
@@ -343,4 +343,4 @@ def queried_all_rows(
         n_duplicates_differ=n_duplicates_differ,
     )
     limit = checks.check_between(fold_limit, "fold_limit", 0.0, 1.0)
-    return sum_outward(*checks.broadcast(fold_limit=limit, n_differ=more))
+    return sum_outward(*checks.broadcast(fold_limit=limit, n_differ=difference))

@@ -205,7 +205,7 @@ def read_labeled_table(options: SelectOptions) -> Table:
     try:
         table = read_table(labeled, **arguments)
     except ValueError as error:
-        if are_swapped(options):
+        if only_pool_has_target(options):
             raise ValueError(
                 f"{error} The pool {options.pool!r} has this column: are LABELED and "
                 f"--pool swapped?"
@@ -221,7 +221,7 @@ def read_labeled_table(options: SelectOptions) -> Table:
     return table
 
 
-def are_swapped(options: SelectOptions) -> bool:
+def only_pool_has_target(options: SelectOptions) -> bool:
     """Return whether the pool has the target, and the labeled table does not."""
     has_target = []
     with suppress(

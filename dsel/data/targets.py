@@ -61,7 +61,7 @@ def notes_on_similar_labels(texts: Iterable[str]) -> list[str]:
         with suppress(ValueError):
             by_number.setdefault(float(text), []).append(text)
 
-    def shown(group: list[str]) -> str:
+    def quote(group: list[str]) -> str:
         return " and ".join(repr(text[:40]) for text in group[:3])
 
     way = "write one of them everywhere if they are one class"
@@ -72,11 +72,11 @@ def notes_on_similar_labels(texts: Iterable[str]) -> list[str]:
             is_plain = len(plain) == 1
             how = "blanks or case" if is_plain else "Unicode forms, blanks or case"
             notes.append(
-                f"labels {shown(group)} differ by {how} only, and are {len(group)} "
+                f"labels {quote(group)} differ by {how} only, and are {len(group)} "
                 f"classes; {way}"
             )
     notes += [
-        f"labels {shown(group)} are one number, and {len(group)} classes; {way}"
+        f"labels {quote(group)} are one number, and {len(group)} classes; {way}"
         for group in by_number.values()
         if len(group) > 1
     ]

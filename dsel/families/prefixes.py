@@ -136,16 +136,16 @@ def transform_rows(steps: Sequence[tuple[str, Any]], X: Features) -> Any:
     return X
 
 
-def copy_unfitted(value: Any) -> Any:
+def clone_value(value: Any) -> Any:
     """Return a copy in which estimators, also those of lists and dicts, are unfitted.
 
     Estimators are cloned as scikit-learn does. Where a constructor copies a list, as
     CatBoost's do, `clone` refuses it, and the unfitted estimator is copied as it is.
     """
     if type(value) is dict:
-        return {name: copy_unfitted(part) for name, part in value.items()}
+        return {name: clone_value(part) for name, part in value.items()}
     if type(value) in (list, tuple):
-        return type(value)(map(copy_unfitted, value))
+        return type(value)(map(clone_value, value))
     try:
         return clone(value, safe=False)
     except RuntimeError:
@@ -161,7 +161,7 @@ def clone_estimator(estimator: Estimator, params: Options | None = None) -> Any:
     part during `fit`, so fits on several threads would write to the same object.
     `params` are those of `get_params`, if they are known.
     """
-    model = copy_unfitted(estimator)
+    model = clone_value(estimator)
     if isinstance(model, FrozenEstimator):
         return FrozenEstimator(model.estimator)
     params = estimator.get_params(deep=True) if params is None else params

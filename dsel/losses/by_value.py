@@ -102,8 +102,8 @@ class ValueColumn:
             numbers = np.array([nan if v is None else v for v in self.values], narrow)
             rounded = numbers.tolist()
             index_of = {
-                None if given is None else value: n if rounded.count(value) > 1 else at
-                for at, (given, value) in enumerate(
+                None if listed is None else value: n if rounded.count(value) > 1 else at
+                for at, (listed, value) in enumerate(
                     zip(self.values, rounded, strict=True)
                 )
             }
@@ -235,9 +235,9 @@ class CountByValue(Statistic):
 
     def pair_counts_at(self, counts: Integers, index: int) -> tuple[int, Integers]:
         """Return the number of pool rows with a value, and their counts by fold."""
-        there = counts[:, index]  # the same rows for all folds
+        tables = counts[:, index]  # the same rows for all folds
         shape = self.inner.pair_shape
-        return int(there[0, 0]), there[:, 1:].reshape(len(there), *shape)
+        return int(tables[0, 0]), tables[:, 1:].reshape(len(tables), *shape)
 
     def _split(self, rows: Rows, *arrays: NDArray[Any]) -> Iterator[list[NDArray[Any]]]:
         """Yield the entries of arrays for each value, and for all others."""
@@ -443,34 +443,35 @@ def find_column(
             f"`report_by` {report_by!r} must be a column of texts, numbers or other "
             f"single values, but holds {show(next(bad, None))}; make texts of them."
         ) from error
-    found, n_rows = _as_list(unique), len(codes)
-    n_values, counts = len(found), np.bincount(codes[codes >= 0], minlength=len(found))
+    distinct, n_rows = _as_list(unique), len(codes)
+    n_values = len(distinct)
+    counts = np.bincount(codes[codes >= 0], minlength=n_values)
     most = min(MOST_VALUES, max(2, n_rows // 2))
     if n_values > most:
         per = "" if most == MOST_VALUES else f" in {n_rows:,} rows"
         advice = "name a column of fewer values, or group them in advance"
-        if isinstance(found[0], Real):
+        if isinstance(distinct[0], Real):
             advice = (
                 "make a column of bins whose edges are fixed before you see the data, "
                 "such as pandas.cut(column, [0, 18, 65, 120])"
             )
         raise ValueError(
             f"`report_by` {report_by!r} must have at most {most} different values"
-            f"{per}, got {n_values:,}, such as {show(found[0])}; {advice}."
+            f"{per}, got {n_values:,}, such as {show(distinct[0])}; {advice}."
         )
-    order = list(range(len(found)))
+    order = list(range(len(distinct)))
     if isinstance(values.dtype, pd.CategoricalDtype):
-        place = {each: at for at, each in enumerate(values.cat.categories.tolist())}
-        order = sorted(order, key=lambda at: place[found[at]])
+        rank = {value: n for n, value in enumerate(values.cat.categories.tolist())}
+        order = sorted(order, key=lambda at: rank[distinct[at]])
     else:
         with suppress(TypeError):  # values of several types stay in order of appearance
-            order = sorted(order, key=lambda at: found[at])
+            order = sorted(order, key=lambda at: distinct[at])
     gap = int((codes < 0).sum())
     kind = getattr(values.dtype, "numpy_dtype", values.dtype)
     return ValueColumn(
         name,
         position,
-        (*(found[at] for at in order), *[None] * (gap > 0)),
+        (*(distinct[at] for at in order), *[None] * (gap > 0)),
         (*counts[order].tolist(), *[gap] * (gap > 0)),
         str(kind) if getattr(kind, "kind", "") == "f" else "",
         isinstance(values.dtype, pd.CategoricalDtype),

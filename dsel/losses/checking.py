@@ -129,8 +129,8 @@ def _check_fold(
             f"{type(loss).__name__}.score must be in [0, {largest}], the largest "
             f"where nothing is predicted, got {score} and {worst}."
         )
-    given = score_from_errors(loss, n_wrong, len(y))
-    if given is not None and not np.isclose(given, score):
+    error_score = score_from_errors(loss, n_wrong, len(y))
+    if error_score is not None and not np.isclose(error_score, score):
         raise ValueError(
             f"{type(loss).__name__}.score_from_errors must give what `score` does, "
             f"or None."

@@ -253,23 +253,23 @@ class ErrorQuantile(RegressionLoss):
         shares_of_folds, pool_delta = fold_shares(k).tolist(), shares.pool_delta
         tolerances, deviations = np.full((2, k), np.inf)
         for fold, n_rows in enumerate(folds.n_rows.tolist()):
-            shared = divide_level(
+            levels = divide_level(
                 n_rows,
                 level=self.level,
                 delta=shares.label_delta * shares_of_folds[fold],
                 extra_delta=RESIDUAL_SHARE_OF_POOL * pool_delta * shares_of_folds[fold],
             )
             # Too few rows for any finite tolerance at this level.
-            if shared.n_exceeding < 0:
+            if levels.n_exceeding < 0:
                 continue
-            tolerances[fold] = np.sort(by_fold[fold])[n_rows - 1 - shared.n_exceeding]
+            tolerances[fold] = np.sort(by_fold[fold])[n_rows - 1 - levels.n_exceeding]
             # Limits are of all deviations above an edge, and so are duplicates.
             duplicates = np.cumsum(pool.duplicates[fold][::-1])[::-1]
             deviations[fold] = deviation_limit(
                 pool.counts[fold],
                 self.statistic.edges(folds.counts[fold]),
                 pool.upper_rows(duplicates),
-                level=shared.deviation_level,
+                level=levels.deviation_level,
                 delta=(1.0 - RESIDUAL_SHARE_OF_POOL) * pool_delta / k,
             )
         return smallest_sum(tolerances, add_tolerances(tolerances, deviations))

@@ -117,11 +117,11 @@ def loss_of_name(text: str, classes: Sequence[Any], *, name: str = "`loss`") -> 
     is_regression = not len(classes)
     if named.is_regression != is_regression:
         forms = [n.form for n in LOSSES.values() if n.is_regression == is_regression]
-        own, others = "numbers", "classes"
+        kind_meant, kind_here = "numbers", "classes"
         if is_regression:
-            own, others = others, own
+            kind_meant, kind_here = kind_here, kind_meant
         raise ValueError(
-            f"{name} {text!r} is for {own}; of {others} there are "
+            f"{name} {text!r} is for {kind_meant}; of {kind_here} there are "
             f"{', '.join(forms[:-1])} and {forms[-1]}."
         )
     sign = named.form[len(kind) :][:1]

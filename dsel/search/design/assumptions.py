@@ -518,7 +518,7 @@ class CopiedRows:
         """Text of the caveat about copies; "" if there are few."""
         return f"{self.text}: {IF_COPIES}" if self.n_reported else ""
 
-    def why_refuted(self, n_equal: int, n_pool: int) -> str:
+    def violation(self, n_equal: int, n_pool: int) -> str:
         """Return why A1 is violated, if labeled rows are copied and pool rows are not.
 
         Given one half of the labeled rows, the rows of the other half and of the pool

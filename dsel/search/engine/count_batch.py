@@ -117,13 +117,13 @@ def count_slice(
             with _name_rows_in_errors(block):
                 predict = partial(predictor.predict, block.X)
                 differences = count_differences(comparisons, predict, block, model_sets)
-            for comparison, (more, rows_drawn) in zip(
+            for comparison, (block_counts, block_drawn) in zip(
                 comparisons, differences, strict=True
             ):
-                counts[comparison.key][positions] += more
+                counts[comparison.key][positions] += block_counts
                 # The smallest random words of all blocks, so that chunks do not decide
                 # which rows are drawn.
-                drawn = drawn.merge(rows_drawn, comparison.n_queries)
+                drawn = drawn.merge(block_drawn, comparison.n_queries)
         for comparison in comparisons:
             rows[comparison.key] += comparison.rows_by_bin(block.rows)
         del block  # else it would be in memory together with the next one

@@ -145,7 +145,7 @@ class ExhaustiveTable(FitTable):
             best[is_complete] = best_fold_number(
                 errors[is_complete], self.scheme.fold_rows
             )
-        return tuple(each.at_best_folds(best) for each in self.pool.comparisons)
+        return tuple(c.at_best_folds(best) for c in self.pool.comparisons)
 
     def pool_counts(self, shown: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
         """Return pool counts by the cube's variables; -1 for candidates not `shown`."""

@@ -231,7 +231,7 @@ class ExhaustiveLoop(SearchLoop[ExhaustiveTable]):
             # Models of an earlier run, and dropped ones, are fitted first.
             if self.restore_models(candidates):
                 for changed in self.count_candidates(candidates):
-                    self.take_present_models(changed)
+                    self.adopt_remade_models(changed)
 
     def update(self) -> None:
         """Prune, show progress and drop models, before tasks are submitted."""
@@ -387,7 +387,7 @@ class ExhaustiveLoop(SearchLoop[ExhaustiveTable]):
                 for group in kept.values():
                     if group.tokens.get(fit, "") == table.tokens[fit]:
                         return group.fitted_group
-                self.take_present_models([candidate])
+                self.adopt_remade_models([candidate])
             self.run()
             if table.joined_token(candidate) != counted_token:
                 if was_released:
@@ -395,7 +395,7 @@ class ExhaustiveLoop(SearchLoop[ExhaustiveTable]):
                 return None
         raise RuntimeError(f"the model of candidate {candidate} was lost several times")
 
-    def take_present_models(self, candidates: Sequence[int]) -> None:
+    def adopt_remade_models(self, candidates: Sequence[int]) -> None:
         """Write the fits of some candidates again if Dask has made their models again.
 
         Dask repeats a lost task by itself. Its models are used, rather than those of

@@ -95,21 +95,21 @@ def fit_jobs(
 ) -> Iterator[tuple[list[FitJob], FittedGroup]]:
     """Yield jobs whose fits share work, with the group of their models."""
     shared = process_cache()
-    ending = LastUse(shared)
+    last_use = LastUse(shared)
     jobs_by_call: dict[Any, list[FitJob]] = {}  # splits of one group share work
     for job in jobs:
         # A split has one number, whichever of its parts are tested, so that two parts
         # of it cannot be in one call.
-        same = job.candidate_group, job.candidates, job.part
-        jobs_by_call.setdefault(same, []).append(job)
+        call = job.candidate_group, job.candidates, job.part
+        jobs_by_call.setdefault(call, []).append(job)
     for same_call in jobs_by_call.values():
         first = same_call[0]
         group = context.candidate_groups[first.candidate_group]
         splits = [split_of(context, job) for job in same_call]
         # Data without another reader must not push shared data out of the cache.
-        cache = ending if group.number in ending_groups else shared
+        cache = last_use if group.number in ending_groups else shared
         yield same_call, fit_splits(context, group, first.candidates, splits, cache)
-    shared.forget(ending.own_keys)
+    shared.forget(last_use.own_keys)
 
 
 def make_results(
@@ -212,10 +212,10 @@ def count_statistics(
     if any(ready is None for ready in counts):
         baseline = None if context.baseline is None else context.baseline[rows]
         labeled = Rows(context.labeled.X[rows], context.labeled.y[rows], baseline)
-        kept = fitted_group.test_predictions(split.number, 0)
-        if kept is None:
-            kept = predict_labeled_rows(context, fitted_group, split.number, rows)
-        [predictions] = kept
+        by_model = fitted_group.test_predictions(split.number, 0)
+        if by_model is None:
+            by_model = predict_labeled_rows(context, fitted_group, split.number, rows)
+        [predictions] = by_model
     return tuple(
         calls.count_rows(statistic, labeled, predictions) if ready is None else ready
         for statistic, ready in zip(statistics, counts, strict=True)

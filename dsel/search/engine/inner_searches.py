@@ -124,7 +124,7 @@ class InnerSearches:
         all folds. A score is the mean of the losses over the tests of the search;
         infinity if a fit failed.
         """
-        everything, by_all = self.scheme.inner_tests, self.scheme.n_folds
+        all_tests, by_all = self.scheme.inner_tests, self.scheme.n_folds
         scores = np.zeros((by_all + 1, table.n_candidates))
         complete = np.ones(scores.shape, bool)
         for number, (score, is_complete) in enumerate(
@@ -133,7 +133,7 @@ class InnerSearches:
             # What the search without a fold may see is decided here and nowhere else:
             # nothing that was counted on its fold. The proof (docs/theory/nested.md)
             # needs only this.
-            tests = [t for t in everything if number in (by_all, t.left_out_fold)]
+            tests = [t for t in all_tests if number in (by_all, t.left_out_fold)]
             if not tests:  # a single candidate is chosen unseen
                 continue
             splits, parts = zip(*((t.split, t.part) for t in tests), strict=True)
@@ -188,14 +188,14 @@ class InnerSearches:
         eligible = np.where(complete & self.survivors(table), scores, np.inf)
         is_empty = np.asarray(np.isinf(eligible).all(axis=1))
         if is_empty.any():
-            which = f"without fold {is_empty.argmax()}"
+            search = f"without fold {is_empty.argmax()}"
             if is_empty[-1]:
-                which = "by all folds"
+                search = "by all folds"
             texts = (message.text for message in table.messages.values())
-            some = next(texts, "no message")
+            example = next(texts, "no message")
             raise AllFitsFailedError(
-                f"no candidate can be chosen {which}: a fit of each has failed, such "
-                f"as {some}"
+                f"no candidate can be chosen {search}: a fit of each has failed, such "
+                f"as {example}"
             )
         # The first number of a tie: neither the order of tasks nor of sums decides.
         *by_fold, by_all_folds = np.argmin(tie_ranks(eligible), axis=1).tolist()

@@ -127,7 +127,7 @@ class SearchLoop(Generic[TableT]):
         )
         jobs: list[FitJob] = []
         for group, split in order(open_fits):
-            # They may be in a job of another candidate of the group already.
+            # The fits may be in a job of another candidate of the group already.
             is_open = self.table.fit_status[:, split] == FitStatus.OPEN
             # A pruned candidate has fits that are open still, and that nothing needs.
             jobs += self.claim_fits(group, split, is_open & open_fits[:, split])
@@ -181,9 +181,9 @@ class SearchLoop(Generic[TableT]):
         growth = np.subtract(
             lower, self.first_bounds, out=np.zeros_like(lower), where=np.isfinite(lower)
         )
-        likely = lower + submitted * growth / n_known
+        expected = lower + submitted * growth / n_known
         candidates = np.flatnonzero(open_fits.any(axis=1))
-        order = np.lexsort((candidates, submitted[candidates], likely[candidates]))
+        order = np.lexsort((candidates, submitted[candidates], expected[candidates]))
         scheme = self.table.scheme
         for candidate in candidates[order]:
             split = int(np.argmax(open_fits[candidate]))

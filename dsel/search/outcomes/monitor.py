@@ -60,7 +60,7 @@ def monitor_table(
     if labels.target is not None and any(map(is_regressor, promises.models.values())):
         input_format = input_format.with_number_column(labels.target)
     column = labels.groups if isinstance(labels.groups, str) else None
-    others = [name for name in (labels.target, column) if name is not None]
+    columns = [name for name in (labels.target, column) if name is not None]
     if labels.groups is not None and not promises.are_in_groups:
         raise ValueError(
             f"{labels.groups_option} is for a search with groups, and these bounds are "
@@ -69,7 +69,7 @@ def monitor_table(
     table = open_table(
         input_format,
         source,
-        tuple(others) or None,
+        tuple(columns) or None,
         option="target" if column is None else "target` or `groups",
         model=next(iter(promises.models.values())),
         separator=separator,
@@ -97,8 +97,8 @@ def monitor_table(
             f"{labels.groups_option} must have a key for each new row, got "
             f"{len(context.is_counted):,} for {tally.n_rows:,} rows."
         )
-    made = read_report(promises, context, tally, level)
-    return replace(made, notes=(*notes, *made.notes))
+    report = read_report(promises, context, tally, level)
+    return replace(report, notes=(*notes, *report.notes))
 
 
 def read_report(
@@ -121,7 +121,7 @@ def read_report(
         notes.append(
             f"{n_unknown:,} labels are no class of the search: every model errs there"
         )
-    notes += [each.line for each in tally.unknown.values()]
+    notes += [values.line for values in tally.unknown.values()]
     if promises.labeled is None:
         notes.append(
             "the labeled rows are not known, so new rows that equal one are counted as "
@@ -267,7 +267,7 @@ def _test_tolerances(
         if why:
             tests.append(replace(test, reason=why))
             continue
-        n_off, n_duplicates = (int(each[index]) for each in tally.counts)
+        n_off, n_duplicates = (int(n[index]) for n in tally.counts)
         at_least = float(lower_rate_limits(n_off, n_duplicates, n_labels, level))
         seen = f"{n_off:,} of {n_labels:,} {context.kind_of_rows_text} are off by more"
         if context.is_counted is None:

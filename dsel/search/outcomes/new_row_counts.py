@@ -125,9 +125,9 @@ class MonitorContext:
         if is_regression:
             classes, loss = np.empty(0), named
             if isinstance(loss, DistanceLoss):
-                made = promises.choice.certificates.values()
+                bounded = promises.choice.certificates.values()
                 with naming_loss(loss, "exceedance"):
-                    exceedances = tuple(loss.exceedance(each.bound) for each in made)
+                    exceedances = tuple(loss.exceedance(c.bound) for c in bounded)
         else:
             classes = classes_of(promises, named or ERROR_RATE)
             loss = None if named is None else declare_losses(named, None, classes).main
@@ -151,12 +151,12 @@ class MonitorContext:
 
     def count(self, X: Any, rows: Integers) -> Tally:
         """Count a block of rows with these numbers."""
-        known = self._convert_rows(X)
+        converted = self._convert_rows(X)
         is_duplicate = np.zeros(len(rows), np.bool_)
         if self.find_duplicates is not None:
-            is_duplicate = self.find_duplicates(known)
-        given = self.model_rows.prepare(X, rows)
-        predicted = [self._codes(np.asarray(m.predict(given))) for m in self.models]
+            is_duplicate = self.find_duplicates(converted)
+        prepared = self.model_rows.prepare(X, rows)
+        predicted = [self._codes(np.asarray(m.predict(prepared))) for m in self.models]
         differs = predicted[0] != predicted[-1]  # nowhere where there is one model
         y: NDArray[Any] = np.zeros(len(rows), np.int64)
         has_label = np.zeros(len(rows), np.bool_)
@@ -173,7 +173,7 @@ class MonitorContext:
             has_label = has_label & self.is_counted[rows]
         masks = has_label, has_label & is_duplicate
         n_unknown = 0 if self.is_regression else int((y[has_label] < 0).sum())
-        inside = X if known is None else known
+        inside = X if converted is None else converted
         counts = np.stack(
             [
                 np.stack(
@@ -195,7 +195,7 @@ class MonitorContext:
             counts,
             words[kept],
             rows[kept],
-            None if known is None else known[kept],
+            None if converted is None else converted[kept],
             find_unknown_values(X.given, self.known) if isinstance(X, Frame) else {},
         )
 
@@ -245,11 +245,11 @@ class MonitorContext:
 
         A label that is no class has a code below it, and every model errs there.
         """
-        indices, different = pd.factorize(np.asarray(values, object))
-        known = tuple(self.classes.tolist())
+        indices, distinct = pd.factorize(np.asarray(values, object))
+        classes = tuple(self.classes.tolist())
         labels = [
-            as_label(each, known) if isinstance(each, str) else each
-            for each in different.tolist()
+            as_label(value, classes) if isinstance(value, str) else value
+            for value in distinct.tolist()
         ]
         codes = np.array(
             [
@@ -262,7 +262,7 @@ class MonitorContext:
             np.int64,
         )
         for index in np.flatnonzero(codes[:-1] < NO_LABEL):
-            meant = class_of_same_letters(labels[index], known)
+            meant = class_of_same_letters(labels[index], classes)
             if meant is not None:
                 raise ValueError(
                     f"{self.labels.argument} must be written as the classes are, but "
@@ -286,8 +286,8 @@ class CountPart:
 
 def classes_of(promises: Promises, loss: Loss) -> NDArray[Any]:
     """Return all classes that models and loss know, in order."""
-    class_lists = [getattr(each, "classes_", None) for each in promises.models.values()]
-    classes = [np.asarray(each) for each in class_lists if each is not None]
+    class_lists = [getattr(m, "classes_", None) for m in promises.models.values()]
+    classes = [np.asarray(labels) for labels in class_lists if labels is not None]
     if len(classes) < len(class_lists):
         labeled = promises.labeled
         if labeled is None or len(labeled.classes) < 2:

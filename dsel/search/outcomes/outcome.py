@@ -83,7 +83,7 @@ class Outcome:
         store, so the models themselves take their place.
         """
         # Cached properties are made again: some of them refer to what is left out.
-        state = {each.name: getattr(self, each.name) for each in fields(self)}
+        state = {field.name: getattr(self, field.name) for field in fields(self)}
         make_models: Callable[[], Mapping[str, Any]]
         try:
             make_models = partial(dict, dict(self.models))

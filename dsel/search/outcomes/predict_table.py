@@ -101,7 +101,7 @@ class PredictedTable:
         if not self.is_certified:
             return ""
         # Rows may be in several columns' counts, so the largest count is a lower limit.
-        n_unlike = max((each.n_rows + each.n_gaps for each in self.unknown), default=0)
+        n_unlike = max((v.n_rows + v.n_gaps for v in self.unknown), default=0)
         if n_unlike <= MOST_UNLIKE * self.n_rows:
             return ""
         least = "at least " * (len(self.unknown) > 1)
@@ -113,8 +113,8 @@ class PredictedTable:
     @property
     def notes(self) -> list[str]:
         """What may have changed predictions, in sentences without their periods."""
-        found = [self.taken_by_position.rstrip(".")] if self.taken_by_position else []
-        return [*self.file_notes, *found, *(each.line for each in self.unknown)]
+        by_place = filter(None, [self.taken_by_position.rstrip(".")])
+        return [*self.file_notes, *by_place, *(v.line for v in self.unknown)]
 
 
 def predict_table(
@@ -229,15 +229,15 @@ def _predictions(model: Any, X: Features) -> dict[str, Any]:
         X, model = model[:-1].transform(X), model[-1]
     classes = _classes_of(model)
     if classes is None:
-        return {VALUE: _one_each(model.predict(X), X.shape[0])}
+        return {VALUE: _check_length(model.predict(X), X.shape[0])}
     probabilities = None
     if callable(getattr(model, "predict_proba", None)):
         probabilities = np.asarray(model.predict_proba(X))
     by_largest = type(model) in BY_LARGEST and len(classes) > 1
     if probabilities is None or not by_largest:
-        labels = _one_each(model.predict(X), X.shape[0])
+        labels = _check_length(model.predict(X), X.shape[0])
     else:
-        codes, margins = _largest(probabilities)
+        codes, margins = _most_probable(probabilities)
         near = np.flatnonzero(margins < NEAR_PROBABILITIES)
         if len(near):
             codes[near] = codes_of(model.predict(take_rows(X, near)), classes)
@@ -257,7 +257,7 @@ def _probability_names(classes: NDArray[Any] | None) -> list[str]:
     ]
 
 
-def _largest(
+def _most_probable(
     probabilities: NDArray[np.float64],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the code of the most probable class, and its lead over the next one."""
@@ -268,7 +268,7 @@ def _largest(
     return np.argmax(probabilities, axis=1), first - second
 
 
-def _one_each(predicted: Any, n_rows: int) -> NDArray[Any]:
+def _check_length(predicted: Any, n_rows: int) -> NDArray[Any]:
     values = np.asarray(predicted)
     if values.shape != (n_rows,):
         raise ValueError(

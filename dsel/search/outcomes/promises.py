@@ -69,7 +69,7 @@ class Promises:
     @property
     def are_in_groups(self) -> bool:
         """Whether bounds are about a random row of a new group."""
-        return any(each.n_groups for each in self.choice.certificates.values())
+        return any(c.n_groups for c in self.choice.certificates.values())
 
 
 def disagreement_delta(choice: Choice) -> float:
@@ -127,7 +127,7 @@ def open_promises(
     cube, inputs = open_results(place), load_inputs(place)
     input_format = next(iter(deployed.values())).input_format
     promises = Promises(
-        {name: each.model for name, each in deployed.items()},
+        {name: one.model for name, one in deployed.items()},
         choice,
         input_format,
         disagreement_limit(cube, choice),
@@ -171,8 +171,8 @@ def read_labeled_rows(
         table = read(location, target=target)
         labels = table.y
     else:
-        others = (schema.target, *([] if groups is None else [groups]))
-        table = read(location, like=replace(schema, ids=others))
+        ids = (schema.target, *([] if groups is None else [groups]))
+        table = read(location, like=replace(schema, ids=ids))
         labels = None if table.ids is None else table.ids[schema.target].to_numpy()
         if groups is not None and table.ids is not None:
             keys = table.ids[groups].to_numpy()

@@ -243,11 +243,11 @@ class PoolRows(TableRows):
             for block in read_blocks(self._pool.sources(part), n_rows, allow_nan=True)
         )
         for block in read_ahead(blocks):
-            sources = partial(_same_source, block)
+            sources = partial(_block_sources, block)
             yield Task(f"predict-{block.rows[0]}", work, sources)
 
 
-def _same_source(block: Block, client: "Client | None") -> list[Any]:
+def _block_sources(block: Block, client: "Client | None") -> list[Any]:
     """Return the argument of `read_table_part` for a block in memory."""
     return [block]
 

@@ -60,15 +60,14 @@ def bound_chosen(
     }
     # The fit of all rows may have failed; the bound of a fold holds all the same.
     deploy = plan.deploy if plan.deploy in models else ONE_FOLD
+    deployed = bounded_models[deploy]
     certificates = {name: model.certificate for name, model in bounded_models.items()}
     failed = caveats_of_failed_folds(plan, chosen.failed_folds, bounds)
     failed += caveats_of_failed_all_rows(plan, chosen.failures, certificates[ONE_FOLD])
     missed = caveats_of_missed_classes(plan, certificates, models)
     choice = Choice(
         criterion=plan.criterion.name,
-        criterion_value=mean_inner_loss(
-            counts.by_name, bounded_models[deploy].candidate
-        ),
+        criterion_value=mean_inner_loss(counts.by_name, deployed.candidate),
         bounded_models={
             name: model.with_caveats(*failed, *missed.get(name, ()))
             for name, model in bounded_models.items()
@@ -162,10 +161,10 @@ def notes_of_choice(
         )
     main_delta = plan.context.losses.divide_delta(plan.delta).main
     if main_delta < plan.delta:
-        made = bounded_models[deploy]
+        deployed = bounded_models[deploy]
         reports = {
-            "certified_report()": made.report or made.tolerances,
-            "report_by_value()": made.report_by_value,
+            "certified_report()": deployed.report or deployed.tolerances,
+            "report_by_value()": deployed.report_by_value,
         }
         names = " and ".join(name for name, report in reports.items() if report)
         notes.append(

@@ -67,7 +67,7 @@ def run_caveats(cube: xr.Dataset) -> tuple[Caveat, ...]:
     """Return the caveats of a cube that come from the plan and the pool."""
 
     def read(text: str) -> tuple[Caveat, ...]:
-        return tuple(from_record(Caveat, each) for each in json.loads(text))
+        return tuple(from_record(Caveat, record) for record in json.loads(text))
 
     def read_texts(text: str) -> tuple[Caveat, ...]:
         return tuple(make_caveats(Effect.VOIDS, map(str, json.loads(text))))
@@ -97,7 +97,7 @@ def caveats_of(cube: xr.Dataset) -> tuple[Caveat, ...]:
 def join_caveats(*groups: Iterable[Caveat]) -> tuple[Caveat, ...]:
     """Return the caveats of a choice, without those that void its numbers."""
     caveats = collect_caveats(*groups)
-    return tuple(each for each in caveats if each.effect is not Effect.VOIDS)
+    return tuple(c for c in caveats if c.effect is not Effect.VOIDS)
 
 
 def caveats_of_search(
@@ -409,8 +409,10 @@ def notes_on_found_rows(
             f"all folds found {n_found:,}"
         )
         if n_predicted:
-            share = about_percent(n_found / n_predicted)
-            text += f"; {share} of their {n_predicted:,} predictions of it are right"
+            precision = about_percent(n_found / n_predicted)
+            text += (
+                f"; {precision} of their {n_predicted:,} predictions of it are right"
+            )
         notes.append(f"{text} (an estimate)")
     return make_caveats(Effect.INFO, notes[:MOST_CLASSES_NAMED])
 

@@ -70,15 +70,15 @@ def make_data_counts(plan: PlannedSearch, equal_rows: int = 0) -> DataCounts:
 
 
 def describe_run(plan: PlannedSearch, pool_check: PoolCheck) -> RunDescription:
-    """Return the assumptions, caveats and known counts of the plan and its pool."""
+    """Return the assumptions, caveats and data counts of the plan and its pool."""
     labeled, facts, assumptions = plan.labeled, pool_check.facts, plan.assumptions
-    caveats = [each for each in plan.caveats if each.effect is not Effect.PLAN]
+    caveats = [caveat for caveat in plan.caveats if caveat.effect is not Effect.PLAN]
     copies = CopiedRows.of(labeled.X, plan.scheme)
     if plan.pool is not None and plan.method.is_guarantee:
-        refuted = copies.why_refuted(facts.equal_rows, plan.pool.n_rows)
-        assumptions = with_pool_facts(assumptions, facts, refuted)
-        if refuted:  # which says what the plan could only suspect
-            caveats = [each for each in caveats if each.text != copies.remark]
+        violation = copies.violation(facts.equal_rows, plan.pool.n_rows)
+        assumptions = with_pool_facts(assumptions, facts, violation)
+        if violation:  # which says what the plan could only suspect
+            caveats = [caveat for caveat in caveats if caveat.text != copies.remark]
     classes, class_rows = plan.classes.tolist(), dict[str, int]()
     if classes:
         n_rows = np.bincount(labeled.y, minlength=len(classes)).tolist()
@@ -117,9 +117,9 @@ def make_cube_of_run(
     numbers = range(plan.n_candidates)
     texts = [counts.message_of(number) for number in numbers]
     values[names.MESSAGE] = np.array(texts, object)
-    problems = (counts.messages.get(number) for number in numbers)
+    messages = (counts.messages.get(number) for number in numbers)
     values[names.FIT_PROBLEM] = np.array(
-        [0 if each is None else each.problem.value for each in problems], np.int8
+        [0 if one is None else one.problem.value for one in messages], np.int8
     )
     splits = {names.FOLD: scheme.n_folds}
     if scheme.n_halvings:
@@ -129,7 +129,7 @@ def make_cube_of_run(
         "certificate": plan.certificate,
         "deploy": plan.deploy,
         "delta": plan.delta,
-        names.CAVEATS: [to_record(each) for each in description.caveats],
+        names.CAVEATS: [to_record(caveat) for caveat in description.caveats],
         "seed": str(plan.seed),
         "classes": list(description.class_rows),
         "class_rows": list(description.class_rows.values()) or None,
@@ -140,9 +140,9 @@ def make_cube_of_run(
         ),
         names.LEARNERS: list(
             dict.fromkeys(
-                type(each.steps[-1][1] if isinstance(each, Pipeline) else each).__name__
-                for each in plan.context.estimators
-                if not isinstance(each, FunctionEstimator)  # the choice names its model
+                type(one.steps[-1][1] if isinstance(one, Pipeline) else one).__name__
+                for one in plan.context.estimators
+                if not isinstance(one, FunctionEstimator)  # the choice names its model
             )
         ),
         names.FOLD_ERROR_KIND: (
@@ -190,11 +190,11 @@ def add_criteria(cube: xr.Dataset, criterion: Criterion, delta: float) -> xr.Dat
     settings = criterion_settings(counts, delta)
     free = [get_criterion("cv_error")] if names.FOLD_ERRORS in counts else []
     if names.HALF in cube.dims:
-        half_criteria = [each for each in CRITERIA.values() if each.by_halves]
+        half_criteria = [c for c in CRITERIA.values() if c.by_halves]
         free = [*half_criteria, get_criterion("loo_error")]
     # The plan's criterion comes first: `first_criterion` reads it from this place.
-    wanted = [criterion, *(each for each in free if counts.keys() >= set(each.needs))]
-    terms = {each.name: each.evaluate(counts, settings) for each in wanted}
+    wanted = [criterion, *(c for c in free if counts.keys() >= set(c.needs))]
+    terms = {c.name: c.evaluate(counts, settings) for c in wanted}
     cube = with_criteria(
         cube, terms, candidate_deltas=settings.candidate_deltas, delta=delta
     )

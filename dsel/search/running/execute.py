@@ -227,7 +227,7 @@ def remake_models(run: Run, cube: xr.Dataset, choice: Choice) -> Mapping[str, Mo
     remade = remake(run, cube, choice)
     # Residuals of a fold with fewer rows than others end with NaN.
     pairs = remade.counts.values()
-    if not all(np.array_equal(*each, equal_nan=True) for each in pairs):
+    if not all(np.array_equal(*pair, equal_nan=True) for pair in pairs):
         raise RuntimeError(
             "the models were fitted anew and are others than those that were counted, "
             "so no certificate is about them: the learner draws without a seed, or "

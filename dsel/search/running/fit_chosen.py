@@ -253,7 +253,7 @@ def collect_models(fits: ChosenFits, inner_counts: CandidateCounts) -> ChosenMod
         for statistic, by_fold in zip(losses.statistics, counts, strict=True)
     }
     inner_losses = [mean_inner_loss(inner_counts, n) for n in candidates.by_fold]
-    whys = why_failed | {n: f"`predict`: {why}" for n, why in unpredicting.items()}
+    causes = why_failed | {n: f"`predict`: {why}" for n, why in unpredicting.items()}
     return ChosenModels(
         candidates=candidates,
         models=models,
@@ -267,7 +267,7 @@ def collect_models(fits: ChosenFits, inner_counts: CandidateCounts) -> ChosenMod
             tie_ranks(np.array(inner_losses)),
         ),
         failures=tuple(why for split, why in why_failed.items() if split == n_folds),
-        failed_folds={split: whys[split] for split in sorted(whys) if split < n_folds},
+        failed_folds={n: causes[n] for n in sorted(causes) if n < n_folds},
         messages=messages,
     )
 

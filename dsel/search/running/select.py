@@ -70,9 +70,9 @@ def evaluate(
     if name is not None:
         check_string(name, "criterion")
     if names.REGULARIZATION in cube.dims:
-        asked = f" and has no {name!r}" if name else ""
+        end = f" and has no {name!r}" if name else ""
         raise ValueError(
-            f"`results` are of a least-squares search{asked}, whose estimates are no "
+            f"`results` are of a least-squares search{end}, whose estimates are no "
             f"bounds: "
             "`results.dsel.select()` chooses, and `results.estimate` has the numbers."
         )
@@ -151,10 +151,10 @@ def first_criterion(cube: xr.Dataset) -> str:
     return str(cube[names.CRITERION].values[0])
 
 
-def delta_of(cube: xr.Dataset, lost: float = 0.05) -> float:
+def delta_of(cube: xr.Dataset, default: float = 0.05) -> float:
     """Return the delta of a cube's plan, or another number if the cube has lost it."""
     return attribute(
-        cube, names.DELTA, lambda v: check_probability(float(v), names.DELTA), lost
+        cube, names.DELTA, lambda v: check_probability(float(v), names.DELTA), default
     )
 
 
@@ -287,7 +287,7 @@ def _certify_candidate(
     has_all_rows = names.FULL_FIT_SECONDS in cube or cube.sizes.get(names.FOLD) != 1
     fold = 0 if reported.criterion.holds_out_one_fold or not has_all_rows else None
     deploy = ALL_ROWS if fold is None else ONE_FOLD
-    unsure = filter(None, [reason_against_guarantee(cube, reported.criterion, delta)])
+    reasons = filter(None, [reason_against_guarantee(cube, reported.criterion, delta)])
     bound = float(reported.terms.value[number])
     certificate = Certificate(
         bound,
@@ -296,7 +296,7 @@ def _certify_candidate(
         deploy,
         assumptions_of(cube),
         collect_caveats(
-            make_caveats(Effect.VOIDS, unsure),
+            make_caveats(Effect.VOIDS, reasons),
             (caveat for caveat in run_caveats(cube) if caveat.effect in OF_NUMBER),
         ),
         label_term=float(reported.terms.label_term[number]),
