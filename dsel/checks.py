@@ -318,11 +318,19 @@ def did_you_mean(
     >>> did_you_mean("outcome", ["income", "age"], used=["income"])
     '.'
     """
+    near = nearest_name(value, choices, used)
+    return "." if near is None else f"; did you mean {near!r}?"
+
+
+def nearest_name(
+    value: object, choices: Iterable[object], used: Iterable[object] = ()
+) -> object:
+    """Return the nearest of `choices` but for those `used`; None if none is near."""
     others = {*map(str, used)}
     known = {str(each): each for each in choices if str(each) not in others}
     by_case = {text.casefold(): text for text in known}
     if (same := by_case.get(str(value).casefold())) is not None:
-        return f"; did you mean {known[same]!r}?"
+        return known[same]
     near = get_close_matches(str(value), known, 1)
     if not near and len(str(value)) >= SHORTEST_START:
         starts = [text for text in known if text.startswith(str(value))]
@@ -330,7 +338,7 @@ def did_you_mean(
     if not near:
         near = get_close_matches(str(value).casefold(), by_case, 1)
         near = [by_case[text] for text in near]
-    return f"; did you mean {known[near[0]]!r}?" if near else "."
+    return known[near[0]] if near else None
 
 
 def suggest_argument(name: str, known: Iterable[str]) -> str:

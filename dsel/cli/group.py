@@ -144,11 +144,12 @@ def _command(words: Sequence[str], error: Exception) -> str:
     changed = [*words]
     options = error.options if isinstance(error, UndecidedError) else {}
     for option, value in options.items():
-        if option in changed:
-            place = changed.index(option) + 1
-            changed[place] = f"{changed[place]},{value}"
-        else:
+        if option not in changed:
             changed += [option, value]
+            continue
+        place = changed.index(option) + 1
+        is_list = option in ("--drop", "--id")
+        changed[place] = f"{changed[place]},{value}" if is_list else value
     return f" Run: {shlex.join(['dsel', *map(str, changed)])}" if options else ""
 
 

@@ -7,7 +7,7 @@ Values are Arrow strings without surrounding blanks; an empty cell is null.
 import re
 import shlex
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -53,17 +53,24 @@ LARGEST_EXACT: Final = 2**53 - 1
 NUMBER: Final = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 COMMA_NUMBER: Final = r"^-?(?:0|[1-9][0-9]*),[0-9]+(?:[eE][+-]?[0-9]+)?$"
 WHOLE: Final = r"^(?:0|-?[1-9][0-9]*)$"
+CODE: Final = r"^[0-9]+[eE][0-9]+$"
+"""Numbers that may be codes, such as 3E5: what writes exponents writes a point or a
+sign, too, as in 3.0E5 and 3e+05."""
 _DAY: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _CLOCK: Final = r"[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6}0*)?)?"
 _ZONE: Final = r" ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)"
 DATE: Final = f"{_DAY}$"
 TIME: Final = f"{_DAY}(?:{_CLOCK})?$"
 ZONED: Final = f"{_DAY}{_CLOCK}{_ZONE}$"
+_ONE_TO_12: Final = r"(?:0?[1-9]|1[0-2])"
+_ONE_TO_31: Final = r"(?:0?[1-9]|[12][0-9]|3[01])"
 LIKE_NUMERIC_DATE: Final = (
-    r"^[0-9]{1,2}[./-][0-9]{1,2}[./-](?:[0-9]{4}|[0-9]{2})(?:[ T,].*)?$"
+    rf"^(?:(?:{_ONE_TO_31}[./-]{_ONE_TO_12}|{_ONE_TO_12}[./-]{_ONE_TO_31})[./-]"
+    rf"(?:[0-9]{{4}}|[0-9]{{2}})|[0-9]{{2}}[./-]{_ONE_TO_12}[./-]{_ONE_TO_31})"
+    r"(?:[ T,].*)?$"
 )
 _MINUTES: Final = r":[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6}0*)?)?"
-_TO_12: Final = rf"(?:0?[1-9]|1[0-2]){_MINUTES} ?[AaPp][Mm]"
+_TO_12: Final = rf"{_ONE_TO_12}{_MINUTES} ?[AaPp][Mm]"
 NUMERIC_DATE: Final = (
     r"^(?:[0-9]{1,2}\.[0-9]{1,2}\.|[0-9]{1,2}/[0-9]{1,2}/|[0-9]{1,2}-[0-9]{1,2}-)"
     rf"[0-9]{{4}}(?:(?:,? |T)(?:[0-9]{{1,2}}{_MINUTES}|{_TO_12}))?$"
@@ -76,7 +83,7 @@ _MONTHS: Final = (
     r"oct|okt|ott|nov|dec|dez|déc|dic)\p{L}*"
 )
 OTHER_DATE: Final = (
-    r"^(?:[0-9]{4}([./])[0-9]{1,2}[./][0-9]{1,2}|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
+    rf"^(?:[0-9]{{4}}[./-]{_ONE_TO_12}[./-]{_ONE_TO_31}"
     r"|(?:19|20)[0-9]{2}-(?:0[1-9]|1[0-2])|[0-9]{4}年[0-9]{1,2}月(?:[0-9]{1,2}日)?"
     rf"|(?:\p{{L}}{{2,9}}\.?,? )?[0-9]{{1,2}}[. -]{{0,2}}{_MONTHS}"
     r"[., -]{0,2}(?:[0-9]{4}|[0-9]{2})"
@@ -85,16 +92,20 @@ OTHER_DATE: Final = (
 )
 """Dates and times of other forms than ISO's extended one, year first or with names."""
 _BEFORE: Final = rf"(?:{SIGN_BEFORE}|N[or]\.? |n[or]\.? |#|№) ?"
+_BASE_16: Final = "^[+-]?0[xX][0-9a-fA-F]+$"
 LIKE_NUMBER: Final = (
     rf"^[<>~≈≤≥]? ?\(?[+\x{{2212}}-]?{BLANK}?(?:{_BEFORE})?-?"
     rf"(?:{GROUPED}|{UNGROUPED}(?:[dDeE][+-]?[0-9]+)?)"
     rf"{BLANK}?(?:(?:[*+-]|{SIGN_AFTER})\.?)?\)?$"
     r"|^[+-]?(?:inf|Inf|INF|Infinity|infinity|1\.#(?:INF|IND|QNAN))$"
-    r"|^[+-]?0[xX][0-9a-fA-F]+$|^[+-]?\p{Nd}+(?:[.,\x{66b}]\p{Nd}+)?$"
+    rf"|{_BASE_16}|^[+-]?\p{{Nd}}+(?:[.,\x{{66b}}]\p{{Nd}}+)?$"
 )
 """Numbers with thousands separators, units, signs of currencies, a decimal comma, the
 minus sign of print, or in parentheses, as accounts write what is below zero; numbers of
 base 16, in digits of other scripts, and as C and Fortran print them."""
+_TO_255: Final = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_ADDRESS: Final = rf"^{_TO_255}(?:\.{_TO_255}){{3}}$"
+"""Addresses of the internet, which may look like grouped digits."""
 IN_OTHER_QUOTES: Final = (
     "(?s)^(?:'.*'|\".*\"|`.*`|\u2018.*\u2019|\u201c.*\u201d"
     "|\u201e.*\u201c|\u00ab.*\u00bb)$"
@@ -407,6 +418,7 @@ class ColumnScan:
         self.n_too_large = 0
         self.n_like_numbers = 0
         self.amounts = AmountScan()
+        self.n_codes = 0  # whole numbers with an exponent, which may be codes
         self.n_leading_zeros = 0
         self.n_dates = 0
         self.n_times = 0
@@ -421,6 +433,8 @@ class ColumnScan:
         self.examples: dict[str, str] = {}
         self.truth_words: set[str] | None = set()
         self._is_text = False
+        self.quote: Callable[[str], str] = repr
+        """Quotes a value in a note; tables in memory add its line."""
 
     @property
     def n_values(self) -> int:
@@ -497,7 +511,16 @@ class ColumnScan:
             self.n_whole += n_minus_zero
             self.n_with_point -= n_minus_zero
             self.n_exact += int(comes_back(rest, floats).sum())
+            self._add_codes(rest)
         return True
+
+    def _add_codes(self, values: pa.Array, counts: pa.Array | None = None) -> None:
+        """Count numbers that may be codes."""
+        are_codes = matches(values, CODE)
+        if _any(are_codes):
+            self.examples.setdefault("code", values.filter(are_codes)[0].as_py())
+            n_of = are_codes if counts is None else counts.filter(are_codes)
+            self.n_codes += int(pc.sum(n_of).as_py())
 
     def _add_numbers(self, values: pa.Array, counts: pa.Array) -> None:
         """Count distinct numbers of any form, with the number of times each occurs."""
@@ -518,6 +541,7 @@ class ColumnScan:
         self.n_point_zero += total(pc.ends_with(values, ".0"))
         same = pa.array(comes_back(values, floats))
         self.n_exact += total(pc.or_(matches(values, WHOLE), same))
+        self._add_codes(values, counts)
 
     def _add_others(self, values: pa.Array, counts: pa.Array) -> None:
         """Count distinct values that are not numbers with a decimal point."""
@@ -532,10 +556,13 @@ class ColumnScan:
             self.n_in_quotes += n_of(matches(values, IN_OTHER_QUOTES), "quoted")
         self.n_commas += n_of(matches(values, COMMA_NUMBER), "comma")
         is_like = matches(values, LIKE_NUMBER)
-        n_like_numbers = n_of(is_like, "like")
+        n_like_numbers = n_of(is_like)
         if n_like_numbers:
+            is_like = pc.and_(is_like, pc.invert(matches(values, _ADDRESS)))
+            n_like_numbers = n_of(is_like, "like")
             self.n_like_numbers += n_like_numbers
-            self.amounts.add(values.filter(is_like), counts.filter(is_like))
+            is_amount = pc.and_(is_like, pc.invert(matches(values, _BASE_16)))
+            self.amounts.add(values.filter(is_amount), counts.filter(is_amount))
         if n_like_numbers < pc.sum(counts).as_py():
             n_of(pc.invert(is_like), "no amount")
         self.n_leading_zeros += n_of(matches(values, _LEADING_ZERO))
@@ -635,6 +662,15 @@ class ColumnScan:
                 self.n_times += int(weights.sum())
                 self.n_dates += int(weights[are_days].sum())
 
+    def number_kind(self, decimal: str) -> Kind | None:
+        """Return the kind of a column of plain numbers; None for another column."""
+        n, n_numbers = self.n_values, self.n_numbers
+        if decimal == ",":
+            n_numbers = self.n_whole + self.n_commas
+        if not n or n_numbers != n or self.n_too_large:
+            return None
+        return Kind.WHOLE if self.n_whole == n else Kind.NUMBERS
+
     def kind(self, decimal: str = ".", day_first: bool | None = None) -> Kind:
         """Return the kind of the column, given the decimal mark of numbers.
 
@@ -643,10 +679,11 @@ class ColumnScan:
         n = self.n_values
         if not n:
             return Kind.GAPS
-        n_numbers = self.n_whole + self.n_commas if decimal == "," else self.n_numbers
-        if n_numbers == n and not self.n_too_large:
-            is_whole = self.n_whole == n
-            return Kind.WHOLE if is_whole else Kind.NUMBERS
+        kind = self.number_kind(decimal)
+        if kind is not None:
+            # 1E2 and 10E1 are two codes and one number.
+            are_codes = self.n_codes and self.n_codes + self.n_whole == n
+            return Kind.TEXT if are_codes else kind
         if not self.n_numbers and self.truth_words:
             pair = {tuple(pair) for pair in TRUTH_PAIRS if self.truth_words == {*pair}}
             if pair:
@@ -676,6 +713,13 @@ class ColumnScan:
         n = self.n_values
         if not n:
             return None
+        if self.n_codes and self.n_codes + self.n_whole == n:
+            code = self.examples["code"]
+            return (
+                f"column {name!r} is read as text: {code!r} may be a code, or the "
+                f"number {float(code):.6g}; --number {shlex.quote(name)} reads it as "
+                f"numbers"
+            )
         if 2 * self.n_in_quotes > n:
             return (
                 f"column {name!r} is read as text with the quotes of its values, such "
@@ -686,8 +730,8 @@ class ColumnScan:
             return f"column {name!r} {self._describe_numeric_dates()}"
         if "no day" in self.examples and 2 * (self.n_times + self.n_zoned) > n:
             return (
-                f"column {name!r} looks like dates, but {self.examples['no day']!r} "
-                f"is none, and is read as text"
+                f"column {name!r} looks like dates, but "
+                f"{self.quote(self.examples['no day'])} is none, and is read as text"
             )
         n_other = self.n_other_dates + self.n_like_dates
         if n_other and 2 * (n_other + self.n_times + self.n_zoned) > n:
@@ -705,8 +749,8 @@ class ColumnScan:
         if 2 * (self.n_times + self.n_zoned) > n:
             other = self.examples.get("no time", self.examples["other"])
             return (
-                f"column {name!r} looks like dates, but {other!r} is none, and is "
-                f"read as text"
+                f"column {name!r} looks like dates, but {self.quote(other)} is none, "
+                f"and is read as text"
             )
         if self.n_too_large and 2 * self.n_numbers > n:
             return (
@@ -726,19 +770,21 @@ class ColumnScan:
             share = min(round(100 * self.n_numbers / n), 99)
             return (
                 f"column {name!r} is read as text: {share}% of its values are numbers, "
-                f"but not {self.examples['other']!r}"
+                f"but not {self.quote(self.examples['other'])}"
             )
         return None
 
     def way_to_amounts(self, name: str) -> str:
         """Return how a column of amounts is read as numbers; "" where it has none."""
         sign, n_by_sign = self.amount_sign, self.amounts.n_by_sign
-        if not n_by_sign:
+        # Signs of which none is frequent are letters of codes, such as 12A and 14C.
+        if 2 * (n_by_sign[sign] + (sign == "") * self.n_numbers) <= self.n_values:
             return ""
         way = f"; --number {shlex.quote(name)} reads it as numbers"
-        others = [repr(text) for s, text in self.amounts.examples.items() if s != sign]
+        examples = self.amounts.examples.items()
+        others = [self.quote(text) for text_sign, text in examples if text_sign != sign]
         if "no amount" in self.examples:
-            others.append(repr(self.examples["no amount"]))
+            others.append(self.quote(self.examples["no amount"]))
         if sign and self.n_numbers:
             others.append(f"a number without {sign!r}")
         return f"{way} once {others[0]} is corrected" if others else way
@@ -749,8 +795,9 @@ class ColumnScan:
         day, month = examples.get("day first"), examples.get("month first")
         if day is not None and month is not None:
             return (
-                f"looks like dates, but the day comes first in {day!r} and the month "
-                f"in {month!r}, and is read as text; write YYYY-MM-DD"
+                f"looks like dates, but the day comes first in {self.quote(day)} and "
+                f"the month in {self.quote(month)}, and is read as text; write "
+                f"YYYY-MM-DD"
             )
         n_either = min(self.n_day_first, self.n_month_first)
         if n_either == self.n_values and len(self.date_signs) == 1:
@@ -764,11 +811,11 @@ class ColumnScan:
                 f"write --dayfirst or --monthfirst"
             )
         other = examples.get("no numeric date")
-        is_day = other is None or (
-            re.match(LIKE_NUMERIC_DATE, other) and not re.match(NUMERIC_DATE, other)
-        )
-        if not is_day:
-            return f"looks like dates, but {other!r} is none, and is read as text"
+        if other is not None and (
+            not re.match(LIKE_NUMERIC_DATE, other) or re.match(NUMERIC_DATE, other)
+        ):
+            other = self.quote(other)
+            return f"looks like dates, but {other} is none, and is read as text"
         return (
             f"looks like dates ({other or example!r}), and is read as text; write "
             f"YYYY-MM-DD"
@@ -864,7 +911,7 @@ def convert(
     if is_sure and kind.is_number:
         return parse_numbers(values, decimal), None
     if kind.is_number and decimal == ".":
-        floats = _plain_floats(values)
+        floats = _plain_floats(values, kind)
         if floats is not None:
             return floats, None
     texts = values
@@ -876,7 +923,7 @@ def convert(
     if kind is Kind.TRUTH:
         return _truths(texts, form.words)
     if kind.is_number:
-        return _numbers(texts, decimal)
+        return _numbers(texts, kind, decimal)
     zoned = kind is Kind.ZONED_TIMES
     times = iso_dates(texts, day_first=form.day_first)
     right = matches(times, ZONED if zoned else TIME)
@@ -888,8 +935,12 @@ def convert(
     return parse_times(times, zoned=zoned), None
 
 
-def _numbers(texts: pa.Array, decimal: str) -> tuple[pa.Array | None, Bad | None]:
+def _numbers(
+    texts: pa.Array, kind: Kind, decimal: str
+) -> tuple[pa.Array | None, Bad | None]:
     right = matches(texts, NUMBER)
+    if kind is Kind.WHOLE:  # 3E5 is a code rather than a whole number
+        right = pc.and_not(right, matches(texts, CODE))
     if decimal == ",":
         right = pc.or_(matches(texts, WHOLE), matches(texts, COMMA_NUMBER))
     if not _all(right):
@@ -917,12 +968,12 @@ def _amounts(
     return numbers, bad and Bad(bad.row, values[bad.row].as_py())
 
 
-def _plain_floats(texts: pa.Array) -> pa.Array | None:
+def _plain_floats(texts: pa.Array, kind: Kind) -> pa.Array | None:
     """Return numbers that float64 holds; None if patterns must decide, as above."""
     if not isinstance(texts, pa.StringArray) or texts.null_count == len(texts):
         return None
     numbers = _read_plain_numbers(texts)
-    if numbers is None:
+    if numbers is None or (numbers.has_exponents and kind is Kind.WHOLE):
         return None
     if numbers.has_exponents or (numbers.stops - numbers.starts).max() > 15:
         ends = pc.min_max(numbers.floats)

@@ -356,9 +356,9 @@ def to_pandas(values: pa.Array, kind: Kind) -> pd.Series:
 
 def number_column(name: str, scan: ColumnScan, decimal: str) -> ColumnSchema:
     """Return the schema of a column of plain numbers, or of amounts of one sign."""
-    kind = scan.kind(decimal)
-    if kind.is_number or kind is Kind.GAPS:
-        return ColumnSchema(name, kind)
+    kind = scan.number_kind(decimal)
+    if kind is not None or not scan.n_values:
+        return ColumnSchema(name, kind or Kind.GAPS)
     form = Form(sign=scan.amount_sign, decimal=decimal)
     return ColumnSchema(name, Kind.NUMBERS, form)
 

@@ -12,10 +12,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dsel.arrays import ArrayLike
-from dsel.checks import list_columns, listing, show
-from dsel.data.kinds import LARGEST_EXACT
+from dsel.checks import list_columns, listing, nearest_name, show
+from dsel.data.frames import NUMERIC
+from dsel.data.kinds import LARGEST_EXACT, Kind
 from dsel.data.schema import TableSchema
-from dsel.option_values import CLASSIFICATION
+from dsel.data.targets import notes_on_copies
+from dsel.errors import UndecidedError
+from dsel.option_values import CLASSIFICATION, REGRESSION
 
 FEWEST_ROWS: Final = 20
 """Rows from which numbers in any order count as row numbers."""
@@ -87,6 +90,26 @@ class Table(NamedTuple):
         known: NDArray[Any] = self.groups[~pd.isna(self.y)]
         return known
 
+    @classmethod
+    def from_frame(
+        cls, X: pd.DataFrame, y: NDArray[Any] | None, schema: TableSchema, **more: Any
+    ) -> "Table":
+        """Return the table of a labeled frame, with what is doubtful of its columns.
+
+        `more` are other fields; to its caveats are added those about columns.
+        """
+        why_texts, notes = more.get("why_texts", {}), [*more.pop("caveats", ())]
+        for column in schema.columns:
+            notes += filter(None, [why_texts.get(column.name)])
+            if column.kind is Kind.WHOLE:
+                values = X[column.name].to_numpy(np.float64, na_value=np.nan)
+                notes += whole_number_notes(column.name, values)
+        if y is not None and schema.target is not None:
+            notes += notes_on_copies(X, y, schema.target)
+        if not len(X) or all(getattr(t, "kind", "O") in NUMERIC for t in X.dtypes):
+            X = X.to_numpy(dtype=np.float64, na_value=np.nan)
+        return cls(X, y, schema.names, schema, caveats=tuple(notes), **more)
+
 
 class TableRequest(NamedTuple):
     """The options of reading a table."""
@@ -132,9 +155,10 @@ class TableRequest(NamedTuple):
                     f"--number names {name!r}, which another option says is no feature."
                 )
             if name == self.target and self.task == CLASSIFICATION:
-                raise ValueError(
+                raise UndecidedError(
                     f"--number names {name!r}, the target, whose labels are classes; "
-                    f"write --task regression for a target of numbers."
+                    f"write --task regression for a target of numbers.",
+                    {"--task": REGRESSION},
                 )
 
     def features(
@@ -178,9 +202,11 @@ def feature_columns(
 ) -> list[str]:
     """Return the columns without the target, which must be one of them."""
     if target is not None and target not in columns:
-        raise ValueError(
+        near = nearest_name(target, filter(None, columns))
+        raise UndecidedError(
             f"`target` must be a column of {where}, got {show(target)}"
-            f"{list_columns(columns, target)}"
+            f"{list_columns(columns, target)}",
+            {} if near is None else {"--target": str(near)},
         )
     return [name for name in columns if name != target]
 

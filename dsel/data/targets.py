@@ -1,5 +1,6 @@
 """Decides whether a column of labels holds classes or numbers, and reads numbers."""
 
+import shlex
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
@@ -9,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dsel.arrays import narrow_objects
+from dsel.arrays import ArrayLike, narrow_objects
 from dsel.checks import letters_of, show
 from dsel.data.kinds import ColumnScan
 from dsel.data.labeled import MOST_WHOLE
@@ -22,6 +23,8 @@ FEWEST_ROWS_OF_CLASS: Final = 10
 
 With fewer, most of five folds have one row of a class, or none.
 """
+FEWEST_ROWS_OF_COPY: Final = 20
+"""Labeled rows from which on a feature is hardly a copy of the target by chance."""
 
 
 def _regression_targets(
@@ -81,6 +84,57 @@ def notes_on_similar_labels(texts: Iterable[str]) -> list[str]:
         if len(group) > 1
     ]
     return notes
+
+
+def notes_on_copies(X: pd.DataFrame, y: ArrayLike, target: str) -> list[str]:
+    """Return a caveat for each feature that is the target in other words or units.
+
+    Examples
+    --------
+    >>> y = np.array(["no", "yes"] * 10)
+    >>> notes_on_copies(pd.DataFrame({"code": [0, 1] * 10, "age": range(20)}), y, "sick")
+    ["column 'code' is a copy of the target 'sick' in other words or units; leave it out by --drop code, unless new rows have it before their label"]
+    """  # noqa: E501
+    labels = pd.Series(y)
+    known = labels.notna().to_numpy()
+    labels = narrow_objects(labels[known].to_numpy())
+    if len(labels) < FEWEST_ROWS_OF_COPY:
+        return []
+    copies = [
+        str(name)
+        for name in X
+        if all(  # the first rows show of most columns that they are none
+            _are_equivalent(X[name][known].iloc[:n], labels[:n])
+            for n in (FEWEST_ROWS_OF_COPY, len(labels))
+        )
+    ]
+    return [
+        f"column {name!r} is a copy of the target {target!r} in other words or units; "
+        f"leave it out by --drop {shlex.quote(name)}, unless new rows have it before "
+        f"their label"
+        for name in copies
+    ]
+
+
+def _are_equivalent(values: pd.Series, labels: NDArray[np.generic]) -> bool:
+    """Return whether each of two columns follows from the other, by a line if numbers.
+
+    Where nearly all values differ, they follow from each other by chance.
+    """
+    try:
+        codes, texts = pd.factorize(values, use_na_sentinel=False)
+    except TypeError:  # of lists, which the plan refuses
+        return False
+    label_codes, classes = pd.factorize(labels)
+    n = len(classes)
+    if n < 2 or len(texts) != n:
+        return False
+    if 2 * n <= len(labels):
+        return len(np.unique(codes.astype(np.int64) * n + label_codes)) == n
+    if values.dtype.kind not in "iuf" or labels.dtype.kind not in "iuf":
+        return False
+    correlation = np.corrcoef(values.to_numpy(np.float64), labels.astype(np.float64))
+    return bool(abs(correlation[0, 1]) > 1 - 1e-9)
 
 
 def numbers_of_texts(

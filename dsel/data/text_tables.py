@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dsel.checks import listing
-from dsel.data.frames import NUMERIC
+from dsel.checks import letters_of, listing
 from dsel.data.kinds import (
     GAP_WORDS,
     PLAIN,
@@ -27,6 +26,7 @@ from dsel.data.kinds import (
     Kind,
     decimal_mark,
     is_gap_word,
+    parse_numbers,
     trim,
     truth_words,
     whole_labels,
@@ -44,7 +44,6 @@ from dsel.data.table_request import (
     check_same_names,
     facts_on_left_out,
     notes_on_row_names,
-    whole_number_notes,
 )
 from dsel.data.targets import notes_on_similar_labels, numbers_of_texts
 from dsel.data.text import (
@@ -66,6 +65,11 @@ Part = TypeVar("Part")
 
 MOST_LABELS: Final = 10_000
 """Largest number of different labels; more are measurements, names or texts."""
+_MISSING_LABELS: Final = frozenset(
+    letters_of(word)
+    for word in (*GAP_WORDS, "missing", "no label", "pending", "tbd", "unlabeled")
+)
+"""Letters of words by which rows without a label are marked."""
 _NUMBER_OR_CODE: Final = r"^[+-]?[0-9]+(?:[.,][0-9]*)?(?:[eE][+-]?[0-9]+)?$"
 
 
@@ -92,6 +96,20 @@ class TextSource(NamedTuple):
             with name_text_file(file.path):
                 batches = file.batches(names, is_checked=is_checked, raw=raw)
                 yield from read_ahead(batches)
+
+    def read(self, names: Sequence[str], *, raw: Sequence[str]) -> pa.Table:
+        """Return all rows as text; raise ValueError where it is too much."""
+        parts, nbytes = [], 0
+        for batch in self.batches(names, raw=raw):
+            nbytes += batch.nbytes
+            if nbytes > MOST_NBYTES:
+                raise ValueError(
+                    f"{self.location!r} holds more than {MOST_NBYTES // 2**30} GiB of "
+                    f"text, which is too much to be read at once; convert it by `dsel "
+                    f"pool build`, or write Parquet."
+                )
+            parts.append(batch)
+        return pa.Table.from_batches(parts)
 
     def rows_as_written(
         self, rows: Sequence[int], names: Sequence[str]
@@ -132,6 +150,19 @@ class TextSource(NamedTuple):
             file = next(file for file in self.files if file.path == error.path)
             with name_text_file(file.path):
                 raise file.name_line(error) from error
+
+    def scan(self, values: pa.ChunkedArray) -> ColumnScan:
+        """Scan a whole column; notes on its values name their lines."""
+        scan = ColumnScan()
+        for chunk in values.chunks:
+            scan.add(chunk)
+
+        def quote(value: str) -> str:
+            row = pc.index(values, value).as_py()
+            return f"{value!r} in {self.line_of(row)}"
+
+        scan.quote = quote
+        return scan
 
     def line_of(self, row: int) -> str:
         """Return the line in which a row begins, for a message."""
@@ -373,33 +404,16 @@ def read_text(location: str, request: TableRequest) -> Table:
     others = [name for name in (request.groups, target) if name is not None]
     dropped = [] if request.like is not None else list(request.drop)
     read = list(dict.fromkeys([*names, *request.id_columns, *others, *dropped]))
-    raw = () if target is None else (target,)
-    parts, nbytes = [], 0
-    for batch in source.batches(read, raw=raw):
-        nbytes += batch.nbytes
-        if nbytes > MOST_NBYTES:
-            raise ValueError(
-                f"{location!r} holds more than {MOST_NBYTES // 2**30} GiB of text, "
-                f"which is too much to be read at once; convert it by `dsel pool "
-                f"build`, or write Parquet."
-            )
-        parts.append(batch)
-    rows = _remove_missing_labels(
-        pa.Table.from_batches(parts), target, request.unlabeled, location
-    )
-    scans = {name: ColumnScan() for name in names}
-    for name in names:
-        for chunk in rows.column(name).chunks:
-            scans[name].add(chunk)
+    rows = source.read(read, raw=() if target is None else (target,))
+    rows = _remove_missing_labels(rows, target, request.unlabeled, location)
+    scans = {name: source.scan(rows.column(name)) for name in names}
     cells, marked = None, dict(scans)
     if target is not None:
         cells = trim(rows.column(target).combine_chunks())
         if request.task != CLASSIFICATION:  # it may be the only column with fractions
-            marked[target] = ColumnScan()
-            marked[target].add(cells)
-    amounts: dict[str, str | None] = dict.fromkeys(request.number)
-    if request.like is not None:
-        amounts = {**request.like.amount_marks}
+            marked[target] = source.scan(pa.chunked_array([cells]))
+    like = request.like
+    amounts = dict.fromkeys(request.number) if like is None else like.amount_marks
     decimal = decimal_of(source, marked, amounts)
     labels = _NO_LABELS
     if target is not None:
@@ -432,54 +446,73 @@ def read_text(location: str, request: TableRequest) -> Table:
         )
     with source.name_lines():
         frame = schema.convert_texts(rows, decimal=decimal, where=repr(location))
-    ids = frame[list(schema.ids)] if schema.ids else None
-    X: Any = frame[names]
-    if request.like is None:
-        schema = replace(
-            schema,
-            columns=tuple(
-                replace(
-                    column,
-                    categories=categories_of(X[column.name]),
-                    has_gaps=scans[column.name].n_empty > 0,
-                )
-                if column.kind is Kind.TEXT
-                else column
-                for column in schema.columns
-            ),
-        )
-        if all(getattr(dtype, "kind", "O") in NUMERIC for dtype in X.dtypes):
-            X = X.to_numpy(dtype=np.float64)
-    why_texts = {
-        column.name: line
-        for column in schema.columns
-        if column.kind is Kind.TEXT and request.like is None
-        if (line := scans[column.name].looks_like(column.name))
-    }
-    caveats = _text_caveats(source, request, why_texts, schema, frame)
-    if target is not None and labels.why_text is not None:
-        why_texts[target] = labels.why_text
     columns_read = [cells if name == target else rows.column(name) for name in read]
-    empty_rows = _notes_on_empty_rows(columns_read, location)
-    caveats = [*labels.caveats, *empty_rows, *caveats]
+    caveats = [
+        *labels.caveats,
+        *_notes_on_empty_rows(columns_read, location),
+        *source.notes,
+    ]
+    if source.names[:2] == ("0", "1"):
+        caveats.append(
+            f"the columns are called 0 to {len(source.names) - 1}, as pandas names "
+            f"them; if the first line is a row, write a header above it"
+        )
     keys = None
     if request.groups is not None:
         keys, group_caveats = _group_keys(rows.column(request.groups), request.groups)
         caveats += group_caveats
-    facts = _text_facts(source, request, scans, schema, decimal)
-    return Table(
+    more: dict[str, Any] = {
+        "ids": frame[list(schema.ids)] if schema.ids else None,
+        "notes": tuple(_text_facts(source, request, scans, schema, decimal)),
+        "groups": keys,
+        "left_out": rows.select(dropped).to_pandas() if dropped else None,
+    }
+    X = frame[names]
+    if request.like is not None:
+        if request.like.target in source.names:
+            caveats.append(
+                f"column {request.like.target!r}, the target of the labeled table, is "
+                f"left out"
+            )
+        return Table(X, None, schema.names, schema, caveats=tuple(caveats), **more)
+    why_texts = {} if labels.why_text is None else {str(target): labels.why_text}
+    described = []
+    for column in schema.columns:
+        name, values = column.name, rows.column(column.name)
+        if column.kind is Kind.TEXT:
+            has_gaps = scans[name].n_empty > 0
+            categories = categories_of(X[name])
+            column = replace(column, categories=categories, has_gaps=has_gaps)
+            if note := scans[name].looks_like(name):
+                why_texts[name] = note
+        elif column.kind is Kind.NUMBERS and not column.form.is_amount:
+            caveats += _notes_on_spellings(name, values, decimal)
+        described.append(column)
+    return Table.from_frame(
         X,
         labels.values,
-        tuple(names),
-        schema,
-        ids,
-        tuple(facts),
-        tuple(caveats),
-        keys,
+        replace(schema, columns=tuple(described)),
+        caveats=caveats,
         why_texts=why_texts,
         is_regression=target is not None and labels.classes is None,
-        left_out=rows.select(dropped).to_pandas() if dropped else None,
+        **more,
     )
+
+
+def _notes_on_spellings(name: str, values: pa.ChunkedArray, decimal: str) -> list[str]:
+    """Return a caveat if a number is written in two ways: codes would be two values."""
+    texts = values.unique()
+    texts = texts.filter(pc.invert(is_gap_word(texts))).drop_null()
+    numbers = parse_numbers(texts, decimal).to_pandas()
+    twice = numbers.duplicated(keep=False) & (numbers != 0)
+    if not twice.any():
+        return []
+    first = numbers[twice].iloc[0]
+    one, other = texts.filter(pa.array(numbers == first)).to_pylist()[:2]
+    return [
+        f"column {name!r} is read as numbers, of which {one!r} and {other!r} are one; "
+        f"if they are codes, write them as text in Parquet, or with a letter"
+    ]
 
 
 def _notes_on_empty_rows(
@@ -680,8 +713,7 @@ def _text_labels(
             f"which do not count"
         )
     caveats += notes_on_similar_labels(texts)
-    words = pa.array(texts, pa.string())
-    if gaps := sorted(words.filter(is_gap_word(words)).to_pylist()):
+    if gaps := sorted(text for text in texts if letters_of(text) in _MISSING_LABELS):
         are = "is a class" if len(gaps) == 1 else "are classes"
         caveats.append(
             f"{' and '.join(map(repr, gaps))} {are}"
@@ -700,34 +732,6 @@ def _text_labels(
         labels[:] = found
     classes = tuple(sorted(set(as_label.values())))
     return _Labels(labels, classes, caveats, why_text)
-
-
-def _text_caveats(
-    source: TextSource,
-    request: TableRequest,
-    why_texts: Mapping[str, str],
-    schema: TableSchema,
-    frame: pd.DataFrame,
-) -> list[str]:
-    caveats = source.notes
-    if source.names[:2] == ("0", "1"):
-        caveats.append(
-            f"the columns are called 0 to {len(source.names) - 1}, as pandas names "
-            f"them; if the first line is a row, write a header above it"
-        )
-    if request.like is not None:
-        if request.like.target in source.names:
-            caveats.append(
-                f"column {request.like.target!r}, the target of the labeled table, is "
-                f"left out"
-            )
-        return caveats
-    for column in schema.columns:
-        if column.name in why_texts:
-            caveats.append(why_texts[column.name])
-        if column.kind is Kind.WHOLE:
-            caveats += whole_number_notes(column.name, frame[column.name])
-    return caveats
 
 
 def _text_facts(

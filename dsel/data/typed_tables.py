@@ -22,7 +22,6 @@ from dsel.checks import show
 from dsel.data.frames import (
     NOTHING,
     NUMBER,
-    NUMERIC,
     TEXT,
     check_names,
     columns_of,
@@ -32,7 +31,6 @@ from dsel.data.kinds import (
     PLAIN,
     ColumnScan,
     Form,
-    Kind,
     decimal_mark,
 )
 from dsel.data.parquet import join_schemas, to_exact_pandas
@@ -60,7 +58,6 @@ from dsel.data.table_request import (
     count_row_names,
     facts_on_left_out,
     notes_on_row_names,
-    whole_number_notes,
 )
 from dsel.data.targets import notes_on_similar_labels
 from dsel.data.text import open_binary
@@ -249,34 +246,29 @@ def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
     schema = schema_of(X, target=request.target)
     forms = (replace(c, form=amounts.get(c.name, PLAIN)) for c in schema.columns)
     target_form = amounts.get(request.target or "", PLAIN)
-    schema = replace(schema, columns=tuple(forms), target_form=target_form)
-    caveats = [
-        note
-        for column in schema.columns
-        if column.kind is Kind.WHOLE
-        for note in whole_number_notes(
-            column.name, X[column.name].to_numpy(np.float64, na_value=np.nan)
-        )
-    ]
+    dropped = (*(n for n in row_names if n not in request.ids), *request.dropped)
+    schema = replace(
+        schema,
+        columns=tuple(forms),
+        target_form=target_form,
+        ids=request.ids,
+        dropped=dropped,
+    )
+    caveats = notes_on_row_names(row_names)
     if y is not None:
         schema = with_classes(schema, y)
         texts = [label for label in schema.classes or () if isinstance(label, str)]
-        caveats = notes_on_similar_labels(texts) + caveats
-    caveats += notes_on_row_names(row_names)
-    dropped = (*(n for n in row_names if n not in request.ids), *request.dropped)
-    schema = replace(schema, ids=request.ids, dropped=dropped)
-    if not len(X) or all(getattr(t, "kind", "O") in NUMERIC for t in X.dtypes):
-        X = X.to_numpy(dtype=np.float64, na_value=np.nan)
-    keys = None if request.groups is None else frame[request.groups].to_numpy(object)
-    return Table(
+        caveats += notes_on_similar_labels(texts)
+    return Table.from_frame(
         X,
         y,
-        tuple(names),
         schema,
-        ids,
-        tuple(facts_on_left_out(schema, row_names)),
-        tuple(caveats),
-        groups=keys,
+        ids=ids,
+        notes=tuple(facts_on_left_out(schema, row_names)),
+        caveats=caveats,
+        groups=None
+        if request.groups is None
+        else frame[request.groups].to_numpy(object),
         left_out=frame[list(request.drop)] if request.drop else None,
     )
 

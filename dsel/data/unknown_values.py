@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from dsel.checks import letters_of, listing
 from dsel.data.kinds import GAP_WORDS, Kind
 from dsel.data.schema import TableSchema
+from dsel.errors import UndecidedError
 from dsel.rounded_texts import count_of
 
 MOST_VALUES_SHOWN: Final = 3
@@ -153,10 +154,11 @@ def check_spellings(unknown: Mapping[str, UnknownValues], n_rows: int) -> None:
     often = [e for e in unknown.values() if e.n_alike > MOST_MISSPELLED * n_rows]
     if often:
         names = ",".join(each.column for each in often)
-        raise ValueError(
+        raise UndecidedError(
             f"the pool has other spellings than the labeled table: "
             f"{'; '.join(each.line for each in often)}. Write both tables in one way, "
-            f"or leave the columns out by --drop {shlex.quote(names)}."
+            f"or leave the columns out by --drop {shlex.quote(names)}.",
+            {"--drop": names},
         )
 
 

@@ -423,7 +423,8 @@ def _is_sure(scan: ColumnScan, column: ColumnSchema, decimal: str) -> bool:
     if column.form.is_amount:
         return False
     if column.kind.is_number:
-        return kind.is_number or kind is Kind.GAPS
+        is_right = kind.is_number and not (column.kind is Kind.WHOLE and scan.n_codes)
+        return is_right or kind is Kind.GAPS
     is_any = column.kind in (Kind.TEXT, Kind.GAPS, Kind.OTHER)
     # Dates of numbers are right in one order only, which each value must show.
     return is_any or (kind.is_time and kind is column.kind and not scan.date_signs)

@@ -721,6 +721,11 @@ def test_select__ends_a_stop_with_the_command_that_goes_on(tmp_path, rng):
     assert "--drop site" in command
     assert "--id 'note,customer no'" in command
     assert "Error at most" in succeed(*shlex.split(command)).stdout
+    misspelled = run(*("lable" if word == "label" else word for word in words))
+    _, _, command = " ".join(misspelled.output.split()).partition(" Run: dsel ")
+    assert command == shlex.join(map(str, words))
+    number = run(*words, "--number", "label", "--task", "classification")
+    assert number.output.rstrip().endswith("--number label --task regression")
     # Two ways lead out here, so that no command is said.
     frame.assign(paid=[f"${row}.5" for row in range(90)]).to_csv(path, index=False)
     assert " Run: " not in run(*words).output

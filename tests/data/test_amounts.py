@@ -163,8 +163,8 @@ def test_read_table__refuses_names_of_no_feature_as_amounts(options, words, tmp_
 @pytest.mark.parametrize(
     ("values", "other"),
     [
-        (["$1", "$2", "free"], "'free'"),
-        (["$1", "$2", "€3"], "'€3'"),
+        (["$1", "$2", "free"], "'free' in line 4"),
+        (["$1", "$2", "€3"], "'€3' in line 4"),
         (["$1", "$2", "3"], "a number without '$'"),
     ],
 )

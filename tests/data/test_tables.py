@@ -470,14 +470,14 @@ LOOKS = [
     (["01/02/2023", "3/4/2020"],
      "'01/02/2023' may be 2023-02-01 or 2023-01-02; write --dayfirst or --monthfirst"),
     (["26/09/2023", "09/26/2023"],
-     "the day comes first in '26/09/2023' and the month in '09/26/2023'"),
-    (["26/09/2023", "27/09/2023", "soon"], "looks like dates, but 'soon' is none"),
-    (["26/09/2023", "31/02/2023"], "looks like dates, but '31/02/2023' is none"),
-    (["26.09.2023", "09.26.2023"], "looks like dates, but '09.26.2023' is none"),
+     "the day comes first in '26/09/2023' in line 2 and the month in '09/26/2023' in"),
+    (["26/09/2023", "27/09/2023", "soon"], "looks like dates, but 'soon' in line 4 is"),
+    (["26/09/2023", "31/02/2023"], "looks like dates, but '31/02/2023' in line 3 is"),
+    (["26.09.2023", "09.26.2023"], "looks like dates, but '09.26.2023' in line 3 is"),
     (["26/09/23", "05/09/23"], "looks like dates ('26/09/23')"),
     (["26/09/2023", "26.09.2023"], "looks like dates ('26/09/2023')"),
     (["26/09/2023", "2023-09-26"], "looks like dates ('26/09/2023')"),
-    (["26/09/2023 25:00"], "looks like dates, but '26/09/2023 25:00' is none"),
+    (["26/09/2023 25:00"], "looks like dates, but '26/09/2023 25:00' in line 2"),
     (["2023/09/26", "2020/1/2"], "looks like dates ('2023/09/26')"),
     (["2023-09", "2020-01"], "looks like dates ('2023-09')"),
     (["Tue, 26 Sep 2023", "Wed, 1 Jan 2020"], "looks like dates ('Tue, 26 Sep 2023')"),
@@ -506,8 +506,17 @@ LOOKS = [
     (["1,00,000", "2,50,000"], "such as '1,00,000'"),
     (["9007199254740993", "1"], "too large to be held exactly"),
     (["2020-01-01", "2020-01-02", "pending"], "looks like dates, but 'pending'"),
-    (["1", "2", "many"], "67% of its values are numbers, but not 'many'"),
+    (["1", "2", "many"], "67% of its values are numbers, but not 'many' in line 4"),
+    (["3 kg", "5 kg", "n.v."], "as numbers once 'n.v.' in line 4 is corrected"),
+    (["3E5", "12"], "'3E5' may be a code, or the number 300000; --number q reads it"),
 ]  # fmt: skip
+OTHER_CODES = [
+    ["192.168.100.200", "192.168.100.201"],
+    ["8020-67-3", "7732-18-5", "7440-05-3"],
+    ["20-45-67", "40-47-84"],
+    ["1.1.0", "1.10.0"],
+]
+"""Addresses, CAS numbers, sort codes and versions, which are no numbers or dates."""
 
 
 @pytest.mark.parametrize(("values", "words"), LOOKS)
@@ -516,6 +525,80 @@ def test_read_table__says_what_a_column_of_text_looks_like(values, words, tmp_pa
     (line,) = read_table(text_table(tmp_path, text)).caveats
     assert line.startswith("column 'q' ")
     assert words in line
+
+
+@pytest.mark.parametrize("values", OTHER_CODES)
+def test_read_table__takes_codes_for_nothing_else(values, tmp_path):
+    table = read_table(text_table(tmp_path, "q|x\n" + "|1\n".join([*values, ""])))
+    assert table.X["q"].tolist() == values
+    assert not table.caveats
+
+
+@pytest.mark.parametrize("values", [["0xff", "0x1f"], ["12A", "14C", "7B"]])
+def test_read_table__offers_no_numbers_for_codes_with_letters(values, tmp_path):
+    path = text_table(tmp_path, "q|x\n" + "|1\n".join([*values, ""]))
+    assert not any("--number" in note for note in read_table(path).caveats)
+
+
+def test_read_table__keeps_codes_with_exponents_apart(tmp_path):
+    """1E2 and 10E1 are two codes and one number."""
+    path = text_table(tmp_path, "q|x\n1E2|1\n10E1|2\n100|3\n")
+    assert read_table(path).X["q"].tolist() == ["1E2", "10E1", "100"]
+    assert read_table(path, number=["q"]).X[:, 0].tolist() == [100.0] * 3
+    whole = read_table(text_table(tmp_path, "q|x\n12|1\n13|2\n", "w.csv")).schema
+    words = "column 'q' of .* has '1E2' in line 2; it holds whole numbers"
+    with pytest.raises(ValueError, match=words):
+        read_table(path, like=whole)
+    with pytest.raises(ValueError, match=words):
+        write_pool(text_source(str(path), like=whole), tmp_path / "p.parquet")
+
+
+@pytest.mark.parametrize(
+    ("values", "pair"),
+    [
+        (["1.1", "1.2", "1.10"], "'1.1' and '1.10'"),
+        (["1E2", "0.5", "10E1"], "'1E2' and '10E1'"),
+        (["0", "0.0", "2.5"], None),
+        (["1.50", "2.25", "NA"], None),
+    ],
+)
+def test_read_table__says_where_two_spellings_are_one_number(values, pair, tmp_path):
+    path = text_table(tmp_path, "q|x\n" + "|1\n".join([*values, ""]))
+    caveats = read_table(path).caveats
+    assert len(caveats) == (pair is not None)
+    assert all(f"of which {pair} are one; if they are codes" in c for c in caveats)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.jsonl"])
+def test_read_table__says_which_feature_is_a_copy_of_the_target(name, tmp_path):
+    n = np.arange(60)
+    frame = pd.DataFrame(
+        {
+            "label_id": n % 3 * 10,
+            "word": np.array(["uno", "due", "tre"])[n % 3],
+            "half": n % 6 // 3,
+            "unique": n * 1.5,
+            "label": np.array(["a", "b", "c"])[n % 3],
+        }
+    )
+    frame.loc[50:, "label"] = None  # without a label nothing is compared
+    frame.loc[50:, "label_id"] = 7
+    path = tmp_path / name
+    if name == "t.csv":
+        frame.to_csv(path, index=False)
+    elif name == "t.parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_json(path, orient="records", lines=True)
+    copies = [c for c in read_table(path, target="label").caveats if "a copy of" in c]
+    assert [copy.split("'")[1] for copy in copies] == ["label_id", "word"]
+    assert "leave it out by --drop label_id, unless" in copies[0]
+    cents = frame.assign(cents=150 * n + 7, other=(n * 37) % 61)
+    numbers = cents.drop(columns="label").iloc[:40]
+    numbers.to_csv(tmp_path / "r.csv", index=False)
+    table = read_table(tmp_path / "r.csv", target="unique", task="regression")
+    copies = [c for c in table.caveats if "a copy of" in c]
+    assert [copy.split("'")[1] for copy in copies] == ["cents"]
 
 
 def test_read_table__leaves_out_what_spreadsheets_add(tmp_path):
