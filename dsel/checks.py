@@ -395,6 +395,15 @@ def letters_of(label: object) -> str:
     return "".join(unicodedata.normalize("NFKC", text).split()).casefold()
 
 
+def class_without_blanks(text: str, classes: Iterable[Any]) -> Any:
+    """Return the class that is this text, without the blanks around the class, or None.
+
+    Text tables lose these blanks; `notes_on_blanks` of `dsel.data.targets` refuses
+    classes that differ by nothing else.
+    """
+    return next((label for label in classes if str(label).strip() == text), None)
+
+
 def class_of_same_letters(label: object, classes: Iterable[Any]) -> Any:
     """Return the class that a label means which differs by blanks or case, or None."""
     letters = letters_of(label)

@@ -5,7 +5,8 @@ from dataclasses import replace
 import click
 
 from dsel.cli.options import OutputOptions, TextOptions
-from dsel.cli.running import choice_content, choice_text, print_json
+from dsel.cli.running import choice_content, choice_text, notes, print_json
+from dsel.data.targets import notes_on_blanks
 from dsel.results.certificate import NO_QUERIES
 from dsel.results.queried_labels import LabelTerms
 from dsel.results.queries import EFFECT
@@ -34,6 +35,7 @@ def run(
         if not question.rows:
             question.query_rows()  # raises with the reason
         column = target or column
+        notes(notes_on_blanks(question.known_labels))
         row_labels = read_labels(
             labels,
             question.rows,
@@ -56,6 +58,7 @@ def run(
     if not choice.queries.rows:
         raise ValueError(choice.queries.why_no_rows)
     column = target or (None if schema is None else schema.target) or "label"
+    notes(notes_on_blanks(choice.queries.classes))
     row_labels = read_labels(
         labels,
         choice.queries.rows,

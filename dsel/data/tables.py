@@ -10,6 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+import pandas as pd
+
 from dsel.checks import did_you_mean, nothing_at, show
 from dsel.data.schema import TableSchema
 from dsel.data.table_files import (
@@ -26,7 +29,7 @@ from dsel.data.table_files import (
     listed_formats,
 )
 from dsel.data.table_request import Table, TableRequest
-from dsel.data.targets import numbers_of_labels
+from dsel.data.targets import notes_on_blanks, numbers_of_labels
 from dsel.data.text_tables import read_text
 from dsel.data.typed_tables import (
     read_feather,
@@ -154,7 +157,8 @@ def read_table(
     why_text = table.why_texts.get(target or "", "")
     targets = numbers_of_labels(table.y, target or "y", task, why_text)
     if targets is None:
-        return table
+        labels = pd.Series(np.ravel(table.y)).dropna().unique()
+        return table._replace(caveats=(*notes_on_blanks(labels), *table.caveats))
     schema = None if table.schema is None else replace(table.schema, classes=None)
     return table._replace(y=targets, schema=schema, is_regression=True)
 

@@ -47,6 +47,35 @@ def _regression_targets(
     return targets if has_fractions or task == REGRESSION else None
 
 
+def notes_on_blanks(classes: Iterable[object]) -> list[str]:
+    """Return a note if classes have blanks around them, which text tables lose.
+
+    Raises ValueError where two classes differ by these blanks only.
+
+    Examples
+    --------
+    >>> notes_on_blanks([" a ", "b"])
+    ["classes have blanks around them, such as ' a '; a label without these blanks is taken for the class"]
+    """  # noqa: E501
+    with_blanks, by_text = [], dict[str, str]()
+    for label in classes:
+        if not isinstance(label, str):
+            continue
+        other = by_text.setdefault(label.strip(), label)
+        if other != label:
+            raise ValueError(
+                f"labels {show(other)} and {show(label)} differ by blanks around them "
+                f"only, which text tables do not keep; write one of them everywhere."
+            )
+        if label != label.strip():
+            with_blanks.append(label)
+    return [
+        f"classes have blanks around them, such as {show(label)}; a label without "
+        f"these blanks is taken for the class"
+        for label in with_blanks[:1]
+    ]
+
+
 def notes_on_similar_labels(texts: Iterable[str]) -> list[str]:
     """Return caveats about labels that people may mean as one class.
 

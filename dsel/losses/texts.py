@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import isfinite, nan
 from typing import Any, Final
 
-from dsel.checks import did_you_mean, listing
+from dsel.checks import class_without_blanks, did_you_mean, listing
 from dsel.losses import makers
 from dsel.losses.base import Loss
 from dsel.losses.error_rate import ERROR_RATE
@@ -26,6 +26,8 @@ def class_of_text(text: str, classes: Sequence[Any], name: str) -> Any:
     for label in classes:
         if str(label) == text:
             return label
+    if (label := class_without_blanks(text, classes)) is not None:
+        return label
     shown = listing([*map(str, classes)], 5)
     raise ValueError(
         f"{name} names {text!r}, which is not a class ({shown})"

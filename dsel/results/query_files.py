@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from dsel.checks import check_columns, nothing_at
+from dsel.checks import check_columns, class_without_blanks, nothing_at
 from dsel.data.kinds import GAP_WORDS, TRUTH_PAIRS
 from dsel.data.query_rows import POOL_ROW
 from dsel.data.schema import TableSchema
@@ -333,6 +333,8 @@ def as_label(text: str | None, known: tuple[object, ...]) -> Any:
     """
     if text is None or text in known:
         return text
+    if (label := class_without_blanks(text, known)) is not None:
+        return label
     number = _number(text)
     if isinstance(known[0], bool):
         words = {"1": True, "0": False, "1.0": True, "0.0": False}

@@ -144,6 +144,68 @@ def test_report__has_what_labels_have_proved(place):
     assert "wait for labels" not in text
 
 
+def test_labels__are_those_of_a_class_but_for_the_blanks_that_text_tables_lose(
+    tables, tmp_path
+):
+    frame = pd.DataFrame(ROWS, columns=COLUMNS)
+    typed = frame.assign(answer=np.where(TRUTH == 1, "\u00a0yes ", "no"))
+    typed[:300].to_parquet(tmp_path / "labeled.parquet", index=False)
+    typed[300:].to_parquet(tmp_path / "next.parquet", index=False)
+    frame[300:].assign(answer=WORDS[300:]).to_csv(tmp_path / "next.csv", index=False)
+    out, plain = tmp_path / "out", tmp_path / "plain"
+    options = (
+        "--target", "answer", "--pool", tables / "pool.parquet", "--loss", "recall:yes",
+        "--model", "sklearn.tree:DecisionTreeClassifier", "--grid", "max_depth=2,6",
+        "--out",
+    )  # fmt: skip
+    done = succeed("select", tmp_path / "labeled.parquet", *options, out)
+    note = "a label without these blanks is taken for the class"
+    assert note in " ".join(done.output.split())
+    succeed("select", tables / "labeled.csv", *options, plain)
+    reports = [
+        json.loads(succeed("monitor", *words, "--target", "answer", "--json").stdout)
+        for words in (
+            (out, tmp_path / "next.csv", "--labeled", tables / "labeled.csv"),
+            (out, tmp_path / "next.parquet"),
+            (plain, tmp_path / "next.csv"),
+        )
+    ]
+    found, typed_found, expected = (
+        [(test["seen"], test["at_least"]) for test in each["report"]["tests"]]
+        for each in reports
+    )
+    assert found == typed_found == expected
+    assert [note in str(each["report"]["notes"]) for each in reports] == [1, 1, 0]
+
+
+def test_label__takes_the_labels_of_a_class_with_blanks(tables, tmp_path):
+    frame = pd.DataFrame(ROWS[:300], columns=COLUMNS)
+    frame["answer"] = np.where(TRUTH[:300] == 1, " yes ", "no")
+    frame.to_json(tmp_path / "l.jsonl", orient="records", lines=True)
+    bounds = []
+    for place, labeled in (
+        (tmp_path / "blanks", tmp_path / "l.jsonl"),
+        (tmp_path / "plain", tables / "labeled.csv"),
+    ):
+        select(place, labeled, "--pool", tables / "pool.parquet")
+        done = succeed("label", place, filled(place, f"{place.name}.csv"), "--quiet")
+        bounds.append(done.stdout)
+        assert ("is taken for the class" in done.stderr) is (place.name == "blanks")
+    assert bounds[0] == bounds[1]
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.jsonl"])
+def test_select__refuses_classes_that_differ_by_blanks_around_them(name, tmp_path):
+    frame = pd.DataFrame({"x": range(9), "answer": ["a", "b", "a "] * 3})
+    if name == "t.jsonl":
+        frame.to_json(tmp_path / name, orient="records", lines=True)
+    else:
+        frame.to_parquet(tmp_path / name, index=False)
+    done = select(tmp_path / "out", tmp_path / name)
+    assert done.exit_code == 1
+    assert "labels 'a' and 'a ' differ by blanks around them only" in done.output
+
+
 def test_select__leaves_a_file_of_rows_that_is_there(place, tables):
     folder, output = place
     filled(folder).rename(folder / "query_rows.csv")

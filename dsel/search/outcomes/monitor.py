@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsel.bounds.duplicates import lower_rate_limits
 from dsel.checks import check_level, listing
+from dsel.data.targets import notes_on_blanks
 from dsel.families.kinds import is_regressor
 from dsel.losses.base import FoldCounts, Loss, PoolCounts, RefutableLoss
 from dsel.losses.calls import naming_loss
@@ -76,10 +77,10 @@ def monitor_table(
         encoding=encoding,
     )
     context, client = MonitorContext.of(promises, table, labels), resolve_client(client)
-    notes: list[str] = []
+    notes = [] if labels.target is None else notes_on_blanks(context.classes.tolist())
     if labels.groups is not None:
-        is_counted, notes = draw_rows_of_groups(promises, table, labels, client)
-        context = replace(context, is_counted=is_counted)
+        is_counted, of_groups = draw_rows_of_groups(promises, table, labels, client)
+        context, notes = replace(context, is_counted=is_counted), notes + of_groups
     tally: Tally | None = None
     show_progress = on_progress or (lambda done, total: None)
     for part in table.run(context, CountPart(), client):
