@@ -41,7 +41,8 @@ from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_search import plan_search
 from dsel.search.running.cube_of_run import TOKEN, describe_run
 from dsel.search.running.nested import certify_choices, make_pair_results
-from dsel.search.running.run import Run, RunOptions, check_pool, open_engine
+from dsel.search.running.pool_check import check_pool
+from dsel.search.running.run import Run, RunOptions, open_engine
 from dsel.typing import AnyArray, PoolLike, SplitsLike
 
 if TYPE_CHECKING:

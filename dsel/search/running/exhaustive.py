@@ -31,15 +31,9 @@ from dsel.search.running.cube_of_run import (
 )
 from dsel.search.running.fit_chosen import ChosenModels
 from dsel.search.running.planned_search import PlannedSearch
-from dsel.search.running.run import (
-    Remade,
-    Run,
-    check_pool,
-    fitting_phase,
-    open_engine,
-    replay_counts,
-    show_progress,
-)
+from dsel.search.running.pool_check import check_pool
+from dsel.search.running.run import Remade, Run, open_engine, replay_counts
+from dsel.search.running.run_progress import fitting_phase, show_progress
 from dsel.search.running.select import choose
 from dsel.typing import Model
 

@@ -49,7 +49,8 @@ from dsel.search.engine.retries import JobQueue
 from dsel.search.running.cube_caveats import name_column
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.procedures import FunctionEstimator
-from dsel.search.running.run import Run, chosen_progress, replay_counts, show_progress
+from dsel.search.running.run import Run, replay_counts
+from dsel.search.running.run_progress import chosen_progress, show_progress
 from dsel.typing import Model
 
 NOTHING_DONE: Final = Progress()

@@ -33,15 +33,12 @@ from dsel.search.running.cube_of_run import (
 )
 from dsel.search.running.fit_chosen import NOTHING_DONE, add_chosen, fit_chosen
 from dsel.search.running.planned_search import PlannedSearch
-from dsel.search.running.run import (
-    Remade,
-    Run,
+from dsel.search.running.pool_check import start_pool_check
+from dsel.search.running.run import Remade, Run, open_engine, replay_counts
+from dsel.search.running.run_progress import (
     chosen_progress,
     fitting_phase,
-    open_engine,
-    replay_counts,
     show_progress,
-    start_pool_check,
 )
 
 

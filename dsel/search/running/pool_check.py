@@ -1,0 +1,109 @@
+"""The check of the pool next to the fits of a run.
+
+It counts rows that equal labeled ones, and makes a two-sample test.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import replace
+from operator import add
+from typing import Final
+
+from dsel.data.equal_rows import duplicate_finder
+from dsel.families.generic import collect_warnings
+from dsel.runtime.clients import current_worker
+from dsel.runtime.tasks import is_task
+from dsel.search.design.assumptions import (
+    PoolCheck,
+    PoolFacts,
+    compare_pool,
+)
+from dsel.search.running.run import Run
+
+POOL_FACTS_KEY: Final = "pool/facts"
+"""Key of the record of the pass that checks the pool."""
+STOP_SECONDS: Final = 1.0
+"""Longest wait for the check to end, after the search has failed."""
+
+
+def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolCheck:
+    """Compare the pool with the labeled rows, unless an earlier run has done it.
+
+    `on_turn` is called at least every half second; an exception of it ends this.
+    """
+    plan, store = run.plan, run.store
+    fitting, allow_nan = plan.context.fitting_pool, plan.context.reading.allow_nan
+    if plan.pool is None or not (plan.method.is_guarantee or fitting):
+        return PoolCheck()
+    record = store.records.get(POOL_FACTS_KEY) if store is not None else None
+    # The record of an older version lacks a field: then the pool is checked again.
+    if record is not None and record.keys() == vars(PoolFacts()).keys():
+        return PoolCheck(PoolFacts(**record))
+    check = PoolCheck()
+    if plan.method.is_guarantee:
+        check = compare_pool(
+            plan.pool,
+            plan.labeled,
+            seed=plan.seed,
+            allow_nan=allow_nan,
+            client=run.options.client,
+            on_turn=on_turn,
+        )
+    if fitting is not None and fitting.n_rows:
+        find = duplicate_finder(fitting, plan.labeled)
+        n_duplicates = fitting.reduce(
+            lambda X, rows: int(find(X).sum()),
+            add,
+            client=run.options.client,
+            allow_nan=allow_nan,
+            on_turn=on_turn,
+        )
+        check = replace(
+            check, facts=replace(check.facts, fitting_equal_rows=n_duplicates)
+        )
+    if on_turn is not None:
+        on_turn()  # the store may be closed by now
+    if store is not None:
+        store.append(POOL_FACTS_KEY, vars(check.facts))
+    return check
+
+
+@contextmanager
+def start_pool_check(run: Run) -> "Iterator[Future[PoolCheck]]":
+    """Check the pool in a thread next to the fits, which do not depend on the result.
+
+    If the search fails or is interrupted, the check stops. Its error, or Ctrl-C, does
+    not wait for slices of the pool that are being read.
+    """
+    if is_task() or current_worker() is not None:
+        # A thread of its own would not know that it is part of a task.
+        done: Future[PoolCheck] = Future()
+        done.set_result(check_pool(run))
+        yield done
+        return
+    is_over = threading.Event()
+
+    def stop() -> None:
+        if is_over.is_set():
+            raise CancelledError
+
+    def make_check() -> PoolCheck:
+        # Warning filters belong to the process. The code that is called here may set
+        # and restore them; fits, which set them as well, must not end in between.
+        with collect_warnings():
+            return check_pool(run, stop)
+
+    # Made before the fits, the check took a third of the time of a small search.
+    thread = ThreadPoolExecutor(1)
+    pending = thread.submit(make_check)
+    try:
+        yield pending
+    except BaseException:
+        is_over.set()
+        # Most often it ends, and restores warning filters.
+        wait([pending], STOP_SECONDS)
+        raise
+    finally:
+        thread.shutdown(wait=not is_over.is_set(), cancel_futures=True)
