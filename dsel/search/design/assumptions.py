@@ -427,9 +427,12 @@ def _rows_text(labeled: LabeledRows, code: int) -> str:
 
 
 def caveats_of_sizes(
-    scheme: CVScheme, pool: Pool | None, certificate: str, unit: str = "row"
+    scheme: CVScheme, pool: Pool | None, unit: str, *, is_guarantee: bool
 ) -> list[Caveat]:
-    """Return caveats about folds with too few rows, or groups, for a small bound."""
+    """Return caveats about folds with too few rows, or groups, for a small bound.
+
+    `unit` is what is counted, ``row`` or ``group``.
+    """
     texts = []
     if pool is not None and pool.n_rows < SMALL_POOL:
         texts.append(
@@ -437,7 +440,7 @@ def caveats_of_sizes(
             f"of the bound that comes from the pool is large"
         )
     smallest = min(map(len, (split.test_rows for split in scheme.held_out)))
-    if certificate and smallest < FEW_ROWS:
+    if is_guarantee and smallest < FEW_ROWS:
         texts.append(
             f"a fold has {smallest} {unit}{'s' * (smallest != 1)}: with fewer than "
             f"{FEW_ROWS} its limit says almost nothing; ask for fewer folds"

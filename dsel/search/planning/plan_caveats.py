@@ -75,10 +75,10 @@ def plan_caveats(
     """Return the caveats of a plan, the gravest first."""
     scheme, labeled, groups = plan.scheme, plan.labeled, plan.groups
     losses = plan.context.losses
-    given_folds = [GIVEN_FOLDS] * (not scheme.is_plain_random)
-    group_caveats: list[str] = []
-    if groups is not None:
-        group_caveats = groups.caveats() + [UNREAD_POOL] * (parts.counted is not None)
+    given_folds = [] if scheme.is_plain_random else [GIVEN_FOLDS]
+    group_caveats = [] if groups is None else groups.caveats()
+    if groups is not None and parts.counted is not None:
+        group_caveats.append(UNREAD_POOL)
     loss_caveats: list[str] = []
     if plan.method.is_guarantee:  # else rows cannot be too few for a bound
         counted = labeled.y[scheme.counted_rows]
@@ -104,8 +104,8 @@ def plan_caveats(
         caveats_of_sizes(
             scheme,
             plan.pool,
-            plan.method.name,
             "row" if groups is None else "group",
+            is_guarantee=plan.method.is_guarantee,
         ),
         make_caveats(Effect.PLAN, name_counted_rows(loss_caveats, scheme, groups)),
     )

@@ -1,4 +1,7 @@
-"""Options, labeled rows, candidates and pool of a plan; nothing is decided here."""
+"""Labeled rows, candidates and pool of a plan, read and checked.
+
+Candidates get a family, and a pool is divided where learners are fitted on a part.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -272,7 +272,6 @@ def make_plan(
         )
         # Compared only: no candidate is ranked by how it does against the baseline.
         losses = losses.with_baseline(baseline.difference)
-    # From here on nothing is refused.
     plan = Plan(
         axes=inputs.axes,
         context=JobContext(

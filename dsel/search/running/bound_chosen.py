@@ -62,9 +62,12 @@ def bound_chosen(
     deploy = plan.deploy if plan.deploy in models else ONE_FOLD
     deployed = bounded_models[deploy]
     certificates = {name: model.certificate for name, model in bounded_models.items()}
-    failed = caveats_of_failed_folds(plan, chosen.failed_folds, bounds)
-    failed += caveats_of_failed_all_rows(plan, chosen.failures, certificates[ONE_FOLD])
-    missed = caveats_of_missed_classes(plan, certificates, models)
+    unit = "row" if plan.groups is None else "group"
+    failed = caveats_of_failed_folds(plan.context, chosen.failed_folds, bounds, unit)
+    failed += caveats_of_failed_all_rows(
+        plan.deploy, chosen.failures, certificates[ONE_FOLD]
+    )
+    missed = caveats_of_missed_classes(plan.context, certificates, models)
     choice = Choice(
         criterion=plan.criterion.name,
         criterion_value=mean_inner_loss(counts.by_name, deployed.candidate),
@@ -77,7 +80,7 @@ def bound_chosen(
         expected_holdout=np.nan if plan.scheme.is_holdout else bounds.expected_holdout,
         caveats=join_caveats(
             description.caveats,
-            notes_on_found_rows(plan, chosen.models, chosen.folds),
+            notes_on_found_rows(plan.context, chosen.models, chosen.folds),
             notes_of_choice(plan, bounded_models, missed, deploy),
             caveats_of_search(counts, plan.axes.candidates),
         ),
@@ -123,11 +126,14 @@ def make_bounded_model(
 
 
 def caveats_of_failed_all_rows(
-    plan: PlannedSearch, failures: Sequence[str], one_fold: Certificate
+    wanted: str, failures: Sequence[str], one_fold: Certificate
 ) -> list[Caveat]:
-    """Return the caveat of a fit on all labels that failed, if it did."""
+    """Return the caveat of a fit on all labels that failed, if it did.
+
+    `wanted` is the name of the model that was to be deployed.
+    """
     text, effect = "", Effect.INFO
-    if plan.deploy == ALL_ROWS:
+    if wanted == ALL_ROWS:
         text = f"; the {one_fold.model_text} is deployed in its place"
         effect = Effect.WARNS
     return make_caveats(

@@ -44,6 +44,7 @@ from dsel.results.records import from_record
 from dsel.results.tables import all_params
 from dsel.rounded_texts import about_percent, count_of, shorten_text
 from dsel.search.engine.counts import SearchCounts
+from dsel.search.engine.jobs import JobContext
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.typing import AnyArray, Model, Options
 
@@ -236,25 +237,27 @@ def name_column(text: str, labeled: LabeledRows) -> str:
 
 
 def caveats_of_failed_folds(
-    plan: PlannedSearch, failed: Mapping[int, str], bounds: JointBounds
+    context: JobContext, failed: Mapping[int, str], bounds: JointBounds, unit: str
 ) -> list[Caveat]:
-    """Return a warning if fits without a fold, or predictions of it, have failed."""
+    """Return a warning if fits without a fold, or predictions of it, have failed.
+
+    `failed` has the cause by fold; `unit` is what is counted, ``row`` or ``group``.
+    """
     if not failed:
         return []
     # A failed fit keeps its share of delta: leaving its fold out would divide delta
     # after the fits.
-    n_rows = int(plan.scheme.fold_rows[list(failed)].sum())
-    rows = count_of(n_rows, "row" if plan.groups is None else "group")
+    rows = count_of(int(context.scheme.fold_rows[list(failed)].sum()), unit)
     causes = [f"fold {fold}: {why}" for fold, why in failed.items()]
     is_too_large = "is"
-    if np.isfinite(bounds.expected_holdout) and not plan.scheme.is_holdout:
+    if np.isfinite(bounds.expected_holdout) and not context.scheme.is_holdout:
         is_too_large = "and the comparison with a hold-out set are"
-    is_error = repr(plan.context.losses.main) == "error"
+    is_error = context.losses.main == ERROR_RATE
     end = f"the estimate {is_too_large} too large"
     if np.isinf(bounds.main.estimate):
         end = "the estimate is without them"
     text = (
-        f"{len(failed)} of {plan.scheme.n_folds} fits failed "
+        f"{len(failed)} of {context.scheme.n_folds} fits failed "
         f"({listing(causes, MOST_FOLDS_NAMED)}); "
         f"{'its' if len(failed) == 1 else 'their'} {rows} count as "
         f"{'errors' if is_error else 'the largest loss'}, so {end}"
@@ -359,7 +362,7 @@ def rare_classes(labeled: LabeledRows) -> Integers:
 
 
 def notes_on_found_rows(
-    plan: PlannedSearch,
+    context: JobContext,
     models: Mapping[int, Model],
     folds: Mapping[Statistic, FoldCounts],
 ) -> list[Caveat]:
@@ -371,14 +374,14 @@ def notes_on_found_rows(
 
     Parameters
     ----------
-    plan
-        The plan of the search.
+    context
+        The labeled rows, folds and losses of the search.
     models
         Fitted estimators by fold.
     folds
         Counts on the folds, by statistic.
     """
-    labeled, losses = plan.labeled, plan.context.losses
+    labeled, losses = context.labeled, context.losses
     if len(labeled.classes) < 2 or losses.report_classes:
         return []
     labels, counts = labeled.classes.tolist(), dict[int, tuple[int, int, int]]()
@@ -390,7 +393,7 @@ def notes_on_found_rows(
         code = labels.index(losses.main.classes[0])
         counts[code] = n_rows, int(table[0, 0]), n_predicted
         rare = rare[rare != code]
-    for fold, split in enumerate(plan.scheme.held_out):
+    for fold, split in enumerate(context.scheme.held_out):
         rows = split.test_rows[np.isin(labeled.y[split.test_rows], rare)]
         y, codes, model = labeled.y[rows], np.full(len(rows), -1), models.get(fold)
         # A fold without a model, or whose model raises, counts as missed.
@@ -418,7 +421,7 @@ def notes_on_found_rows(
 
 
 def caveats_of_missed_classes(
-    plan: PlannedSearch,
+    context: JobContext,
     certificates: Mapping[str, Certificate],
     models: Mapping[str, Model],
 ) -> dict[str, list[Caveat]]:
@@ -427,14 +430,14 @@ def caveats_of_missed_classes(
     The deployed model's fold may be one with few rows of a rare class, and its search
     may have chosen a model that never predicts this class.
     """
-    labeled = plan.labeled
+    labeled = context.labeled
     if len(labeled.classes) < 2:
         return {}
     rows, warnings = sample_each_class(labeled.y), {}
     rare = rare_classes(labeled)
     # A search inside of a model ranks by its own `scoring`, whatever `loss` is.
     way_out = "loss='balanced' or 'recall:{label}' chooses for it"
-    if plan.n_candidates == 1:
+    if len(context.estimators) == 1:
         way_out = (
             "scoring='balanced_accuracy' of a search inside of the model chooses for it"
         )
@@ -442,13 +445,13 @@ def caveats_of_missed_classes(
     for name, model in models.items():
         bound, unseen = certificates[name], np.zeros(len(rows), bool)
         if bound.fold is not None:
-            unseen = np.isin(rows, plan.scheme.held_out[bound.fold].test_rows)
+            unseen = np.isin(rows, context.scheme.held_out[bound.fold].test_rows)
         with collect_warnings(), suppress(Exception):  # what raises is noted elsewhere
             codes = predict_codes(model, X, labeled.classes)
             warnings[name] = describe_missed_classes(
                 bound.model_text, y, codes, labeled.classes, unseen
             )
-            if not warnings[name] and plan.context.losses.main == ERROR_RATE:
+            if not warnings[name] and context.losses.main == ERROR_RATE:
                 is_rare = unseen & np.isin(y, rare)
                 warnings[name] = note_rarely_found_classes(
                     bound.model_text, y, codes, labeled.classes, is_rare, way_out
