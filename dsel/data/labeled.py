@@ -19,7 +19,7 @@ from pandas.api.types import infer_dtype
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from dsel.arrays import check_rows, fill_masked_values, find_mask
+from dsel.arrays import Features, check_rows, fill_masked_values, find_mask
 from dsel.checks import as_array, listing, show
 from dsel.data.frames import (
     NOTHING,
@@ -64,7 +64,7 @@ MISSING: Final = ("nan", "NaN", "None", "NaT", "<NA>")
 class LabeledRows:
     """Labeled rows, in which every class occurs, or rows with numbers as targets."""
 
-    X: Any
+    X: Features
     """Features, shape (n_rows, n_columns), a numeric array, CSR or a `Frame`."""
     y: NDArray[Any]
     """Class codes, (n_rows,), indices into `classes`; float64 for a regression."""

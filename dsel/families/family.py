@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dsel.arrays import ArrayLike, Bools, Estimator, Features, Floats, Integers
 from dsel.data.cache import ByteCache, LastUse
 from dsel.data.identity import exact_text
+from dsel.data.pool import Pool
 from dsel.data.splits import Split
 from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.typing import SplitNumbers
@@ -295,7 +296,7 @@ class Family:
         y: NDArray[Any],
         splits: Sequence[Split],
         *,
-        pool: Any = None,
+        pool: Pool | None = None,
         cache: Cache,
     ) -> FittedGroup:
         """Fit candidates of one group on every split of the labeled rows and codes.

@@ -21,6 +21,7 @@ from dsel.arrays import Features
 from dsel.data.frames import native
 from dsel.data.identity import content_hash
 from dsel.data.labeled import labels_of
+from dsel.data.pool import Pool
 from dsel.data.row_random import canonical_text, derive_seed
 from dsel.data.splits import Split
 from dsel.families.answers import FittedEstimators, predict_codes_or_numbers
@@ -157,7 +158,7 @@ class ScikitLearnFamily(Family):
         y: NDArray[Any],
         splits: Sequence[Split],
         *,
-        pool: Any = None,
+        pool: Pool | None = None,
         cache: Cache,
     ) -> FittedGroup:
         """Fit every candidate on every split; see `Family.fit`.
@@ -279,7 +280,7 @@ class ScikitLearnFamily(Family):
         X: Features,
         y: AnyArray,
         split: Split,
-        pool: Features | None,
+        pool: Pool | None,
         cache: Cache,
         hash_rows: Callable[[], str],
     ) -> "Fit":

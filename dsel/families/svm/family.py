@@ -11,6 +11,7 @@ from sklearn.svm import SVC
 from dsel.arrays import Estimator, Features, Integers
 from dsel.data.frames import Frame, number_matrix
 from dsel.data.identity import exact_text
+from dsel.data.pool import Pool
 from dsel.data.splits import Split
 from dsel.families.family import Cache, Candidate, Family, FitCounts, join_order
 from dsel.families.prefixes import first_step
@@ -135,7 +136,7 @@ class KernelSVMFamily(Family):
         y: Integers,
         splits: Sequence[Split],
         *,
-        pool: Any = None,
+        pool: Pool | None = None,
         cache: Cache,
     ) -> PackedSVMs:
         """Fit every candidate on every split; see `Family.fit`."""
