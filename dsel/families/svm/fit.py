@@ -1,6 +1,7 @@
 """Fitting the binary SVMs of a group of candidates, one training set after another."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +32,35 @@ KERNEL_BLOCK_NBYTES: Final = 2**23
 """Bytes of a kernel block at most, so that it is still in the cache when it is read."""
 
 
+@dataclass(frozen=True, eq=False)
+class KernelMatrix:
+    """Kernel values of labeled rows, which every C and split share."""
+
+    kernel: Kernel
+    labeled: RowsByClass
+    reference: ReferenceRows
+    gram: NDArray[np.float32]
+    """Values of all rows with all rows, in float32 as in libsvm's cache."""
+    diagonal: Floats
+    """Values of all rows with themselves in float64, which libsvm uses, too."""
+    has_overflow: bool
+    """Whether some value is too large for float32."""
+
+    def check_values(self, positions: Integers) -> None:
+        """Raise ValueError where a kernel value of two training rows is too large.
+
+        Values of other rows are none of this fit's business: a search that must not
+        see a fold would lose a candidate by that fold's rows.
+        """
+        if self.has_overflow:
+            largest = np.abs(self.gram[np.ix_(positions, positions)]).max(initial=0.0)
+            if not largest <= np.finfo(np.float32).max:
+                raise ValueError(
+                    f"kernel values must be below 3.4e38, got {largest:.3g} for "
+                    f"{self.kernel!r}; scale the features."
+                )
+
+
 class GroupFit:
     """Rows, kernel and settings that the fits of one group share."""
 
@@ -58,10 +88,7 @@ class GroupFit:
         weights = family.fit_params.get(f"{prefix}sample_weight")
         weights = np.ones(len(y)) if weights is None else weights
         self.sample_weight = np.asarray(weights, dtype=np.float64)
-        self.kernel: Any = None
-        self.gram: Any = None
-        """Kernel values of all rows with all rows, in float32 as in libsvm's cache."""
-        self.has_overflow = False
+        self.matrix: KernelMatrix | None = None
         self.untransformed: RowsByClass | None = None
         """The labeled rows where no step transforms them, the same for all splits."""
         self.content = content_hash(X, y)
@@ -119,13 +146,12 @@ class GroupFit:
         positions = labeled.positions(train)
         order = np.argsort(positions)
         kernel = resolve_kernel(svc, labeled.rows[positions[order]], self.own_kernels)
-        if kernel != self.kernel or labeled is not self.labeled:
-            self._compute_kernel(kernel, labeled)
-        self._check_values(positions[order])
+        matrix = self._kernel_matrix(kernel, labeled)
+        matrix.check_values(positions[order])
         # Rows of weight 0 cannot become support vectors; libsvm leaves them out, too.
         order = order[weights[order] > 0]
         machines, gaps = self._solve(
-            split, positions[order], weights[order], class_weight
+            matrix, split, positions[order], weights[order], class_weight
         )
         duals, errors, failures = arrange_duals(machines, labeled), [], []
         for i, part in enumerate(split.test_parts):
@@ -135,7 +161,7 @@ class GroupFit:
                     raise transformed
                 if tests and len(part):
                     transformed = check_row_norms(transformed, svc.kernel)
-                errors.append(self._count_errors(duals, part, transformed))
+                errors.append(self._count_errors(matrix, duals, part, transformed))
             except Exception as error:  # all rows of the part count as errors
                 errors.append(np.full(len(self.order), len(part)))
                 failures.append(error)
@@ -150,9 +176,12 @@ class GroupFit:
                 )
         return machines, labeled, failures
 
-    def _compute_kernel(self, kernel: Kernel, labeled: RowsByClass) -> None:
-        """Compute the kernel matrix of labeled rows, which every C and split share."""
-        self.kernel = self.gram = None  # free the old matrix before making the new one
+    def _kernel_matrix(self, kernel: Kernel, labeled: RowsByClass) -> KernelMatrix:
+        """Return the kernel matrix of labeled rows, which is made once for each."""
+        known = self.matrix
+        if known and known.kernel == kernel and known.labeled is labeled:
+            return known
+        known = self.matrix = None  # free the old matrix before making the new one
         cache, base = self.cache, None
         n_rows, key = len(labeled.numbers), f"{kernel.base}-{labeled.origin}"
         reference: ReferenceRows = cache.get(
@@ -179,35 +208,30 @@ class GroupFit:
                         # is made in one piece; blocks must not differ from it.
                         diagonal = np.arange(len(block))
                         block[diagonal, start + diagonal] = 0.0
-                with np.errstate(over="ignore"):  # `_check_values` looks for it
+                with np.errstate(over="ignore"):  # `check_values` looks for it
                     gram[rows] = kernel.values(block)
             return gram
 
         gram = cache.get(f"{OWN}svm-gram-{kernel!r}-{key}", compute)
         largest = 1.0 if kernel.base == DISTANCES else np.abs(gram).max(initial=0.0)
-        self.has_overflow = not largest <= np.finfo(np.float32).max
         norms = np.diagonal(labeled.rows) if labeled.n_values else reference.lengths
-        self.kernel, self.labeled, self.reference = kernel, labeled, reference
-        self.gram = gram
-        self.diagonal = kernel.diagonal(norms)
-        """Kernel of all rows with themselves in float64, which libsvm uses, too."""
-
-    def _check_values(self, positions: Integers) -> None:
-        """Raise ValueError where a kernel value of two training rows is too large.
-
-        Values of other rows are none of this fit's business: a search that must not
-        see a fold would lose a candidate by that fold's rows.
-        """
-        if self.has_overflow:
-            largest = np.abs(self.gram[np.ix_(positions, positions)]).max(initial=0.0)
-            if not largest <= np.finfo(np.float32).max:
-                raise ValueError(
-                    f"kernel values must be below 3.4e38, got {largest:.3g} for "
-                    f"{self.kernel!r}; scale the features."
-                )
+        self.matrix = KernelMatrix(
+            kernel,
+            labeled,
+            reference,
+            gram,
+            diagonal=kernel.diagonal(norms),
+            has_overflow=not largest <= np.finfo(np.float32).max,
+        )
+        return self.matrix
 
     def _solve(
-        self, split: Split, positions: Integers, weights: Floats, class_weight: Floats
+        self,
+        matrix: KernelMatrix,
+        split: Split,
+        positions: Integers,
+        weights: Floats,
+        class_weight: Floats,
     ) -> tuple[Machines, Floats]:
         """Solve all pairs of classes for every C; also return the KKT violations left.
 
@@ -216,15 +240,15 @@ class GroupFit:
         """
         from dsel.families.svm import smo
 
-        numbers = self.labeled.numbers[positions]
+        numbers = matrix.labeled.numbers[positions]
         present, firsts = np.unique(self.y[numbers], return_index=True)
         starts = np.append(firsts, len(positions))
         coefs, offsets, steps, gaps = smo.solve_pairs(
-            self.gram,
+            matrix.gram,
             positions,
             starts,
             weights,
-            self.diagonal[positions],
+            matrix.diagonal[positions],
             self.C_values,
             float(self.svc.tol),
             int(self.svc.max_iter),
@@ -237,8 +261,8 @@ class GroupFit:
         is_support = coefs.any(axis=(1, 2))
         return Machines(
             split=split.number,
-            rows_of=self.labeled.origin,
-            kernel=self.kernel,
+            rows_of=matrix.labeled.origin,
+            kernel=matrix.kernel,
             candidates=self.candidates,
             model_of=np.cumsum(is_new) - 1,
             present=present,
@@ -252,23 +276,28 @@ class GroupFit:
         ), gaps.max(axis=0, initial=0.0)
 
     def _count_errors(
-        self, duals: DecisionWeights, part: Integers, transformed: Any
+        self,
+        matrix: KernelMatrix,
+        duals: DecisionWeights,
+        part: Integers,
+        transformed: Any,
     ) -> Integers:
         """Count the errors on some labeled rows, (n_candidates,).
 
         `transformed` are these rows as input of the SVMs, or None where they are among
         the rows of the kernel matrix.
         """
-        kernel, reference, starts = self.kernel, self.reference, self.labeled.starts
+        kernel, reference = matrix.kernel, matrix.reference
+        starts = matrix.labeled.starts
         models = np.arange(duals.machines.n_models)
         n_errors = np.zeros_like(models)
-        positions = self.labeled.positions(part) if transformed is None else part
-        step = max(16, KERNEL_BLOCK_NBYTES // (8 * max(1, len(self.gram))))
+        positions = matrix.labeled.positions(part) if transformed is None else part
+        step = max(16, KERNEL_BLOCK_NBYTES // (8 * max(1, len(matrix.gram))))
         for start in range(0, len(part), step):
             block_rows = slice(start, start + step)
             if transformed is None:
                 at = positions[block_rows]
-                rows, values = reference.rows[at], self.gram[at]
+                rows, values = reference.rows[at], matrix.gram[at]
             else:
                 rows = transformed[block_rows]
                 values = kernel.values(reference.base_of(rows)).astype(np.float32)
