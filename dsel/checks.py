@@ -557,6 +557,13 @@ def check_kind(value: object, kind: type, name: str, maker: str) -> None:
         )
 
 
+def raise_first(*problems: tuple[Any, str]) -> None:
+    """Raise ValueError with the text of the first pair whose condition is true."""
+    for is_wrong, text in problems:
+        if is_wrong:
+            raise ValueError(text)
+
+
 def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
     """Return `value` if it is one of `choices`, or raise ValueError."""
     if not isinstance(value, str) or value not in choices:

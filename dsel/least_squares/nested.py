@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.arrays import ArrayLike, Floats, Integers
-from dsel.checks import check_choice
+from dsel.checks import check_choice, raise_first
 from dsel.data.splits import Split
 from dsel.errors import naming, reword
 from dsel.families.family import FitId
@@ -100,7 +100,7 @@ def plan_certified_search(
     widths, lams = grid
     check_choice(search.certificate, "certificate", ("nested",))
     limit = smallest_regularization(len(y))
-    for is_wrong, why in (
+    raise_first(
         (search.penalty != "rkhs",
          "`certificate` 'nested' needs penalty='rkhs', got 'coefficients', which has a "
          "kernel at every labeled row, so that models depend on the rows that they are "
@@ -118,9 +118,7 @@ def plan_certified_search(
          f"`regularizations` must have one above {limit:.1e}, the rounding of a kernel "
          f"matrix of {len(y):,} rows, for certificate='nested', got at most "
          f"{lams.max():g}."),
-    ):  # fmt: skip
-        if is_wrong:
-            raise ValueError(why)
+    )  # fmt: skip
     candidates = [
         {names.WIDTH: [width], names.REGULARIZATION: [lam]}
         for width in widths

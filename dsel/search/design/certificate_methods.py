@@ -11,10 +11,10 @@ instance. The names are a list of their own since help must not import the metho
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from dsel import names, option_values
-from dsel.checks import check_choice, check_integer, show
+from dsel.checks import check_choice, check_integer, raise_first, show
 from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
@@ -183,13 +183,6 @@ def choose_pruning(prune: object, method: CertificateMethod) -> Pruning:
         f"`prune` must be True, False, 'halving' or 'exact', got {show(prune)}; True "
         f"takes 'halving' for a nested search, else 'exact'."
     )
-
-
-def raise_first(*problems: tuple[Any, str]) -> None:
-    """Raise ValueError with the text of the first pair whose condition is true."""
-    for is_wrong, text in problems:
-        if is_wrong:
-            raise ValueError(text)
 
 
 def check_nested_options(method: CertificateMethod, inputs: MethodInputs) -> None:

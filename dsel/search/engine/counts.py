@@ -106,6 +106,14 @@ class SearchCounts:
             counts |= {name: n for name, n in by_name.items() if name in names.BY_NAME}
         return {name: np.asarray(n) for name, n in counts.items() if n is not None}
 
+    @property
+    def problems(self) -> NDArray[np.object_]:
+        """The problem of each candidate's fits, (n_candidates,); None without one."""
+        problems = np.full(len(self.status), None, object)
+        for number, message in self.messages.items():
+            problems[number] = message.problem
+        return problems
+
     def message_of(self, candidate: int) -> str:
         """Return the text of a candidate's message; "" without one."""
         message = self.messages.get(candidate)

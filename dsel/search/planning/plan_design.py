@@ -7,6 +7,7 @@ from hashlib import blake2b
 
 from sklearn import get_config
 
+from dsel.checks import raise_first
 from dsel.data.groups import RowGroups
 from dsel.data.identity import exact_text, is_of_dsel
 from dsel.losses.base import Rows
@@ -50,7 +51,7 @@ def check_queries(
     """Raise ValueError if labels of pool rows cannot make a bound smaller."""
     if not n_queries:
         return
-    for is_wrong, why in (
+    reasons = (
         (losses.main.is_regression,
          "is for classifiers: two regressors differ on every row; leave it out"),
         (not method.is_nested,
@@ -65,9 +66,8 @@ def check_queries(
          f"is for loss='error' without a report, got loss={losses.main!r}"
          f"{' and a report' * bool(losses.report_classes)}"
          f"{' and report_by' * (losses.by_value is not None)}; leave one of them out"),
-    ):  # fmt: skip
-        if is_wrong:
-            raise ValueError(f"`n_queries` {n_queries} {why}.")
+    )  # fmt: skip
+    raise_first(*((wrong, f"`n_queries` {n_queries} {why}.") for wrong, why in reasons))
 
 
 def choose_counted_groups(

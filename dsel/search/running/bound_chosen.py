@@ -22,9 +22,9 @@ from dsel.results.tables import constant_fields, largest_class
 from dsel.rounded_texts import confidence
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.running.cube_caveats import (
+    caveats_of_counts,
     caveats_of_failed_folds,
     caveats_of_missed_classes,
-    caveats_of_search,
     join_caveats,
     notes_on_found_rows,
 )
@@ -82,7 +82,7 @@ def bound_chosen(
             description.caveats,
             notes_on_found_rows(plan.context, chosen.models, chosen.folds),
             notes_of_choice(plan, bounded_models, missed, deploy),
-            caveats_of_search(counts, plan.axes.candidates),
+            caveats_of_counts(counts.by_name, counts.problems, plan.axes.candidates),
         ),
         queries=make_queries(plan, chosen, bounds.main) if ALL_ROWS in models else None,
         fold_params=tuple(

@@ -11,7 +11,7 @@ from ast import literal_eval
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import floor
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import xarray as xr
@@ -82,17 +82,8 @@ def run_caveats(cube: xr.Dataset) -> tuple[Caveat, ...]:
 def caveats_of(cube: xr.Dataset) -> tuple[Caveat, ...]:
     """Return the caveats of any choice from a cube."""
     counts, problems = read_counts(cube), problems_of_cube(cube)
-    errors, differ = (
-        counts.get(name) for name in (names.OUTER_ERRORS, names.OUTER_DISAGREEMENTS)
-    )
-    added = caveats_of_fits(counts[names.STATUS], problems, all_params(cube))
-    if errors is not None and differ is not None:
-        duplicates = counts.get(names.OUTER_DUPLICATE_DISAGREEMENTS, 0)
-        fresh, n_pool_rows = differ - duplicates, int(counts[names.N_UNLABELED])
-        added += caveats_of_disagreements(
-            errors, counts[names.FOLD_ROWS], fresh, n_pool_rows
-        )
-    return join_caveats(run_caveats(cube), added)
+    found = caveats_of_counts(counts, problems, all_params(cube))
+    return join_caveats(run_caveats(cube), found)
 
 
 def join_caveats(*groups: Iterable[Caveat]) -> tuple[Caveat, ...]:
@@ -101,22 +92,21 @@ def join_caveats(*groups: Iterable[Caveat]) -> tuple[Caveat, ...]:
     return tuple(c for c in caveats if c.effect is not Effect.VOIDS)
 
 
-def caveats_of_search(
-    counts: SearchCounts, candidates: Sequence[Options]
+def caveats_of_counts(
+    counts: Mapping[str, NDArray[Any]],
+    problems: NDArray[np.object_],
+    candidates: Sequence[Options],
 ) -> list[Caveat]:
     """Return the caveats that come from the counts of a search of these candidates."""
-    problems = np.full(len(counts.status), None, object)
-    for number, message in counts.messages.items():
-        problems[number] = message.problem
-    caveats = caveats_of_fits(counts.status, problems, candidates)
-    evidence = counts.evidence
-    if evidence is not None and ERROR_RATE.statistic in evidence.pool:
-        folds, pool = (
-            evidence.folds[ERROR_RATE.statistic],
-            evidence.pool[ERROR_RATE.statistic],
-        )
+    caveats = caveats_of_fits(counts[names.STATUS], problems, candidates)
+    errors, differ = (
+        counts.get(name) for name in (names.OUTER_ERRORS, names.OUTER_DISAGREEMENTS)
+    )
+    if errors is not None and differ is not None:
+        duplicates = counts.get(names.OUTER_DUPLICATE_DISAGREEMENTS, 0)
+        fresh, n_pool_rows = differ - duplicates, int(counts[names.N_UNLABELED])
         caveats += caveats_of_disagreements(
-            folds.integers, folds.n_rows, pool.counts - pool.duplicates, pool.n_rows
+            errors, counts[names.FOLD_ROWS], fresh, n_pool_rows
         )
     return caveats
 

@@ -114,13 +114,10 @@ def make_cube_of_run(
         values[names.ERROR] = np.where(
             is_known, errors / np.maximum(answers, 1), np.nan
         )
-    numbers = range(plan.n_candidates)
-    texts = [counts.message_of(number) for number in numbers]
+    texts = [counts.message_of(number) for number in range(plan.n_candidates)]
     values[names.MESSAGE] = np.array(texts, object)
-    messages = (counts.messages.get(number) for number in numbers)
-    values[names.FIT_PROBLEM] = np.array(
-        [0 if one is None else one.problem.value for one in messages], np.int8
-    )
+    codes = [0 if one is None else one.value for one in counts.problems]
+    values[names.FIT_PROBLEM] = np.array(codes, np.int8)
     splits = {names.FOLD: scheme.n_folds}
     if scheme.n_halvings:
         splits = {names.REPEAT: scheme.n_halvings, names.HALF: 2}
