@@ -201,24 +201,23 @@ class InnerSearches:
         *by_fold, by_all_folds = np.argmin(tie_ranks(eligible), axis=1).tolist()
         return ChosenCandidates(by_all_folds, tuple(by_fold))
 
-    def final_counts(self, table: FitTable, data: DataCounts) -> SearchCounts:
-        """Return errors on each fold of the models without it, and status.
+    def reproducible_fits(self, table: FitTable) -> Flags:
+        """Return the fits that every run of this plan makes, whatever the order."""
+        if self.prune_by != Pruning.EXACT:
+            return table.ended_fits
+        fits = table.consecutive_fits
+        scores, complete = self.scores(table, fits)
+        best = np.where(complete, scores, np.inf).min(axis=1, keepdims=True)
+        shown, _ = first_proofs(
+            fits,
+            fits.shape[1],
+            lambda some: self._is_beaten(self.scores(table, some)[0], best),
+        )
+        return shown
 
-        Every fitted model without this fold and another one predicts each of its rows.
-        """
-        scheme, n = self.scheme, table.n_candidates
-        # Only fits that every run of this plan has made.
-        shown = table.ended_fits
-        if self.prune_by == Pruning.EXACT:
-            shown = table.consecutive_fits
-            scores, complete = self.scores(table, shown)
-            best = np.where(complete, scores, np.inf).min(axis=1, keepdims=True)
-            shown, _ = first_proofs(
-                shown,
-                shown.shape[1],
-                lambda fits: self._is_beaten(self.scores(table, fits)[0], best),
-            )
-        status = np.full(n, names.STATUS_PRUNED, np.int8)
+    def final_status(self, table: FitTable, shown: Flags) -> NDArray[np.int8]:
+        """Return the status of each candidate in the cube, by the fits `shown`."""
+        status = np.full(table.n_candidates, names.STATUS_PRUNED, np.int8)
         done = self.finalists(table, shown)
         if self.prune_by == Pruning.HALVING:
             # The last search, by all folds, drops none.
@@ -226,6 +225,15 @@ class InnerSearches:
         status[done] = names.STATUS_DONE
         failed = table.failed_fits & shown
         status[failed.any(axis=1)] = names.STATUS_FAILED
+        return status
+
+    def final_counts(self, table: FitTable, data: DataCounts) -> SearchCounts:
+        """Return the counts of the search, with errors on each fold of models without.
+
+        Every fitted model without this fold and another one predicts each of its rows.
+        """
+        scheme, n = self.scheme, table.n_candidates
+        shown = self.reproducible_fits(table)
         # A row of a fold has k - 1 predictions: one of each model without this fold and
         # another one.
         errors, answers = np.zeros((2, n, scheme.n_folds), np.int64)
@@ -243,7 +251,7 @@ class InnerSearches:
         means = np.where(n_models > 0, loss_sums / np.maximum(n_models, 1), np.nan)
         return SearchCounts(
             data,
-            status,
+            self.final_status(table, shown),
             scheme.fold_rows,
             np.array([len(split.train_rows) for split in scheme.held_out]),
             # Predictions of numbers are not right or wrong.
