@@ -187,7 +187,8 @@ def certify(
             table.messages[FitId(number, 0)] = why
     run = Run(plan, RunOptions(client=client, n_jobs=n_jobs))
     inner = InnerSearches(plan.scheme, plan.prune)
-    description = describe_run(plan, check_pool(run))
+    pool_check = check_pool(run)
+    description = describe_run(plan, pool_check.facts)
     assumptions = description.assumptions
     description = replace(
         description,
@@ -205,6 +206,7 @@ def certify(
             candidates,
             counts,
             description,
+            pool_check,
             pair_results=make_pair_results(plan, table),
         )
     outcome = replace(outcome, choice=replace(outcome.choice, words=WORDS))

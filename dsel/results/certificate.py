@@ -9,13 +9,14 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from math import floor, isclose, isfinite, isinf, isnan, log10, nan
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import xarray as xr
 
 from dsel import names
 from dsel.cards import Fact
 from dsel.errors import NewerRecordError, OldName
+from dsel.losses.base import Loss
 from dsel.option_values import ALL_ROWS
 from dsel.results import records
 from dsel.results.caveats import (
@@ -228,6 +229,16 @@ class Certificate(Renderable):
     criterion = OldName("method")
     share = OldName("trained_on")
     model = OldName("model_text")
+
+    def with_loss(self, loss: Loss) -> Self:
+        """Return the certificate of a loss, with the words for it."""
+        return replace(
+            self,
+            loss=repr(loss),
+            says=f"{loss.label} at most",
+            largest=loss.largest,
+            is_cost=loss.is_cost,
+        )
 
     @property
     def bound(self) -> float:

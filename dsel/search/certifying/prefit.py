@@ -105,10 +105,6 @@ def certify_prefit(
         assumptions=full_list(in_groups, has_pool=False),
         estimate=bounds.main.estimate,
         n_labeled=rows.n_rows,
-        loss=repr(main),
-        says=f"{main.label} at most",
-        largest=main.largest,
-        is_cost=main.is_cost,
         is_holdout=True,
         caveats=_caveats(rows, predicted, is_regression=main.is_regression),
         n_groups=rows.n_groups,
@@ -116,7 +112,7 @@ def certify_prefit(
         tolerances=made if isinstance(made, ToleranceReport) else None,
         by_value=reports.report_by_value(),
     )
-    return certificate.with_baseline(reports.comparison())
+    return certificate.with_loss(main).with_baseline(reports.comparison())
 
 
 @dataclass(frozen=True)

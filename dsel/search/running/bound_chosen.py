@@ -15,7 +15,7 @@ from dsel.losses.declared import JointBounds
 from dsel.losses.joint import ModelBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
-from dsel.results.caveats import OF_NUMBER, Caveat, Effect, make_caveats, texts_of
+from dsel.results.caveats import Caveat, Effect, make_caveats, texts_of
 from dsel.results.loss_reports import ModelReports
 from dsel.results.queries import Queries
 from dsel.results.tables import constant_fields, largest_class
@@ -89,7 +89,7 @@ def bound_chosen(
             plan.axes.candidates[number] for number in chosen.candidates.by_fold
         ),
         **largest_class(description.class_rows),
-        **constant_fields(description.constant or ()),
+        **constant_fields(description.constant),
     )
     # A grid has set no parameter: its only candidate may have chosen some in its fit.
     if not choice.params:
@@ -189,32 +189,18 @@ def make_certificate(
     name: str,
 ) -> Certificate:
     """Return the certificate of one model, by its name."""
-    k, loss, data = plan.scheme.n_folds, plan.context.losses.main, description.data
+    k, loss = plan.scheme.n_folds, plan.context.losses.main
     estimate = np.nan
     if chosen.failed_folds:
         with naming_loss(loss, "estimate"):
             estimate = loss.estimate(chosen.without_failed_folds(loss.statistic))
-    certificate = Certificate(
-        unclipped=bounds.of(name),
-        delta=plan.delta,
-        method=plan.method.name,
-        model_name=name,
-        assumptions=description.assumptions,
-        caveats=tuple(c for c in description.caveats if c.effect in OF_NUMBER),
+    certificate = replace(
+        description.certificate(bounds.of(name), plan.delta, plan.method.name, name),
         estimate=bounds.estimate,
         estimate_of_models=estimate,
-        n_labeled=data.n_labeled,
-        n_unlabeled=data.n_unlabeled,
-        equal_rows=data.equal_rows,
-        copied_rows=description.copied_rows,
-        n_groups=data.n_groups or 0,
-        loss=repr(loss),
-        says=f"{loss.label} at most",
-        largest=loss.largest,
-        is_cost=loss.is_cost,
         divides_delta=plan.method.divides_delta,
         is_holdout=plan.scheme.is_holdout,
-    )
+    ).with_loss(loss)
     if name == ALL_ROWS:
         return replace(
             certificate,

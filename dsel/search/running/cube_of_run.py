@@ -4,7 +4,7 @@ A `RunDescription` is made once. The cube has it as attributes, and bounds of ch
 models are read with the same assumptions and caveats.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,10 +16,10 @@ from dsel import names
 from dsel.bounds.shares import uniform_deltas
 from dsel.criteria import CRITERIA, Settings, get_criterion
 from dsel.criteria.base import CandidateCounts, Criterion
-from dsel.losses.constants import ConstantPrediction, best_constant
+from dsel.losses.constants import best_constant
 from dsel.losses.joint import Evidence
-from dsel.results import Choice
-from dsel.results.caveats import Caveat, Effect, collect_caveats
+from dsel.results import Certificate, Choice
+from dsel.results.caveats import OF_NUMBER, Caveat, Effect, collect_caveats
 from dsel.results.certificate import CHOICE, Assumption
 from dsel.results.cube import make_cube, read_counts, with_criteria
 from dsel.results.records import to_record
@@ -27,7 +27,7 @@ from dsel.results.tables import content_token
 from dsel.runtime.versions import installed_versions
 from dsel.search.design.assumptions import (
     CopiedRows,
-    PoolCheck,
+    PoolFacts,
     caveats_of_fitting_rows,
     with_pool_facts,
 )
@@ -43,18 +43,34 @@ TOKEN: Final = "content_token"
 class RunDescription:
     """What a run says in addition to its counts, in its cube and in its choice."""
 
-    pool_check: PoolCheck
-    """The check of the pool, from which some assumptions and caveats come."""
     data: DataCounts
     assumptions: tuple[Assumption, ...]
     caveats: tuple[Caveat, ...]
     """Caveats of the plan and of the pool, the gravest first."""
     class_rows: Mapping[str, int]
     """Labeled rows of each class, by its text; empty for a regression."""
-    constant: ConstantPrediction | None
-    """The best constant prediction; None if the loss has none."""
+    constant: Sequence[object]
+    """The best constant prediction and its loss; empty if the loss has none."""
     copied_rows: int
     """Labeled rows that equal rows of other folds; 0 if these are few."""
+
+    def certificate(
+        self, unclipped: float, delta: float, method: str, model_name: str
+    ) -> Certificate:
+        """Return the certificate of a number, with what all numbers of the run have."""
+        return Certificate(
+            unclipped,
+            delta,
+            method,
+            model_name,
+            assumptions=self.assumptions,
+            caveats=tuple(c for c in self.caveats if c.effect in OF_NUMBER),
+            n_labeled=self.data.n_labeled,
+            n_unlabeled=self.data.n_unlabeled,
+            equal_rows=self.data.equal_rows,
+            copied_rows=self.copied_rows,
+            n_groups=self.data.n_groups or 0,
+        )
 
 
 def make_data_counts(plan: PlannedSearch, equal_rows: int = 0) -> DataCounts:
@@ -69,9 +85,9 @@ def make_data_counts(plan: PlannedSearch, equal_rows: int = 0) -> DataCounts:
     )
 
 
-def describe_run(plan: PlannedSearch, pool_check: PoolCheck) -> RunDescription:
+def describe_run(plan: PlannedSearch, facts: PoolFacts) -> RunDescription:
     """Return the assumptions, caveats and data counts of the plan and its pool."""
-    labeled, facts, assumptions = plan.labeled, pool_check.facts, plan.assumptions
+    labeled, assumptions = plan.labeled, plan.assumptions
     caveats = [caveat for caveat in plan.caveats if caveat.effect is not Effect.PLAN]
     copies = CopiedRows.of(labeled.X, plan.scheme)
     if plan.pool is not None and plan.method.is_guarantee:
@@ -84,14 +100,14 @@ def describe_run(plan: PlannedSearch, pool_check: PoolCheck) -> RunDescription:
         n_rows = np.bincount(labeled.y, minlength=len(classes)).tolist()
         class_rows = dict(zip(map(str, classes), n_rows, strict=True))
     return RunDescription(
-        pool_check=pool_check,
         data=make_data_counts(plan, facts.equal_rows),
         assumptions=assumptions,
         caveats=collect_caveats(
             caveats, caveats_of_fitting_rows(facts, plan.context.fitting_pool)
         ),
         class_rows=class_rows,
-        constant=best_constant(plan.context.losses.main, labeled.y, classes, labeled.X),
+        constant=best_constant(plan.context.losses.main, labeled.y, classes, labeled.X)
+        or (),
         copied_rows=copies.n_reported,
     )
 
@@ -130,7 +146,7 @@ def make_cube_of_run(
         "seed": str(plan.seed),
         "classes": list(description.class_rows),
         "class_rows": list(description.class_rows.values()) or None,
-        names.CONSTANT: description.constant,
+        names.CONSTANT: description.constant or None,
         names.COPIED_ROWS: description.copied_rows or None,
         "estimators": list(
             dict.fromkeys(g.family.name for g in plan.context.candidate_groups)

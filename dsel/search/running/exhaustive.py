@@ -45,7 +45,7 @@ def search_exhaustively(run: Run) -> Outcome:
     if plan.pool is not None:
         show_progress(run, Progress(), Phase(CHECKING))
     pool_check = check_pool(run)
-    description = describe_run(plan, pool_check)
+    description = describe_run(plan, pool_check.facts)
     with open_engine(run, pool_check.sampled_rows) as engine:
         may_prune = plan.prune != Pruning.NONE
         pruner = make_exact_pruner(plan, description.data, may_prune=may_prune)

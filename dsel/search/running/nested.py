@@ -62,7 +62,8 @@ def search_nested(run: Run) -> Outcome:
         before = loop.progress()
         if not pending.done():
             show_progress(run, before + chosen_progress(plan), Phase(CHECKING))
-        description = describe_run(plan, pending.result())
+        pool_check = pending.result()
+        description = describe_run(plan, pool_check.facts)
         counts = inner.final_counts(table, description.data)
         # Before fits of the chosen candidates are paid for.
         check_failures(plan, counts, table.unpredicting_candidates)
@@ -73,6 +74,7 @@ def search_nested(run: Run) -> Outcome:
             candidates,
             counts,
             description,
+            pool_check,
             before,
             pair_results=make_pair_results(plan, table),
         )
@@ -96,6 +98,7 @@ def certify_choices(
     candidates: ChosenCandidates,
     counts: SearchCounts,
     description: RunDescription,
+    pool_check: PoolCheck,
     before: Progress = NOTHING_DONE,
     *,
     pair_results: xr.Dataset,
@@ -105,9 +108,7 @@ def certify_choices(
     They may have been made without fits, such as by a closed form.
     """
     plan = run.plan
-    chosen = fit_chosen(
-        run, engine, candidates, counts.by_name, description.pool_check, before
-    )
+    chosen = fit_chosen(run, engine, candidates, counts.by_name, pool_check, before)
     counts = add_chosen(plan, counts, chosen)
     choice, models = bound_chosen(plan, counts, chosen, description)
     return Outcome(

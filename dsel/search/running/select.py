@@ -20,7 +20,6 @@ from dsel.losses.regression import DEFAULT
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.caveats import (
-    OF_NUMBER,
     Caveat,
     Effect,
     collect_caveats,
@@ -36,9 +35,14 @@ from dsel.results.tables import (
     matches_token,
 )
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
+from dsel.search.engine.counts import DataCounts
 from dsel.search.engine.pruning import margin_above
 from dsel.search.running.cube_caveats import caveats_of, run_caveats
-from dsel.search.running.cube_of_run import TOKEN, criterion_settings
+from dsel.search.running.cube_of_run import (
+    TOKEN,
+    RunDescription,
+    criterion_settings,
+)
 from dsel.typing import ResultsLike
 
 CHANGED: Final = "the cube was cut, sorted or changed after the run"
@@ -257,12 +261,13 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     number = ranking.criterion.choose(ranking.terms, ranking.counts)
     _check_winner(ranking, number)
     delta = delta_of(cube) if delta is None else delta
-    certificate = _certify_candidate(cube, reported, ranking, number, delta)
+    description = read_description(cube)
+    certificate = _certify_candidate(
+        cube, description, reported, ranking, number, delta
+    )
     model_name, declared = certificate.model_name, declared_loss(cube)
     # The stored constant has the loss of the plan; another rule may bound another one.
     is_declared = declared is not None and declared.loss == certificate.loss
-    # Empty if the loss has none, or if an older version made the cube.
-    constant = json.loads(cube.attrs.get(names.CONSTANT, "[]"))
     model = BoundedModel(model_name, number, all_params(cube)[number], certificate)
     return Choice(
         ranking.criterion.name,
@@ -270,13 +275,33 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
         {model_name: model},
         model_name,
         caveats=caveats_of(cube),
-        **largest_class(class_rows(cube)),
-        **constant_fields(constant if is_declared else ()),
+        **largest_class(description.class_rows),
+        **constant_fields(description.constant if is_declared else ()),
+    )
+
+
+def read_description(cube: xr.Dataset) -> RunDescription:
+    """Return what the run of a cube has said in addition to its counts."""
+    return RunDescription(
+        data=DataCounts(
+            n_labeled=int(cube.get(names.N_LABELED, 0)),
+            n_unlabeled=int(cube.get(names.N_UNLABELED, 0)),
+            n_classes=len(class_rows(cube)),
+            equal_rows=int(cube.get(names.EQUAL_ROWS, 0)),
+            n_groups=int(cube.get(names.N_GROUPS, 0)),
+        ),
+        assumptions=assumptions_of(cube),
+        caveats=run_caveats(cube),
+        class_rows=class_rows(cube),
+        # Empty if the loss has none, or if an older version made the cube.
+        constant=json.loads(cube.attrs.get(names.CONSTANT, "[]")),
+        copied_rows=int(cube.attrs.get(names.COPIED_ROWS, 0)),
     )
 
 
 def _certify_candidate(
     cube: xr.Dataset,
+    description: RunDescription,
     reported: Evaluation,
     ranking: Evaluation,
     number: int,
@@ -289,26 +314,17 @@ def _certify_candidate(
     deploy = ALL_ROWS if fold is None else ONE_FOLD
     reasons = filter(None, [reason_against_guarantee(cube, reported.criterion, delta)])
     bound = float(reported.terms.value[number])
-    certificate = Certificate(
-        bound,
-        delta,
-        reported.criterion.name,
-        deploy,
-        assumptions_of(cube),
-        collect_caveats(
-            make_caveats(Effect.VOIDS, reasons),
-            (caveat for caveat in run_caveats(cube) if caveat.effect in OF_NUMBER),
+    certificate = description.certificate(bound, delta, reported.criterion.name, deploy)
+    certificate = replace(
+        certificate,
+        caveats=collect_caveats(
+            make_caveats(Effect.VOIDS, reasons), certificate.caveats
         ),
         label_term=float(reported.terms.label_term[number]),
         disagreement_term=float(reported.terms.disagreement_term[number]),
         fold=fold,
         is_estimate=not reported.criterion.is_guarantee,
         divides_delta=reported.criterion.is_guarantee,
-        n_labeled=int(cube.get(names.N_LABELED, 0)),
-        n_unlabeled=int(cube.get(names.N_UNLABELED, 0)),
-        equal_rows=int(cube.get(names.EQUAL_ROWS, 0)),
-        copied_rows=int(cube.attrs.get(names.COPIED_ROWS, 0)),
-        n_groups=int(cube.get(names.N_GROUPS, 0)),
         is_holdout=cube.sizes.get(names.FOLD) == 1,
     )
     if ranking.criterion.is_regression:
