@@ -51,7 +51,7 @@ def _statistic(name: str) -> str:
     return name
 
 
-# Dimensions. No parameter of a grid may have the name of one that is registered.
+# Dimensions. A parameter of a grid with such a name becomes ``param_<name>``.
 FOLD: Final = _dimension("fold")
 CRITERION: Final = _dimension("criterion")
 CANDIDATE: Final = _dimension("candidate")

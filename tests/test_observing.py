@@ -14,8 +14,8 @@ import dsel
 from dsel.cluster import connect
 from dsel.criteria.base import Settings
 from dsel.results.bounded_values import BoundedValues
+from dsel.results.by_class import CertifiedReport
 from dsel.results.certificate import Certificate
-from dsel.results.tolerances import ToleranceReport
 from dsel.runtime.progress import Progress
 
 
@@ -142,7 +142,8 @@ def test_metrics__are_served_by_the_scheduler_on_loopback():
 def test_old_names__are_the_new_ones_and_say_so(plan):
     some = Progress(slices_done=1, slices_total=2)
     bound = Certificate(0.1, 0.05, "nested", "one_fold", trained_on="80%")
-    report = ToleranceReport(0.05, "a model", (), BoundedValues(()))
+    values = BoundedValues(())
+    report = CertifiedReport(0.05, "a model", (), (), values, values, values)
     for owner, old, new in (
         (plan, "layout", "scheme"),
         (plan, "spans", "slices"),
@@ -156,6 +157,9 @@ def test_old_names__are_the_new_ones_and_say_so(plan):
         (bound, "share", "trained_on"),
         (bound, "model", "model_text"),
         (report, "model", "model_text"),
+        (report, "remarks", "reasons"),
+        (plan.scheme.splits[0], "key", "numbers"),
+        (plan.scheme.splits[0], "test_parts", "counted_parts"),
     ):
         with pytest.warns(FutureWarning, match=f"`{old}` is now called `{new}`"):
             np.testing.assert_equal(getattr(owner, old), getattr(owner, new))

@@ -133,3 +133,28 @@ def test_maps_of_calls__name_what_exists():
     known = {pair: _is_there(pair[1]) for pair in named if pair[1] not in NOT_OURS}
     assert sum(found is True for found in known.values()) > 30
     assert [pair for pair, found in sorted(known.items()) if found is False] == []
+
+
+def test_shares__are_fractions_of_delta_and_never_amounts_of_it():
+    def names_in(node, pattern):
+        found = {getattr(part, "id", getattr(part, "attr", "")) for part in walk(node)}
+        return any(re.fullmatch(rf"(\w+_)?{pattern}s?", name) for name in found)
+
+    def is_amount(node):
+        return any(
+            isinstance(part, ast.BinOp)
+            and isinstance(part.op, ast.Mult | ast.Div)
+            and names_in(part, "delta")
+            for part in walk(node)
+        )
+
+    walk = ast.walk
+    # An amount is called ..._delta, by the vocabulary of `dsel.search`.
+    assert [
+        f"{_relative(path)}:{node.lineno}"
+        for path in MODULES
+        for node in walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Assign)
+        and any(names_in(target, "share") for target in node.targets)
+        and is_amount(node.value)
+    ] == []

@@ -148,12 +148,12 @@ def step(n_cells: int = 16, *, has_duplicates: bool = False) -> Population:
     )
 
 
-def biased_coin(share: float, n_cells: int = 16) -> Population:
+def biased_coin(probability: float, n_cells: int = 16) -> Population:
     """Return a population of two classes that do not depend on features.
 
-    Class 1 has the probability `share`.
+    Class 1 has the probability `probability`.
     """
-    return independent_classes([1.0 - share, share], n_cells)
+    return independent_classes([1.0 - probability, probability], n_cells)
 
 
 def independent_classes(

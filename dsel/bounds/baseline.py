@@ -72,5 +72,5 @@ def baseline_limits(
     # Along any other axis each fold would get all of delta.
     checks.check_axes(decided, "baseline_right", 1, "one number for each fold")
     # Limits of all folds hold at once, so counts may decide which of them is read.
-    shares = checks.check_probability(delta, "delta") * fold_shares(len(decided))
-    return sign_test_limit(baseline, model, rows, delta=shares)
+    deltas = checks.check_probability(delta, "delta") * fold_shares(len(decided))
+    return sign_test_limit(baseline, model, rows, delta=deltas)

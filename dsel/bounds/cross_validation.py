@@ -100,13 +100,13 @@ def cv_bound(
 ) -> BoundTerms:
     r"""Error bound from the mean of the folds' limits and disagreement on the pool.
 
-    With :math:`B(c, m, \delta)` the :func:`binomial_tail_inversion`, and
-    :math:`\gamma` the label share, the error of the model trained on all labeled rows
-    is at most
+    With :math:`B(c, m, \delta)` the :func:`binomial_tail_inversion`,
+    :math:`\delta_1` the label share of delta and :math:`\delta_2 = \delta - \delta_1`,
+    the error of the model trained on all labeled rows is at most
 
     .. math::
-        \frac1k \sum_{i=1}^k B\Big(c_i, n_i, \frac{\gamma\delta}{k}\Big)
-        + B\big(a, m, (1-\gamma)\delta\big).
+        \frac1k \sum_{i=1}^k B\Big(c_i, n_i, \frac{\delta_1}{k}\Big)
+        + B(a, m, \delta_2).
 
     Parameters
     ----------
@@ -125,8 +125,8 @@ def cv_bound(
         Probability with which the bound may fail, in ``(0, 1)``; or one
         for each candidate.
     label_share
-        Part of ``delta`` spent on the first term, :math:`\gamma`, in ``(0, 1)``. One
-        half in the paper.
+        Share of ``delta`` for the first term, :math:`\delta_1 / \delta`, in ``(0, 1)``.
+        One half in the paper.
 
     Returns
     -------
@@ -201,8 +201,8 @@ def best_fold(
     one row:
 
     .. math::
-        B\Big(c_{i^*}, n_{i^*}, \frac{\gamma\delta}{k}\Big)
-        + B\big(a^*, m, (1-\gamma)\delta\big).
+        B\Big(c_{i^*}, n_{i^*}, \frac{\delta_1}{k}\Big)
+        + B(a^*, m, \delta_2).
 
     Parameters
     ----------
@@ -325,8 +325,8 @@ def nested_all_rows(
     hold at once, so the smallest sum may be taken:
 
     .. math::
-        \min_i \; B(c_i, n_i, w_i \gamma\delta)
-        + B\Big(a_i, m, \frac{(1-\gamma)\delta}{k}\Big),
+        \min_i \; B(c_i, n_i, w_i \delta_1)
+        + B\Big(a_i, m, \frac{\delta_2}{k}\Big),
 
     with the shares :math:`w_i` of :func:`nested_one_fold`. Those of the pool are equal:
     it is large, so that its limits hardly depend on them.

@@ -81,7 +81,7 @@ def expected_holdout_bound(error_rate: float, n_rows: int, *, delta: float) -> f
 def likely_counts(n_rows: int, rate: float) -> tuple[Integers, Floats]:
     """Return the likely counts of a binomial variable, and their probabilities.
 
-    The counts that are left out have a total probability below 1e-12. Where more than
+    Both tails, with a total probability below 1e-12, are left out. Where more than
     about 500 counts are likely, evenly spaced ones stand for their neighbors, because
     the averaged function is smooth.
     """

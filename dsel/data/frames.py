@@ -436,7 +436,7 @@ def check_finite(
         names = [
             column.name
             for column in X.schema.columns
-            if column.is_number and _may_be_wrong(X.given[column.name], allow_nan)
+            if column.is_number and _needs_exact_check(X.given[column.name], allow_nan)
         ]
         if not names:
             return
@@ -450,7 +450,7 @@ def check_finite(
     values = X.data if sparse.issparse(X) else X
     if values.dtype.kind != "f":
         return
-    if _has_finite_sum(values):
+    if _has_finite_squares(values):
         return
     bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
     if not bad.any():
@@ -474,7 +474,7 @@ def check_finite(
     )
 
 
-def _has_finite_sum(values: NDArray[Any]) -> bool:
+def _has_finite_squares(values: NDArray[Any]) -> bool:
     """Return whether the sum of squares is finite, which shows that all values are.
 
     It is several times faster than a test of each value. It may overflow, so an
@@ -485,12 +485,12 @@ def _has_finite_sum(values: NDArray[Any]) -> bool:
         return bool(np.isfinite(np.dot(flat, flat)))
 
 
-def _may_be_wrong(column: pd.Series, allow_nan: bool) -> bool:
+def _needs_exact_check(column: pd.Series, allow_nan: bool) -> bool:
     """Return whether a column of numbers may have a value that is not allowed."""
     if not isinstance(column.dtype, np.dtype) or column.dtype.kind == "O":
         return True
     values = column.to_numpy()
-    if column.dtype.kind != "f" or _has_finite_sum(values):
+    if column.dtype.kind != "f" or _has_finite_squares(values):
         return False
     return not allow_nan or bool(np.isinf(values).any())
 

@@ -17,6 +17,7 @@ from dsel.data.row_random import (
     HOLDOUT_STREAM,
     row_random,
 )
+from dsel.errors import OldName
 
 MOST_SPLITS: Final = 10_000
 """Largest number of splits of a splitter; no real search needs more."""
@@ -54,7 +55,7 @@ class Split:
     number: int
     """Position in the plan, from 0."""
     kind: SplitKind
-    key: tuple[int, ...]
+    numbers: tuple[int, ...]
     """Numbers that identify the split among those of its kind: of the folds that it
     leaves out, of the quarter or block that it trains on, or of the halving and its
     half."""
@@ -74,9 +75,9 @@ class Split:
         must never change.
         """
         if self.kind is SplitKind.HALF:
-            repeat, half = self.key
+            repeat, half = self.numbers
             return f"repeat-{repeat}-half-{half}"
-        return "-".join([self.kind, *map(str, self.key)])
+        return "-".join([self.kind, *map(str, self.numbers)])
 
     @property
     def label(self) -> str:
@@ -84,7 +85,7 @@ class Split:
         names = {SplitKind.FOLD: "fold", SplitKind.PAIR: "folds"}
         if self.kind not in names:
             return self.name
-        return f"{names[self.kind]}={','.join(map(str, self.key))}"
+        return f"{names[self.kind]}={','.join(map(str, self.numbers))}"
 
     @property
     def trained_on(self) -> str:
@@ -94,18 +95,20 @@ class Split:
             return "on all rows"
         if self.kind not in names:
             return self.name
-        return f"{names[self.kind]} {' and '.join(map(str, self.key))}"
+        return f"{names[self.kind]} {' and '.join(map(str, self.numbers))}"
 
     def test_only(self, part: int) -> "Split":
         """Return a pair of folds of which one alone is tested."""
         first, second = (
             rows if number == part else rows[:0]
-            for number, rows in enumerate(self.test_parts)
+            for number, rows in enumerate(self.counted_parts)
         )
         return replace(self, test_rows=first, second_part=second)
 
+    key, test_parts = OldName("numbers"), OldName("counted_parts")
+
     @property
-    def test_parts(self) -> tuple[NDArray[np.int64], ...]:
+    def counted_parts(self) -> tuple[NDArray[np.int64], ...]:
         """The one or two parts of rows on each of which errors are counted."""
         if self.second_part is not None:
             return self.test_rows, self.second_part

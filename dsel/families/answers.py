@@ -162,18 +162,18 @@ class FittedEstimators(FittedGroup):
         """Working memory of `predict` for one row."""
         return ROW_NBYTES_PER_CLASS * (len(self.classes) + len(self.candidates))
 
-    def predict(self, X: Any, which: Sequence[SplitNumbers]) -> NDArray[Any]:
+    def predict(self, X: Any, splits: Sequence[SplitNumbers]) -> NDArray[Any]:
         """Return class codes or numbers; see `FittedGroup.predict`."""
         X = X.toarray() if self.is_dense and sparse.issparse(X) else X
         numbers = self.candidates
-        shape = len(which), len(numbers), X.shape[0]
+        shape = len(splits), len(numbers), X.shape[0]
         # Models that failed to fit keep these values: -1 is no class, NaN no number.
         predictions: NDArray[Any] = (
             np.full(shape, -1, np.int64)
             if len(self.classes)
             else np.full(shape, np.nan)
         )
-        for item, split, some, rows in iter_splits(which, len(numbers)):
+        for item, split, some, rows in iter_splits(splits, len(numbers)):
             part, known = X if isinstance(rows, slice) else X[rows], ""
             positions = np.arange(len(numbers))[some].tolist()
             hashes = {

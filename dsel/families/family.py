@@ -31,7 +31,7 @@ file in a traceback is the user's own code."""
 Cache = ByteCache | LastUse
 """Cache of arrays that tasks of one process share, within a limit of bytes."""
 N_PARTS: Final = 2
-"""Most parts of a split's test rows; see `Split.test_parts`."""
+"""Most parts of a split's test rows; see `Split.counted_parts`."""
 TRACEBACK: Final = "Traceback (most recent call last):"
 MOST_LETTERS: Final = 300
 """Most letters of the message of an error that a fit raised."""
@@ -82,7 +82,7 @@ class FitCounts:
     """Counts of the fits of a group, by candidate and split."""
 
     errors: Integers
-    """Errors on each part of `Split.test_parts`, candidates x splits x 2 parts; -1
+    """Errors on each part of `Split.counted_parts`, candidates x splits x 2 parts; -1
     where the fit failed, or there is no second part. For regressors, the number of rows
     whose prediction is not finite."""
     seconds: Floats
@@ -187,13 +187,13 @@ class FittedGroup:
         """Return the size by which Dask moves and spills the models."""
         return self.nbytes
 
-    def predict(self, X: Features, which: Sequence[SplitNumbers]) -> NDArray[Any]:
-        """Predict rows or a `Frame`, (len(which), n_candidates, n_rows).
+    def predict(self, X: Features, splits: Sequence[SplitNumbers]) -> NDArray[Any]:
+        """Predict rows or a `Frame`, (len(splits), n_candidates, n_rows).
 
         Class codes of classifiers are int64; numbers of regressors are float64, and NaN
         where the fit failed.
 
-        Each item of `which` names the split whose models predict: one for all, shape
+        Each item of `splits` names the split whose models predict: one for all, shape
         (), one for each row, (n_rows,), or one for each candidate, (n_candidates, 1). A
         code is -1 where the fit failed, and below -1 where a prediction is no class.
         It does not depend on which other rows are in `X`.
@@ -321,14 +321,14 @@ class Family:
 
 
 def iter_splits(
-    which: Sequence[SplitNumbers], n_candidates: int
+    splits: Sequence[SplitNumbers], n_candidates: int
 ) -> Iterator[tuple[int, int, Any, Any]]:
     """Yield each item and split with the indices of its candidates and rows.
 
-    `which` is that of `FittedGroup.predict`. At least one of the two indices is a slice
-    of all.
+    `splits` is that of `FittedGroup.predict`. At least one of the two indices is a
+    slice of all.
     """
-    for item, chosen in enumerate(which):
+    for item, chosen in enumerate(splits):
         for split in np.unique(chosen).tolist():
             if np.ndim(chosen) == 1:
                 yield item, split, slice(None), np.flatnonzero(chosen == split)

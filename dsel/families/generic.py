@@ -193,9 +193,9 @@ class ScikitLearnFamily(Family):
                 if fit.stopped:
                     counts.messages[key] = FitMessage(FitProblem.STOPPED, fit.stopped)
                 # All rows are errors until they are predicted: `predict` may raise.
-                errors = [len(rows) for rows in split.test_parts]
+                errors = [len(rows) for rows in split.counted_parts]
                 predictions = self._predict_parts(fit.last, fit.tests)
-                parts = zip(split.test_parts, predictions, strict=True)
+                parts = zip(split.counted_parts, predictions, strict=True)
                 for part, (rows, predicted) in enumerate(parts):
                     if isinstance(predicted, Exception):
                         counts.record_error(*key, predicted, FitProblem.UNPREDICTED)
@@ -296,7 +296,7 @@ class ScikitLearnFamily(Family):
             # treats all learners and folds alike.
             model: Any = DummyClassifier(strategy="most_frequent")
             model.fit(native(X[rows]), labels)
-            return Fit(model, model, [X[part] for part in split.test_parts])
+            return Fit(model, model, [X[part] for part in split.counted_parts])
         estimator, seeds = candidate.estimator, self._missing_seeds(candidate, split)
         if labels.dtype.kind == "U" and reads_marks(estimator):
             labels = labels.astype(object)  # an array of texts cannot hold the mark
@@ -321,7 +321,7 @@ class ScikitLearnFamily(Family):
             if arguments or not has_prefix(estimator):
                 model = seeded_clone(estimator, seeds, candidate.all_params)
                 model.fit(native(X[rows]), labels, **arguments)
-                return Fit(model, model, [X[part] for part in split.test_parts])
+                return Fit(model, model, [X[part] for part in split.counted_parts])
             front_seeds, last_seeds = split_params(estimator, seeds)
             # A clone takes a tenth of a small fit, so the first steps are cloned only
             # where they are fitted.

@@ -93,14 +93,14 @@ class LinearStack(FittedEstimators):
         """Bytes of `predict` for one row: the row in float64, and its scores."""
         return int(8 * (2 * self.weights.shape[-1] + 4 * self.offsets.size))
 
-    def predict(self, X: Features, which: Sequence[SplitNumbers]) -> Integers:
+    def predict(self, X: Features, splits: Sequence[SplitNumbers]) -> Integers:
         """Return class codes; see `FittedGroup.predict`."""
         X, n_candidates = number_matrix(X), len(self.candidates)
-        codes = np.empty((len(which), n_candidates, X.shape[0]), dtype=np.int64)
+        codes = np.empty((len(splits), n_candidates, X.shape[0]), dtype=np.int64)
         every = None
         if self.offsets.size <= ONE_PRODUCT:
             every = self._codes(X, np.arange(len(self.splits)))
-        for item, split, some, rows in iter_splits(which, n_candidates):
+        for item, split, some, rows in iter_splits(splits, n_candidates):
             position = self.splits.index(split)
             if every is not None:
                 codes[item][some, rows] = every[some, position, rows]

@@ -101,7 +101,7 @@ def fit_prefix(
         Each part of the test rows, transformed; None for an empty part, the exception
         where a step raised one.
     """
-    rows = content_hash(split.train_rows, *split.test_parts)
+    rows = content_hash(split.train_rows, *split.counted_parts)
     # The labels are part of the key, too: a step such as SelectKBest reads them.
     identity = f"{content}-{rows}-{text}-{exact_text(labels)}"
     key = blake2b(identity.encode(), digest_size=16)
@@ -117,7 +117,7 @@ def fit_prefix(
     def fit() -> Any:
         front, train = make_front(), split.train_rows
         rows = front.fit_transform(native(X[train]), labels_of(y[train], labels))
-        tests = tuple(transform(front.steps, part) for part in split.test_parts)
+        tests = tuple(transform(front.steps, part) for part in split.counted_parts)
         return front.steps, read_only_rows(rows), tests
 
     results: Any = cache.get(f"prefix-{key.hexdigest()}", fit)

@@ -155,7 +155,7 @@ def mean_squares_of(split: Split, left_out: Integers, residuals: Floats) -> Floa
     Without a second part its mean is NaN.
     """
     means = np.full(2, np.nan)
-    for part, rows in enumerate(split.test_parts):
+    for part, rows in enumerate(split.counted_parts):
         part_residuals = residuals[np.searchsorted(left_out, rows)].ravel()
         means[part] = mean_squared_error(part_residuals, np.zeros(len(part_residuals)))
     return means

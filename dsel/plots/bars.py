@@ -240,10 +240,10 @@ def plot_certified_report(
     ):
         heights = places[:n] + above
         bars = ax.barh(heights, numbers.limits, height=0.2, color=color, label=label)
-        mark_unproved_bars(ax, bars, certified=not report.remarks)
+        mark_unproved_bars(ax, bars, certified=not report.reasons)
     label = "error at most"
     bars = ax.barh(0.12, report.error_at_most, height=0.2, color=MIDDLE, label=label)
-    mark_unproved_bars(ax, bars, certified=not report.remarks)
+    mark_unproved_bars(ax, bars, certified=not report.reasons)
     measured = [report.recall, report.precision, report.error]
     dots = np.concatenate([numbers.estimates for numbers in measured])
     heights = np.array([*(places[:n] + 0.12), *(places[:n] - 0.12), 0.12])
@@ -252,7 +252,7 @@ def plot_certified_report(
     ax.set_xlim(0, 1.02)
     ax.set_xlabel("recall, precision and error, %")
     verdict = "No guarantee"
-    if not report.remarks:
+    if not report.reasons:
         verdict = f"All limits at once ({confidence(report.delta)}% confidence)"
     tidy(ax, title=f"{verdict}, {report.model_text}")
     return ax
@@ -297,7 +297,7 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     places = np.arange(len(texts))[::-1]
     limits = np.where(np.isfinite(report.limits), report.limits, np.nan)
     bars = ax.barh(places, limits, height=0.4, color=BLUE, label="at most")
-    mark_unproved_bars(ax, bars, certified=not report.remarks)
+    mark_unproved_bars(ax, bars, certified=not report.reasons)
     _draw_measured_values(ax, values, places, numbers.whose)
     _above_bars(ax, texts)
     ends = [x for x in (*values, *report.limits) if np.isfinite(x)]
@@ -308,7 +308,7 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
         ax.xaxis.set_major_formatter("{x:g}")
     ax.set_xlabel(unit)
     title = f"{report.title} ({confidence(report.delta)}% confidence)"
-    if report.remarks:
+    if report.reasons:
         title = f"No guarantee: {report.title}"
     tidy(ax, title=f"{title}, {report.model_text}")
     return ax

@@ -72,7 +72,7 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
     """The class that the baseline always predicts, the largest one of the rows that the
     model was trained on; empty for another baseline."""
     caveats: tuple[Caveat, ...] = ()
-    """Caveats of the model's certificate; `remarks` are those that void limits."""
+    """Caveats of the model's certificate; `reasons` are those that void limits."""
 
     @property
     def upper(self) -> float:
@@ -82,7 +82,7 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
     @property
     def certified(self) -> bool:
         """Whether the limit is a guarantee: no caveat voids it."""
-        return not self.remarks
+        return not self.reasons
 
     @property
     def is_better(self) -> bool:
@@ -94,8 +94,8 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
 
         `known` are reasons against the guarantee that were printed above.
         """
-        if self.remarks:
-            reason = self.remarks[0]
+        if self.reasons:
+            reason = self.reasons[0]
             why = "for the reason above" if reason in known else f"since {reason}"
             return (
                 f"No guarantee, {why}: whether it errs less than {self.baseline}, "
@@ -145,7 +145,7 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
 
     def facts(self) -> list[Fact]:
         """Return the verdict, the counts behind it, and its assumptions."""
-        others = [("But", why) for why in self.remarks[1:]]
+        others = [("But", why) for why in self.reasons[1:]]
         return [("", self.headline()), *others, *self.details()]
 
     def details(self) -> list[Fact]:

@@ -104,11 +104,11 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
     error: BoundedValues
     """The error, one number, with an upper limit."""
     caveats: tuple[Caveat, ...] = ()
-    """Caveats of the model's certificate; `remarks` are those that void limits."""
+    """Caveats of the model's certificate; `reasons` are those that void limits."""
     test_rows: tuple[int, ...] = ()
     """Rows of each class that tested this model, which had not seen them; empty where
     no labeled row does, as of the model trained on all labels."""
-    model = OldName("model_text")
+    model, remarks = OldName("model_text"), OldName("reasons")
 
     @classmethod
     def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
@@ -156,8 +156,8 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
     def headline(self) -> str:
         """Return the line above the table."""
         level = f"{confidence(self.delta)}% confidence, all limits jointly"
-        if self.remarks:
-            return f"No guarantee, since {self.remarks[0]}, {self.model_text}"
+        if self.reasons:
+            return f"No guarantee, since {self.reasons[0]}, {self.model_text}"
         return f"Certified report ({level}), {self.model_text}"
 
     def facts(self) -> list[Fact]:
@@ -207,7 +207,7 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
         if min(*self.recall_at_least, *self.precision_at_least) < 0.001:
             few = "too few rows or answers of the class were seen to say anything"
             lines.append(f"At least 0.0%: {few}")
-        return lines + [f"No guarantee: {why}" for why in self.remarks[1:]]
+        return lines + [f"No guarantee: {why}" for why in self.reasons[1:]]
 
     def pooled_line(self) -> str:
         """Return the line above the table of the models of all folds."""

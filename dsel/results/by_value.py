@@ -93,7 +93,7 @@ class ReportByValue(TableReport):
     what: str = "Error"
     """Name of the quantity, as printed."""
     caveats: tuple[Caveat, ...] = ()
-    """Caveats of the model's certificate; `remarks` are those that void limits."""
+    """Caveats of the model's certificate; `reasons` are those that void limits."""
     test_rows: tuple[int, ...] = ()
     """Rows of each value that tested this model, which had not seen them; empty where
     no labeled row does."""
@@ -129,8 +129,8 @@ class ReportByValue(TableReport):
 
     def headline(self) -> str:
         """Return the line above the table."""
-        if self.remarks:
-            return f"No guarantee, since {self.remarks[0]}, {self.model_text}"
+        if self.reasons:
+            return f"No guarantee, since {self.reasons[0]}, {self.model_text}"
         level = f"{confidence(self.delta)}% confidence, all limits jointly"
         return f"{self.title} ({level}), {self.model_text}"
 
@@ -161,4 +161,4 @@ class ReportByValue(TableReport):
                 f"{n:,} pool row{'s have' if n > 1 else ' has'} another value of "
                 f"{self.column}: nothing is known about such rows"
             )
-        return [*lines, *(f"No guarantee: {why}" for why in self.remarks[1:])]
+        return [*lines, *(f"No guarantee: {why}" for why in self.reasons[1:])]

@@ -37,7 +37,7 @@ class Caveat:
 
 
 POOLED: Final = "models of all folds, pooled"
-"""Whose an estimate is that no single model has: each fold tests its own model."""
+"""What an estimate is about that belongs to no single model: each fold tests one."""
 OF_NUMBER: Final = (Effect.VOIDS, Effect.WARNS)
 """Effects of caveats that a certificate shows, not its choice alone."""
 NAMES: Final[Mapping[Effect, str]] = {
@@ -56,7 +56,7 @@ class LimitsWithCaveats:
     caveats: tuple[Caveat, ...]
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def reasons(self) -> tuple[str, ...]:
         """Reasons why the limits are no guarantee, as texts; empty if they are one."""
         return texts_of(self.caveats, Effect.VOIDS)
 

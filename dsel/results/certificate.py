@@ -506,7 +506,7 @@ class Certificate(Renderable):
     def note_on_equal_rows(self) -> str:
         """Number of counted rows that equal labeled ones; "" if few, or all, do."""
         n_rows = min(self.n_labeled, self.n_unlabeled or self.n_labeled)
-        is_all = self.equal_rows == self.n_unlabeled  # of which `why_nothing` is
+        is_all = self.equal_rows == self.n_unlabeled  # `why_nothing` is about this
         if not self.equal_rows or is_all or self.equal_rows < MANY_EQUAL * n_rows:
             return ""
         equal, are = ("equals", "is") if self.equal_rows == 1 else ("equal", "are")

@@ -223,18 +223,18 @@ class Choice(Renderable):
     """Words of its texts that its reader has others for; see `errors.reword`."""
 
     @property
-    def _main(self) -> BoundedModel:
+    def _deployed(self) -> BoundedModel:
         return self.bounded_models[self.deploy]
 
     @property
     def candidate(self) -> int:
         """Number of the deployed model's candidate."""
-        return self._main.candidate
+        return self._deployed.candidate
 
     @property
     def params(self) -> Params:
         """Parameters of the deployed model's candidate."""
-        return self._main.params
+        return self._deployed.params
 
     @property
     def certificates(self) -> Mapping[str, Certificate]:
@@ -285,7 +285,7 @@ class Choice(Renderable):
     @property
     def baseline(self) -> BaselineComparison | None:
         """Comparison of the deployed model with the baseline; None without one."""
-        return self._main.baseline
+        return self._deployed.baseline
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -331,7 +331,7 @@ class Choice(Renderable):
         if bound.says_nothing or not bound.terms:  # the reason is printed as Because
             return []
         text = f"the {bound.model_text} has the larger bound: {bound.terms}"
-        reports = (self._main.report, self._main.report_by_value)
+        reports = (self._deployed.report, self._deployed.report_by_value)
         if self.queries or any(reports) or bound.loss != "error" or bound.n_groups:
             return [text]  # no rows can be queried
         return [f"{text}. Labels of 50 such rows would make it smaller: n_queries=50"]
@@ -565,7 +565,7 @@ class Choice(Renderable):
 
         The deployed model comes first.
         """
-        models = [self._main, *self.bounded_models.values()]
+        models = [self._deployed, *self.bounded_models.values()]
         certificates = {model.name: model.certificate for model in models}
         main, *others = certificates.values()
         texts = [
@@ -597,7 +597,7 @@ class Choice(Renderable):
             )
         if text := self.holdout_text:
             # A hold-out set spends all of delta on its bound, whatever is reported.
-            main = self._main
+            main = self._deployed
             reports = (main.report, main.tolerances, main.report_by_value)
             holdout = f"20% hold-out set{' without a report' * any(reports)}"
             if bound.copied_rows:

@@ -261,14 +261,14 @@ class ModelComparison(Renderable):
         if self.labels is None:
             return self.disagreement
         # Half of the labels' share for each end of the interval.
-        share = (1.0 - POOL_SHARE) / 2 * self.delta
+        delta = (1.0 - POOL_SHARE) / 2 * self.delta
         n_rows = len(self.rows)
         if self.classes is not None and len(self.classes) == 2:
-            mean = mean_difference_limit(n_only_f_right, n_rows, delta=share)
+            mean = mean_difference_limit(n_only_f_right, n_rows, delta=delta)
         else:
             # A missing label counts as "f wrong, g right", which lowers no limit.
             n_only_g_right += self.unusable_labels
-            mean = sign_test_limit(n_only_g_right, n_only_f_right, n_rows, delta=share)
+            mean = sign_test_limit(n_only_g_right, n_only_f_right, n_rows, delta=delta)
         return float(self._difference_limit(float(mean)))
 
     def _difference_limit(self, mean: float) -> Any:

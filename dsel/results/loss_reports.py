@@ -164,7 +164,7 @@ class ModelReports:
             return None
         bound = self.bounds.baseline[0 if self.is_tested else 1]
         folds = self.evidence.folds[difference.statistic]
-        model, baseline = (int(n) for n in folds.counts[bound.fold])
+        n_model, n_baseline = (int(n) for n in folds.counts[bound.fold])
         totals, n_rows = folds.counts.sum(axis=0), int(folds.n_rows[bound.fold])
         pooled = float((totals[1] - totals[0]) / folds.n_rows.sum())
         largest = difference.largest_classes
@@ -174,12 +174,12 @@ class ModelReports:
             difference.described[bound.fold],
             BoundedValues(
                 (bound.upper,),
-                ((baseline - model) / n_rows,) if self.is_tested else (),
+                ((n_baseline - n_model) / n_rows,) if self.is_tested else (),
                 (pooled,) if self.is_pooled else (),
             ),
             n_rows,
-            model,
-            baseline,
+            n_model,
+            n_baseline,
             label_term=bound.label_term,
             largest_class=largest[bound.fold] if largest else "",
         )

@@ -87,7 +87,7 @@ class ToleranceReport(TableReport):
     """Distances, in units of the target, with upper limits: infinite if there are too
     few rows."""
     caveats: tuple[Caveat, ...] = ()
-    """Caveats of the model's certificate; `remarks` are those that void limits."""
+    """Caveats of the model's certificate; `reasons` are those that void limits."""
 
     @property
     def off_by_at_most(self) -> tuple[float, ...]:
@@ -116,8 +116,8 @@ class ToleranceReport(TableReport):
 
     def headline(self) -> str:
         """Return the line above the table."""
-        if self.remarks:
-            return f"No guarantee, since {self.remarks[0]}: {self.model_text}"
+        if self.reasons:
+            return f"No guarantee, since {self.reasons[0]}: {self.model_text}"
         level = f"{confidence(self.delta)}% confidence, all at once"
         return f"Tolerances ({level}): {self.model_text}"
 
@@ -129,4 +129,4 @@ class ToleranceReport(TableReport):
                 f"{NONE}: too few labeled rows for this part of the predictions, or "
                 f"fits that failed"
             )
-        return lines + [f"No guarantee: {why}" for why in self.remarks[1:]]
+        return lines + [f"No guarantee: {why}" for why in self.reasons[1:]]

@@ -1,4 +1,4 @@
-"""The one loop that submits tasks, a few more than can run, and yields finished ones.
+"""The loop that submits tasks, a few more than can run, and yields finished ones.
 
 Searches, passes over a pool, and least squares all use `run_tasks`. So all of them wait
 equally long for a cluster without workers, and submit a task again whose input rows

@@ -58,7 +58,7 @@ Vocabulary::
     token          a hash of all that the predictions of a model, or of a set, depend on
     key            a text by which a task, a record or a count is found
     pool table     the counts of model sets by slice
-    SearchCounts   all counts of a search: bounds are read from it, the cube made of it
+    SearchCounts   all counts of a search, which criteria read; the cube is made of it
     share          a fraction of delta, in (0, 1]; an amount of it is called ..._delta
     outcome        cube, choice and bounded models, each of these with its certificate
     caveat         what voids a number, weakens it, or is only information

@@ -433,7 +433,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         """Predict probabilities of `classes_`; lazily for a Dask array."""
         rows = self._rows(X)
         values = self.best_estimator_.predict_proba(rows)
-        return by_class(values, self.best_estimator_, self.classes_, 0.0)
+        return fill_class_columns(values, self.best_estimator_, self.classes_, 0.0)
 
     @available_if(_best_has("predict_log_proba"))
     @takes_dask_arrays
@@ -451,7 +451,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         """
         rows, least = self._rows(X), np.finfo(np.float64).min
         values = self.best_estimator_.decision_function(rows)
-        return by_class(values, self.best_estimator_, self.classes_, least)
+        return fill_class_columns(values, self.best_estimator_, self.classes_, least)
 
     def _rows(self, X: RowsLike) -> Any:
         check_is_fitted(self, "best_estimator_")
@@ -481,18 +481,18 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def by_class(
+def fill_class_columns(
     values: ArrayLike, model: Model, classes: AnyArray, lacking: float
 ) -> NDArray[np.float64]:
     """Return one column for each class, also for those that the model does not know."""
-    found, known = np.asarray(values), np.asarray(getattr(model, "classes_", classes))
-    if len(known) == len(classes):
-        return found
-    if found.ndim == 1 and len(known) == 2:
-        found = np.column_stack((-found, found))
-    if found.ndim != 2 or found.shape[1] != len(known):
-        return found  # scores of pairs of classes
+    columns, own = np.asarray(values), np.asarray(getattr(model, "classes_", classes))
+    if len(own) == len(classes):
+        return columns
+    if columns.ndim == 1 and len(own) == 2:
+        columns = np.column_stack((-columns, columns))
+    if columns.ndim != 2 or columns.shape[1] != len(own):
+        return columns  # scores of pairs of classes
     # Columns of unknown classes are filled as in scikit-learn's `cross_val_predict`.
-    full = np.full((len(found), len(classes)), lacking)
-    full[:, np.searchsorted(classes, known)] = found
+    full = np.full((len(columns), len(classes)), lacking)
+    full[:, np.searchsorted(classes, own)] = columns
     return full

@@ -97,7 +97,7 @@ def test_certificate__holds_where_records_were_taken_out_by_their_numbers():
 
 def test_report_and_loss__are_withheld_as_the_certificate_is():
     outcome = run(HOLDS, report=True)
-    assert "A3 is not known" in outcome.certified_report().remarks[0]
+    assert "A3 is not known" in outcome.certified_report().reasons[0]
 
 
 def test_certify__withholds_the_certificate_of_a_pool_learner():

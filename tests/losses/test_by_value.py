@@ -289,7 +289,7 @@ def test_report__resumed_after_a_stop_is_the_same(tmp_path):
 
 def test_report__of_a_cube_that_was_changed_is_no_guarantee():
     results = plan().run().results
-    assert not dsel.select(results).report_by_value().remarks
+    assert not dsel.select(results).report_by_value().reasons
     found = dsel.select(results.isel(decisiontreeclassifier__max_depth=[0]))
     assert str(found.report_by_value()).startswith("No guarantee, since the cube was")
 

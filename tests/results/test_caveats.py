@@ -91,7 +91,7 @@ CHOICE = {"candidate": 0, "params": {}, "criterion": "cv_error", "estimate": 0.1
           "certificates": {"one_fold": CERTIFICATE}, "deploy": "one_fold"}  # fmt: skip
 OLDER = [
     (Certificate, CERTIFICATE, "objections", "reasons"),
-    (CertifiedReport, REPORT, "remarks", "remarks"),
+    (CertifiedReport, REPORT, "remarks", "reasons"),
     (Choice, CHOICE, "remarks", "remarks"),
 ]
 

@@ -97,7 +97,7 @@ def test_changed_cube__voids_bounds_and_reports_of_both_models(outcome):
     choice = dsel.select(outcome.results.isel(n_neighbors=[2, 0, 1]))
     for name, each in choice.bounded_models.items():
         assert not each.certificate.certified, name
-        assert each.report.remarks == each.certificate.reasons
+        assert each.report.reasons == each.certificate.reasons
         assert each.certificate.unclipped == outcome.certificates[name].unclipped
 
 

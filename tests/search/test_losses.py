@@ -82,7 +82,7 @@ def test_loss__chooses_and_counts_as_a_loop_of_plain_fits(name):
         ]
         means = [
             np.mean(
-                [rate_of(name, table(c, s, s.test_parts[part])) for s, part in parts]
+                [rate_of(name, table(c, s, s.counted_parts[part])) for s, part in parts]
             )
             for c in range(len(candidates))
         ]
@@ -374,7 +374,7 @@ def test_small_costs__have_the_digits_that_tell_them():
 
 def test_report__of_a_cube_that_was_changed_is_no_guarantee():
     results = plan(report=True).run().results
-    assert not dsel.select(results).report().remarks
+    assert not dsel.select(results).report().reasons
     report = dsel.select(results.isel(max_depth=[0, 1])).report()
     assert str(report).startswith("No guarantee, since the cube was cut")
 

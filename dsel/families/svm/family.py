@@ -148,7 +148,7 @@ class KernelSVMFamily(Family):
             started = time.perf_counter()
             try:
                 split_machines, labeled, failures = fits.fit(split, counts, column)
-                problem = FitProblem.UNPREDICTED  # these are of test rows
+                problem = FitProblem.UNPREDICTED  # it was fitted, and `predict` raised
                 machines.append(split_machines)
                 row_sets[labeled.origin] = labeled
             except Exception as error:

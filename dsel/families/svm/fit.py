@@ -154,7 +154,7 @@ class GroupFit:
             matrix, split, positions[order], weights[order], class_weight
         )
         duals, errors, failures = arrange_duals(machines, labeled), [], []
-        for i, part in enumerate(split.test_parts):
+        for i, part in enumerate(split.counted_parts):
             try:
                 transformed = tests[i] if tests else None
                 if isinstance(transformed, Exception):

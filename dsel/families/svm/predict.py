@@ -176,26 +176,26 @@ class PackedSVMs(FittedGroup):
         remade = ("plans", "_hashes")
         return {name: v for name, v in self.__dict__.items() if name not in remade}
 
-    def predict(self, X: Features, which: Sequence[SplitNumbers]) -> Integers:
+    def predict(self, X: Features, splits: Sequence[SplitNumbers]) -> Integers:
         """Return class codes; see `FittedGroup.predict`."""
         n_rows = X.shape[0]
-        codes = np.full((len(which), len(self.candidates), n_rows), -1, dtype=np.int64)
-        by_row = [splits for splits in which if np.ndim(splits) == 1]
+        codes = np.full((len(splits), len(self.candidates), n_rows), -1, dtype=np.int64)
+        by_row = [numbers for numbers in splits if np.ndim(numbers) == 1]
         # Rows that are predicted by the models of one split come in one block.
         order = np.argsort(by_row[0], kind="stable") if by_row else np.arange(n_rows)
         for plan in self.plans:
             is_needed = np.zeros(n_rows, dtype=np.bool_)
-            for splits in which:
-                is_needed |= np.isin(np.atleast_2d(splits), plan.splits).any(axis=0)
+            for numbers in splits:
+                is_needed |= np.isin(np.atleast_2d(numbers), plan.splits).any(axis=0)
             for rows, transformed in plan.blocks(X, order[is_needed[order]]):
-                self._predict_block(plan, transformed, which, rows, codes)
+                self._predict_block(plan, transformed, splits, rows, codes)
         return codes
 
     def _predict_block(
         self,
         plan: ScoringPlan,
         transformed: Features,
-        which: Sequence[SplitNumbers],
+        splits: Sequence[SplitNumbers],
         rows: Integers,
         codes: Integers,
     ) -> None:
@@ -205,9 +205,9 @@ class PackedSVMs(FittedGroup):
         guess = np.zeros(len(rows), dtype=np.int64)
         every, numbered = np.arange(len(self.candidates)), np.arange(len(rows))
         index_of = dict(zip(self.candidates, every.tolist(), strict=True))
-        which = [splits[rows] if np.ndim(splits) == 1 else splits for splits in which]
+        splits = [n[rows] if np.ndim(n) == 1 else n for n in splits]
         requests: dict[int, list[tuple[int, Integers, Integers]]] = {}
-        for item, split, some, at in iter_splits(which, len(every)):
+        for item, split, some, at in iter_splits(splits, len(every)):
             requests.setdefault(split, []).append((item, every[some], numbered[at]))
         for block in plan.kernels(transformed):
             for duals in plan.by_kernel[block.kernel]:

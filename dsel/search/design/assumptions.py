@@ -148,13 +148,13 @@ def compare_pool(
     if not rows:
         return PoolCheck(PoolFacts(n_duplicates))
     sample = concatenate_rows(rows)
-    known = SampledRows.of(pool, np.concatenate(numbers), sample)
+    sampled = SampledRows.of(pool, np.concatenate(numbers), sample)
     if min(sample.shape[0], labeled.n_rows) < FEWEST_TESTED_ROWS:
-        return PoolCheck(PoolFacts(n_duplicates), known)
+        return PoolCheck(PoolFacts(n_duplicates), sampled)
     test = two_sample_test(labeled.X, sample, seed=seed)
     column = test.column_names(labeled.columns)[0]
     facts = PoolFacts(n_duplicates, test.auc, test.p_value, telling_column=column)
-    return PoolCheck(facts, known)
+    return PoolCheck(facts, sampled)
 
 
 def caveats_of_fitting_rows(facts: PoolFacts, fitting: Pool | None) -> list[Caveat]:
@@ -292,11 +292,11 @@ def _permutation_p_value(
 
 
 def with_pool_facts(
-    assumptions: Sequence[Assumption], facts: PoolFacts, copies: str = ""
+    assumptions: Sequence[Assumption], facts: PoolFacts, violation: str = ""
 ) -> tuple[Assumption, ...]:
     """Return the assumptions, A1 with the results of the pass over the pool.
 
-    `copies` is why copied rows refute it; "" if they do not.
+    `violation` is why copied rows refute it; "" if they do not.
     """
     is_shifted = facts.p_value <= ALARM  # probably not one population
     equal = f"{facts.equal_rows:,} pool rows equal a labeled row"
@@ -317,9 +317,9 @@ def with_pool_facts(
         if facts.telling_column is not None:
             finding += f", most by column {facts.telling_column}"
         finding += f" ({test})"
-    if copies:
-        finding = f"{copies}; {finding}" if is_shifted else copies
-    is_refuted = bool(is_shifted or copies)
+    if violation:
+        finding = f"{violation}; {finding}" if is_shifted else violation
+    is_refuted = bool(is_shifted or violation)
     return tuple(
         replace(
             assumption,

@@ -2,7 +2,7 @@
 
 A method decides what ranks candidates, how some are pruned, which models are trained
 and deployed, and which options it takes. Other files ask the object; they use its name
-only to decide whether a number is of the certificate that a plan declared.
+in texts, and to decide whether a number is of the certificate that a plan declared.
 
 To add a certificate: its formula in `dsel.bounds`, its criterion in `dsel.criteria`,
 its name in `dsel.option_values.CERTIFICATES`, and in the same place of `METHODS` an

@@ -48,7 +48,7 @@ class InnerTest:
     split: int
     """Number of the split on which the model is trained."""
     part: int
-    """Number of the part of the split's test rows; see `Split.test_parts`."""
+    """Number of the part of the split's test rows; see `Split.counted_parts`."""
     fold: int
     """The fold of its test rows."""
     n_rows: int
@@ -97,7 +97,7 @@ class CVScheme:
     @property
     def identity(self) -> str:
         """Number of folds and a hash of all splits, for the identity of a plan."""
-        rows = [(s.name, s.train_rows, *s.test_parts) for s in self.splits]
+        rows = [(s.name, s.train_rows, *s.counted_parts) for s in self.splits]
         return f"{self.n_folds}, {tokenize(rows)}"
 
     @property

@@ -37,7 +37,7 @@ class Predictor(Protocol):
     def row_nbytes(self) -> int:
         """Bytes that `predict` needs for one row."""
 
-    def predict(self, X: Features, which: Sequence[SplitNumbers]) -> NDArray[Any]:
+    def predict(self, X: Features, splits: Sequence[SplitNumbers]) -> NDArray[Any]:
         """Predict rows as `FittedGroup.predict` does."""
 
 
@@ -57,13 +57,13 @@ class JoinedModels:
         """Bytes that `predict` needs for one row."""
         return max(group.row_nbytes for _, group in self.fitted_groups)
 
-    def predict(self, X: Features, which: Sequence[SplitNumbers]) -> NDArray[Any]:
-        """Return predictions, (len(which), 1, n_rows); each item is one split."""
-        wanted = [int(split) for split in which]
+    def predict(self, X: Features, splits: Sequence[SplitNumbers]) -> NDArray[Any]:
+        """Return predictions, (len(splits), 1, n_rows); each item is one split."""
+        wanted = [int(split) for split in splits]
         predictions: dict[int, NDArray[Any]] = {}
-        for splits, group in self.fitted_groups:
-            items = [item for item, split in enumerate(wanted) if split in splits]
-            group_predictions = group.predict(X, [which[item] for item in items])
+        for numbers, group in self.fitted_groups:
+            items = [item for item, split in enumerate(wanted) if split in numbers]
+            group_predictions = group.predict(X, [splits[item] for item in items])
             predictions |= dict(zip(items, group_predictions, strict=True))
         dtype = next(iter(predictions.values())).dtype
         nothing = no_predictions((1, X.shape[0]), dtype)

@@ -2,7 +2,8 @@
 
 A `FitTable` has every fit, as results come, and a `PoolTable` every slice of a pass
 over the pool. When all fits have come, the pruner makes a `SearchCounts` of them:
-criteria read this record, bounds are computed from it, and the cube is made of it.
+criteria read this record, and the cube is made of it. Bounds of chosen models are
+computed from its `evidence`, those of all candidates are criteria.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -140,7 +141,7 @@ def records_of(kind: str, records: Records) -> Iterator[tuple[list[str], Record]
 
 @dataclass(eq=False)
 class FitTable:
-    """Fits by candidate and split, and their counts; only the driver writes to it.
+    """Fits by candidate and split, and their counts; no worker writes to it.
 
     Names that end with ``_fits`` are flags of fits, (n_candidates, n_splits), those
     with ``_candidates`` flags of candidates, (n_candidates,).
@@ -152,7 +153,7 @@ class FitTable:
     """Groups of the candidates, which have their keys in a store; or none."""
     n_candidates: int
     errors: Integers = field(init=False)
-    """Errors on both `Split.test_parts`, (n_candidates, n_splits, 2)."""
+    """Errors on both `Split.counted_parts`, (n_candidates, n_splits, 2)."""
     scores: Floats = field(init=False)
     """The loss of the plan on both parts."""
     fit_status: NDArray[np.int8] = field(init=False)
@@ -249,7 +250,7 @@ class FitTable:
         Rows on which it raised count as errors. If it raised for all rows, a message
         explains the failure, which a bound of 100% would not.
         """
-        is_tested = [any(map(len, split.test_parts)) for split in self.scheme.splits]
+        is_tested = [any(map(len, split.counted_parts)) for split in self.scheme.splits]
         tested = (self.fit_status == FitStatus.DONE) & np.array(is_tested, bool)
         predicts = (tested & self.predicting_fits).any(axis=1)
         return np.asarray(tested.any(axis=1) & ~predicts)
@@ -284,7 +285,7 @@ class FitTable:
 
 @dataclass(eq=False)
 class PoolTable:
-    """Counts on the pool, by model set; only the driver writes to it.
+    """Counts on the pool, by model set; no worker writes to it.
 
     The models of a set are compared with each other. All chosen models are one set; in
     an exhaustive search each candidate has one, with the models of all its splits.

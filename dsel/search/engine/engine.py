@@ -1,4 +1,4 @@
-"""The engine: the one loop that submits jobs and takes what comes back.
+"""The engine: the loop of a run, which makes tasks of jobs and takes their results.
 
 A run has one engine. Its loop runs the fits of a search, in `search_loop`, those of
 chosen candidates, and passes over the pool. What comes back is written to tables and to

@@ -178,7 +178,7 @@ class ExactPruner:
 
     criterion: Criterion
     settings: Settings
-    """Shares of delta of the candidates."""
+    """Delta of each candidate."""
     data: DataCounts
     """Counts of the data, such as the number of pool rows."""
     may_prune: bool

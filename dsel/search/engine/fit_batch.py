@@ -124,7 +124,7 @@ def make_results(
     scores = zip(
         *(
             score_models(context, fitted_group, split, part)
-            for part in range(len(split.test_parts))
+            for part in range(len(split.counted_parts))
         ),
         strict=True,
     )
@@ -180,10 +180,10 @@ def score_models(
     context: JobContext, fitted_group: FittedGroup, split: Split, part: int
 ) -> list[float]:
     """Return the loss of each candidate on one part of a split's test rows."""
-    loss, rows = context.losses.main, split.test_parts[part]
+    loss, rows = context.losses.main, split.counted_parts[part]
     counts, column = fitted_group.counts, fitted_group.splits.index(split.number)
     errors = counts.errors[:, column, part]
-    if not len(rows):  # as where all rows are trained on; a loss may divide by them
+    if not len(rows):  # a model of all rows has none; a loss may divide by them
         return [loss.largest] * len(errors)
     scores = [calls.score_from_errors(loss, n, len(rows)) for n in errors.tolist()]
     if None not in scores:
@@ -192,8 +192,8 @@ def score_models(
     if predictions is None:
         predictions = predict_labeled_rows(context, fitted_group, split.number, rows)
     # One object for all candidates: `Rows.memo` keeps what depends on the rows only.
-    labeled = Rows(context.labeled.X[rows], context.labeled.y[rows])
-    return [calls.score_rows(loss, labeled, answers) for answers in predictions]
+    tested = Rows(context.labeled.X[rows], context.labeled.y[rows])
+    return [calls.score_rows(loss, tested, answers) for answers in predictions]
 
 
 def count_statistics(
@@ -211,13 +211,13 @@ def count_statistics(
     ]
     if any(ready is None for ready in counts):
         baseline = None if context.baseline is None else context.baseline[rows]
-        labeled = Rows(context.labeled.X[rows], context.labeled.y[rows], baseline)
+        tested = Rows(context.labeled.X[rows], context.labeled.y[rows], baseline)
         by_model = fitted_group.test_predictions(split.number, 0)
         if by_model is None:
             by_model = predict_labeled_rows(context, fitted_group, split.number, rows)
         [predictions] = by_model
     return tuple(
-        calls.count_rows(statistic, labeled, predictions) if ready is None else ready
+        calls.count_rows(statistic, tested, predictions) if ready is None else ready
         for statistic, ready in zip(statistics, counts, strict=True)
     )
 

@@ -36,7 +36,7 @@ def tie_ranks(scores: Floats) -> NDArray[np.intp]:
     """
     order = np.argsort(scores, axis=-1, kind="stable")
     ascending = np.take_along_axis(scores, order, -1)
-    with np.errstate(invalid="ignore"):  # of two infinite ones
+    with np.errstate(invalid="ignore"):  # infinity less infinity is NaN
         differences = np.diff(ascending, axis=-1, prepend=ascending[..., :1])
         is_larger = (differences > TIE_TOLERANCE * ascending) | (differences == np.inf)
     # A run of scores, each within a tie of the one before, has one rank.

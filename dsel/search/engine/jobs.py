@@ -97,7 +97,7 @@ class FitJob:
     split: int
     """Position of the split in `CVScheme.splits`."""
     part: int | None = None
-    """The only one of `Split.test_parts` that is tested; None for all."""
+    """The only one of `Split.counted_parts` that is tested; None for all."""
 
     def divide(self) -> list["FitJob"]:
         """Return one job for each candidate."""
@@ -175,7 +175,7 @@ class FitResult:
         if self.message is None or self.message.problem is not FitProblem.UNPREDICTED:
             return False
         # A split without a second part has -1 there, and no rows to compare it with.
-        parts = zip(self.errors, split.test_parts, strict=False)
+        parts = zip(self.errors, split.counted_parts, strict=False)
         return all(n_errors == len(rows) for n_errors, rows in parts if len(rows))
 
 
@@ -189,7 +189,7 @@ def join_tests(tests: tuple[FitResult, FitResult], split: Split) -> FitResult:
     if len(failed) == 2:
         return failed[0]
     errors, scores = [], []
-    for part, (test, rows) in enumerate(zip(tests, split.test_parts, strict=True)):
+    for part, (test, rows) in enumerate(zip(tests, split.counted_parts, strict=True)):
         is_done = test.status is FitStatus.DONE
         errors.append(test.errors[part] if is_done else len(rows))
         # As if the fit had failed, which the other test must not decide.

@@ -68,7 +68,7 @@ def first_proofs(
     killed and resumed ends with the same cube.
     """
     proofs, beaten = shown.copy(), np.zeros(len(shown), bool)
-    # From none on: a candidate without a share of delta has an infinite bound.
+    # 0 fits may prove it: a candidate without a share of delta has an infinite bound.
     for n_splits in range(n_most + 1):
         first = np.arange(shown.shape[1]) < n_splits
         new = is_beaten(shown & first) & ~beaten

@@ -22,10 +22,10 @@ from dsel.results.tables import constant_fields, largest_class
 from dsel.rounded_texts import confidence
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.running.cube_caveats import (
+    caveats_of_choice,
     caveats_of_counts,
     caveats_of_failed_folds,
     caveats_of_missed_classes,
-    join_caveats,
     notes_on_found_rows,
 )
 from dsel.search.running.cube_of_run import RunDescription
@@ -53,7 +53,7 @@ def bound_chosen(
     bounds = plan.context.losses.bound(
         chosen.evidence, plan.planned_delta, chosen.deployed_fold
     )
-    models = {name: chosen.models[split] for name, split in chosen.splits.items()}
+    models = {name: chosen.models[n] for name, n in chosen.split_of_model.items()}
     bounded_models = {
         name: make_bounded_model(plan, chosen, description, bounds, name)
         for name in models
@@ -78,7 +78,7 @@ def bound_chosen(
         deploy=deploy,
         # One that is a hold-out set already is compared with none.
         expected_holdout=np.nan if plan.scheme.is_holdout else bounds.expected_holdout,
-        caveats=join_caveats(
+        caveats=caveats_of_choice(
             description.caveats,
             notes_on_found_rows(plan.context, chosen.models, chosen.folds),
             notes_of_choice(plan, bounded_models, missed, deploy),
@@ -106,7 +106,7 @@ def make_bounded_model(
     name: str,
 ) -> BoundedModel:
     """Return the certificate and the reports of one model, by its name."""
-    candidate = chosen.candidates.by_split[chosen.splits[name]]
+    candidate = chosen.candidates.by_split[chosen.split_of_model[name]]
     reports = ModelReports(
         losses=plan.context.losses,
         evidence=chosen.evidence,

@@ -83,10 +83,10 @@ def caveats_of(cube: xr.Dataset) -> tuple[Caveat, ...]:
     """Return the caveats of any choice from a cube."""
     counts, problems = read_counts(cube), problems_of_cube(cube)
     found = caveats_of_counts(counts, problems, all_params(cube))
-    return join_caveats(run_caveats(cube), found)
+    return caveats_of_choice(run_caveats(cube), found)
 
 
-def join_caveats(*groups: Iterable[Caveat]) -> tuple[Caveat, ...]:
+def caveats_of_choice(*groups: Iterable[Caveat]) -> tuple[Caveat, ...]:
     """Return the caveats of a choice, without those that void its numbers."""
     caveats = collect_caveats(*groups)
     return tuple(c for c in caveats if c.effect is not Effect.VOIDS)

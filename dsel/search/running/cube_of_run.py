@@ -180,16 +180,16 @@ def make_cube_of_run(
 
 
 def add_evidence(cube: xr.Dataset, evidence: Evidence) -> xr.Dataset:
-    """Return the cube with the counts of the chosen models that have no other place.
+    """Return the cube with counts of the chosen models that are not in `dsel.names`.
 
-    `dsel.names` lists the counts of errors; statistics describe those of their own.
+    Statistics of the declared losses describe them.
     """
     counts = evidence.by_name
     for statistic in evidence.folds:
         for name, (dims, meaning) in statistic.variables.items():
             if name in counts:
                 variable = (names.FOLD, *dims), counts[name], {"long_name": meaning}
-                coords = {dim: np.array(c, object) for dim, c in dims.items() if len(c)}
+                coords = {d: np.array(v, object) for d, v in dims.items() if len(v)}
                 cube = cube.assign(coords | {name: variable})
     return cube
 

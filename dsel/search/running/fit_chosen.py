@@ -89,7 +89,7 @@ class ChosenModels:
         return len(self.scores)
 
     @property
-    def splits(self) -> dict[str, int]:
+    def split_of_model(self) -> dict[str, int]:
         """Number of the split of each bounded model, by the name of the model."""
         splits = {ONE_FOLD: self.deployed_fold}
         if self.all_rows in self.models:
@@ -159,7 +159,7 @@ def fit_chosen(
     chosen = collect_models(fits, inner_counts)
     fits.show_progress()
     # Where the model of all rows failed, that of one fold still has its bound.
-    if plan.pool is None or ALL_ROWS not in chosen.splits:
+    if plan.pool is None or ALL_ROWS not in chosen.split_of_model:
         return chosen
     # The counts on the folds are complete here. From now on only the pool is random,
     # which is the order in which the proof conditions (docs/theory/nested.md).

@@ -54,7 +54,7 @@ def search_nested(run: Run) -> Outcome:
         inner = InnerSearches(plan.scheme, plan.prune)
         # Only what is chosen has a model of all rows to be compared with, so this loop
         # counts nothing on the pool, and drops models once they are tested.
-        show_fits = partial(show_inner_fits, run, pending)
+        show_fits = partial(check_pool_and_show, run, pending)
         raise_failures = run.options.raise_failures
         loop = SearchLoop(engine, table, inner, show_fits, raise_failures)
         loop.run()
@@ -80,7 +80,7 @@ def search_nested(run: Run) -> Outcome:
         )
 
 
-def show_inner_fits(
+def check_pool_and_show(
     run: Run, pending: "Future[PoolCheck]", loop: SearchLoop[FitTable]
 ) -> None:
     """Show the progress of inner searches; raise what is wrong with the pool."""
@@ -147,7 +147,7 @@ def make_pair_results(plan: PlannedSearch, table: FitTable) -> xr.Dataset:
         counts = {names.FOLD_LOSS_MEAN: table.scores}
     return make_pair_cube(
         plan.axes,
-        [(split.key[0], split.key[-1]) for split in splits],
+        [(split.numbers[0], split.numbers[-1]) for split in splits],
         counts,
         np.array(n_rows),
         table.fit_seconds,

@@ -35,7 +35,7 @@ def test_nested__two_folds_train_on_a_half_of_one_and_test_on_its_other_half():
     scheme = scheme_of_pairs(2, 16, seed=7, n_candidates=3)
     folds = [split.test_rows for split in scheme.held_out]
     assert [split.name for split in scheme.splits] == [f"quarter-{q}" for q in range(4)]
-    assert [split.key for split in scheme.splits] == [(0,), (1,), (2,), (3,)]
+    assert [split.numbers for split in scheme.splits] == [(0,), (1,), (2,), (3,)]
     for split in scheme.splits:
         assert (len(split.train_rows), len(split.test_rows)) == (4, 4)
         both = np.union1d(split.train_rows, split.test_rows)
