@@ -229,8 +229,8 @@ def search_numbers(draw: Draw, delta: float) -> Claims:
                 for value, limit in table[f"{values.quantity}_at_most"].items()
             ]
         for among, limit in limits:
-            tolerance, exceeding_part = loss.exceedance(limit)
-            claims.append((exceeding_part, among.beyond(model, tolerance)))
+            tolerance, exceeding_fraction = loss.exceedance(limit)
+            claims.append((exceeding_fraction, among.beyond(model, tolerance)))
         if np.isfinite(loss.largest):  # the bound is a share, which has no intervals
             continue
         ends = outcome.predict_interval(population.rows, deploy=deploy)

@@ -425,8 +425,8 @@ def _check_folds(
 
 def _divide_delta(delta: ArrayLike, label_share: float) -> tuple[Floats, Floats]:
     deltas = checks.check_probabilities(delta, "delta")
-    gamma = checks.check_probability(label_share, "label_share")
-    return gamma * deltas, (1.0 - gamma) * deltas
+    share = checks.check_probability(label_share, "label_share")
+    return share * deltas, (1.0 - share) * deltas
 
 
 def fold_limits(errors: Integers, rows: Integers, delta: Floats) -> Floats:

@@ -32,6 +32,6 @@ def lower_rate_limits(
     deltas = np.full(v.shape, check_probability(delta, "delta"))
     # Duplicates leave count and total together: taken off the count alone, limits would
     # be valid, too, and smaller than needed.
-    fresh = np.maximum(m - e, 1)  # without rows any number will do, and becomes NaN
+    fresh = np.maximum(m - e, 1)  # where m is 0, the limit becomes NaN below
     limits = lower_limits(v - e, fresh, deltas)
     return np.where(m > 0, limits, np.nan)

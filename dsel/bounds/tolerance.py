@@ -182,7 +182,7 @@ class DividedLevel(NamedTuple):
     residual_level: float
     """Level of that tolerance; NaN where it is infinite."""
     deviation_level: float
-    """What is left of the level for deviations on the pool."""
+    """The rest of the level, for deviations on the pool."""
 
 
 def divide_level(

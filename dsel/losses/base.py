@@ -401,11 +401,11 @@ class RefutableLoss(Protocol):
 
 
 class Exceedance(NamedTuple):
-    """A bound in other words: at most this part of rows is off by more than this."""
+    """A bound in other words: at most a fraction of rows is off by more than this."""
 
     tolerance: float
     """Distance of prediction and target, in the units of the target."""
-    exceeding_part: float
+    exceeding_fraction: float
 
 
 @runtime_checkable
@@ -417,7 +417,7 @@ class DistanceLoss(Protocol):
     """
 
     def exceedance(self, bound: float) -> Exceedance:
-        """Return the tolerance, and the part of rows beyond it, of a bound."""
+        """Return the tolerance, and the fraction of rows beyond it, of a bound."""
 
 
 def smallest_sum(label_terms: Floats, sums: Floats) -> BoundTerms:

@@ -241,7 +241,7 @@ class CountByValue(Statistic):
 
     def _split(self, rows: Rows, *arrays: NDArray[Any]) -> Iterator[list[NDArray[Any]]]:
         """Yield the entries of arrays for each value, and for all others."""
-        if self.column not in rows.memo:  # as long as one prediction of linear models
+        if self.column not in rows.memo:  # as slow as a prediction of a linear model
             codes = self.column.codes(rows.X)
             counts = np.bincount(codes, minlength=self.n_values)
             # Integers of 16 bits are sorted by their digits, in a tenth of the time.

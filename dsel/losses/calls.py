@@ -120,7 +120,7 @@ def rate_beyond(loss: Loss) -> float | None:
     if not np.isinf(loss.largest) or not isinstance(loss, DistanceLoss):
         return None
     with naming_loss(loss, "exceedance"):
-        return loss.exceedance(loss.largest).exceeding_part
+        return loss.exceedance(loss.largest).exceeding_fraction
 
 
 def _describe(code: Loss | Statistic) -> str:

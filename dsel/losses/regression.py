@@ -284,7 +284,7 @@ class ErrorQuantile(RegressionLoss):
     def caveats(self, y: Floats, n_folds: int, delta: float) -> list[str]:
         """Return a caveat with the needed rows if the first fold has too few."""
         fold_delta = delta * float(fold_shares(n_folds)[0])
-        n_rows = -(-len(y) // n_folds)  # of the first fold, whose share is the largest
+        n_rows = -(-len(y) // n_folds)  # in the first fold, whose share is the largest
         if allowed_exceedances(n_rows, level=self.level, delta=fold_delta) >= 0:
             return []
         needed = n_folds * (minimum_rows(level=self.level, delta=fold_delta) - 1) + 1

@@ -89,14 +89,14 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
         """Whether the model is proved to err less than the baseline."""
         return self.certified and self.upper < 0
 
-    def headline(self, known: Container[str] = ()) -> str:
+    def headline(self, printed: Container[str] = ()) -> str:
         """Return the verdict in one line, rounded so that it still holds.
 
-        `known` are reasons against the guarantee that were printed above.
+        `printed` are reasons against the guarantee that were printed above.
         """
         if self.reasons:
             reason = self.reasons[0]
-            why = "for the reason above" if reason in known else f"since {reason}"
+            why = "for the reason above" if reason in printed else f"since {reason}"
             return (
                 f"No guarantee, {why}: whether it errs less than {self.baseline}, "
                 f"{self.model_text}"

@@ -96,11 +96,11 @@ def remarks_of(caveats: Iterable[Caveat]) -> tuple[str, ...]:
 
 
 def caveat_facts(
-    caveats: Iterable[Caveat], *, known: Container[str] = ()
+    caveats: Iterable[Caveat], *, printed: Container[str] = ()
 ) -> list[Fact]:
     """Return a line for each caveat, except for texts that were printed before."""
-    unknown = (caveat for caveat in caveats if caveat.text not in known)
-    return [(NAMES[caveat.effect], caveat.text) for caveat in unknown]
+    others = (caveat for caveat in caveats if caveat.text not in printed)
+    return [(NAMES[caveat.effect], caveat.text) for caveat in others]
 
 
 def warnings_first(facts: Sequence[Fact], caveats: Iterable[Caveat]) -> list[Fact]:
@@ -123,6 +123,6 @@ def upgrade_texts(record: Options, name: str, effect: Effect) -> dict[str, Any]:
         return dict(record)
     upgraded = {key: value for key, value in record.items() if key != name}
     older = [{"effect": effect.name, "text": text} for text in texts]
-    known = upgraded.get("caveats", [])
-    caveats = [*older, *known] if isinstance(known, list) else known
+    newer = upgraded.get("caveats", [])
+    caveats = [*older, *newer] if isinstance(newer, list) else newer
     return {**upgraded, "caveats": caveats}

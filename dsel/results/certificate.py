@@ -115,10 +115,10 @@ class Assumption:
 
 
 def full_list(
-    known: Iterable[Assumption] = (), *, has_pool: bool = True
+    checked: Iterable[Assumption] = (), *, has_pool: bool = True
 ) -> tuple[Assumption, ...]:
-    """Return all assumptions of a certificate; one that is not `known` is declared."""
-    by_name = {assumption.name: assumption for assumption in known}
+    """Return all assumptions of a certificate; those not `checked` are declared."""
+    by_name = {assumption.name: assumption for assumption in checked}
     wanted = {*ALWAYS, *by_name, *["A4"] * has_pool}
     return tuple(by_name.get(name, Assumption(name)) for name in sorted(wanted))
 
@@ -310,13 +310,13 @@ class Certificate(Renderable):
         record.pop(ALL_CAVEATS, None)  # it follows from the other fields
         name = record.get("criterion")
         # 0.2 knew both by the name, and had no other certificates.
-        known = {
+        defaults = {
             "is_estimate": name not in ("nested", *BOUNDED_EACH),
             "divides_delta": name in BOUNDED_EACH,
             "is_cost": str(record.get("loss")).startswith("cost"),
             "is_holdout": name == "holdout",
         }
-        return known | record
+        return defaults | record
 
     @property
     def model_text(self) -> str:
@@ -331,16 +331,16 @@ class Certificate(Renderable):
         """Return the error bound in one line, rounded up."""
         return self.headline_after("")
 
-    def headline_after(self, jointly: str, known: Container[str] = ()) -> str:
+    def headline_after(self, jointly: str, printed: Container[str] = ()) -> str:
         """Return the headline; `jointly` names the other bound that holds with it.
 
-        `known` are reasons against a guarantee that were printed above.
+        `printed` are reasons against a guarantee that were printed above.
         """
         amount = self.amount(self.bound)
         if not self.certified:
             number = f"about {amount}" if isfinite(self.bound) else "no number"
             reason = self.reasons[0]
-            why = "for the reason above" if reason in known else f"since {reason}"
+            why = "for the reason above" if reason in printed else f"since {reason}"
             return f"No guarantee, {why}: {number}, {self.model_text}"
         if self.is_tolerance and self.says_nothing:
             return f"{self.no_tolerance}, {self.model_text}"
@@ -479,8 +479,8 @@ class Certificate(Renderable):
             return first, self.amount(rest)
         unit = "%" * self.is_rate
         texts = (self.amount(self.unclipped), first)
-        total, known = (Decimal(text.removesuffix(unit)) for text in texts)
-        return first, f"{total - known}{unit}"
+        total, label_part = (Decimal(text.removesuffix(unit)) for text in texts)
+        return first, f"{total - label_part}{unit}"
 
     @property
     def terms(self) -> str:
@@ -523,7 +523,7 @@ class Certificate(Renderable):
     def facts(self) -> list[Fact]:
         """Return names and texts, which all renderings show; the first has no name."""
         facts: list[Fact] = [("", self.headline()), ("By", self.origin)]
-        facts += caveat_facts(self.all_caveats, known=self.reasons[:1])
+        facts += caveat_facts(self.all_caveats, printed=self.reasons[:1])
         if self.why_nothing:
             facts.append(("Because", self.why_nothing))
         facts += [("Assumes", assumption.text) for assumption in self.assumptions]

@@ -87,8 +87,8 @@ class BoundedModel:
 
     def with_caveats(self, *caveats: Caveat) -> Self:
         """Return the model with more caveats, in its certificate and its reports."""
-        known = collect_caveats(caveats, self.certificate.caveats)
-        certificate = replace(self.certificate, caveats=known)
+        caveats = collect_caveats(caveats, self.certificate.caveats)
+        certificate = replace(self.certificate, caveats=caveats)
         return replace(self, certificate=certificate).name_in_reports()
 
     def with_report(self, report: CertifiedReport | ToleranceReport | None) -> Self:
@@ -424,9 +424,9 @@ class Choice(Renderable):
                 f"to {self._call}, and an `out` of its own."
             )
             raise ValueError(reword(text, self.words))
-        known = tuple(self.reports_by_value)
+        names = tuple(self.reports_by_value)
         return self.reports_by_value[
-            check_choice(deploy or self.deploy, "deploy", known)
+            check_choice(deploy or self.deploy, "deploy", names)
         ]
 
     def certify_with_labels(
@@ -490,7 +490,7 @@ class Choice(Renderable):
     def facts(self) -> list[Fact]:
         """Return names and texts, which all renderings show; most have no name."""
         lines = [f"Chosen: {self.chosen}", self.certificate.headline()]
-        known = [*self.certificate.reasons[:1]]
+        printed = [*self.certificate.reasons[:1]]
         for name, other in self.bounded_models.items():
             if name == self.deploy:
                 continue
@@ -498,31 +498,31 @@ class Choice(Renderable):
             is_same_text = params == short_params_text(self.params)
             is_same = is_same_text and other.candidate == self.candidate
             which = "" if is_same else f" ({params})"
-            line = bound.headline_after("jointly with the line above", known)
+            line = bound.headline_after("jointly with the line above", printed)
             lines.append(line + which)
-            known += bound.reasons[:1]
+            printed += bound.reasons[:1]
         lines += self._comparisons()
         # The deployed model comes first, as in the lines above.
         order = sorted(self.bounded_models, key=lambda name: name != self.deploy)
         lines += [
-            self.baselines[name].headline(known)
+            self.baselines[name].headline(printed)
             for name in order
             if name in self.baselines
         ]
-        main = self.baseline
+        comparison = self.baseline
         whys = {n: why for n in order if (why := self._why_no_bound(n))}
         if len({*whys.values()}) > 1:
             whys = {
                 n: f"{self.certificates[n].model_text}: {why}"
                 for n, why in whys.items()
             }
-        compared = [] if main is None else main.details()
+        compared = [] if comparison is None else comparison.details()
         facts = [
             *(("", line) for line in lines),
             *compared,
             *(("Because", why) for why in dict.fromkeys(whys.values())),
             *(() if self.queries is None else self.queries.lines()),
-            *caveat_facts(self.all_caveats, known=known),
+            *caveat_facts(self.all_caveats, printed=printed),
             *self.assumption(),
         ]
         facts = warnings_first(facts, self.certificate.all_caveats)
@@ -567,11 +567,11 @@ class Choice(Renderable):
         """
         models = [self._deployed, *self.bounded_models.values()]
         certificates = {model.name: model.certificate for model in models}
-        main, *others = certificates.values()
+        first, *others = certificates.values()
         texts = [
             f"{other.model_text}: {other.terms}" for other in others if other.terms
         ]
-        lines = [("By", text) for text in (main.origin, *texts)]
+        lines = [("By", text) for text in (first.origin, *texts)]
         folds = self.choices_of_folds
         return [
             *lines,
@@ -597,8 +597,8 @@ class Choice(Renderable):
             )
         if text := self.holdout_text:
             # A hold-out set spends all of delta on its bound, whatever is reported.
-            main = self._deployed
-            reports = (main.report, main.tolerances, main.report_by_value)
+            model = self._deployed
+            reports = (model.report, model.tolerances, model.report_by_value)
             holdout = f"20% hold-out set{' without a report' * any(reports)}"
             if bound.copied_rows:
                 holdout += ", which would have such rows, too,"
@@ -673,8 +673,8 @@ class Choice(Renderable):
 
     def _count_choices(self) -> Counter[str]:
         """Return how often each choice was made, among folds that have a model."""
-        known = (params for params in self.fold_params if params is not None)
-        return Counter(map(short_params_text, known))
+        chosen = (params for params in self.fold_params if params is not None)
+        return Counter(map(short_params_text, chosen))
 
     @property
     def choices_of_folds(self) -> str:

@@ -40,8 +40,8 @@ Vocabulary::
 
     scheme         which models are trained, and on which rows each is tested
     split          one training of a scheme
-    part           one of at most two sets of test rows of a split; of the pool, rows
-                   that random words select
+    part           one of at most two sets of rows on which errors of a split are
+                   counted; of the pool, rows that random words select
     group          candidates that share work and are fitted together; groups of
                    labeled rows are row groups in the code of the engine
     fit            one candidate trained on one split, whose numbers are a `FitId`

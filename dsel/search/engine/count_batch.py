@@ -23,7 +23,7 @@ from dsel.typing import SplitNumbers
 
 BLOCK_NBYTES: Final = 32 * 2**20  # working memory of a block: a few times the caches
 BLOCK_ROWS: Final = (64, 2**15)  # fewest and most: a block has an overhead of 0.2 ms
-FRAME_NBYTES: Final = 2**27  # of data frames, of which a call costs milliseconds
+FRAME_NBYTES: Final = 2**27  # for data frames: a call on one costs milliseconds
 FRAME_ROWS: Final = 2**16
 NO_ROWS: Final = np.empty(0, dtype=np.int64)
 CHOSEN_SET: Final = 0

@@ -217,7 +217,7 @@ class ExhaustiveLoop(SearchLoop[ExhaustiveTable]):
     released_candidates: set[int] = field(init=False, default_factory=set)
     """Candidates with a model that this run has dropped, since others led."""
     n_changes: Counter[int] = field(init=False, default_factory=Counter)
-    """How often models were others than those that were counted, by candidate."""
+    """Number of times that the models of a candidate were not the counted ones."""
 
     def run(self) -> None:
         """Run until every candidate is complete, pruned or failed."""

@@ -217,7 +217,7 @@ class SearchLoop(Generic[TableT]):
         split = table.scheme.splits[first.split].label
         key = f"fit-{label}-{split}-{next(self.engine.serial)}"
         slot = None
-        if not self.queue.attempts[first]:  # what has failed once is tried anywhere
+        if not self.queue.attempts[first]:  # a job that failed may run in any slot
             slot = self.slots[key] = self._choose_slot(first.candidate_group)
         # A worker may drop the cached data of a group, such as its Gram matrix, when no
         # fit of this group is left to submit. If one is tried again, its data are

@@ -260,7 +260,7 @@ def _test_tolerances(
     """Return the tests of the shares of rows that are off by more than a tolerance."""
     n_labels, tests = int(tally.n_labels[0]), []
     for index, (deploy, certificate) in enumerate(promises.choice.certificates.items()):
-        limit = context.exceedances[index].exceeding_part
+        limit = context.exceedances[index].exceeding_fraction
         test = _make_test(deploy, certificate, limit)
         why = _reason_without_labels(context, tally)
         if not certificate.certified or certificate.says_nothing:

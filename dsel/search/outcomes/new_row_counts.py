@@ -104,7 +104,7 @@ class MonitorContext:
     is_regression: bool = False
     """Whether models predict numbers."""
     exceedances: tuple[Exceedance, ...] = ()
-    """What the bound of each model says of distances; empty for another loss."""
+    """Exceedance by the bound of each model; empty for a loss without distances."""
     is_counted: Bools | None = None
     """Whether each row is counted, one of each group; None without groups."""
 

@@ -121,7 +121,7 @@ def predict_pool(
     def type_of(name: str) -> tuple[str, Any]:
         return TEXT if labels and classes is not None else STORED[name]
 
-    allow_nan = takes_nan([getattr(model, "best_estimator_", model)])  # of a search
+    allow_nan = takes_nan([getattr(model, "best_estimator_", model)])  # in a search
     # One row is predicted first, so that an unfitted model or wrong columns raise now.
     first_row = opened.reduce(
         lambda X, rows: predict_block(X[:1], rows[:1]),

@@ -84,7 +84,7 @@ class PredictedTable:
     dialect: Dialect = PLAIN_DIALECT
     """Dialect of a text file: that of the table, if it is a text file, too."""
     taken_by_position: str = ""
-    """What is said where the model knows no names of columns, but the table does."""
+    """Warning if the model knows no names of columns, but the table has some."""
     file_notes: tuple[str, ...] = ()
     """Notes about lines and columns of a text file that are left out."""
     certificate: Certificate | None = None
@@ -112,7 +112,7 @@ class PredictedTable:
 
     @property
     def notes(self) -> list[str]:
-        """What may have changed predictions, in sentences without their periods."""
+        """Sentences, without their periods, about what may have changed predictions."""
         by_place = filter(None, [self.taken_by_position.rstrip(".")])
         return [*self.file_notes, *by_place, *(v.line for v in self.unknown)]
 

@@ -1,4 +1,4 @@
-"""What a search has promised: bounds, a limit of the disagreement, labeled rows."""
+"""The promises of a search: bounds, a limit of the disagreement, labeled rows."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -65,7 +65,7 @@ def bound_chosen(
     unit = "row" if plan.groups is None else "group"
     failed = caveats_of_failed_folds(plan.context, chosen.failed_folds, bounds, unit)
     failed += caveats_of_failed_all_rows(
-        plan.deploy, chosen.failures, certificates[ONE_FOLD]
+        plan.deploy, chosen.all_rows_failure, certificates[ONE_FOLD]
     )
     missed = caveats_of_missed_classes(plan.context, certificates, models)
     choice = Choice(
@@ -126,24 +126,19 @@ def make_bounded_model(
 
 
 def caveats_of_failed_all_rows(
-    wanted: str, failures: Sequence[str], one_fold: Certificate
+    wanted: str, failure: str, one_fold: Certificate
 ) -> list[Caveat]:
     """Return the caveat of a fit on all labels that failed, if it did.
 
     `wanted` is the name of the model that was to be deployed.
     """
-    text, effect = "", Effect.INFO
-    if wanted == ALL_ROWS:
-        text = f"; the {one_fold.model_text} is deployed in its place"
-        effect = Effect.WARNS
-    return make_caveats(
-        effect,
-        (
-            f"the fit on all labels failed ({why}), so it has no model and no bound"
-            f"{text}"
-            for why in failures
-        ),
-    )
+    if not failure:
+        return []
+    text = f"the fit on all labels failed ({failure}), so it has no model and no bound"
+    if wanted != ALL_ROWS:
+        return [Caveat(Effect.INFO, text)]
+    end = f"; the {one_fold.model_text} is deployed in its place"
+    return [Caveat(Effect.WARNS, text + end)]
 
 
 def notes_of_choice(
@@ -225,7 +220,7 @@ def make_queries(
         return None
     pool = chosen.pool[plan.context.losses.main.statistic]
     n_duplicates_differ = int(pool.duplicates[chosen.deployed_fold])
-    order = np.argsort(chosen.drawn.rows)  # as they stand in the pool
+    order = np.argsort(chosen.drawn.rows)  # in the order of the pool
     rows, one_fold_codes, all_rows_codes = (
         tuple(drawn[n] for n in order)
         for drawn in (

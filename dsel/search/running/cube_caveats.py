@@ -153,7 +153,7 @@ def caveats_of_disagreements(
     delta = CAVEAT_DELTA / len(differ)
     at_least = float(pair_error_bound(differ, n_pool_rows, delta=delta).mean())
     error_rate = float(np.mean(errors / fold_rows))
-    if round(at_least, 3) <= round(error_rate, 3):  # as they are printed
+    if round(at_least, 3) <= round(error_rate, 3):  # compared as they are printed
         return []
     text = (
         f"the models trained without a fold err on {100 * error_rate:.1f}% of the "
@@ -202,7 +202,7 @@ def name_column(text: str, labeled: LabeledRows) -> str:
 
     Learners see arrays and class codes, so what they raise has the value alone.
     """
-    if "Invalid classes inferred" in text and len(labeled.classes):  # of XGBoost
+    if "Invalid classes inferred" in text and len(labeled.classes):  # by XGBoost
         n_rows = np.bincount(labeled.y).tolist()
         label = show(labeled.classes.tolist()[n_rows.index(min(n_rows))])
         return (
@@ -436,7 +436,7 @@ def caveats_of_missed_classes(
         bound, unseen = certificates[name], np.zeros(len(rows), bool)
         if bound.fold is not None:
             unseen = np.isin(rows, context.scheme.held_out[bound.fold].test_rows)
-        with collect_warnings(), suppress(Exception):  # what raises is noted elsewhere
+        with collect_warnings(), suppress(Exception):  # other caveats name what raises
             codes = predict_codes(model, X, labeled.classes)
             warnings[name] = describe_missed_classes(
                 bound.model_text, y, codes, labeled.classes, unseen

@@ -41,7 +41,7 @@ TOKEN: Final = "content_token"
 
 @dataclass(frozen=True, kw_only=True)
 class RunDescription:
-    """What a run says in addition to its counts, in its cube and in its choice."""
+    """Statements of a run besides its counts, for its cube and its choice."""
 
     data: DataCounts
     assumptions: tuple[Assumption, ...]
@@ -93,7 +93,7 @@ def describe_run(plan: PlannedSearch, facts: PoolFacts) -> RunDescription:
     if plan.pool is not None and plan.method.is_guarantee:
         violation = copies.violation(facts.equal_rows, plan.pool.n_rows)
         assumptions = with_pool_facts(assumptions, facts, violation)
-        if violation:  # which says what the plan could only suspect
+        if violation:  # the plan could only suspect copies
             caveats = [caveat for caveat in caveats if caveat.text != copies.remark]
     classes, class_rows = plan.classes.tolist(), dict[str, int]()
     if classes:

@@ -198,7 +198,7 @@ def open_finished_run(
             for name, model in choice.bounded_models.items()
         }
     except NewerRecordError:
-        raise  # it says its number
+        raise  # its message has the version
     except BAD_HEADER as error:
         raise ValueError(
             f"the outcome at {store.place} is not what dsel wrote there; bring it back "
@@ -249,7 +249,7 @@ def check_estimators(estimators: Iterable[Estimator], place: object) -> str:
         except ValueError as error:
             _warn_of_models(str(error), place)
             return str(error)
-        except Exception:  # it cannot be cloned, which its fit will report
+        except Exception:  # its fit will report that it cannot be cloned
             continue
         if own := script_types(content):
             warn(
@@ -293,7 +293,7 @@ def _one_of_each(estimators: Iterable[Estimator]) -> list[Any]:
     kinds: dict[str, Any] = {}
     for estimator in estimators:
         if isinstance(estimator, FunctionEstimator):
-            continue  # what its function returns is kept, not the function
+            continue  # the model that its function returns is kept
         steps = getattr(estimator, "steps", None) or [("", estimator)]
         kinds.setdefault(str([type(step) for _, step in steps]), estimator)
     return list(kinds.values())[:MOST_TRIED]

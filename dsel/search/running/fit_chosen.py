@@ -71,8 +71,8 @@ class ChosenModels:
     """The ranking loss of each model on its fold, (n_folds,)."""
     deployed_fold: int
     """The fold whose model is deployed: labeled rows decide it, before the pool."""
-    failures: tuple[str, ...] = ()
-    """Cause, if the fit on all rows failed."""
+    all_rows_failure: str = ""
+    """Cause, if the fit on all rows failed; else ""."""
     failed_folds: Mapping[int, str] = field(default_factory=dict)
     """Cause by fold, where the fit without it failed, or its model cannot predict it:
     then all of its rows count as errors."""
@@ -267,7 +267,7 @@ def collect_models(fits: ChosenFits, inner_counts: CandidateCounts) -> ChosenMod
             np.isin(np.arange(n_folds), list(models)),
             tie_ranks(np.array(inner_losses)),
         ),
-        failures=tuple(why for split, why in why_failed.items() if split == n_folds),
+        all_rows_failure=why_failed.get(n_folds, ""),
         failed_folds={n: causes[n] for n in sorted(causes) if n < n_folds},
         messages=messages,
     )

@@ -35,7 +35,7 @@ class FunctionEstimator(BaseEstimator):
         It gets the groups of its rows if it has a parameter `groups`.
         """
         options = {}
-        with suppress(ValueError):  # of what has no signature
+        with suppress(ValueError):  # some callables have no signature
             if "groups" in inspect.signature(self.procedure).parameters:
                 options = {"groups": groups}
         model = self.procedure(X, y, **options)
@@ -146,7 +146,7 @@ def find_searches(model: object, path: str = "") -> Iterator[tuple[str, Any]]:
         return
     if isinstance(model, Pipeline):
         attributes: dict[str, Any] = dict(model.steps)
-    elif isinstance(model, BaseEstimator):  # what `fit` has made ends with "_"
+    elif isinstance(model, BaseEstimator):  # attributes that `fit` sets end with "_"
         attributes = {
             name[:-1]: v
             for name, v in vars(model).items()
