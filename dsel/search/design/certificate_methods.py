@@ -1,8 +1,9 @@
-"""Certificate methods: one object for each certificate, and one for estimates.
+"""Certificate methods, one object for each, and the options that they read.
 
-A method decides what ranks candidates, how some are pruned, which models are trained
-and deployed, and which options it takes. Other files ask the object; they use its name
-in texts, and to decide whether a number is of the certificate that a plan declared.
+A method, of which there is one for each estimate, too, decides what ranks candidates,
+how some are pruned, which models are trained and deployed, and which options it takes.
+Other files ask the object; they use its name in texts, and to decide whether a number
+is of the certificate that a plan declared.
 
 To add a certificate: its formula in `dsel.bounds`, its criterion in `dsel.criteria`,
 its name in `dsel.option_values.CERTIFICATES`, and in the same place of `METHODS` an
@@ -11,13 +12,17 @@ instance. The names are a list of their own since help must not import the metho
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from functools import cached_property
+from numbers import Real
+from typing import Final, Self
 
 from dsel import names, option_values
-from dsel.checks import check_choice, check_integer, raise_first, show
+from dsel.arrays import RandomState
+from dsel.checks import check_choice, check_delta, check_integer, raise_first, show
 from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
+from dsel.data.labeled import LabeledRows
 from dsel.data.splits import all_rows_split, half_splits
 from dsel.losses.base import Loss, PlannedDelta
 from dsel.option_values import ALL_ROWS, ONE_FOLD, Pruning
@@ -42,10 +47,88 @@ from dsel.search.design.folds import (
     scheme_of_pairs,
     with_leave_one_out,
 )
-from dsel.search.design.options import MethodInputs
+from dsel.typing import (
+    BaselineLike,
+    GroupsLike,
+    Options,
+    PriorLike,
+    ReportLike,
+    SplitsLike,
+)
 
 DEFAULT_FOLDS: Final = 5
 DEFAULT_HALVINGS: Final = 30
+# Divided among folds and by the smallest weight of a prior, it stays above the delta at
+# which binomial tails underflow (`binomial.SMALLEST_TAIL`).
+SMALLEST_DELTA: Final = 1e-100
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """Options of a search, which `plan_search` documents; signatures have defaults."""
+
+    certificate: str | None
+    deploy: str | None
+    criterion: str | None
+    cv: SplitsLike
+    delta: float
+    prune: str | bool | None
+    max_pool_rows: int | None
+    random_state: RandomState
+    fit_params: Options | None
+    groups: GroupsLike
+    """Key of each labeled row; a column of `X` is taken from it before."""
+    loss: Loss | str
+    report: ReportLike
+    report_by: str | int | None
+    prior: PriorLike
+    n_queries: int
+    baseline: BaselineLike
+
+    def check_values(self) -> Self:
+        """Return them with plain numbers; raise if one is of the wrong kind."""
+        delta = check_delta(self.delta)
+        if delta < SMALLEST_DELTA:
+            raise ValueError(
+                f"`delta` must be at least {SMALLEST_DELTA:g}, got {delta:g}; no data "
+                f"are that certain; 0.05 is 95% confidence."
+            )
+        if self.max_pool_rows is not None:
+            check_integer(self.max_pool_rows, "max_pool_rows", at_least=1)
+        n_queries = check_integer(self.n_queries, "n_queries", at_least=0)
+        return replace(self, delta=delta, n_queries=n_queries)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodInputs:
+    """Options and labeled rows of a search, from which its scheme is made."""
+
+    options: SearchOptions
+    labeled: LabeledRows
+    seed: int
+    n_candidates: int
+    groups: RowGroups | None
+    """Groups of the labeled rows, by the option `groups`."""
+    has_pool: bool
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether folds are drawn at random, and not those of a splitter or a list."""
+        # A number is of folds, or of random halvings.
+        is_number = self.options.cv is None or isinstance(self.options.cv, Real)
+        return is_number or bool(number_of_folds(self.options.cv, self.labeled.n_rows))
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether the randomly drawn units are independent: rows, or whole groups."""
+        # Fits get groups of `fit_params`, and folds ignore them.
+        in_groups = "groups" in (self.options.fit_params or ())
+        return self.is_plain and (self.groups is not None or not in_groups)
+
+    @property
+    def by_groups(self) -> bool:
+        """Whether random folds consist of whole groups."""
+        return self.is_plain and self.groups is not None
 
 
 @dataclass(frozen=True, kw_only=True)

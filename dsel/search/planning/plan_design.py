@@ -15,9 +15,8 @@ from dsel.losses.checking import LOSS_CHECK_ROWS, check_loss_on_rows
 from dsel.losses.declared import DeclaredLosses, declare_losses
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.search.design.baseline import Baseline
-from dsel.search.design.certificate_methods import CertificateMethod
+from dsel.search.design.certificate_methods import CertificateMethod, SearchOptions
 from dsel.search.design.folds import CVScheme
-from dsel.search.design.options import SearchOptions
 from dsel.search.engine.jobs import JobContext
 from dsel.search.planning.plan_inputs import PoolParts, SearchInputs
 from dsel.search.running.planned_search import PlannedSearch

@@ -54,8 +54,7 @@ from dsel.losses.by_value import ValueColumn, find_column
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.certificate import params_text
 from dsel.results.cube import GridAxes, grid_axes
-from dsel.search.design.certificate_methods import CertificateMethod
-from dsel.search.design.options import SearchOptions
+from dsel.search.design.certificate_methods import CertificateMethod, SearchOptions
 from dsel.search.engine.jobs import CandidateGroup
 from dsel.typing import (
     AnyArray,

@@ -10,8 +10,12 @@ from dsel.data.groups import take_groups
 from dsel.losses.base import Loss
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.search.design.baseline import read_baseline
-from dsel.search.design.certificate_methods import choose_method, choose_pruning
-from dsel.search.design.options import MethodInputs, SearchOptions
+from dsel.search.design.certificate_methods import (
+    MethodInputs,
+    SearchOptions,
+    choose_method,
+    choose_pruning,
+)
 from dsel.search.engine.jobs import JobContext, PoolReading
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_caveats import known_assumptions, plan_caveats
