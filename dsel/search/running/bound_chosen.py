@@ -5,7 +5,6 @@ them there; a search by a hold-out set counts the regressor that was chosen by s
 errors.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,17 +14,17 @@ from dsel.losses.declared import JointBounds
 from dsel.losses.joint import ModelBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
-from dsel.results.caveats import Caveat, Effect, make_caveats, texts_of
 from dsel.results.loss_reports import ModelReports
 from dsel.results.queries import Queries
 from dsel.results.tables import constant_fields, largest_class
-from dsel.rounded_texts import confidence
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.running.cube_caveats import (
     caveats_of_choice,
     caveats_of_counts,
+    caveats_of_failed_all_rows,
     caveats_of_failed_folds,
     caveats_of_missed_classes,
+    notes_of_choice,
     notes_on_found_rows,
 )
 from dsel.search.running.cube_of_run import RunDescription
@@ -81,7 +80,9 @@ def bound_chosen(
         caveats=caveats_of_choice(
             description.caveats,
             notes_on_found_rows(plan.context, chosen.models, chosen.folds),
-            notes_of_choice(plan, bounded_models, missed, deploy),
+            notes_of_choice(
+                plan.context.losses, plan.delta, bounded_models, missed, deploy
+            ),
             caveats_of_counts(counts.by_name, counts.problems, plan.axes.candidates),
         ),
         queries=make_queries(plan, chosen, bounds.main) if ALL_ROWS in models else None,
@@ -123,57 +124,6 @@ def make_bounded_model(
         report_by_value=reports.report_by_value(),
         baseline=reports.comparison(),
     ).with_report(reports.report())
-
-
-def caveats_of_failed_all_rows(
-    wanted: str, failure: str, one_fold: Certificate
-) -> list[Caveat]:
-    """Return the caveat of a fit on all labels that failed, if it did.
-
-    `wanted` is the name of the model that was to be deployed.
-    """
-    if not failure:
-        return []
-    text = f"the fit on all labels failed ({failure}), so it has no model and no bound"
-    if wanted != ALL_ROWS:
-        return [Caveat(Effect.INFO, text)]
-    end = f"; the {one_fold.model_text} is deployed in its place"
-    return [Caveat(Effect.WARNS, text + end)]
-
-
-def notes_of_choice(
-    plan: PlannedSearch,
-    bounded_models: Mapping[str, BoundedModel],
-    missed: Mapping[str, Sequence[Caveat]],
-    deploy: str,
-) -> list[Caveat]:
-    """Return notes about what another choice of options would give.
-
-    `missed` has caveats about classes that each model misses; `deploy` is the name of
-    the deployed model.
-    """
-    notes = []
-    never = {name for name, some in missed.items() if texts_of(some, Effect.WARNS)}
-    if deploy in never and never != bounded_models.keys():
-        [other] = bounded_models.keys() - never
-        model = bounded_models[other].certificate.model_text
-        notes.append(
-            f"the {model} finds some rows of each class: deploy={other!r} deploys it"
-        )
-    main_delta = plan.context.losses.divide_delta(plan.delta).main
-    if main_delta < plan.delta:
-        deployed = bounded_models[deploy]
-        reports = {
-            "certified_report()": deployed.report or deployed.tolerances,
-            "report_by_value()": deployed.report_by_value,
-        }
-        names = " and ".join(name for name, report in reports.items() if report)
-        notes.append(
-            f"the bounds and {names} hold jointly with "
-            f"{confidence(plan.delta)}% confidence, so the bounds alone have "
-            f"{confidence(main_delta)}%: without a report they are smaller"
-        )
-    return make_caveats(Effect.INFO, notes)
 
 
 def make_certificate(

@@ -28,21 +28,23 @@ from dsel.families.answers import predict_codes
 from dsel.families.generic import collect_warnings
 from dsel.losses.base import FoldCounts, Statistic
 from dsel.losses.by_class import ClassRate
-from dsel.losses.declared import JointBounds
+from dsel.losses.declared import DeclaredLosses, JointBounds
 from dsel.losses.error_rate import ERROR_RATE
-from dsel.results import Certificate
+from dsel.option_values import ALL_ROWS
+from dsel.results import BoundedModel, Certificate
 from dsel.results.caveats import (
     Caveat,
     Effect,
     collect_caveats,
     make_caveats,
+    texts_of,
 )
 from dsel.results.certificate import attribute, params_text, short_params_text
 from dsel.results.cube import read_counts
 from dsel.results.fit_messages import FitProblem, problems_of_cube
 from dsel.results.records import from_record
 from dsel.results.tables import all_params
-from dsel.rounded_texts import about_percent, count_of, shorten_text
+from dsel.rounded_texts import about_percent, confidence, count_of, shorten_text
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.engine.jobs import JobContext
 from dsel.search.running.planned_search import PlannedSearch
@@ -253,6 +255,58 @@ def caveats_of_failed_folds(
         f"{'errors' if is_error else 'the largest loss'}, so {end}"
     )
     return [Caveat(Effect.WARNS, text)]
+
+
+def caveats_of_failed_all_rows(
+    wanted: str, failure: str, one_fold: Certificate
+) -> list[Caveat]:
+    """Return the caveat of a fit on all labels that failed, if it did.
+
+    `wanted` is the name of the model that was to be deployed.
+    """
+    if not failure:
+        return []
+    text = f"the fit on all labels failed ({failure}), so it has no model and no bound"
+    if wanted != ALL_ROWS:
+        return [Caveat(Effect.INFO, text)]
+    end = f"; the {one_fold.model_text} is deployed in its place"
+    return [Caveat(Effect.WARNS, text + end)]
+
+
+def notes_of_choice(
+    losses: DeclaredLosses,
+    delta: float,
+    bounded_models: Mapping[str, BoundedModel],
+    missed: Mapping[str, Sequence[Caveat]],
+    deploy: str,
+) -> list[Caveat]:
+    """Return notes about what another choice of options would give.
+
+    `delta` is that of the plan; `missed` has caveats about classes that each model
+    misses, by its name; `deploy` is the name of the deployed model.
+    """
+    notes = []
+    never = {name for name, some in missed.items() if texts_of(some, Effect.WARNS)}
+    if deploy in never and never != bounded_models.keys():
+        [other] = bounded_models.keys() - never
+        model = bounded_models[other].certificate.model_text
+        notes.append(
+            f"the {model} finds some rows of each class: deploy={other!r} deploys it"
+        )
+    main_delta = losses.divide_delta(delta).main
+    if main_delta < delta:
+        deployed = bounded_models[deploy]
+        reports = {
+            "certified_report()": deployed.report or deployed.tolerances,
+            "report_by_value()": deployed.report_by_value,
+        }
+        shown = " and ".join(name for name, report in reports.items() if report)
+        notes.append(
+            f"the bounds and {shown} hold jointly with "
+            f"{confidence(delta)}% confidence, so the bounds alone have "
+            f"{confidence(main_delta)}%: without a report they are smaller"
+        )
+    return make_caveats(Effect.INFO, notes)
 
 
 def sample_each_class(y: Integers) -> Integers:
