@@ -3,10 +3,14 @@
 Design and options give the identity by which a store recognizes a plan.
 """
 
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
+import numpy as np
 from sklearn import get_config
 
+from dsel.arrays import Floats, fill_masked_values
+from dsel.bounds.shares import proportional_shares
 from dsel.checks import raise_first
 from dsel.data.groups import RowGroups
 from dsel.data.identity import exact_text, is_of_dsel
@@ -14,12 +18,14 @@ from dsel.losses.base import Rows
 from dsel.losses.checking import LOSS_CHECK_ROWS, check_loss_on_rows
 from dsel.losses.declared import DeclaredLosses, declare_losses
 from dsel.losses.error_rate import ERROR_RATE
+from dsel.results.certificate import params_text
 from dsel.search.design.baseline import Baseline
 from dsel.search.design.certificate_methods import CertificateMethod, SearchOptions
 from dsel.search.design.folds import CVScheme
 from dsel.search.engine.jobs import JobContext
 from dsel.search.planning.plan_inputs import PoolParts, SearchInputs
 from dsel.search.running.planned_search import PlannedSearch
+from dsel.typing import Options, PriorLike
 
 
 def check_losses(
@@ -90,6 +96,53 @@ def choose_counted_groups(
             "estimate."
         )
     return inputs.groups
+
+
+def read_prior(
+    prior: PriorLike, method: CertificateMethod, candidates: Sequence[Options]
+) -> Floats | None:
+    """Return the shares of delta by a prior, (n_candidates,); None without one."""
+    if prior is None:
+        return None
+    n = len(candidates)
+    if not method.takes_prior:
+        why = "a nested search does not pay for its candidates"
+        raise ValueError(
+            f"`prior` is for certificate='cv_bound' and 'best_fold', which divide "
+            f"delta among the candidates, got {method.name or None!r}; leave it out"
+            f"{'' if method.divides_delta else f': {why}'}."
+        )
+    if callable(prior):
+        weights = []
+        for params in candidates:
+            try:
+                # A copy, since the function is the user's and may change what it gets.
+                weights.append(prior(dict(params)))
+            except Exception as error:
+                raise ValueError(
+                    f"`prior` must return a weight for every candidate, but for "
+                    f"{params_text(params)} it raised {type(error).__name__}: {error}"
+                ) from error
+        prior = weights
+    if isinstance(prior, Mapping | str) or not np.iterable(prior):
+        raise TypeError(
+            f"`prior` must be a list of {n} weights, one for each candidate, or a "
+            f"function of a candidate's parameters, got {prior!r:.60}."
+        )
+    try:
+        given = np.asarray(fill_masked_values(prior, "`prior`"))
+    except ValueError as error:
+        raise TypeError(f"`prior` must have numbers as weights: {error}") from error
+    if given.dtype.kind not in "iuf":
+        raise TypeError(
+            f"`prior` must have numbers as weights, got {given.ravel()[:3].tolist()}."
+        )
+    if given.shape != (n,):
+        raise ValueError(
+            f"`prior` must have one weight for each of the {n} candidates, got shape "
+            f"{given.shape}; plan.axes.candidates has their order."
+        )
+    return proportional_shares(given.astype(np.float64))
 
 
 def choose_losses(

@@ -12,10 +12,7 @@ import numpy as np
 from dsel.arrays import (
     Estimator,
     Features,
-    Floats,
-    fill_masked_values,
 )
-from dsel.bounds.shares import proportional_shares
 from dsel.candidates import (
     Grid,
     candidate_key,
@@ -52,16 +49,14 @@ from dsel.families.fit_arguments import (
 from dsel.families.kinds import is_classifier, reader_of_labels, reads_marks
 from dsel.losses.by_value import ValueColumn, find_column
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
-from dsel.results.certificate import params_text
 from dsel.results.cube import GridAxes, grid_axes
-from dsel.search.design.certificate_methods import CertificateMethod, SearchOptions
+from dsel.search.design.certificate_methods import SearchOptions
 from dsel.search.engine.jobs import CandidateGroup
 from dsel.typing import (
     AnyArray,
     LabelsLike,
     Options,
     PoolLike,
-    PriorLike,
     RowsLike,
 )
 
@@ -300,50 +295,3 @@ def _notes_of_keys(texts: Mapping[int, str]) -> tuple[str, ...]:
         f"{n} candidates hold what cannot be pickled: another run with the same `out` "
         f"counts them again",
     )
-
-
-def read_prior(
-    prior: PriorLike, method: CertificateMethod, candidates: Sequence[Options]
-) -> Floats | None:
-    """Return the shares of delta by a prior, (n_candidates,); None without one."""
-    if prior is None:
-        return None
-    n = len(candidates)
-    if not method.takes_prior:
-        why = "a nested search does not pay for its candidates"
-        raise ValueError(
-            f"`prior` is for certificate='cv_bound' and 'best_fold', which divide "
-            f"delta among the candidates, got {method.name or None!r}; leave it out"
-            f"{'' if method.divides_delta else f': {why}'}."
-        )
-    if callable(prior):
-        weights = []
-        for params in candidates:
-            try:
-                # A copy, since the function is the user's and may change what it gets.
-                weights.append(prior(dict(params)))
-            except Exception as error:
-                raise ValueError(
-                    f"`prior` must return a weight for every candidate, but for "
-                    f"{params_text(params)} it raised {type(error).__name__}: {error}"
-                ) from error
-        prior = weights
-    if isinstance(prior, Mapping | str) or not np.iterable(prior):
-        raise TypeError(
-            f"`prior` must be a list of {n} weights, one for each candidate, or a "
-            f"function of a candidate's parameters, got {prior!r:.60}."
-        )
-    try:
-        given = np.asarray(fill_masked_values(prior, "`prior`"))
-    except ValueError as error:
-        raise TypeError(f"`prior` must have numbers as weights: {error}") from error
-    if given.dtype.kind not in "iuf":
-        raise TypeError(
-            f"`prior` must have numbers as weights, got {given.ravel()[:3].tolist()}."
-        )
-    if given.shape != (n,):
-        raise ValueError(
-            f"`prior` must have one weight for each of the {n} candidates, got shape "
-            f"{given.shape}; plan.axes.candidates has their order."
-        )
-    return proportional_shares(given.astype(np.float64))

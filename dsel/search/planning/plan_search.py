@@ -24,8 +24,9 @@ from dsel.search.planning.plan_design import (
     choose_counted_groups,
     choose_losses,
     plan_identity,
+    read_prior,
 )
-from dsel.search.planning.plan_inputs import read_inputs, read_pool, read_prior
+from dsel.search.planning.plan_inputs import read_inputs, read_pool
 from dsel.typing import (
     BaselineLike,
     GroupsLike,
@@ -245,9 +246,9 @@ def make_plan(
         has_pool=parts.counted is not None,
     )
     method = choose_method(request)
+    prune = choose_pruning(options.prune, method)
     # The method decides which splits are made, such as halves for co-validation.
     scheme = method.make_scheme(request)
-    prune = choose_pruning(options.prune, method)
     groups = choose_counted_groups(inputs, parts, method, scheme)
     # With groups the pool is not compared: the groups of its rows are not known.
     counted_pool = parts.counted if groups is None else None
@@ -306,7 +307,7 @@ def make_plan(
     )
     return replace(
         plan,
+        identity=plan_identity(plan, options, inputs, baseline),
         assumptions=known_assumptions(plan, inputs),
         caveats=plan_caveats(plan, inputs, parts),
-        identity=plan_identity(plan, options, inputs, baseline),
     )
