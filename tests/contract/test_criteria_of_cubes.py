@@ -219,3 +219,28 @@ def test_choice__tells_what_a_limit_by_disagreement_is_about():
     assert told[0].startswith("the models trained without a fold err on 0.0% of")
     [least] = re.findall(r"at least (\d+\.\d)% \(95% confidence\)", told[0])
     assert 47.0 < float(least) <= 50.0
+
+
+@pytest.mark.parametrize(("certificate", "groups"), [
+    *((name, None) for name in ("nested", "cv_bound", "holdout")),
+    *((name, np.arange(120) // 2) for name in ("nested", "holdout")),
+], ids=str)  # fmt: skip
+def test_select__an_estimate_has_the_facts_of_the_certificate(certificate, groups):
+    rows = np.concatenate([X[:100], X[:20]])  # copies in other folds
+    pool = np.concatenate([POOL, X[:7]])
+    plan = dsel.plan_search(
+        LogisticRegression(), GRID, rows, Y, pool, certificate=certificate, cv=3,
+        groups=groups, prune=False, random_state=0,
+    )  # fmt: skip
+    outcome = plan.run(n_jobs=1)
+
+    def facts(made):
+        return (made.assumptions, made.n_labeled, made.n_unlabeled, made.equal_rows,
+                made.copied_rows, made.n_groups, made.is_holdout)  # fmt: skip
+
+    declared, estimate = outcome.certificate, dsel.select(outcome, "cv_error")
+    assert facts(estimate.certificate) == facts(declared)
+    assert estimate.largest_class_error == outcome.choice.largest_class_error
+    n_pool, n_equal, n_groups = (1_507, 7, 0) if groups is None else (0, 0, 60)
+    assert (declared.n_labeled, declared.n_unlabeled) == (120, n_pool)
+    assert (declared.equal_rows, declared.n_groups) == (n_equal, n_groups)
