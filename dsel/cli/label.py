@@ -12,8 +12,7 @@ from dsel.results.queried_labels import LabelTerms
 from dsel.results.queries import EFFECT
 from dsel.results.query_files import (
     is_comparison,
-    keep_choice,
-    keep_comparison,
+    keep_answer,
     read_choice,
     read_comparison,
     read_labels,
@@ -46,7 +45,7 @@ def run(
             **text.arguments,
         )
         terms = _terms(labels, column, partial, allow_unknown)
-        answer = keep_comparison(place, question.with_labels(row_labels, terms))
+        answer = keep_answer(place, question.with_labels(row_labels, terms))
         if output.as_json:
             print_json("label", comparison=answer)
             return
@@ -69,7 +68,7 @@ def run(
         **text.arguments,
     )
     terms = replace(_terms(labels, column, partial, allow_unknown), effect=EFFECT)
-    labeled = keep_choice(place, choice.with_labels(row_labels, terms))
+    labeled = keep_answer(place, choice.with_labels(row_labels, terms))
     if output.as_json:
         print_json("label", **choice_content(labeled))
         return

@@ -13,14 +13,14 @@ from dsel.errors import naming
 from dsel.report.page import write_report
 from dsel.results import open_results
 from dsel.results.certificate import CHOICE
+from dsel.results.choice import Choice
 from dsel.results.comparison import ModelComparison
 from dsel.results.inputs import load_inputs
 from dsel.results.place import Place
 from dsel.results.query_files import (
     is_comparison,
+    read_answer,
     read_comparison,
-    read_labeled_choice,
-    read_labeled_comparison,
 )
 from dsel.search.running.select import select
 
@@ -30,10 +30,10 @@ def run(results: str, out: str | None, output: OutputOptions) -> None:
     place, inputs = Place(results, name="place"), None
     shown: Any
     if is_comparison(results):
-        shown = read_labeled_comparison(place) or read_comparison(results)[0]
+        shown = read_answer(place, ModelComparison) or read_comparison(results)[0]
     else:
         shown, inputs = open_results(results), load_inputs(results)
-        choice = read_labeled_choice(place)
+        choice = read_answer(place, Choice)
         if choice is not None:  # what `dsel label` has proved since
             shown = shown.assign_attrs({CHOICE: choice.to_json()})
     if out is None:

@@ -19,9 +19,8 @@ from dsel.cli.printing import say
 from dsel.data.table_files import FEATHER, JSON_LINES, PARQUET
 from dsel.data.text_tables import is_text
 from dsel.results.choice import Choice
-from dsel.results.inputs import RunInputs, save_inputs
+from dsel.results.inputs import RunInputs, save_inputs, save_schema
 from dsel.results.renderings import Renderable, render_lines, reword_facts
-from dsel.results.run_store import save_schema
 from dsel.rounded_texts import terminal_width
 from dsel.search.planning.plan_text import plan_facts, plan_lines
 from dsel.search.running.execute import trusted_types

@@ -271,7 +271,10 @@ def describe_undecided_options(
 
 def make_plan(options: SelectOptions, inputs: SelectInputs) -> Plan:
     """Return the plan of the search, with the caveats of the labeled table."""
-    table = inputs.table
+    table, report_by = inputs.table, options.report_by
+    column: str | int | None = report_by
+    if report_by is not None and table.columns is None and report_by.isdecimal():
+        column = int(report_by)  # columns of an array have numbers
     with _name_lines(options.labeled, np.asarray(table.y), options.text):
         plan = plan_search(
             inputs.estimator,
@@ -287,7 +290,7 @@ def make_plan(options: SelectOptions, inputs: SelectInputs) -> Plan:
             groups=table.labeled_groups,
             loss=inputs.loss,
             report=inputs.report,
-            report_by=_column(options.report_by, table.columns),
+            report_by=column,
             n_queries=options.queries,
             baseline=open_baseline(options.baseline, table.schema, options.trust),
         )
@@ -403,13 +406,6 @@ def check_kind_of_model(
         f"{options.target or 'y'!r} holds {kinds[0]}, and --model {model} is "
         f"{kinds[1]}; set --task to what it holds, or name another model."
     )
-
-
-def _column(report_by: str | None, columns: Sequence[str] | None) -> str | int | None:
-    """Return a column for `plan_search`: its name, or its number in an array."""
-    if report_by is None or columns is not None or not report_by.isdecimal():
-        return report_by
-    return int(report_by)
 
 
 def open_pools(

@@ -201,7 +201,10 @@ class ScikitLearnFamily(Family):
                         counts.record_error(*key, predicted, FitProblem.UNPREDICTED)
                     elif predicted is not None:
                         tested[*key, part] = predicted
-                        errors[part] = self._count_errors(predicted, y[rows])
+                        is_wrong = ~np.isfinite(predicted)  # of regressors
+                        if len(self.classes):
+                            is_wrong = predicted != y[rows]
+                        errors[part] = int(np.sum(is_wrong))
                 counts.record((i, j), *errors)
             counts.seconds[:, j] = (time.perf_counter() - started) / len(group)
         return FittedEstimators(
@@ -268,11 +271,6 @@ class ScikitLearnFamily(Family):
                 except Exception as error:
                     predictions.append(error)
         return predictions
-
-    def _count_errors(self, predicted: NDArray[Any], y: NDArray[Any]) -> int:
-        """Count wrong predictions; for a regressor, those that are not finite."""
-        is_wrong = predicted != y if len(self.classes) else ~np.isfinite(predicted)
-        return int(np.sum(is_wrong))
 
     def _fit_one(
         self,

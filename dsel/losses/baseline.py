@@ -8,6 +8,7 @@ trained, so that no new label is needed. `Rows` have its predictions.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import nan
+from typing import ClassVar
 
 import numpy as np
 
@@ -37,6 +38,8 @@ class RightAloneCount(ErrorCount):
     """
 
     on_folds: str = names.OUTER_RIGHT_ALONE
+    fold_shape: ClassVar[tuple[int, ...]] = (2,)
+    """One number for the model, and one for the baseline."""
 
     @property
     def variables(self) -> Mapping[str, CubeVariable]:
@@ -47,11 +50,6 @@ class RightAloneCount(ErrorCount):
                 {names.RIGHT_ALONE: ("model", "baseline")}, meaning
             )
         }
-
-    @property
-    def fold_shape(self) -> tuple[int, ...]:
-        """Shape with one number for the model, and one for the baseline."""
-        return (2,)
 
     def count(self, rows: Rows, predictions: Predictions) -> Integers:
         """Count the rows on which exactly one is right, shape (2,)."""

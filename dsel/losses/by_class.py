@@ -8,7 +8,7 @@ its classes.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,16 +168,8 @@ class TableLoss(SingleLoss):
     """The named classes, in the order of the narrowed tables."""
     table: ClassTable | None = field(default=None, repr=False, compare=False)
     """The table that the plan counts; None for one with these classes only."""
-
-    @property
-    def criterion(self) -> str:
-        """Name of the criterion: the mean of the losses of all folds."""
-        return "mean_loss"
-
-    @property
-    def is_regression(self) -> bool:
-        """False: it is for classifiers."""
-        return False
+    criterion: ClassVar[str] = "mean_loss"
+    is_regression: ClassVar[bool] = False
 
     @property
     def largest(self) -> float:
@@ -362,10 +354,7 @@ class Precision(ClassRate):
 class Balanced(TableLoss):
     """The mean over classes of the share that is missed: 1 - balanced accuracy."""
 
-    @property
-    def label(self) -> str:
-        """Name of the bounded value."""
-        return "Balanced error"
+    label = "Balanced error"
 
     def __repr__(self) -> str:
         return f"balanced({list(self.classes)!r})" if self.classes else "balanced()"
@@ -431,16 +420,8 @@ class Cost(TableLoss):
 
     matrix: tuple[tuple[float, ...], ...] = ()
     """Costs by true class and prediction; all other pairs have the largest cost."""
-
-    @property
-    def label(self) -> str:
-        """Name of the bounded value."""
-        return "Mean cost"
-
-    @property
-    def is_cost(self) -> bool:
-        """True: it is shown as a number."""
-        return True
+    label: ClassVar[str] = "Mean cost"
+    is_cost = True
 
     def __repr__(self) -> str:
         pairs = product(enumerate(self.classes), repeat=2)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import nan, prod
 from numbers import Integral, Real
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import pandas as pd
@@ -233,12 +233,6 @@ class CountByValue(Statistic):
         n, start = int(counts[index]), self.n_values + int(counts[:index].sum())
         return n, counts[start : start + n]
 
-    def pair_counts_at(self, counts: Integers, index: int) -> tuple[int, Integers]:
-        """Return the number of pool rows with a value, and their counts by fold."""
-        tables = counts[:, index]  # the same rows for all folds
-        shape = self.inner.pair_shape
-        return int(tables[0, 0]), tables[:, 1:].reshape(len(tables), *shape)
-
     def _split(self, rows: Rows, *arrays: NDArray[Any]) -> Iterator[list[NDArray[Any]]]:
         """Yield the entries of arrays for each value, and for all others."""
         if self.column not in rows.memo:  # as slow as a prediction of a linear model
@@ -265,6 +259,7 @@ class LossAtValue(SingleLoss):
     statistic: CountByValue
     index: int
     """Index of the value."""
+    criterion: ClassVar[str] = "mean_loss"
 
     def __repr__(self) -> str:
         column = self.statistic.column
@@ -283,11 +278,6 @@ class LossAtValue(SingleLoss):
     def largest(self) -> float:
         """The largest value of the loss."""
         return self.loss.largest
-
-    @property
-    def criterion(self) -> str:
-        """Mean of the losses of all folds."""
-        return "mean_loss"
 
     @property
     def is_regression(self) -> bool:
@@ -332,11 +322,12 @@ class LossAtValue(SingleLoss):
 
     def pool_of_value(self, pool: PoolCounts) -> PoolCounts:
         """Return the counts of the pool rows with the value."""
-        (n_rows, counts), (n_duplicates, duplicates) = (
-            self.statistic.pair_counts_at(tables, self.index)
-            for tables in (pool.counts, pool.duplicates)
-        )
-        return PoolCounts(counts, duplicates, n_rows, n_duplicates)
+        shape = -1, *self.statistic.inner.pair_shape
+        counts, duplicates = pool.counts[:, self.index], pool.duplicates[:, self.index]
+        # The first count is that of the rows, the same for all folds.
+        n_rows, n_duplicates = int(counts[0, 0]), int(duplicates[0, 0])
+        counts, duplicates = counts[:, 1:].reshape(shape), duplicates[:, 1:]
+        return PoolCounts(counts, duplicates.reshape(shape), n_rows, n_duplicates)
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Calls of a loss and of its statistic, which may be code of the user.
 
-What it raises, or returns in the place of a number, becomes a `LossError`, which names
-the loss and ends the run. Without it the retries of a search would give a candidate up
-in the place of the loss: rows of a fold would then decide which candidates the search
-without this fold chooses from.
+What it raises, or returns in the place of a number or in another shape than its own,
+becomes a `LossError`, which names the loss and ends the run. Without it the retries of
+a search would give a candidate up in the place of the loss: rows of a fold would then
+decide which candidates the search without this fold chooses from.
 """
 
 from collections.abc import Iterator
@@ -34,30 +34,21 @@ def naming_loss(code: Loss | Statistic, method: str) -> Iterator[None]:
 
 
 def score_rows(loss: Loss, rows: Rows, predictions: Predictions) -> float:
-    """Return the loss of one model on some rows.
-
-    Raises LossError if the loss raises, or returns anything but a number.
-    """
+    """Return the loss of one model on some rows."""
     with naming_loss(loss, "score"):
         score = loss.score(rows, predictions)
     return _check_number(loss, "score", score)
 
 
 def score_from_errors(loss: Loss, n_errors: int, n_rows: int) -> float | None:
-    """Return the loss of this number of errors; None if it depends on more.
-
-    Raises LossError as `score_rows` does.
-    """
+    """Return the loss of this number of errors; None if it depends on more."""
     with naming_loss(loss, "score_from_errors"):
         score = loss.score_from_errors(n_errors, n_rows)
     return None if score is None else _check_number(loss, "score_from_errors", score)
 
 
 def count_rows(statistic: Statistic, rows: Rows, predictions: Predictions) -> Counts:
-    """Return the counts of one model on labeled rows.
-
-    Raises LossError if the statistic raises, or counts in another shape than its own.
-    """
+    """Return the counts of one model on labeled rows."""
     with naming_loss(statistic, "count"):
         counts = np.asarray(statistic.count(rows, predictions))
         shape = statistic.fold_shape
@@ -68,10 +59,7 @@ def count_rows(statistic: Statistic, rows: Rows, predictions: Predictions) -> Co
 
 
 def counts_from_errors(statistic: Statistic, n_errors: int) -> Counts | None:
-    """Return the counts of this number of errors; None if they depend on more.
-
-    Raises LossError as `count_rows` does.
-    """
+    """Return the counts of this number of errors; None if they depend on more."""
     with naming_loss(statistic, "counts_from_errors"):
         counts = statistic.counts_from_errors(n_errors)
         # A statistic with numbers by row has no counts that depend on errors alone.
@@ -90,11 +78,7 @@ def count_pair(
     all_rows_predictions: Predictions,
     fold_counts: Counts,
 ) -> Integers:
-    """Return the counts of two models on rows of the pool.
-
-    Raises LossError if the statistic raises, or returns anything but integers of its
-    shape.
-    """
+    """Return the counts of two models on rows of the pool."""
     with naming_loss(statistic, "count_pair"):
         counts = np.asarray(
             statistic.count_pair(
@@ -115,7 +99,6 @@ def rate_beyond(loss: Loss) -> float | None:
     """Return the share of rows that may be off by more than a bound of this loss.
 
     None for a loss whose bound is no tolerance, or says nothing of such a share.
-    Raises LossError if the loss raises.
     """
     if not np.isinf(loss.largest) or not isinstance(loss, DistanceLoss):
         return None

@@ -1,7 +1,7 @@
 """The error as a loss: the share of rows that a model predicts wrongly."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -30,16 +30,8 @@ class ErrorCount(Statistic):
     on_pool: str = names.OUTER_DISAGREEMENTS
     on_duplicates: str = names.OUTER_DUPLICATE_DISAGREEMENTS
     counts_differences: bool = True
-
-    @property
-    def fold_shape(self) -> tuple[int, ...]:
-        """One number."""
-        return ()
-
-    @property
-    def pair_shape(self) -> tuple[int, ...]:
-        """One number."""
-        return ()
+    fold_shape: ClassVar[tuple[int, ...]] = ()
+    pair_shape: ClassVar[tuple[int, ...]] = ()
 
     def count(self, rows: Rows, predictions: Predictions) -> Integers:
         """Count the errors, shape ()."""

@@ -8,7 +8,7 @@ may rank them, and squares use all rows.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -87,6 +87,7 @@ class Residuals(Statistic):
     on_pool: str = names.OUTER_DEVIATIONS
     on_duplicates: str = names.OUTER_DUPLICATE_DEVIATIONS
     counts_differences: bool = True
+    fold_shape: ClassVar[None] = None
 
     @property
     def variables(self) -> Mapping[str, CubeVariable]:
@@ -103,10 +104,6 @@ class Residuals(Statistic):
                 bins, "of these, the pool rows that equal labeled rows"
             ),
         }
-
-    @property
-    def fold_shape(self) -> None:
-        """None, since there is one residual for each row."""
 
     @property
     def pair_shape(self) -> tuple[int, ...]:
@@ -307,6 +304,8 @@ class ExceedanceCount(Statistic):
     on_pool: str = names.OUTER_APART
     on_duplicates: str = names.OUTER_DUPLICATE_APART
     counts_differences: bool = True
+    fold_shape: ClassVar[tuple[int, ...]] = (2,)
+    pair_shape: ClassVar[tuple[int, ...]] = ()
 
     @property
     def variables(self) -> Mapping[str, CubeVariable]:
@@ -329,16 +328,6 @@ class ExceedanceCount(Statistic):
         """Return 4/5 and 1/5 of the tolerance, rounded down: the sum is no larger."""
         whole = self.tolerance * (1.0 - SUM_ROUNDING)
         return whole * (1.0 - APART), whole * APART
-
-    @property
-    def fold_shape(self) -> tuple[int, ...]:
-        """Shape of two numbers."""
-        return (2,)
-
-    @property
-    def pair_shape(self) -> tuple[int, ...]:
-        """Shape of one number."""
-        return ()
 
     def count(self, rows: Rows, predictions: Predictions) -> Integers:
         """Count the rows that are off by more, shape (2,)."""

@@ -221,7 +221,7 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
         plan_bound(
             n,
             n_pool,
-            n_candidates=choice_size(results),
+            n_candidates=int(counts[names.N_CANDIDATES]),
             error=error,
             cv=k,
             disagreement=disagreement,
@@ -271,11 +271,6 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     bound = in_percent(min(1.0, later.item()))
     tidy(ax, title=f"4 times as many {what}: a bound of {bound} on average")
     return ax
-
-
-def choice_size(results: xr.Dataset) -> int:
-    """Return the number of candidates of a search."""
-    return int(read_counts(results)[names.N_CANDIDATES])
 
 
 def _clip_rate(rate: float) -> float:

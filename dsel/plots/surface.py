@@ -99,7 +99,11 @@ def plot_surface(
     ('weights', 'n_neighbors')
     """
     check_cube(results)
-    _check_grid(results)
+    if procedure := procedure_without_grid(results):
+        raise ValueError(
+            f"`results` have no grid to draw: {procedure} is the only candidate; "
+            f"plot.folds() and plot.certificates() show its errors and bounds."
+        )
     evaluation = evaluate(results, criterion)
     ranking, terms = evaluation.criterion, evaluation.terms
     dims = candidate_dims(results)
@@ -171,15 +175,6 @@ def procedure_without_grid(results: xr.Dataset) -> str:
         return select(results).procedure
     except ValueError:  # no choice: the figure says so
         return ""
-
-
-def _check_grid(results: xr.Dataset) -> None:
-    """Raise ValueError for a cube without a grid, which has one procedure."""
-    if procedure := procedure_without_grid(results):
-        raise ValueError(
-            f"`results` have no grid to draw: {procedure} is the only candidate; "
-            f"plot.folds() and plot.certificates() show its errors and bounds."
-        )
 
 
 def _place_and_title(

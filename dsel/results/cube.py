@@ -236,7 +236,6 @@ def with_criteria(
     """
     n, status = len(terms), cube[names.STATUS]
     values = {
-        names.ESTIMATE: np.array([term.value for term in terms.values()]),
         names.LABEL_TERM: np.array([term.label_term for term in terms.values()]),
         names.DISAGREEMENT_TERM: np.array(
             [term.disagreement_term for term in terms.values()]
@@ -245,8 +244,8 @@ def with_criteria(
     deltas = np.tile(np.broadcast_to(candidate_deltas, status.size), n)
     values |= {names.CANDIDATE_DELTA: deltas, names.DELTA: np.full(n, float(delta))}
     variables = _variables(values, status.sizes, {names.CRITERION: n})
-    coords = {names.CRITERION: np.array(list(terms), dtype=object)}
-    return cube.assign_coords(coords).assign(variables)
+    estimates = {name: term.value for name, term in terms.items()}
+    return with_estimates(cube, estimates).assign(variables)
 
 
 def with_estimates(cube: xr.Dataset, estimates: Mapping[str, ArrayLike]) -> xr.Dataset:

@@ -1,14 +1,16 @@
-"""Arguments of a shell command, stored next to its results: tables and the model."""
+"""What a shell command stores next to its results: its tables and their schema."""
 
 from dataclasses import dataclass, replace
 from typing import Final
 
 from dsel.results import records
 from dsel.results.place import Place, check_has_results, seal, stamp
-from dsel.typing import PathLike
+from dsel.typing import Options, PathLike
 
 INPUTS: Final = "inputs"
 """Folder of these records in a results folder; the last one counts."""
+SCHEMA: Final = "schema"
+"""Folder of the schema of the labeled table, of which the last one counts, too."""
 
 
 @dataclass(frozen=True)
@@ -43,16 +45,41 @@ def save_inputs(place: PathLike, inputs: RunInputs) -> None:
 
     Raises FileNotFoundError if there are no results of dsel.
     """
-    where = Place(place)
-    check_has_results(where)
     before = load_inputs(place)
     if before is None or replace(before, date=inputs.date) != inputs:
-        where.write({f"{INPUTS}/{stamp()}.json": seal(inputs.to_json().encode())})
+        _save_last(place, INPUTS, inputs.to_json())
 
 
 def load_inputs(place: PathLike) -> RunInputs | None:
     """Return the record that was stored last; None if there is none."""
-    where = Place(place, name="place")
+    text = _load_last(place, INPUTS)
+    return None if text is None else records.from_json(RunInputs, text)
+
+
+def save_schema(place: PathLike, schema: str) -> None:
+    """Store the schema of the labeled table next to results, as JSON text.
+
+    Raises FileNotFoundError if there are no results of dsel.
+    """
+    if load_schema(place) != schema:
+        _save_last(place, SCHEMA, schema)
+
+
+def load_schema(
+    place: PathLike, *, storage_options: Options | None = None
+) -> str | None:
+    """Return the schema that `save_schema` stored; None if there is none."""
+    return _load_last(place, SCHEMA, storage_options)
+
+
+def _save_last(place: PathLike, folder: str, text: str) -> None:
+    Place(place).write({f"{folder}/{stamp()}.json": seal(text.encode())})
+
+
+def _load_last(
+    place: PathLike, folder: str, storage_options: Options | None = None
+) -> str | None:
+    where = Place(place, storage_options=storage_options, name="place")
     check_has_results(where)
-    body = where.read_last(INPUTS)
-    return None if body is None else records.from_json(RunInputs, body.decode())
+    body = where.read_last(folder)
+    return None if body is None else body.decode()

@@ -253,20 +253,12 @@ def read_model(place: Place, file: str, trusted: Sequence[str]) -> Any:
                 f"{' '.join(str(error).split()).rstrip('.')}; install the packages "
                 f"that it was made with, and call from the folder of your own modules."
             ) from error
-    _repeat([warning.message for warning in caught], place)
-    return model
-
-
-def _repeat(messages: Sequence[Any], place: Place) -> None:
-    """Repeat warnings about the model's loading, those about versions as one."""
-    for message in messages:
-        if not isinstance(message, InconsistentVersionWarning):
+    others = set()
+    for message in (warning.message for warning in caught):
+        if isinstance(message, InconsistentVersionWarning):  # of many objects, once
+            others.add(message.original_sklearn_version)
+        else:
             warnings.warn(message, stacklevel=2)
-    others = {
-        warning.original_sklearn_version
-        for warning in messages
-        if isinstance(warning, InconsistentVersionWarning)
-    }
     if others:
         warn(
             f"the model at {place} was fitted by scikit-learn {min(others)}, and this "
@@ -274,3 +266,4 @@ def _repeat(messages: Sequence[Any], place: Place) -> None:
             f"model that was counted; pip install scikit-learn=={min(others)}.",
             DselWarning,
         )
+    return model

@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,7 @@ from dsel.data.text_tables import TextSource, is_text, text_source
 from dsel.files import check_folder
 from dsel.results.choice import Choice
 from dsel.results.comparison import ModelComparison
+from dsel.results.inputs import load_schema
 from dsel.results.place import (
     COMPARISON,
     Place,
@@ -31,9 +32,9 @@ from dsel.results.place import (
     unseal,
 )
 from dsel.results.queried_labels import check_same_labels
-from dsel.results.run_store import load_schema
 from dsel.typing import PathLike
 
+Answer = TypeVar("Answer", Choice, ModelComparison)
 QUERY_ROWS: Final = "query_rows.csv"
 ANSWER: Final = "answer.json"
 TARGET: Final = "target"
@@ -194,51 +195,26 @@ def read_choice(place: PathLike) -> tuple[Choice, TableSchema | None]:
     return Choice.from_json(outcome["said"]["choice"]), labeled_schema
 
 
-def keep_choice(place: PathLike, answer: Choice) -> Choice:
-    """Store a choice with labels next to its search, once; return the stored one.
+def keep_answer(place: PathLike, answer: Answer) -> Answer:
+    """Store a choice or a comparison with its labels, once; return the stored one.
 
     Raises ValueError if other labels were stored before.
     """
     where = Place(place, name="place")
-    stored = Choice.from_json(_keep_answer(where, answer.to_json()))
-    check_same_labels(
-        None if stored.queries is None else stored.queries.labels,
-        None if answer.queries is None else answer.queries.labels,
-        f"{where}/{ANSWER}",
-    )
+    where.create(ANSWER, seal(answer.to_json().encode()))
+    stored = read_answer(where, type(answer)) or answer
+    check_same_labels(_labels_of(stored), _labels_of(answer), f"{where}/{ANSWER}")
     return stored
 
 
-def read_labeled_choice(place: Place) -> Choice | None:
-    """Return the choice that `keep_choice` stored; None if there is none."""
-    text = _read_answer(place)
-    return None if text is None else Choice.from_json(text)
+def _labels_of(answer: Choice | ModelComparison) -> Sequence[object] | None:
+    if isinstance(answer, ModelComparison):
+        return answer.labels
+    return None if answer.queries is None else answer.queries.labels
 
 
-def read_labeled_comparison(place: Place) -> ModelComparison | None:
-    """Return the comparison that `keep_comparison` stored; None if there is none."""
-    text = _read_answer(place)
-    return None if text is None else ModelComparison.from_json(text)
-
-
-def keep_comparison(folder: PathLike, answer: ModelComparison) -> ModelComparison:
-    """Store a comparison with labels, once; return the stored one.
-
-    Raises ValueError if other labels were stored before.
-    """
-    where = Place(folder, name="place")
-    stored = ModelComparison.from_json(_keep_answer(where, answer.to_json()))
-    check_same_labels(stored.labels, answer.labels, f"{where}/{ANSWER}")
-    return stored
-
-
-def _keep_answer(place: Place, text: str) -> str:
-    """Store an answer with its checksum unless there is one; return the stored one."""
-    place.create(ANSWER, seal(text.encode()))
-    return _read_answer(place) or text
-
-
-def _read_answer(place: Place) -> str | None:
+def read_answer(place: Place, kind: type[Answer]) -> Answer | None:
+    """Return what `keep_answer` stored; None if there is none."""
     content = place.read(ANSWER)
     if content is None:
         return None
@@ -247,7 +223,7 @@ def _read_answer(place: Place) -> str | None:
             f"{ANSWER} in {place} is damaged, or not what dsel wrote there; restore it "
             f"from a copy."
         )
-    return text.decode()
+    return kind.from_json(text.decode())
 
 
 def read_labels(

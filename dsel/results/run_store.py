@@ -50,8 +50,6 @@ from dsel.results.place import (
 from dsel.typing import Options, PathLike, ResultsLike
 from dsel.zarr_stores import BAD_HEADER, check_codecs, consolidate
 
-SCHEMA: Final = "schema"
-"""Folder of the schema of the labeled table."""
 AS_JSON: Final = methodcaller("tolist")
 """Turns numbers and arrays of numpy into JSON types."""
 LEAST_SECONDS: Final = 0.5
@@ -161,32 +159,6 @@ def open_results(
             f"`chunks` must be as `xarray.open_zarr` takes them, such as {{}} or the "
             f"length of a chunk by dimension, got {show(chunks)}."
         ) from error
-
-
-def save_schema(place: PathLike, schema: str) -> None:
-    """Store the schema of the labeled table next to results, as JSON text.
-
-    If there are several, the last one counts.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there are no results of dsel.
-    """
-    where = Place(place)
-    check_has_results(where)
-    if load_schema(place) != schema:
-        where.write({f"{SCHEMA}/{stamp()}.json": seal(schema.encode())})
-
-
-def load_schema(
-    place: PathLike, *, storage_options: Options | None = None
-) -> str | None:
-    """Return the schema that `save_schema` stored; None if there is none."""
-    where = Place(place, storage_options=storage_options, name="place")
-    check_has_results(where)
-    body = where.read_last(SCHEMA)
-    return None if body is None else body.decode()
 
 
 def write_dataset(place: Place, name: str, dataset: xr.Dataset) -> str:

@@ -28,10 +28,10 @@ from dsel.data.labeled import LabeledRows, names_of_columns
 from dsel.data.schema import ColumnSchema, TableSchema, schema_of, with_categories
 from dsel.results.certificate import Certificate
 from dsel.results.choice import Choice
+from dsel.results.inputs import load_schema
 from dsel.results.models import open_model
 from dsel.results.place import Place, check_has_results, read_outcome
-from dsel.results.query_files import read_labeled_choice
-from dsel.results.run_store import load_schema
+from dsel.results.query_files import read_answer
 from dsel.search.outcomes.intervals import Tolerance
 from dsel.typing import Options, RowsLike
 
@@ -186,7 +186,7 @@ def open_deployed_model(
     if "choice" not in statements:
         return Deployed(model, None, input_format)
     # Bounds that labels of queried rows have made smaller are final, too.
-    choice = read_labeled_choice(where) or Choice.from_json(statements["choice"])
+    choice = read_answer(where, Choice) or Choice.from_json(statements["choice"])
     name = deploy or choice.deploy
     return Deployed.of(name, model, choice.certificates, input_format, load_model)
 

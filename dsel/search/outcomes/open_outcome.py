@@ -9,7 +9,7 @@ from dsel.checks import check_strings
 from dsel.results.choice import Choice
 from dsel.results.models import open_model
 from dsel.results.place import PAIRS, Place, check_has_results, read_outcome
-from dsel.results.query_files import read_labeled_choice
+from dsel.results.query_files import read_answer
 from dsel.results.run_store import open_results, read_dataset, read_query_rows
 from dsel.search.outcomes.deployed_model import InputFormat, read_input_format
 from dsel.search.outcomes.outcome import Outcome
@@ -83,7 +83,7 @@ def open_outcome(
         )
     statements = record["said"]
     choice = Choice.from_json(statements["choice"])
-    labeled = read_labeled_choice(where)
+    labeled = read_answer(where, Choice)
     results = open_results(place, storage_options=storage_options)
     pairs = None
     if PAIRS in record["datasets"]:

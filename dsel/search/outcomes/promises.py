@@ -23,7 +23,7 @@ from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.choice import Choice
 from dsel.results.inputs import load_inputs
 from dsel.results.place import Place
-from dsel.results.query_files import read_choice, read_labeled_choice
+from dsel.results.query_files import read_answer, read_choice
 from dsel.results.run_store import open_results
 from dsel.search.outcomes.deployed_model import InputFormat, open_deployed_model
 
@@ -119,7 +119,7 @@ def open_promises(
     column `groups` has the key of each row's group.
     """
     choice, _ = read_choice(place)
-    choice = read_labeled_choice(Place(place, name="place")) or choice
+    choice = read_answer(Place(place, name="place"), Choice) or choice
     deployed = {
         name: open_deployed_model(place, deploy=name, trusted=trusted)
         for name in choice.certificates
