@@ -4,7 +4,7 @@ Rows that are picked by uncertainty are no random sample, so no certificate hold
 models trained on them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,10 +21,11 @@ from dsel.checks import check_integer, explain_unknown, show
 from dsel.co_validation.covalidate import HALVED, covalidate
 from dsel.data.frames import concatenate_rows, native
 from dsel.data.open import open_pool
+from dsel.data.query_rows import merge_smallest, smallest_rows
 from dsel.data.row_random import ACTIVE_STREAM, row_random_at, seed_from
 from dsel.families.answers import class_scores
 from dsel.families.prefixes import first_step, with_seeds
-from dsel.typing import AnyArray, PoolLike
+from dsel.typing import PoolLike
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -251,13 +252,12 @@ class _Labeling:
             if model is not None and len(unlabeled):
                 gaps = score_gaps(model, X[unlabeled])
             order = row_random_at(seed, ACTIVE_STREAM, rows)[unlabeled]
-            return smallest((gaps, order, rows[unlabeled], X[unlabeled]), n_rows)
+            columns = gaps, order, rows[unlabeled], X[unlabeled]
+            return Picks._make(smallest_rows(columns, n_rows))
 
         picks: Picks = self.pool.reduce(
             pick_uncertain,
-            lambda one, other: smallest(
-                map(concatenate_rows, zip(one, other, strict=True)), n_rows
-            ),
+            lambda one, two: Picks._make(merge_smallest(one, two, n_rows)),
             keep=True,
             allow_nan=self.allow_nan,
         )
@@ -313,13 +313,6 @@ class Picks(NamedTuple):
     rows: Integers
     X: Any
     """The rows, dense, CSR or a `Frame`."""
-
-
-def smallest(parts: Iterable[AnyArray], n_rows: int) -> Picks:
-    """Return the `n_rows` picks of smallest gap, then smallest random number."""
-    picks = Picks._make(parts)
-    best = np.lexsort((picks.order, picks.gaps))[:n_rows]
-    return Picks._make(part[best] for part in picks)
 
 
 def score_gaps(model: Any, X: Any) -> Floats:

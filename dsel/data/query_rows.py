@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dsel.arrays import ArrayLike
-from dsel.data.frames import Frame
+from dsel.data.frames import Frame, concatenate_rows
 from dsel.data.pool import Pool
 from dsel.data.row_random import QUERY_STREAM, row_random_at
 
@@ -21,18 +21,31 @@ POOL_ROW: Final = "pool_row"
 """Name of the column of global row numbers, in frames and files."""
 
 
-def smallest_words(
-    words: NDArray[np.uint64], rows: NDArray[np.int64], n_queries: int
-) -> NDArray[np.int64]:
-    """Return the positions of the `n_queries` smallest words, ties by row number.
+def smallest_rows(columns: Sequence[Any], n_rows: int) -> list[Any]:
+    """Return the rows where the first column is smallest, ties by the second.
+
+    A column is an array, a matrix or a frame with an item for each row, or None.
 
     Examples
     --------
-    >>> words = np.array([7, 3, 9], dtype=np.uint64)
-    >>> smallest_words(words, np.arange(3), 2).tolist()
-    [1, 0]
+    >>> smallest_rows([np.array([7, 3, 9]), np.arange(3), None], 2)
+    [array([3, 7]), array([1, 0]), None]
     """
-    return np.lexsort((rows, words))[:n_queries]
+    kept = np.lexsort((columns[1], columns[0]))[:n_rows]
+    return [None if column is None else column[kept] for column in columns]
+
+
+def merge_smallest(some: Sequence[Any], more: Sequence[Any], n_rows: int) -> list[Any]:
+    """Return the smallest rows of two parts, as `smallest_rows` returns those of one.
+
+    They are among the smallest of each, so blocks may be merged in any order: the
+    draw is that from the whole pool.
+    """
+    columns = [
+        None if one is None else concatenate_rows([one, two])
+        for one, two in zip(some, more, strict=True)
+    ]
+    return smallest_rows(columns, n_rows)
 
 
 def query_words(seed: int, rows: NDArray[np.int64]) -> NDArray[np.uint64]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,6 @@ from dsel.arrays import ArrayLike, Features, Integers, RandomState
 from dsel.candidates import takes_nan
 from dsel.checks import as_array, check_delta, check_integer, explain_unknown, show
 from dsel.data.equal_rows import FindDuplicates, duplicate_finder
-from dsel.data.frames import concatenate_rows
 from dsel.data.labeled import (
     LabeledRows,
     matching_pool,
@@ -22,7 +21,13 @@ from dsel.data.labeled import (
 )
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
-from dsel.data.query_rows import as_shown, query_words, read_pool_rows, smallest_words
+from dsel.data.query_rows import (
+    as_shown,
+    merge_smallest,
+    query_words,
+    read_pool_rows,
+    smallest_rows,
+)
 from dsel.data.row_random import seed_from
 from dsel.results.comparison import ModelComparison
 from dsel.search.design.baseline import Predictor, fitted_model
@@ -32,6 +37,17 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
+class _Drawn(NamedTuple):
+    """The rows with the smallest words so far, of those on which the models differ."""
+
+    words: NDArray[np.uint64]
+    rows: Integers
+    old: NDArray[Any]
+    new: NDArray[Any]
+    X: Any
+    """The rows; None if they have columns that no model uses."""
+
+
 @dataclass(frozen=True)
 class _PassCounts:
     """Counts of one pass over the pool; those of blocks add up in any order."""
@@ -39,30 +55,15 @@ class _PassCounts:
     n_differ: int
     n_duplicates: int
     n_duplicates_differ: int
-    # The drawn rows so far: those with the smallest words of all that were seen.
-    words: NDArray[np.uint64]
-    rows: Integers
-    old: NDArray[Any]
-    new: NDArray[Any]
-    X: Any
-    """The drawn rows; None if they have columns that no model uses."""
+    drawn: _Drawn
 
     def merge(self, other: "_PassCounts", n_queries: int) -> "_PassCounts":
         """Return the counts of both parts, with the rows of the smallest words."""
-        words, rows = (
-            np.concatenate([getattr(self, name), getattr(other, name)])
-            for name in ("words", "rows")
-        )
-        kept = smallest_words(words, rows, n_queries)
         return _PassCounts(
             self.n_differ + other.n_differ,
             self.n_duplicates + other.n_duplicates,
             self.n_duplicates_differ + other.n_duplicates_differ,
-            words[kept],
-            rows[kept],
-            np.concatenate([self.old, other.old])[kept],
-            np.concatenate([self.new, other.new])[kept],
-            None if self.X is None else concatenate_rows([self.X, other.X])[kept],
+            _Drawn._make(merge_smallest(self.drawn, other.drawn, n_queries)),
         )
 
 
@@ -89,18 +90,14 @@ class PoolCounter:
             duplicates = self.find_duplicates(X)
         # The models may know duplicates by heart, so labels of these show nothing.
         fresh = np.flatnonzero(differs & ~duplicates)
-        words = query_words(self.seed, rows[fresh])
-        kept = smallest_words(words, rows[fresh], self.n_queries)
-        drawn = fresh[kept]
+        columns = query_words(self.seed, rows[fresh]), rows[fresh], fresh
+        words, numbers, drawn = smallest_rows(columns, self.n_queries)
+        X_drawn = X[drawn] if self.keeps_rows else None
         return _PassCounts(
             len(fresh),
             int(duplicates.sum()),
             int((duplicates & differs).sum()),
-            words[kept],
-            rows[drawn],
-            before[drawn],
-            after[drawn],
-            X[drawn] if self.keeps_rows else None,
+            _Drawn(words, numbers, before[drawn], after[drawn], X_drawn),
         )
 
 
@@ -223,11 +220,12 @@ def compare_models(
         client=client,
         allow_nan=allow_nan,
     )
-    order = np.argsort(counts.rows)
-    rows = tuple(counts.rows[order].tolist())
+    drawn = counts.drawn
+    order = np.argsort(drawn.rows)
+    rows = tuple(drawn.rows[order].tolist())
     shown = None
     if rows and counter.keeps_rows:
-        shown = as_shown(counts.X[order], counts.rows[order], full.columns)
+        shown = as_shown(drawn.X[order], drawn.rows[order], full.columns)
     elif rows:
         shown = read_pool_rows(full, rows, client=client)
     return ModelComparison(
@@ -239,8 +237,8 @@ def compare_models(
         n_duplicates_differ=counts.n_duplicates_differ,
         classes=known,
         rows=rows,
-        old_predictions=tuple(counts.old[order].tolist()),
-        new_predictions=tuple(counts.new[order].tolist()),
+        old_predictions=tuple(drawn.old[order].tolist()),
+        new_predictions=tuple(drawn.new[order].tolist()),
         seed=seed,
         pool_rows=shown,
     )

@@ -6,7 +6,7 @@ pairs, and the bin of the cube in which their disagreement is counted. In a sear
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import prod
 from typing import Any, Self
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.data.equal_rows import FindDuplicates
 from dsel.data.pool import Block
-from dsel.data.query_rows import query_words, smallest_words
+from dsel.data.query_rows import merge_smallest, query_words, smallest_rows
 from dsel.data.row_random import (
     RANDOM_FOLD_STREAM,
     row_random,
@@ -27,7 +27,7 @@ from dsel.data.row_random import (
 from dsel.losses.base import FoldCounts, PoolCounts, Predictions, Rows, Statistic
 from dsel.losses.calls import count_pair
 from dsel.results.records import kept_as
-from dsel.typing import BinCounts, FoldNumbers, RowNumbers, SplitNumbers
+from dsel.typing import AnyArray, BinCounts, FoldNumbers, RowNumbers, SplitNumbers
 
 
 @dataclass(frozen=True)
@@ -63,24 +63,20 @@ class DrawnRows:
         n_queries: int,
     ) -> Self:
         """Draw some of the rows, in ascending order, with their predictions."""
-        words = query_words(seed, rows)
-        kept = smallest_words(words, rows, n_queries)
-        columns = (words, rows, one_fold_codes, all_rows_codes)
-        return cls(*(tuple(column[kept].tolist()) for column in columns))
+        columns = (query_words(seed, rows), rows, one_fold_codes, all_rows_codes)
+        return cls(*(tuple(c.tolist()) for c in smallest_rows(columns, n_queries)))
 
     def merge(self, other: "DrawnRows", n_queries: int) -> "DrawnRows":
         """Return the rows with the smallest words in both sketches."""
         if not other.rows:
             return self
-        # The smallest words of two sets are among the smallest of each, so blocks may
-        # be joined in any order: the draw is that from the whole pool.
-        columns = [
-            (*getattr(self, column.name), *getattr(other, column.name))
-            for column in fields(self)
-        ]
-        words, rows = np.array(columns[0], np.uint64), np.array(columns[1], np.int64)
-        kept = smallest_words(words, rows, n_queries).tolist()
-        return DrawnRows(*(tuple(column[n] for n in kept) for column in columns))
+        columns = merge_smallest(self._columns(), other._columns(), n_queries)
+        return DrawnRows(*(tuple(column.tolist()) for column in columns))
+
+    def _columns(self) -> list[AnyArray]:
+        types = (np.uint64, np.int64, np.int64, np.int64)
+        columns = self.words, self.rows, self.one_fold_codes, self.all_rows_codes
+        return list(map(np.array, columns, types))
 
 
 class Comparison:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from dsel.arrays import Bools, Floats, Integers
 from dsel.checks import class_of_same_letters
 from dsel.data.equal_rows import FindDuplicates, duplicate_finder
-from dsel.data.frames import Frame, concatenate_rows, frame_like
+from dsel.data.frames import Frame, frame_like
 from dsel.data.labeled import codes_of, matching_pool
-from dsel.data.query_rows import smallest_words
+from dsel.data.query_rows import merge_smallest, smallest_rows
 from dsel.data.row_random import SHIFT_STREAM, row_random_at
 from dsel.data.unknown_values import (
     KnownValues,
@@ -66,20 +66,16 @@ class Tally:
 
     def merge(self, later: "Tally") -> "Tally":
         """Return the sum of both counts, and the rows with the smallest words."""
-        words = np.concatenate([self.words, later.words])
-        rows = np.concatenate([self.rows, later.rows])
-        kept = smallest_words(words, rows, SAMPLE_ROWS)
-        sample = None
-        if self.sample is not None:
-            sample = concatenate_rows([self.sample, later.sample])[kept]
+        parts = [(each.words, each.rows, each.sample) for each in (self, later)]
+        words, rows, sample = merge_smallest(parts[0], parts[1], SAMPLE_ROWS)
         return Tally(
             self.n_rows + later.n_rows,
             self.n_duplicates + later.n_duplicates,
             self.n_differ + later.n_differ,
             self.n_labels + later.n_labels,
             self.counts + later.counts,
-            words[kept],
-            rows[kept],
+            words,
+            rows,
             sample,
             merge_unknown_values(self.unknown, later.unknown),
         )
@@ -185,17 +181,18 @@ class MonitorContext:
                 for some in map(np.flatnonzero, masks)
             ]
         )
-        words = row_random_at(SEED, SHIFT_STREAM, rows)
-        kept = smallest_words(words, rows, SAMPLE_ROWS)
+        words, kept, sample = smallest_rows(
+            (row_random_at(SEED, SHIFT_STREAM, rows), rows, converted), SAMPLE_ROWS
+        )
         return Tally(
             len(rows),
             int(is_duplicate.sum()),
             np.array([differs.sum(), (differs & is_duplicate).sum()]),
             np.array([*(mask.sum() for mask in masks), n_unknown]),
             counts,
-            words[kept],
-            rows[kept],
-            None if converted is None else converted[kept],
+            words,
+            kept,
+            sample,
             find_unknown_values(X.given, self.known) if isinstance(X, Frame) else {},
         )
 

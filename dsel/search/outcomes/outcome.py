@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final, Never, NoReturn
+from typing import TYPE_CHECKING, Any, Never, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from dsel.results.baseline import BaselineComparison
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import CHOICE, NO_QUERIES
-from dsel.results.choice import ByModel
+from dsel.results.choice import OF_OUTCOME, ByModel
 from dsel.results.monitoring import MonitorReport
 from dsel.results.tolerances import ToleranceReport
 from dsel.runtime.progress import check_verbose, row_progress
@@ -37,16 +37,6 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from dsel.accessor import ResultsPlots
-
-
-SEARCH_ATTRIBUTES: Final[Mapping[str, str]] = {
-    "best_estimator_": "model",
-    "best_params_": "choice.params",
-    "best_score_": "choice.criterion_value",
-    "cv_results_": "results",
-    "score": "model.score",
-}
-"""Attributes of searches of scikit-learn, and those of an outcome."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,8 +88,8 @@ class Outcome:
 
     def __getattr__(self, name: str) -> NoReturn:
         end = did_you_mean(name, dir(type(self)))
-        if name in SEARCH_ATTRIBUTES:
-            end = f"; it is `{SEARCH_ATTRIBUTES[name]}` here."
+        if name in OF_OUTCOME:
+            end = f"; it is `{OF_OUTCOME[name].removeprefix('outcome.')}` here."
         elif name == "report":
             end = (
                 "; dsel.report.write_report(outcome, path) writes a page, and "
