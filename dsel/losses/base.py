@@ -9,7 +9,7 @@ tolerance of regression counts the differences of two models in bins that depend
 residuals.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
@@ -170,6 +170,10 @@ class FoldCounts:
         """Return the numbers of the rows of each fold, without padding."""
         pairs = zip(self.counts, self.n_rows.tolist(), strict=True)
         return [np.asarray(counts[:n], np.float64) for counts, n in pairs]
+
+    def iter_folds(self) -> Iterator["FoldCounts"]:
+        """Yield the counts of one fold after the other."""
+        yield from map(self.fold, range(len(self.n_rows)))
 
     def fold(self, fold: int) -> "FoldCounts":
         """Return the counts of this fold alone."""

@@ -191,7 +191,7 @@ def _check_bounds(loss: Loss, folds: FoldCounts, pool: PoolCounts) -> None:
         raise ValueError(f"{name}.limits must be a number for each of {k} folds.")
     if (np.asarray(loss.limits(folds, 1e-6)) < limits).any():
         raise ValueError(f"{name}.limits must be larger where delta is smaller.")
-    estimates = [loss.estimate(folds.of_fold(fold)) for fold in range(k)]
+    estimates = [loss.estimate(fold) for fold in folds.iter_folds()]
     if (limits < estimates).any():
         raise ValueError(
             f"{name}.limits must be above what was counted, got {limits.tolist()} for "

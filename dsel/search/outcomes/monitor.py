@@ -224,7 +224,7 @@ def _test_errors(
             limits = loss.lower_limits(rows, level)
         models = FoldCounts(tally.counts[0], np.full(len(tally.counts[0]), n_labels))
         with naming_loss(loss, "estimate"):
-            seen = [loss.estimate(models.of_fold(n)) for n in range(len(tally.counts[0]))]
+            seen = [loss.estimate(model) for model in models.iter_folds()]
     tests = []
     for index, (deploy, certificate) in enumerate(promises.choice.certificates.items()):
         bound = certificate.bound
