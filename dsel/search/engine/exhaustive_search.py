@@ -1,9 +1,8 @@
 """The search that counts every candidate which can win, on the folds and on the pool.
 
 Its fits are those of `search_loop`, but models stay on the workers that fitted them
-until all pool rows are predicted. It fits until a pass over the pool is worth its
-while, counts, and goes on. Models that are lost with a worker, or a run, are fitted
-again.
+until all pool rows are predicted. It fits until a pass over the pool pays, counts, and
+continues. Models that are lost, with a worker or an earlier run, are fitted again.
 """
 
 from collections import Counter

@@ -73,8 +73,8 @@ class FitChosenBatch:
         split = context.scheme.splits_of_chosen[self.job.chosen_split]
         number = self.job.candidate
         fitted_group = fit_splits(context, group, [number], [split])
-        # A run that goes on fits again: only by this token are the slices that it has
-        # counted those of the same model.
+        # A resumed run fits again: slices that were counted before are of this model
+        # only if it has the same token.
         tokens = model_tokens(fitted_group, [FitId(number, split.number)])
         [result] = make_results(context, [number], split, fitted_group, tokens)
         n_errors = int(fitted_group.counts.errors[0, 0, 0])

@@ -109,7 +109,7 @@ class InnerSearches:
         first = list(self.scheme.first_round)
         needed = np.zeros(table.fit_status.shape, bool)
         needed[:, first] = True
-        # All first fits must be there: else what ends early would decide who survives.
+        # All first fits must be there: else the order of tasks decides who survives.
         if table.ended_fits[:, first].all():
             kept = self.survivors(table)
             for test in self.scheme.inner_tests:

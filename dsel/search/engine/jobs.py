@@ -123,7 +123,7 @@ class ChosenFitJob:
 class FitStatus(IntEnum):
     """State of a fit; the table has one for each candidate and split."""
 
-    # A pruned fit stays open: what is needed is decided anew at each turn, in
+    # A pruned fit stays open: what is needed is decided again at each turn, in
     # `FitTable.needed_fits`.
     OPEN = 0
     SUBMITTED = 1
@@ -138,7 +138,7 @@ class FitResult:
     status: FitStatus
     """`DONE` or `FAILED`."""
     seconds: float
-    # Whole numbers, so that a run that goes on ends with the very same bound.
+    # Whole numbers, so that a resumed run ends with the very same bound.
     errors: tuple[int, ...] = ()
     """Errors on each of two parts of the split's test rows, as in `FitCounts`; -1 for a
     part that it does not have. Empty for a failed fit."""

@@ -103,10 +103,8 @@ class SearchLoop(Generic[TableT]):
     def update(self) -> None:
         """Prune by the counts so far, and show progress, before tasks are submitted."""
         standing = self.pruner.compare(self.table)
-        self.lower_bounds, self.table.needed_fits = (
-            standing.lower_bounds,
-            standing.needed_fits,
-        )
+        self.lower_bounds = standing.lower_bounds
+        self.table.needed_fits = standing.needed_fits
         self.show_progress(self)
 
     @property

@@ -174,7 +174,7 @@ class ChosenFits:
     engine: Engine
     candidates: ChosenCandidates
     before: Progress
-    """Progress of inner searches, with whose totals this goes on."""
+    """Progress of inner searches, to which this one is added."""
     queue: JobQueue[ChosenFitJob] = field(default_factory=JobQueue)
     n_submitted: int = 0
     by_split: dict[int, ChosenFit] = field(default_factory=dict)

@@ -58,7 +58,7 @@ def search_nested(run: Run) -> Outcome:
         raise_failures = run.options.raise_failures
         loop = SearchLoop(engine, table, inner, show_fits, raise_failures)
         loop.run()
-        # What follows goes on with these totals, so that no bar begins again at 0.
+        # What follows adds to these totals, so that no bar begins again at 0.
         before = loop.progress()
         if not pending.done():
             show_progress(run, before + chosen_progress(plan), Phase(CHECKING))

@@ -146,7 +146,7 @@ class PlannedSearch:
         """Parts of the pool, one task each; they do not depend on the cluster."""
         if self.pool is None:
             return ()
-        # By the pool alone, never by the cluster: a run that goes on elsewhere must
+        # By the pool alone, never by the cluster: a run resumed elsewhere must
         # find the slices that are stored.
         fewest, most = SLICE_ROWS
         wanted = -(-self.pool.n_rows // SLICES)
