@@ -179,7 +179,7 @@ class JointBounds:
     """Bounds for the report, in the order of `DeclaredLosses.report_losses`."""
     by_value: tuple[ModelBounds, ...]
     """Bounds for the values of a column, in their order."""
-    baseline: tuple[BaselineBound, ...]
+    baseline_bounds: tuple[BaselineBound, ...]
     """Comparisons of the model of one fold and then, if any, of that of all rows."""
     expected_holdout: float
     """The bound by the main loss to expect of a 20% hold-out set."""

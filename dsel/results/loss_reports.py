@@ -162,7 +162,7 @@ class ModelReports:
         difference = self.losses.baseline
         if difference is None:
             return None
-        bound = self.bounds.baseline[0 if self.is_tested else 1]
+        bound = self.bounds.baseline_bounds[0 if self.is_tested else 1]
         folds = self.evidence.folds[difference.statistic]
         n_model, n_baseline = (int(n) for n in folds.counts[bound.fold])
         totals, n_rows = folds.counts.sum(axis=0), int(folds.n_rows[bound.fold])

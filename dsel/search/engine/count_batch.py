@@ -94,10 +94,10 @@ class CountChosenBatch:
 
 
 def count_slice(
-    job: CountJob, sources: list[object], models: ComparedModels
+    job: CountJob, sources: list[object], compared: ComparedModels
 ) -> CountedJob:
     """Count the rows of a slice on which the models of a set differ."""
-    predictors, tokens, comparisons, reading = models
+    predictors, tokens, comparisons, reading = compared
     started, all_sets = time.perf_counter(), job.model_sets
     # Number of predictions for each pool row; which splits are compared does not depend
     # on the rows, so none are passed.

@@ -67,7 +67,7 @@ class SearchCounts:
     fit_seconds: Floats | None = None
     full_fit_seconds: Floats | None = None
     """(n_candidates,)."""
-    pool: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    pool_counts: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """Counts on the pool for all candidates, by the key of each comparison."""
     messages: Mapping[int, FitMessage] = field(default_factory=dict)
     """The first message of each candidate whose fits had a problem."""
@@ -98,7 +98,7 @@ class SearchCounts:
             names.FIT_SECONDS: self.fit_seconds,
             names.FULL_FIT_SECONDS: self.full_fit_seconds,
             names.OUTER_CANDIDATE: self.outer_candidate,
-            **self.pool,
+            **self.pool_counts,
         }
         if self.evidence is not None:
             # Statistics of the declared losses describe their own variables; they are

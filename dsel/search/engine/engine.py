@@ -120,7 +120,7 @@ class PoolPass:
     """One pass over the pool, which reads the slices that are not counted yet."""
 
     engine: Engine
-    table: PoolTable
+    pool_table: PoolTable
     """The counts are added to it."""
     batch_of: Callable[[tuple[CountJob, ...]], Work[list[CountedJob]]]
     """Function that makes the work of one task."""
@@ -145,11 +145,11 @@ class PoolPass:
         Its counts are added if the table has the tokens of these models by then.
         """
         numbers = np.array(model_sets)
-        is_missing = ~self.table.is_counted[numbers].T
+        is_missing = ~self.pool_table.is_counted[numbers].T
         # A resumed run reads only the slices that no earlier run has counted.
         self.waiting.extend(
             CountJob(rows.start, rows.stop, tuple(numbers[missing].tolist()))
-            for rows, missing in zip(self.table.slices, is_missing, strict=True)
+            for rows, missing in zip(self.pool_table.slices, is_missing, strict=True)
             if missing.any()
         )
         self.engine.n_slices += len(self.waiting)
@@ -178,8 +178,8 @@ class PoolPass:
 
     def make_task(self, jobs: list[CountJob]) -> Task[list[CountedJob]]:
         """Return the task that reads and counts some slices."""
-        numbers = [self.table.slice_number[job.start, job.stop] for job in jobs]
-        slices = [self.table.slices[number] for number in numbers]
+        numbers = [self.pool_table.slice_number[job.start, job.stop] for job in jobs]
+        slices = [self.pool_table.slices[number] for number in numbers]
         return Task(
             f"count-rows={jobs[0].start}-{next(self.engine.serial)}",
             self.batch_of(tuple(jobs)),
@@ -203,11 +203,11 @@ class PoolPass:
         )
         results = dict(zip(job.model_sets, counted_job.results, strict=True))
         # Dask may have made a model again that was lost with its worker.
-        changed = [n for n in results if not self.table.add_slice(n, results[n])]
+        changed = [n for n in results if not self.pool_table.add_slice(n, results[n])]
         if changed:
             yield changed
         for number, result in results.items():
-            self.table.add_slice(number, result)
+            self.pool_table.add_slice(number, result)
             if store is not None:
-                store.append(self.table.key_of(number, result), to_record(result))
+                store.append(self.pool_table.key_of(number, result), to_record(result))
         self.engine.n_slices_done += 1

@@ -42,7 +42,7 @@ class ExhaustiveTable(FitTable):
     """Token of the model of each fit, which identifies it."""
     redrawn_candidates: set[int] = field(init=False, default_factory=set)
     """Candidates with a fit that was made again and gave another model."""
-    pool: PoolTable = field(init=False)
+    pool_table: PoolTable = field(init=False)
 
     def __post_init__(
         self, comparisons: tuple[Comparison, ...], slices: tuple[PoolSlice, ...]
@@ -50,7 +50,7 @@ class ExhaustiveTable(FitTable):
         super().__post_init__()
         # It asks for tokens when a slice arrives, because fits may have been repeated
         # by then.
-        self.pool = PoolTable(slices, comparisons, self.keys, self.joined_token)
+        self.pool_table = PoolTable(slices, comparisons, self.keys, self.joined_token)
 
     def add_fit(self, number: int, split: int, result: FitResult) -> None:
         """Write the result of a fit; drop the counts of its earlier model."""
@@ -59,7 +59,7 @@ class ExhaustiveTable(FitTable):
         is_again = self.fit_status[fit] == FitStatus.DONE
         if is_again and self.tokens.get(fit, "") != result.token:
             self.redrawn_candidates.add(number)
-            self.pool.forget_counts(number)
+            self.pool_table.forget_counts(number)
         super().add_fit(number, split, result)
         self.tokens[fit] = result.token
 
@@ -77,7 +77,7 @@ class ExhaustiveTable(FitTable):
     @property
     def complete_candidates(self) -> NDArray[np.bool_]:
         """Whether all fits of each candidate are done, and the whole pool counted."""
-        return np.asarray(self.fitted_candidates & self.pool.is_complete)
+        return np.asarray(self.fitted_candidates & self.pool_table.is_complete)
 
     @property
     def failed_candidates(self) -> NDArray[np.bool_]:
@@ -107,7 +107,7 @@ class ExhaustiveTable(FitTable):
         """
         scheme, k = self.scheme, self.scheme.n_folds
         shown = self.consecutive_fits if shown is None else shown
-        pool_shown = self.pool.is_complete if pool_shown is None else pool_shown
+        pool_shown = self.pool_table.is_complete if pool_shown is None else pool_shown
         status = np.full(self.n_candidates, names.STATUS_MISSING, np.int8)
         status[self.complete_candidates] = names.STATUS_DONE
         status[self.pruned_candidates] = names.STATUS_PRUNED
@@ -131,7 +131,7 @@ class ExhaustiveTable(FitTable):
             loo_errors=None if loo is None else errors[:, loo],
             fit_seconds=seconds[:, :k],
             full_fit_seconds=None if scheme.all_rows is None else seconds[:, k],
-            pool=self.pool_counts(pool_shown),
+            pool_counts=self.pool_counts(pool_shown),
         )
 
     def current_comparisons(self) -> tuple[Comparison, ...]:
@@ -145,14 +145,14 @@ class ExhaustiveTable(FitTable):
             best[is_complete] = best_fold_number(
                 errors[is_complete], self.scheme.fold_rows
             )
-        return tuple(c.at_best_folds(best) for c in self.pool.comparisons)
+        return tuple(c.at_best_folds(best) for c in self.pool_table.comparisons)
 
     def pool_counts(self, shown: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
         """Return pool counts by the cube's variables; -1 for candidates not `shown`."""
         named: dict[str, NDArray[Any]] = {}
-        pool, is_shown = self.pool, shown[:, np.newaxis]
+        table, is_shown = self.pool_table, shown[:, np.newaxis]
         for comparison, differences, rows in zip(
-            pool.comparisons, pool.differences, pool.pool_rows, strict=True
+            table.comparisons, table.differences, table.pool_rows, strict=True
         ):
             counts = np.where(is_shown, differences, names.UNCOUNTED)
             if comparison.key == names.BEST_FOLD_DISAGREEMENTS:
@@ -161,7 +161,7 @@ class ExhaustiveTable(FitTable):
             named[comparison.key] = counts
             named[names.POOL_ROWS] = pool_rows = np.where(is_shown, rows, 0)
             fraction = pool_rows / np.maximum(1, pool_rows.sum(axis=1, keepdims=True))
-            spent = fraction * pool.seconds[:, np.newaxis]
+            spent = fraction * table.seconds[:, np.newaxis]
             named[names.SCORE_SECONDS] = np.where(is_shown, spent, np.nan)
         return named
 
@@ -169,7 +169,7 @@ class ExhaustiveTable(FitTable):
         """Write the records of an earlier run into the table."""
         super().replay(records)
         # The tokens of the fits show which counts on the pool are of these models.
-        self.pool.replay(records)
+        self.pool_table.replay(records)
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class ExactPruner:
     def final_counts(self, table: ExhaustiveTable) -> SearchCounts:
         """Return the counts of a finished run, for the cube."""
         final, shown = table.counts(self.data), table.consecutive_fits
-        status, pool_shown = final.status, table.pool.is_complete
+        status, pool_shown = final.status, table.pool_table.is_complete
         if self.best_first:
             best = self._best(final.by_name)
             failed = table.failed_fits & shown

@@ -265,7 +265,7 @@ class ExhaustiveLoop(SearchLoop[ExhaustiveTable]):
         into the memory of every worker.
         """
         table = self.table
-        if not table.pool.slices:
+        if not table.pool_table.slices:
             return ()
         active = np.flatnonzero(table.active_candidates)
         # Equal bounds are in order of the candidates, so that passes are repeatable.
@@ -299,7 +299,7 @@ class ExhaustiveLoop(SearchLoop[ExhaustiveTable]):
             run_id=self.engine.run_id,
         )
         update, tasks = partial(self.show_progress, self), self.tasks_of(candidates)
-        pool = self.table.pool
+        pool = self.table.pool_table
         return PoolPass(self.engine, pool, batch_of, update, tasks).run(candidates)
 
     def tasks_of(self, candidates: Iterable[int]) -> tuple[str, ...]:
@@ -423,7 +423,9 @@ class ExhaustiveLoop(SearchLoop[ExhaustiveTable]):
 
     def progress(self) -> Progress:
         """Return the progress of fits and passes."""
-        totals = [rows.sum(axis=1).max(initial=0) for rows in self.table.pool.pool_rows]
+        totals = [
+            rows.sum(axis=1).max(initial=0) for rows in self.table.pool_table.pool_rows
+        ]
         return replace(
             super().progress(),
             slices_done=self.engine.n_slices_done,

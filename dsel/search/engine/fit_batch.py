@@ -136,18 +136,18 @@ def make_results(
 
 
 def make_result(
-    counts: FitCounts,
+    fit_counts: FitCounts,
     index: tuple[int, int],
     fit: FitId,
     token: str = "",
     scores: Sequence[float] = (),
 ) -> FitResult:
     """Return the result of one fit, at `index` of the arrays."""
-    seconds = round(float(counts.seconds[index]), 6)
-    message = counts.messages.get(fit)
-    if counts.has_failed[index]:
+    seconds = round(float(fit_counts.seconds[index]), 6)
+    message = fit_counts.messages.get(fit)
+    if fit_counts.has_failed[index]:
         return FitResult(FitStatus.FAILED, seconds, message=message)
-    errors = tuple(counts.errors[index].tolist())
+    errors = tuple(fit_counts.errors[index].tolist())
     return FitResult(FitStatus.DONE, seconds, errors, tuple(scores), message, token)
 
 
@@ -210,7 +210,8 @@ def count_statistics(
         for statistic in statistics
     ]
     if any(ready is None for ready in counts):
-        baseline = None if context.baseline is None else context.baseline[rows]
+        codes = context.baseline_codes
+        baseline = None if codes is None else codes[rows]
         tested = Rows(context.labeled.X[rows], context.labeled.y[rows], baseline)
         by_model = fitted_group.test_predictions(split.number, 0)
         if by_model is None:

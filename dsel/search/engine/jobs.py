@@ -71,7 +71,7 @@ class JobContext:
     """Part of the pool that semi-supervised learners are fitted on, or None."""
     losses: DeclaredLosses = field(default_factory=DeclaredLosses)
     """The loss that ranks candidates, and the losses counted for the chosen ones."""
-    baseline: NDArray[np.int64] | None = None
+    baseline_codes: NDArray[np.int64] | None = None
     """Class codes that the baseline predicts for labeled rows, (n_labeled,)."""
 
     @property

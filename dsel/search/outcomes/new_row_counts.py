@@ -208,12 +208,12 @@ class MonitorContext:
         """Return predictions as class codes, or numbers as they are."""
         return predicted if self.is_regression else codes_of(predicted, self.classes)
 
-    def _count(self, model: int, rows: Rows, predicted: AnyArray) -> Integers:
+    def _count(self, number: int, rows: Rows, predicted: AnyArray) -> Integers:
         """Return the counts of one model on rows with a label."""
         if not self.exceedances:
             return np.asarray(count_rows(self.statistic, rows, predicted), np.int64)
         residuals = absolute_residuals(np.asarray(rows.targets), predicted)
-        return np.asarray(np.sum(residuals > self.exceedances[model].tolerance))
+        return np.asarray(np.sum(residuals > self.exceedances[number].tolerance))
 
     def _values_of_labels(self, X: Any, rows: Integers) -> Any:
         """Return the labels of rows, not converted; None without labels."""

@@ -289,7 +289,7 @@ def make_plan(
             ),
             fitting_pool=parts.fitting,
             losses=losses,
-            baseline=None if baseline is None else baseline.codes,
+            baseline_codes=None if baseline is None else baseline.codes,
         ),
         pool=counted_pool,
         criterion=criterion,

@@ -168,7 +168,7 @@ def make_queries(
     """Return the record of queried rows; None if no queries were planned."""
     if not plan.n_queries:
         return None
-    pool = chosen.pool[plan.context.losses.main.statistic]
+    pool = chosen.pool_counts[plan.context.losses.main.statistic]
     n_duplicates_differ = int(pool.duplicates[chosen.deployed_fold])
     order = np.argsort(chosen.drawn.rows)  # in the order of the pool
     rows, one_fold_codes, all_rows_codes = (

@@ -78,7 +78,7 @@ class ChosenModels:
     then all of its rows count as errors."""
     messages: Mapping[int, FitMessage] = field(default_factory=dict)
     """The first message of completed fits by candidate, such as an early stop."""
-    pool: Mapping[Statistic, PoolCounts] = field(default_factory=dict)
+    pool_counts: Mapping[Statistic, PoolCounts] = field(default_factory=dict)
     """Counts on the pool; empty without a pool, or without a model of all rows."""
     drawn: DrawnRows = field(default_factory=DrawnRows)
     """Pool rows to label."""
@@ -99,7 +99,7 @@ class ChosenModels:
     @property
     def evidence(self) -> Evidence:
         """The counts from which losses bound the models."""
-        return Evidence(self.folds, self.pool)
+        return Evidence(self.folds, self.pool_counts)
 
     def without_failed_folds(self, statistic: Statistic) -> FoldCounts:
         """Return the counts of the folds that a model has predicted."""
@@ -179,7 +179,7 @@ class ChosenFits:
     n_submitted: int = 0
     by_split: dict[int, ChosenFit] = field(default_factory=dict)
     """The results so far, by the number of the split."""
-    table: PoolTable | None = None
+    pool_table: PoolTable | None = None
     """The counts of the pass over the pool; None before it begins."""
     started: float = field(default_factory=time.perf_counter)
 
@@ -211,8 +211,8 @@ class ChosenFits:
     def show_progress(self) -> None:
         """Show the progress of the fits, then of the pass over the pool."""
         plan, n_fits, n_slices = self.run.plan, len(self.by_split), 0
-        if self.table is not None:
-            n_slices = int(self.table.is_counted.sum())
+        if self.pool_table is not None:
+            n_slices = int(self.pool_table.is_counted.sum())
         # Of a single candidate nothing is chosen before.
         name = CHOSEN if plan.n_candidates > 1 else FITTING
         phase = Phase(name, n_fits, plan.n_chosen_fits)
@@ -347,7 +347,7 @@ def count_on_pool(
     token = join_tokens({split: fit.result.token for split, fit in chosen_fits.items()})
     table = PoolTable(plan.slices, (comparison,), [key], lambda _: token)
     replay_counts(run, table)
-    fits.table = table
+    fits.pool_table = table
     reading = replace(plan.context.reading, sampled_rows=pool_check.sampled_rows)
     models = [((CHOSEN_SET,), join_models(plan.context, chosen_fits))]
     compared = ComparedModels(models, (token,), table.comparisons, reading)
@@ -368,4 +368,4 @@ def count_on_pool(
     counts = comparison.unpack(
         table.differences[0][CHOSEN_SET], pool.n_rows, n_duplicates
     )
-    return replace(chosen, pool=counts, drawn=table.drawn)
+    return replace(chosen, pool_counts=counts, drawn=table.drawn)

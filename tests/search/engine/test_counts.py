@@ -7,7 +7,7 @@ import numpy as np
 from dsel import names
 from dsel.search.engine.counts import DataCounts, SearchCounts
 
-OTHERS = {"data", "pool", "messages", "evidence"}
+OTHERS = {"data", "pool_counts", "messages", "evidence"}
 
 
 def test_counts__have_the_names_of_the_cube():
@@ -18,7 +18,7 @@ def test_counts__have_the_names_of_the_cube():
         if field.name not in OTHERS
     }
     pool = {names.DISAGREEMENTS: np.array([7])}
-    made = SearchCounts(DataCounts(**data), **counts, pool=pool).by_name
+    made = SearchCounts(DataCounts(**data), **counts, pool_counts=pool).by_name
     assert made == {**data, **counts, **pool}
     assert made.keys() <= names.BY_NAME.keys()
 
