@@ -237,7 +237,7 @@ def report_html(
         source=[] if inputs is None else _source(results, inputs),
         classes=class_table(results, confusion),
         mark=estimate_name(choice.certificate),
-        of_folds=name_of_fold_losses(results),
+        name_of_losses=name_of_fold_losses(results),
         why=why_chosen(results, choice),
         confusion=confusion,
         own_confusion=confusion_table(results, fold) if fold is not None else [],

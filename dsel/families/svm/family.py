@@ -147,10 +147,10 @@ class KernelSVMFamily(Family):
         for column, split in enumerate(splits):
             started = time.perf_counter()
             try:
-                split_machines, labeled, failures = fits.fit(split, counts, column)
+                split_machines, row_set, failures = fits.fit(split, counts, column)
                 problem = FitProblem.UNPREDICTED  # it was fitted, and `predict` raised
                 machines.append(split_machines)
-                row_sets[labeled.origin] = labeled
+                row_sets[row_set.origin] = row_set
             except Exception as error:
                 failures, problem = [error], FitProblem.FAILED
             for failure in failures:

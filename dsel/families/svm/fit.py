@@ -37,7 +37,7 @@ class KernelMatrix:
     """Kernel values of labeled rows, which every C and split share."""
 
     kernel: Kernel
-    labeled: RowsByClass
+    row_set: RowsByClass
     reference: ReferenceRows
     gram: NDArray[np.float32]
     """Values of all rows with all rows, in float32 as in libsvm's cache."""
@@ -49,8 +49,8 @@ class KernelMatrix:
     def check_values(self, positions: Integers) -> None:
         """Raise ValueError where a kernel value of two training rows is too large.
 
-        Values of other rows are none of this fit's business: a search that must not
-        see a fold would lose a candidate by that fold's rows.
+        Values of other rows are not checked: a search that must not see a fold would
+        lose a candidate by that fold's rows.
         """
         if self.has_overflow:
             largest = np.abs(self.gram[np.ix_(positions, positions)]).max(initial=0.0)
@@ -120,8 +120,8 @@ class GroupFit:
         class_weight, weights = weights_of(
             svc, self.classes[self.y[train]], self.sample_weight[train]
         )
-        labeled, tests = self.untransformed, tuple[Any, ...]()
-        if labeled is None:
+        row_set, tests = self.untransformed, tuple[Any, ...]()
+        if row_set is None:
             front = clone_estimator(Pipeline(self.steps))
             front = with_seeds(front, self.family.seed, split.name)
             origin, steps, rows, tests = fit_prefix(
@@ -134,7 +134,7 @@ class GroupFit:
                 text=exact_text(front),
                 cache=self.cache,
             )
-            labeled = rows_by_class(
+            row_set = rows_by_class(
                 self.y[train],
                 len(self.classes),
                 train,
@@ -143,17 +143,17 @@ class GroupFit:
                 steps=steps,
                 takes_frames=isinstance(self.X, Frame),
             )
-        positions = labeled.positions(train)
+        positions = row_set.positions(train)
         order = np.argsort(positions)
-        kernel = resolve_kernel(svc, labeled.rows[positions[order]], self.own_kernels)
-        matrix = self._kernel_matrix(kernel, labeled)
+        kernel = resolve_kernel(svc, row_set.rows[positions[order]], self.own_kernels)
+        matrix = self._kernel_matrix(kernel, row_set)
         matrix.check_values(positions[order])
         # Rows of weight 0 cannot become support vectors; libsvm leaves them out, too.
         order = order[weights[order] > 0]
         machines, gaps = self._solve(
             matrix, split, positions[order], weights[order], class_weight
         )
-        duals, errors, failures = arrange_duals(machines, labeled), [], []
+        duals, errors, failures = arrange_duals(machines, row_set), [], []
         for i, part in enumerate(split.counted_parts):
             try:
                 transformed = tests[i] if tests else None
@@ -174,18 +174,18 @@ class GroupFit:
                     f"{gap:.3g}, above tol={svc.tol:g}; scale the features or raise "
                     f"max_iter.",
                 )
-        return machines, labeled, failures
+        return machines, row_set, failures
 
-    def _kernel_matrix(self, kernel: Kernel, labeled: RowsByClass) -> KernelMatrix:
+    def _kernel_matrix(self, kernel: Kernel, row_set: RowsByClass) -> KernelMatrix:
         """Return the kernel matrix of labeled rows, which is made once for each."""
         known = self.matrix
-        if known and known.kernel == kernel and known.labeled is labeled:
+        if known and known.kernel == kernel and known.row_set is row_set:
             return known
         known = self.matrix = None  # free the old matrix before making the new one
         cache, base = self.cache, None
-        n_rows, key = len(labeled.numbers), f"{kernel.base}-{labeled.origin}"
+        n_rows, key = len(row_set.numbers), f"{kernel.base}-{row_set.origin}"
         reference: ReferenceRows = cache.get(
-            f"svm-reference-{key}", lambda: reference_rows(labeled.rows, kernel.base)
+            f"svm-reference-{key}", lambda: reference_rows(row_set.rows, kernel.base)
         )
         if 12 * n_rows**2 <= 0.8 * cache.limit:  # float64 base and float32 matrix
             base = cache.get(
@@ -214,10 +214,10 @@ class GroupFit:
 
         gram = cache.get(f"{OWN}svm-gram-{kernel!r}-{key}", compute)
         largest = 1.0 if kernel.base == DISTANCES else np.abs(gram).max(initial=0.0)
-        norms = np.diagonal(labeled.rows) if labeled.n_values else reference.lengths
+        norms = np.diagonal(row_set.rows) if row_set.n_values else reference.lengths
         self.matrix = KernelMatrix(
             kernel,
-            labeled,
+            row_set,
             reference,
             gram,
             diagonal=kernel.diagonal(norms),
@@ -240,7 +240,7 @@ class GroupFit:
         """
         from dsel.families.svm import smo
 
-        numbers = matrix.labeled.numbers[positions]
+        numbers = matrix.row_set.numbers[positions]
         present, firsts = np.unique(self.y[numbers], return_index=True)
         starts = np.append(firsts, len(positions))
         coefs, offsets, steps, gaps = smo.solve_pairs(
@@ -261,7 +261,7 @@ class GroupFit:
         is_support = coefs.any(axis=(1, 2))
         return Machines(
             split=split.number,
-            rows_of=matrix.labeled.origin,
+            rows_of=matrix.row_set.origin,
             kernel=matrix.kernel,
             candidates=self.candidates,
             model_of=np.cumsum(is_new) - 1,
@@ -288,10 +288,10 @@ class GroupFit:
         the rows of the kernel matrix.
         """
         kernel, reference = matrix.kernel, matrix.reference
-        starts = matrix.labeled.starts
+        starts = matrix.row_set.starts
         models = np.arange(duals.machines.n_models)
         n_errors = np.zeros_like(models)
-        positions = matrix.labeled.positions(part) if transformed is None else part
+        positions = matrix.row_set.positions(part) if transformed is None else part
         step = max(16, KERNEL_BLOCK_NBYTES // (8 * max(1, len(matrix.gram))))
         for start in range(0, len(part), step):
             block_rows = slice(start, start + step)

@@ -177,7 +177,7 @@ def join_kept_groups(
 ) -> list[FittedGroup]:
     """Return the models of candidates, one group a family."""
     families: dict[int, tuple[Family, list[FittedGroup]]] = {}
-    for job, group in (item for of_task in kept for item in of_task.items()):
+    for job, group in (item for task_groups in kept for item in task_groups.items()):
         family = context.candidate_groups[job.candidate_group].family
         fitted_group = group.fitted_group
         if not set(candidates).isdisjoint(fitted_group.candidates):
@@ -194,7 +194,7 @@ def joined_tokens(
 ) -> tuple[str, ...]:
     """Return one token for the kept models of each candidate."""
     tokens: dict[int, dict[int, str]] = {number: {} for number in candidates}
-    for group in (group for of_task in kept for group in of_task.values()):
+    for group in (group for task_groups in kept for group in task_groups.values()):
         for (number, split), token in group.tokens.items():
             if number in tokens:
                 tokens[number][split] = token

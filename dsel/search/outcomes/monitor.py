@@ -79,8 +79,8 @@ def monitor_table(
     context, client = MonitorContext.of(promises, table, labels), resolve_client(client)
     notes = [] if labels.target is None else notes_on_blanks(context.classes.tolist())
     if labels.groups is not None:
-        is_counted, of_groups = draw_rows_of_groups(promises, table, labels, client)
-        context, notes = replace(context, is_counted=is_counted), notes + of_groups
+        is_counted, group_notes = draw_rows_of_groups(promises, table, labels, client)
+        context, notes = replace(context, is_counted=is_counted), notes + group_notes
     tally: Tally | None = None
     show_progress = on_progress or (lambda done, total: None)
     for part in table.run(context, CountPart(), client):
