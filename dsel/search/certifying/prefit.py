@@ -31,7 +31,7 @@ from dsel.results.prefit import AS_GIVEN, NEW_GROUPS, PrefitCertificate
 from dsel.results.tolerances import ToleranceReport
 from dsel.rounded_texts import count_of
 from dsel.search.design.baseline import fitted_model, read_fixed_baseline
-from dsel.search.running.cube_caveats import describe_missed_classes
+from dsel.search.running.class_checks import describe_missed_classes
 from dsel.search.running.procedures import returned_model
 from dsel.typing import (
     AnyArray,

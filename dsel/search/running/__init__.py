@@ -3,8 +3,9 @@
 `execute` opens the store, where it keeps what is bounded, and takes one of two ways:
 `nested` (both bounds of the default; `fit_chosen` fits and counts the candidates that
 inner searches chose, and `bound_chosen` bounds them) or `exhaustive` (every candidate
-is counted, and `select` reads the bound from the cube). `run` is what both are given:
-it shows how far they are, and compares the pool with the labeled rows. `cube_of_run`
-makes the cube of the counts, with the caveats of `cube_caveats`. `procedures` lets a
-search fit any function that returns a model.
+is counted, and `select` reads the bound from the cube). Both get a `run`: the plan, its
+options and its store. `run_progress` shows how far it is, `pool_check` compares the
+pool with the labeled rows, and `failures` ends a run that has no candidate left.
+`cube_of_run` makes the cube of the counts; `cube_caveats` and `class_checks` make the
+caveats of a choice. `procedures` lets a search fit any function that returns a model.
 """

@@ -18,14 +18,16 @@ from dsel.results.loss_reports import ModelReports
 from dsel.results.queries import Queries
 from dsel.results.tables import constant_fields, largest_class
 from dsel.search.engine.counts import SearchCounts
+from dsel.search.running.class_checks import (
+    caveats_of_missed_classes,
+    notes_on_found_rows,
+)
 from dsel.search.running.cube_caveats import (
     caveats_of_choice,
     caveats_of_counts,
     caveats_of_failed_all_rows,
     caveats_of_failed_folds,
-    caveats_of_missed_classes,
     notes_of_choice,
-    notes_on_found_rows,
 )
 from dsel.search.running.cube_of_run import RunDescription
 from dsel.search.running.fit_chosen import (

@@ -1,15 +1,11 @@
-"""Caveats of a search: from its plan and its pool, and from its counts.
+"""Caveats of a choice: from the plan and the pool, from counts, and of chosen models.
 
 A choice at the end of a search gets them from its counts; one that is made later, by
-`select`, from the cube. Others are about a chosen model: of its folds some may have
-failed, or it found no row of a class, of which its bound says nothing if it is rare.
+`select`, from the cube.
 """
 
 import json
-import re
-from ast import literal_eval
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from math import floor
 from typing import Any, Final
 
@@ -20,14 +16,7 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.arrays import Integers
 from dsel.bounds import pair_error_bound
-from dsel.checks import listing, show
-from dsel.data.frames import Frame, native, take_rows
-from dsel.data.labeled import LabeledRows
-from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
-from dsel.families.answers import predict_codes
-from dsel.families.generic import collect_warnings
-from dsel.losses.base import FoldCounts, Statistic
-from dsel.losses.by_class import ClassRate
+from dsel.checks import listing
 from dsel.losses.declared import DeclaredLosses, JointBounds
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.option_values import ALL_ROWS
@@ -39,16 +28,14 @@ from dsel.results.caveats import (
     make_caveats,
     texts_of,
 )
-from dsel.results.certificate import attribute, params_text, short_params_text
+from dsel.results.certificate import attribute, short_params_text
 from dsel.results.cube import read_counts
 from dsel.results.fit_messages import FitProblem, problems_of_cube
 from dsel.results.records import from_record
 from dsel.results.tables import all_params
-from dsel.rounded_texts import about_percent, confidence, count_of, shorten_text
-from dsel.search.engine.counts import SearchCounts
+from dsel.rounded_texts import confidence, count_of, shorten_text
 from dsel.search.engine.jobs import JobContext
-from dsel.search.running.planned_search import PlannedSearch
-from dsel.typing import AnyArray, Model, Options
+from dsel.typing import AnyArray, Options
 
 MOST_CANDIDATES_NAMED: Final = 3
 """Most candidates that a note names."""
@@ -57,13 +44,6 @@ MOST_FOLDS_NAMED: Final = 3
 CAVEAT_DELTA: Final = 0.05
 """Probability that the limit in a caveat about disagreements is wrong; its text says
 95% confidence, whatever the delta of the search is."""
-MOST_PREDICTED: Final = 1_000
-"""Labeled rows that are predicted to find out which classes a model misses."""
-FEWEST_UNSEEN: Final = 5
-"""Rows of a class that a model had not seen, from which it is said to miss all; with
-fewer, a model that finds half of the class may miss all by chance."""
-MOST_CLASSES_NAMED: Final = 3
-"""Most classes that a warning names."""
 
 
 def run_caveats(cube: xr.Dataset) -> tuple[Caveat, ...]:
@@ -168,66 +148,6 @@ def caveats_of_disagreements(
     return [Caveat(Effect.WEAKENS, text)]
 
 
-def check_failures(
-    plan: PlannedSearch, counts: SearchCounts, unpredicting: NDArray[np.bool_]
-) -> None:
-    """Warn of failed candidates; raise AllFitsFailedError if none is left."""
-    has_failed = counts.status == names.STATUS_FAILED
-    failed = np.flatnonzero(has_failed)
-    if unpredicting.any() and (has_failed | unpredicting).all():
-        number = int(np.argmax(unpredicting))
-        raise AllFitsFailedError(
-            f"no candidate can predict; `predict` of candidate {number} "
-            f"({params_text(plan.axes.candidates[number])}) raised on all rows: "
-            f"{name_column(counts.message_of(number), plan.labeled)}"
-        )
-    if not len(failed):
-        return
-    number = int(failed[0])
-    message = name_column(counts.message_of(number), plan.labeled).rstrip(".")
-    first = f"candidate {number} ({plan.axes.candidates[number]}): {message}"
-    if len(failed) == plan.n_candidates:
-        several = f"all {len(failed)} candidates failed; the first was {first}"
-        alone = f"the only candidate failed: {message}"
-        raise AllFitsFailedError(f"{alone if len(failed) == 1 else several}.")
-    # The searches that do not read the failed fit may still choose its candidate.
-    where = " by all folds" * plan.scheme.is_nested
-    warn(
-        f"{len(failed)} of {plan.n_candidates} candidates failed and cannot be chosen"
-        f"{where}; the first was {first}. `results.message` has all.",
-        FitFailedWarning,
-    )
-
-
-def name_column(text: str, labeled: LabeledRows) -> str:
-    """Return the message of a fit with the column or class that it is about, if known.
-
-    Learners see arrays and class codes, so what they raise has the value alone.
-    """
-    if "Invalid classes inferred" in text and len(labeled.classes):  # by XGBoost
-        n_rows = np.bincount(labeled.y).tolist()
-        label = show(labeled.classes.tolist()[n_rows.index(min(n_rows))])
-        return (
-            f"{text.rstrip('.')} (class {label} has only {count_of(min(n_rows), 'row')}"
-            f", and this learner fits no rows without it; label more rows of it, or "
-            f"leave out its rows)"
-        )
-    X = labeled.X
-    if not isinstance(X, Frame):
-        return text
-    frame, name = X.given, None
-    word = re.search(r"could not convert string to float: ('[^']*'|\"[^\"]*\")", text)
-    if word:
-        with suppress(SyntaxError, ValueError):
-            value = literal_eval(word[1])
-            has_value = ((n, (frame[n] == value).any()) for n in frame.columns)
-            name = next((n for n, is_there in has_value if is_there), None)
-    elif re.search(r"\b(NaN|infinity|missing values)\b", text):
-        gaps = frame.columns[np.asarray(frame.isna().any())]
-        name = next(iter(gaps), None)
-    return text if name is None else f"{text.rstrip('.')} (column {name!r})"
-
-
 def caveats_of_failed_folds(
     context: JobContext, failed: Mapping[int, str], bounds: JointBounds, unit: str
 ) -> list[Caveat]:
@@ -307,197 +227,3 @@ def notes_of_choice(
             f"{confidence(main_delta)}%: without a report they are smaller"
         )
     return make_caveats(Effect.INFO, notes)
-
-
-def sample_each_class(y: Integers) -> Integers:
-    """Return row numbers, at most about `MOST_PREDICTED`, with rows of each class.
-
-    They are spread evenly, since rows may be sorted by date.
-    """
-    classes = np.unique(y)
-    most = max(1, MOST_PREDICTED // len(classes))
-    parts = []
-    for code in classes:
-        rows = np.flatnonzero(y == code)
-        n = min(most, len(rows))
-        parts.append(rows[np.linspace(0, len(rows) - 1, n).astype(np.int64)])
-    return np.sort(np.concatenate(parts))
-
-
-def describe_missed_classes(
-    model: str,
-    y: Integers,
-    predicted: Integers,
-    classes: AnyArray,
-    unseen: NDArray[np.bool_],
-) -> list[Caveat]:
-    """Return warnings if a model predicts one class only, or found no row of another.
-
-    Parameters
-    ----------
-    model
-        Description of the model.
-    y, predicted
-        Class codes of some labeled rows, and those that the model predicts.
-    classes
-        Labels of the classes.
-    unseen
-        Whether the model was trained without the row.
-    """
-    labels = classes.tolist()
-    is_right = predicted == y
-    some = np.unique(predicted)
-    if len(some) == 1 and some[0] >= 0 and len(np.unique(y)) > 1:
-        text = (
-            f"the {model} predicts {labels[some[0]]!r} for all of {len(y):,} labeled "
-        )
-        return [Caveat(Effect.WARNS, f"{text}rows, and finds no other class")]
-    missed = []
-    for code in np.unique(y):
-        in_class, rest = y == code, ""
-        # A model may know the rows that it was trained on, and no others.
-        if is_right[in_class].any():
-            in_class, rest = in_class & unseen, " that it had not seen"
-            if in_class.sum() < FEWEST_UNSEEN or is_right[in_class].any():
-                continue
-        rows = count_of(int(in_class.sum()), "row")
-        missed.append(f"none of {rows} of the class {labels[code]!r}{rest}")
-    if not missed:
-        return []
-    which = listing(missed, MOST_CLASSES_NAMED)
-    return [Caveat(Effect.WARNS, f"the {model} found {which}")]
-
-
-def note_rarely_found_classes(
-    model: str,
-    y: Integers,
-    predicted: Integers,
-    classes: AnyArray,
-    is_rare: NDArray[np.bool_],
-    way_out: str,
-) -> list[Caveat]:
-    """Return a note if a model finds less than half of a class of few rows.
-
-    A small error does not show it. Arguments are as for `describe_missed_classes`;
-    `is_rare`: whether the row has such a class, and was not seen by the model. The
-    option `way_out`, with ``{label}`` for the class, chooses a model that finds more of
-    it.
-    """
-    notes = []
-    for code, label in enumerate(classes.tolist()):
-        in_class = (y == code) & is_rare
-        n, n_right = int(in_class.sum()), int((predicted[in_class] == code).sum())
-        if n >= FEWEST_UNSEEN and 2 * n_right < n:
-            notes.append(
-                f"the {model} finds {n_right:,} of {count_of(n, 'row')} of the class "
-                f"{label!r} that it had not seen: {way_out.format(label=label)}"
-            )
-    return make_caveats(Effect.INFO, notes[:MOST_CLASSES_NAMED])
-
-
-def rare_classes(labeled: LabeledRows) -> Integers:
-    """Return the codes of classes with less than half of an equal part of the rows.
-
-    They begin with the rarest. Of another class, the error itself shows misses.
-    """
-    n_rows = np.bincount(labeled.y, minlength=len(labeled.classes))
-    order = np.argsort(n_rows, kind="stable")
-    return order[2 * len(n_rows) * n_rows[order] < len(labeled.y)]
-
-
-def notes_on_found_rows(
-    context: JobContext,
-    models: Mapping[int, Model],
-    folds: Mapping[Statistic, FoldCounts],
-) -> list[Caveat]:
-    """Return notes on how many rows of rare classes the models of all folds found.
-
-    Each model predicts the rows of its fold. The class of a loss has the precision,
-    too, since recall alone is large where nearly all rows get this class. A report by
-    class says more than these notes.
-
-    Parameters
-    ----------
-    context
-        The labeled rows, folds and losses of the search.
-    models
-        Fitted estimators by fold.
-    folds
-        Counts on the folds, by statistic.
-    """
-    labeled, losses = context.labeled, context.losses
-    if len(labeled.classes) < 2 or losses.report_classes:
-        return []
-    labels, counts = labeled.classes.tolist(), dict[int, tuple[int, int, int]]()
-    rare = rare_classes(labeled)
-    if isinstance(losses.main, ClassRate):
-        tables = losses.main.narrow_tables(folds[losses.main.statistic].integers)
-        table = tables.sum(axis=0)
-        n_rows, n_predicted = int(table[0].sum()), int(table[:, 0].sum())
-        code = labels.index(losses.main.classes[0])
-        counts[code] = n_rows, int(table[0, 0]), n_predicted
-        rare = rare[rare != code]
-    for fold, split in enumerate(context.scheme.held_out):
-        rows = split.test_rows[np.isin(labeled.y[split.test_rows], rare)]
-        y, codes, model = labeled.y[rows], np.full(len(rows), -1), models.get(fold)
-        # A fold without a model, or whose model raises, counts as missed.
-        with collect_warnings(), suppress(Exception):
-            if model is not None and len(rows):
-                X = native(take_rows(labeled.X, rows))
-                codes = predict_codes(model, X, labeled.classes)
-        for code in rare.tolist():
-            n_rows, n_found, _ = counts.get(code, (0, 0, 0))
-            is_found = codes[y == code] == code
-            counts[code] = n_rows + len(is_found), n_found + int(is_found.sum()), 0
-    notes = []
-    for code, (n_rows, n_found, n_predicted) in counts.items():
-        text = (
-            f"of {count_of(n_rows, 'row')} of the class {labels[code]!r} the models of "
-            f"all folds found {n_found:,}"
-        )
-        if n_predicted:
-            precision = about_percent(n_found / n_predicted)
-            text += (
-                f"; {precision} of their {n_predicted:,} predictions of it are right"
-            )
-        notes.append(f"{text} (an estimate)")
-    return make_caveats(Effect.INFO, notes[:MOST_CLASSES_NAMED])
-
-
-def caveats_of_missed_classes(
-    context: JobContext,
-    certificates: Mapping[str, Certificate],
-    models: Mapping[str, Model],
-) -> dict[str, list[Caveat]]:
-    """Return caveats about classes that each model misses, by its name.
-
-    The deployed model's fold may be one with few rows of a rare class, and its search
-    may have chosen a model that never predicts this class.
-    """
-    labeled = context.labeled
-    if len(labeled.classes) < 2:
-        return {}
-    rows, warnings = sample_each_class(labeled.y), {}
-    rare = rare_classes(labeled)
-    # A search inside of a model ranks by its own `scoring`, whatever `loss` is.
-    way_out = "loss='balanced' or 'recall:{label}' chooses for it"
-    if len(context.estimators) == 1:
-        way_out = (
-            "scoring='balanced_accuracy' of a search inside of the model chooses for it"
-        )
-    X, y = native(take_rows(labeled.X, rows)), labeled.y[rows]
-    for name, model in models.items():
-        bound, unseen = certificates[name], np.zeros(len(rows), bool)
-        if bound.fold is not None:
-            unseen = np.isin(rows, context.scheme.held_out[bound.fold].test_rows)
-        with collect_warnings(), suppress(Exception):  # other caveats name what raises
-            codes = predict_codes(model, X, labeled.classes)
-            warnings[name] = describe_missed_classes(
-                bound.model_text, y, codes, labeled.classes, unseen
-            )
-            if not warnings[name] and context.losses.main == ERROR_RATE:
-                is_rare = unseen & np.isin(y, rare)
-                warnings[name] = note_rarely_found_classes(
-                    bound.model_text, y, codes, labeled.classes, is_rare, way_out
-                )
-    return {name: texts for name, texts in warnings.items() if texts}

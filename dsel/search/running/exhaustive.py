@@ -23,12 +23,12 @@ from dsel.search.engine.fit_batch import count_statistics
 from dsel.search.engine.inner_searches import ChosenCandidates
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.bound_chosen import bound_chosen
-from dsel.search.running.cube_caveats import check_failures
 from dsel.search.running.cube_of_run import (
     describe_run,
     make_cube_of_run,
     make_data_counts,
 )
+from dsel.search.running.failures import check_failures
 from dsel.search.running.fit_chosen import ChosenModels
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.pool_check import check_pool

@@ -46,7 +46,7 @@ from dsel.search.engine.jobs import (
     join_tokens,
 )
 from dsel.search.engine.retries import JobQueue
-from dsel.search.running.cube_caveats import name_column
+from dsel.search.running.failures import name_column
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.procedures import FunctionEstimator
 from dsel.search.running.run import Run, replay_counts

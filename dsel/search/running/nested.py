@@ -25,12 +25,12 @@ from dsel.search.engine.inner_searches import ChosenCandidates, InnerSearches
 from dsel.search.engine.search_loop import SearchLoop
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.bound_chosen import bound_chosen
-from dsel.search.running.cube_caveats import check_failures
 from dsel.search.running.cube_of_run import (
     RunDescription,
     describe_run,
     make_cube_of_run,
 )
+from dsel.search.running.failures import check_failures
 from dsel.search.running.fit_chosen import NOTHING_DONE, add_chosen, fit_chosen
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.pool_check import start_pool_check
