@@ -471,7 +471,12 @@ class ColumnScan:
         values, counts = counted.field(0), counted.field(1)
         is_number = matches(values, NUMBER)
         if _any(is_number):
-            self._add_numbers(values.filter(is_number), counts.filter(is_number))
+            n_of = counts.filter(is_number)
+            if not self._add_forms(values.filter(is_number), n_of):  # as with 1e999
+                n_numbers = pc.sum(n_of).as_py()
+                self.n_numbers += n_numbers
+                self.n_with_point += n_numbers
+                self.n_too_large += n_numbers
         if not _all(is_number):
             is_other = pc.invert(is_number)
             self._add_others(values.filter(is_other), counts.filter(is_other))
@@ -486,62 +491,44 @@ class ColumnScan:
         is_word = _OF_WORDS[content[starts]]
         return known.slice(0, 0) if is_word.all() else known.filter(pa.array(~is_word))
 
-    def _add_forms(self, known: pa.Array) -> bool:
-        """Count values that are all numbers of known forms; False if some are not."""
+    def _add_forms(self, known: pa.Array, counts: pa.Array | None = None) -> bool:
+        """Count values that are all finite numbers; False if some are not.
+
+        `counts` say how many times each occurs, where they are distinct.
+        """
         forms = number_forms(known) if len(known) else None
         if forms is None:
             return False
-        n_short, n_whole = int(forms.is_short.sum()), int(forms.is_whole.sum())
-        self.n_numbers += len(known)
-        self.n_with_point += len(known) - n_whole
-        self.n_whole += n_whole
-        self.n_exact += n_short + n_whole
-        self.n_point_zero += forms.n_point_zero
+        is_whole, is_exact = forms.is_whole, forms.is_short | forms.is_whole
+        weights = None if counts is None else counts.to_numpy()
+
+        def total(mask: NDArray[np.bool_]) -> int:
+            return int(np.count_nonzero(mask) if weights is None else mask @ weights)
+
         # float64 holds every integer of up to 15 digits.
-        if n_whole and pc.max(pc.binary_length(known)).as_py() > 15:
-            texts = known.filter(pa.array(forms.is_whole)).to_pylist()
+        if is_whole.any() and pc.max(pc.binary_length(known)).as_py() > 15:
+            texts = known.filter(pa.array(is_whole)).to_pylist()
             sizes = [abs(int(text)) for text in texts if len(text) > 15]
             self.n_too_large += sum(size > LARGEST_EXACT for size in sizes)
-        others = ~(forms.is_short | forms.is_whole)
-        if others.any():
-            mask = pa.array(others)
-            rest, floats = known.filter(mask), forms.floats.filter(mask)
+        others = np.flatnonzero(~is_exact)
+        if len(others):
+            rest, floats = known.take(pa.array(others)), forms.floats.take(others)
             # Of whole numbers only -0 is here.
-            n_minus_zero = int(pc.sum(pc.equal(rest, "-0")).as_py())
-            self.n_whole += n_minus_zero
-            self.n_with_point -= n_minus_zero
-            self.n_exact += int(comes_back(rest, floats).sum())
-            self._add_codes(rest)
+            is_whole[others] = pc.equal(rest, "-0")
+            is_exact[others] = comes_back(rest, floats)
+            is_code = np.zeros(len(known), dtype=np.bool_)
+            is_code[others] = matches(rest, CODE)
+            if is_code.any():
+                code = known[int(np.argmax(is_code))].as_py()
+                self.examples.setdefault("code", code)
+                self.n_codes += total(is_code)
+        n, n_whole = total(np.ones(len(known), dtype=np.bool_)), total(is_whole)
+        self.n_numbers += n
+        self.n_whole += n_whole
+        self.n_with_point += n - n_whole
+        self.n_exact += total(is_exact)
+        self.n_point_zero += forms.n_point_zero
         return True
-
-    def _add_codes(self, values: pa.Array, counts: pa.Array | None = None) -> None:
-        """Count numbers that may be codes."""
-        are_codes = matches(values, CODE)
-        if _any(are_codes):
-            self.examples.setdefault("code", values.filter(are_codes)[0].as_py())
-            n_of = are_codes if counts is None else counts.filter(are_codes)
-            self.n_codes += int(pc.sum(n_of).as_py())
-
-    def _add_numbers(self, values: pa.Array, counts: pa.Array) -> None:
-        """Count distinct numbers of any form, with the number of times each occurs."""
-
-        def total(mask: pa.Array) -> int:
-            return int(pc.sum(counts.filter(mask)).as_py() or 0)
-
-        with_point = matches(values, "[.eE]")
-        is_whole = pc.invert(with_point)
-        self.n_numbers += pc.sum(counts).as_py()
-        self.n_with_point += total(with_point)
-        self.n_whole += total(is_whole)
-        floats = parse_numbers(values)
-        too_large = pc.invert(pc.is_finite(floats))
-        beyond = pc.greater(pc.abs(floats), float(LARGEST_EXACT))
-        too_large = pc.or_(too_large, pc.and_(is_whole, beyond))
-        self.n_too_large += total(too_large)
-        self.n_point_zero += total(pc.ends_with(values, ".0"))
-        same = pa.array(comes_back(values, floats))
-        self.n_exact += total(pc.or_(matches(values, WHOLE), same))
-        self._add_codes(values, counts)
 
     def _add_others(self, values: pa.Array, counts: pa.Array) -> None:
         """Count distinct values that are not numbers with a decimal point."""
@@ -710,69 +697,55 @@ class ColumnScan:
 
     def looks_like(self, name: str) -> str | None:
         """Return a note if values of a text column look like another kind, or None."""
-        n = self.n_values
-        if not n:
-            return None
+        text = self._likeness(name) if self.n_values else None
+        return text and f"column {name!r} {text}"
+
+    def _likeness(self, name: str) -> str | None:
+        n, examples, n_times = self.n_values, self.examples, self.n_times + self.n_zoned
         if self.n_codes and self.n_codes + self.n_whole == n:
-            code = self.examples["code"]
+            code = examples["code"]
             return (
-                f"column {name!r} is read as text: {code!r} may be a code, or the "
-                f"number {float(code):.6g}; --number {shlex.quote(name)} reads it as "
-                f"numbers"
+                f"is read as text: {code!r} may be a code, or the number "
+                f"{float(code):.6g}; --number {shlex.quote(name)} reads it as numbers"
             )
         if 2 * self.n_in_quotes > n:
             return (
-                f"column {name!r} is read as text with the quotes of its values, such "
-                f"as {self.examples['quoted']}; only double quotes without blanks "
-                f"before them are left out"
+                f"is read as text with the quotes of its values, such as "
+                f"{examples['quoted']}; only double quotes without blanks before them "
+                f"are left out"
             )
         if 2 * self.n_like_dates > n:
-            return f"column {name!r} {self._describe_numeric_dates()}"
-        if "no day" in self.examples and 2 * (self.n_times + self.n_zoned) > n:
-            return (
-                f"column {name!r} looks like dates, but "
-                f"{self.quote(self.examples['no day'])} is none, and is read as text"
-            )
+            return self._describe_numeric_dates()
+        if "no day" in examples and 2 * n_times > n:
+            return self._describe_no_date(examples["no day"])
         n_other = self.n_other_dates + self.n_like_dates
-        if n_other and 2 * (n_other + self.n_times + self.n_zoned) > n:
-            other = self.examples.get("other date", self.examples.get("like a date"))
+        if n_other and 2 * (n_other + n_times) > n:
+            other = examples.get("other date", examples.get("like a date"))
             return (
-                f"column {name!r} looks like dates ({other!r}), "
-                f"and is read as text; write YYYY-MM-DD, and times as "
-                f"2023-09-26T10:30:00+02:00"
+                f"looks like dates ({other!r}), and is read as text; write YYYY-MM-DD, "
+                f"and times as 2023-09-26T10:30:00+02:00"
             )
-        if self.n_times and self.n_zoned and self.n_times + self.n_zoned == n:
+        if self.n_times and self.n_zoned and n_times == n:
             return (
-                f"column {name!r} is read as text: some of its times have a zone and "
-                f"some have none; write all of them in one form"
+                "is read as text: some of its times have a zone and some have none; "
+                "write all of them in one form"
             )
-        if 2 * (self.n_times + self.n_zoned) > n:
-            other = self.examples.get("no time", self.examples["other"])
-            return (
-                f"column {name!r} looks like dates, but {self.quote(other)} is none, "
-                f"and is read as text"
-            )
+        if 2 * n_times > n:
+            return self._describe_no_date(examples.get("no time", examples["other"]))
         if self.n_too_large and 2 * self.n_numbers > n:
-            return (
-                f"column {name!r} is read as text: its numbers are too large to be "
-                f"held exactly"
-            )
+            return "is read as text: its numbers are too large to be held exactly"
         n_like = self.n_numbers + self.n_like_numbers
-        if self.n_like_numbers and not self.n_leading_zeros and 2 * n_like > n:
-            share = 100 * n_like / n
-            shown = "all" if n_like == n else f"{min(round(share), 99)}%"
-            return (
-                f"column {name!r} is read as text: {shown} of its values are numbers "
-                f"written as text, such as {self.examples['like']!r}"
-                f"{self.way_to_amounts(name)}"
-            )
-        if self.n_numbers and not self.n_leading_zeros and 2 * self.n_numbers > n:
-            share = min(round(100 * self.n_numbers / n), 99)
-            return (
-                f"column {name!r} is read as text: {share}% of its values are numbers, "
-                f"but not {self.quote(self.examples['other'])}"
-            )
-        return None
+        if self.n_leading_zeros or 2 * n_like <= n:
+            return None
+        share = "all" if n_like == n else f"{min(round(100 * n_like / n), 99)}%"
+        start = f"is read as text: {share} of its values are numbers"
+        if not self.n_like_numbers:
+            return f"{start}, but not {self.quote(examples['other'])}"
+        way = self.way_to_amounts(name)
+        return f"{start} written as text, such as {examples['like']!r}{way}"
+
+    def _describe_no_date(self, value: str) -> str:
+        return f"looks like dates, but {self.quote(value)} is none, and is read as text"
 
     def way_to_amounts(self, name: str) -> str:
         """Return how a column of amounts is read as numbers; "" where it has none."""
@@ -814,8 +787,7 @@ class ColumnScan:
         if other is not None and (
             not re.match(LIKE_NUMERIC_DATE, other) or re.match(NUMERIC_DATE, other)
         ):
-            other = self.quote(other)
-            return f"looks like dates, but {other} is none, and is read as text"
+            return self._describe_no_date(other)
         return (
             f"looks like dates ({other or example!r}), and is read as text; write "
             f"YYYY-MM-DD"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -151,18 +151,9 @@ class TextSource(NamedTuple):
             with name_text_file(file.path):
                 raise file.name_line(error) from error
 
-    def scan(self, values: pa.ChunkedArray) -> ColumnScan:
-        """Scan a whole column; notes on its values name their lines."""
-        scan = ColumnScan()
-        for chunk in values.chunks:
-            scan.add(chunk)
-
-        def quote(value: str) -> str:
-            row = pc.index(values, value).as_py()
-            return f"{value!r} in {self.line_of(row)}"
-
-        scan.quote = quote
-        return scan
+    def quote(self, values: pa.ChunkedArray, value: str) -> str:
+        """Return one of the values of a column for a message, with its line."""
+        return f"{value!r} in {self.line_of(pc.index(values, value).as_py())}"
 
     def line_of(self, row: int) -> str:
         """Return the line in which a row begins, for a message."""
@@ -406,12 +397,15 @@ def read_text(location: str, request: TableRequest) -> Table:
     read = list(dict.fromkeys([*names, *request.id_columns, *others, *dropped]))
     rows = source.read(read, raw=() if target is None else (target,))
     rows = _remove_missing_labels(rows, target, request.unlabeled, location)
-    scans = {name: source.scan(rows.column(name)) for name in names}
-    cells, marked = None, dict(scans)
-    if target is not None:
-        cells = trim(rows.column(target).combine_chunks())
-        if request.task != CLASSIFICATION:  # it may be the only column with fractions
-            marked[target] = source.scan(pa.chunked_array([cells]))
+    cells = None if target is None else trim(rows.column(target).combine_chunks())
+    scanned = rows.select(names)
+    if request.task != CLASSIFICATION and target is not None:
+        scanned = scanned.append_column(target, cells)
+    # With the target, which may be the only column with fractions.
+    marked = scan_columns(iter(scanned.to_batches()))
+    for name, scan in marked.items():
+        scan.quote = partial(source.quote, scanned.column(name))
+    scans = {name: marked[name] for name in names}
     like = request.like
     amounts = dict.fromkeys(request.number) if like is None else like.amount_marks
     decimal = decimal_of(source, marked, amounts)
@@ -683,11 +677,15 @@ def _read_target(
     if numbers is not None:
         return _Labels(numbers, form=column.form)
     _check_gap_words(cells, target, scans, decimal, request.gap_classes)
-    return _text_labels(values, target, scan, decimal)
+    return _text_labels(values, cells, target, scan, decimal)
 
 
 def _text_labels(
-    values: pa.ChunkedArray, target: str, scan: ColumnScan | None, decimal: str
+    values: pa.ChunkedArray,
+    cells: pa.Array,
+    target: str,
+    scan: ColumnScan | None,
+    decimal: str,
 ) -> _Labels:
     """Return labels, None where the cell is empty, and caveats about them.
 
@@ -725,7 +723,7 @@ def _text_labels(
         caveats += [] if why_text is None else [why_text]
     whole = whole_labels(texts) if texts else None
     as_label = dict(zip(texts, texts if whole is None else whole, strict=True))
-    found = [as_label.get(text) for text in trim(values.combine_chunks()).to_pylist()]
+    found = [as_label.get(text) for text in cells.to_pylist()]
     labels = np.array(found)
     if None in found:
         labels = np.empty(len(found), dtype=object)
