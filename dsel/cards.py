@@ -29,10 +29,10 @@ _STYLE: Final = (
 )
 
 
-def render_card(facts: Iterable[Fact], *, n_heads: int = 1) -> str:
+def render_card(facts: Iterable[Fact]) -> str:
     """Return rows of texts as a card: lines, named texts as a list, rows as a table.
 
-    The first `n_heads` lines without a name are in bold.
+    The first line without a name is in bold.
 
     Examples
     --------
@@ -52,8 +52,7 @@ def render_card(facts: Iterable[Fact], *, n_heads: int = 1) -> str:
             parts.append(f"<dl>{''.join(listed)}</dl>")
         else:
             for _, text in rows:
-                is_head = n_lines < n_heads
-                name = ' class="dsel-head"' if is_head else ""
+                name = "" if n_lines else ' class="dsel-head"'
                 parts.append(f"<p{name}>{mark_code(text)}</p>")
                 n_lines += 1
     return (

@@ -10,7 +10,13 @@ import pandas as pd
 from dsel.cli.models import import_from_here
 from dsel.cli.options import ClusterOptions, OutputOptions, TextOptions
 from dsel.cli.printing import say
-from dsel.cli.running import format_names_columns, notes, open_client, print_json
+from dsel.cli.running import (
+    format_names_columns,
+    notes,
+    open_client,
+    print_facts,
+    print_json,
+)
 from dsel.data.frames import Frame
 from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
@@ -68,7 +74,7 @@ def run(
     if output.as_json:
         print_json("compare", comparison=comparison, results=out, query_rows=file)
         return
-    click.echo(comparison.headline() if output.quiet else str(comparison))
+    print_facts(comparison.facts()[: 1 if output.quiet else None])
     if file is not None and not output.quiet:
         way = (
             f"Label the {len(comparison.rows):,} rows of {file} in their last column, "

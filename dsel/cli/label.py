@@ -2,10 +2,14 @@
 
 from dataclasses import replace
 
-import click
-
 from dsel.cli.options import OutputOptions, TextOptions
-from dsel.cli.running import choice_content, choice_text, notes, print_json
+from dsel.cli.running import (
+    choice_content,
+    choice_facts,
+    notes,
+    print_facts,
+    print_json,
+)
 from dsel.data.targets import notes_on_blanks
 from dsel.results.certificate import NO_QUERIES
 from dsel.results.queried_labels import LabelTerms
@@ -49,7 +53,7 @@ def run(
         if output.as_json:
             print_json("label", comparison=answer)
             return
-        click.echo(answer.headline() if output.quiet else str(answer))
+        print_facts(answer.facts()[: 1 if output.quiet else None])
         return
     choice, schema = read_choice(place)
     if choice.queries is None:
@@ -72,8 +76,8 @@ def run(
     if output.as_json:
         print_json("label", **choice_content(labeled))
         return
-    certificate = labeled.certificates["all_rows"]
-    click.echo(certificate.headline() if output.quiet else choice_text(labeled))
+    bound = ("", labeled.certificates["all_rows"].headline())
+    print_facts([bound] if output.quiet else choice_facts(labeled))
 
 
 def _terms(file: str, column: str, partial: bool, allow_unknown: bool) -> LabelTerms:

@@ -9,12 +9,9 @@ import click
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.models import import_from_here
 from dsel.cli.options import ClusterOptions, OutputOptions, TextOptions
-from dsel.cli.printing import say
-from dsel.cli.running import notes, open_client, print_json
+from dsel.cli.running import notes, open_client, print_facts, print_json
 from dsel.data.table_files import NPY, NPZ, SVMLIGHT
 from dsel.data.tables import read_table
-from dsel.results.renderings import render_lines
-from dsel.rounded_texts import PLAIN_WIDTH, terminal_width
 from dsel.runtime.progress import row_progress
 from dsel.search.outcomes.monitor import monitor_table
 from dsel.search.outcomes.new_labels import NewLabels, check_new_labels
@@ -56,11 +53,8 @@ def run(
         print_json(
             "monitor", refuted=[test.name for test in report.refuted], report=report
         )
-    elif output.quiet:
-        say(report.headline())
     else:
-        width = terminal_width() or PLAIN_WIDTH
-        click.echo(render_lines(report.facts(), width))
+        print_facts(report.facts()[: 1 if output.quiet else None])
     if not report.n_tested:
         # A cron job that reads statuses must not take silence for a kept promise.
         reasons = dict.fromkeys(test.reason for test in report.tests)

@@ -8,7 +8,7 @@ from dsel import names
 from dsel.cli.commands.plan_bound import ASSUMED_ERROR
 from dsel.cli.models import count_default_candidates
 from dsel.cli.options import OutputOptions
-from dsel.cli.running import numbers_in, print_json, render_for_shell
+from dsel.cli.running import numbers_in, print_facts, print_json
 from dsel.results.renderings import render_lines
 from dsel.search.planning.plan_bound import plan_bound
 
@@ -51,4 +51,4 @@ def run(
     if output.quiet:
         click.echo("\n\n".join(render_lines(rows) for _, rows in plan.tables()))
     else:
-        click.echo(render_for_shell(plan.facts()))
+        print_facts(plan.facts())

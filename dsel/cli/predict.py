@@ -10,7 +10,7 @@ from dsel.cli.commands.predict import PredictOptions
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.models import import_from_here
 from dsel.cli.printing import say
-from dsel.cli.running import names_in, notes, open_client, print_json
+from dsel.cli.running import names_in, notes, open_client, print_facts, print_json
 from dsel.data.table_request import is_name_of_identifier
 from dsel.results.predictions import ROW
 from dsel.runtime.progress import row_progress
@@ -59,8 +59,8 @@ def run(options: PredictOptions) -> None:
         return
     schema = deployed.input_format.table_schema
     target = None if schema is None else schema.target
-    for line in bound_lines(made) if output.quiet else all_lines(made, out, target):
-        say(line)
+    lines = bound_lines(made) if output.quiet else all_lines(made, out, target)
+    print_facts(("", line) for line in lines)
 
 
 def bound_lines(made: PredictedTable) -> list[str]:

@@ -3,6 +3,7 @@
 import csv
 import json
 import logging
+import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 """Version of the output of `print_json`; raised whenever a reader could misread it."""
+BACKGROUND: Final = ("Assumes", "By", "Folds", "For comparison", "Next")
+"""Names and beginnings of lines that a terminal dims."""
 MOST_NOTES: Final = 12
 """Largest number of notes of one kind that are printed."""
 
@@ -60,16 +63,27 @@ def _plain(value: object) -> Any:
     return value if isinstance(value, str | int | float | NoneType) else str(value)
 
 
-def choice_text(choice: Choice) -> str:
-    """Return the print of a choice for a shell, without its assumption."""
-    facts = [fact for fact in choice.facts() if fact not in choice.assumption()]
-    return render_for_shell(facts)
+def print_facts(facts: Iterable[Fact]) -> None:
+    """Print rows of texts in the shell's words, the first line without a name in bold.
+
+    Where the output is no terminal, or NO_COLOR is set, all lines are plain.
+    """
+    facts = reword_facts(facts, shell_names(click.get_current_context().command))
+    head = next((fact for fact in facts if not fact[0] and len(fact) == 2), None)
+
+    def style(fact: Fact, lines: str) -> str:
+        if os.environ.get("NO_COLOR"):
+            return lines
+        is_background = (fact[0] or fact[1]).startswith(BACKGROUND)
+        return click.style(lines, bold=fact == head or None, dim=is_background or None)
+
+    # Of a file or a pipe, click removes the codes.
+    click.echo(render_lines(facts, terminal_width(), style))
 
 
-def render_for_shell(facts: Iterable[Fact]) -> str:
-    """Return facts as lines in which Python's arguments are options of the command."""
-    names = shell_names(click.get_current_context().command)
-    return render_lines(reword_facts(facts, names), terminal_width())
+def choice_facts(choice: Choice) -> list[Fact]:
+    """Return what a command prints of a choice first: all but its assumption."""
+    return [fact for fact in choice.facts() if fact not in choice.assumption()]
 
 
 def choice_content(choice: Choice) -> dict[str, Any]:
@@ -174,7 +188,8 @@ def run_plan(
     with open_client(cluster) as client:
         if not (output.quiet or output.as_json):
             planned = plan_facts(plan, in_short=not output.verbose)
-            click.echo(f"{plan_lines([*planned, *facts])}\n")
+            # It is read once: what the run proves is what a reader looks for later.
+            click.secho(f"{plan_lines([*planned, *facts])}\n", dim=True)
         outcome = plan.run(client, out=out, verbose=output.shows_progress)
         outcome.models  # noqa: B018  # a stored run may fit them again, on the workers
     if out is not None and schema is not None:
@@ -195,12 +210,15 @@ def run_plan(
     if untrusted:
         options = " ".join(f"--trust {name}" for name in untrusted)
         notes([f"to open the models, dsel predict and others need {options}"])
-    has_report = choice.reports or choice.tolerances
-    reports = [f"\n{choice.report()}"] if has_report else []
+    print_facts([*choice_facts(choice), *[("", line)] * bool(line)])
+    reports: list[Renderable] = []
+    if choice.reports or choice.tolerances:
+        reports.append(choice.report())
     if choice.reports_by_value:
-        reports.append(f"\n{choice.report_by_value()}")
-    shown = render_lines([("", line)], terminal_width())
-    click.echo("\n".join(filter(None, [choice_text(choice), shown, *reports])))
+        reports.append(choice.report_by_value())
+    for report in reports:
+        click.echo()
+        print_facts(report.facts())
     if output.quiet:
         return
     lines = choice.assumption()
@@ -208,11 +226,12 @@ def run_plan(
         click.echo()
         assumed = choice.certificate.assumptions
         lines = [*choice.origins(), *(("Assumes", a.text) for a in assumed)]
-    if lines:
-        click.echo(render_for_shell(lines))
     if out is not None:
         place = shlex.quote(out)
-        click.echo(f"Next: dsel predict {place} NEW --out FILE, or dsel report {place}")
+        ways = f"dsel predict {place} NEW --out FILE, or dsel report {place}"
+        lines.append(("Next:", ways))
+    if lines:
+        print_facts(lines)
 
 
 def numbers_in(text: str, kind: Callable[[str], Any], option: str) -> list[Any]:

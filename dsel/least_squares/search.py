@@ -531,9 +531,9 @@ class LeastSquaresSearch(BaseSearch):
     ...     [0.3, 1.0], [1e-3, 0.1, 10.0], penalty="rkhs", certificate="nested",
     ...     random_state=0)
     >>> print(search.fit(X, y).choice_)  # doctest: +NORMALIZE_WHITESPACE
-    Chosen: regularization=0.1, width=1.0
     90% of predictions are off by at most 0.194 (95% confidence), model trained on 80%
     of the labels
+    Chosen: regularization=0.1, width=1.0
     90% of predictions are off by about 0.167 (an estimate), models of all folds on
     labeled rows that they had not seen
     For comparison: a 20% hold-out set would give a bound of about 0.227 on average

@@ -289,7 +289,7 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     shown = replace(report, numbers=drawn, test_rows=n_rows)
     texts = [
         f"{name if len(name) <= LONGEST else name[: LONGEST - 3] + '...'}: "
-        f"{'no limit' if limit == NONE else f'at most {limit}'}, "
+        f"{'no limit' if limit in (NONE, '100.0%') else f'at most {limit}'}, "
         f"measured {seen} on {rows} labeled rows"
         for name, seen, limit, rows in shown.table()[1:]
     ]

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite, isinf, isnan, nan
-from typing import Any, ClassVar, Final, NoReturn, Self, TypeVar
+from typing import Any, Final, NoReturn, Self, TypeVar
 
 from dsel.arrays import ArrayLike
 from dsel.cards import Fact
@@ -171,17 +171,15 @@ class Choice(Renderable):
     ... }
     >>> choice = Choice("cv_error", 0.11, models, "one_fold", 0.1635)
     >>> print(choice)  # doctest: +NORMALIZE_WHITESPACE
-    Chosen: C=8.0
     Error at most 15.1% (95% confidence), model trained on 80% of the labels
     Error at most 17.8% (95% confidence, jointly with the line above), model trained
     on all labels
+    Chosen: C=8.0
     For comparison: a 20% hold-out set would give a bound of about 16.4% on average
     Assumes  labeled rows and pool rows are independent draws from one population
     (several rows of one customer: pass `groups`); the attribute `certificate` lists all
     """
 
-    n_heads: ClassVar[int] = 2
-    """Bold lines: the choice, and the bound of the deployed model."""
     criterion: str
     """Name of the criterion that chose."""
     criterion_value: float = field(metadata=kept_as("estimate"))
@@ -489,7 +487,7 @@ class Choice(Renderable):
 
     def facts(self) -> list[Fact]:
         """Return names and texts, which all renderings show; most have no name."""
-        lines = [f"Chosen: {self.chosen}", self.certificate.headline()]
+        lines = [self.certificate.headline()]
         printed = [*self.certificate.reasons[:1]]
         for name, other in self.bounded_models.items():
             if name == self.deploy:
@@ -501,7 +499,7 @@ class Choice(Renderable):
             line = bound.headline_after("jointly with the line above", printed)
             lines.append(line + which)
             printed += bound.reasons[:1]
-        lines += self._comparisons()
+        lines += [f"Chosen: {self.chosen}", *self._comparisons()]
         # The deployed model comes first, as in the lines above.
         order = sorted(self.bounded_models, key=lambda name: name != self.deploy)
         lines += [

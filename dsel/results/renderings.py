@@ -1,23 +1,20 @@
 """Results as lines, as HTML and as JSON, all made from the same rows of texts."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import ClassVar, Final, Self
+from typing import Final, Self
 
 from dsel.cards import Fact, render_card
 from dsel.errors import OldName, reword
 from dsel.results import records
 from dsel.rounded_texts import terminal_width, wrap_line
 
-INTERNAL: Final = frozenset(("facts", "n_heads", "upgrade_record", "why_useless"))
+INTERNAL: Final = frozenset(("facts", "upgrade_record", "why_useless"))
 """Names that other modules call: completion does not offer them, nor old names."""
 
 
 class Renderable:
     """A result that is shown as lines, HTML or JSON; two are equal if their JSON is."""
-
-    n_heads: ClassVar[int] = 1
-    """Lines of a card that are in bold."""
 
     def facts(self) -> Sequence[Fact]:
         """Return the rows of texts that all renderings show: a name, then its texts."""
@@ -55,7 +52,7 @@ class Renderable:
         return f"{type(self).__name__}({'; '.join(t for _, t in self.facts()[:2])})"
 
     def _repr_html_(self) -> str:
-        return render_card(self.facts(), n_heads=self.n_heads)
+        return render_card(self.facts())
 
 
 def reword_facts(facts: Iterable[Fact], words: Mapping[str, str]) -> list[Fact]:
@@ -63,11 +60,15 @@ def reword_facts(facts: Iterable[Fact], words: Mapping[str, str]) -> list[Fact]:
     return [tuple(reword(text, words) for text in fact) for fact in facts]
 
 
-def render_lines(facts: Iterable[Fact], width: int | None = None) -> str:
+def render_lines(
+    facts: Iterable[Fact],
+    width: int | None = None,
+    style: Callable[[Fact, str], str] = lambda fact, lines: lines,
+) -> str:
     """Return rows of texts as lines: a text follows its name, tables have columns.
 
     Lines are wrapped at `width` columns; a table is not. Rows that follow each other
-    are one table.
+    are one table. `style` gets each fact that is no row, and its lines.
     """
     lines = []
     for is_table, rows in groupby(facts, key=lambda row: len(row) > 2):
@@ -80,5 +81,6 @@ def render_lines(facts: Iterable[Fact], width: int | None = None) -> str:
             continue
         for name, text in rows:
             line, indent = (f"{name:8} {text}", 9) if name else (text, 2)
-            lines.append(line if width is None else wrap_line(line, indent, width))
+            line = line if width is None else wrap_line(line, indent, width)
+            lines.append(style((name, text), line))
     return "\n".join(lines)

@@ -119,7 +119,7 @@ def test_select__says_the_plan_first_then_the_verdict_then_assumptions(numbers):
     assert plan[0].startswith("Plan of 2 candidates")
     assert len(plan) <= 12
     bounds, compared = ["Error at most "] * 2, ["a 20% hold-out", "always predicting"]
-    begins = ["Chosen: ", *bounds, "Error about "]
+    begins = [*bounds, "Chosen: ", "Error about "]
     begins += [f"For comparison: {text}" for text in compared]
     assert all(map(str.startswith, verdict, begins))
     assert verdict[6:] == [
@@ -232,7 +232,7 @@ def test_select__refuses_a_column_that_it_cannot_report_by(folder, words, told):
 def test_select__certifies_a_loss_and_the_report_of_classes(numbers, losses, begins):
     asked = [word for loss in (*losses, "report") for word in ("--loss", loss)]
     text = run(*numbers, *asked, "--quiet").stdout
-    assert text.splitlines()[1].startswith(begins)
+    assert text.splitlines()[0].startswith(begins)
     assert "Certified report (95% confidence, all limits jointly)" in text
     rows = [line for line in text.splitlines() if line[:2].strip().isdigit()]
     assert len(rows) == 20  # of this model, then of the models of all folds
@@ -265,8 +265,8 @@ def test_select__takes_sparse_rows(tmp_path, rng):
 
 def test_demo__says_what_was_chosen_and_how_wrong_it_can_be():
     lines = run("demo", "--quiet").output.splitlines()
-    assert lines[0] == "Chosen: C=2.0, gamma=0.0009765625"
-    assert lines[1].startswith("Error at most 5.6% (95% confidence)")
+    assert lines[0].startswith("Error at most 5.6% (95% confidence)")
+    assert lines[2] == "Chosen: C=2.0, gamma=0.0009765625"
     assert lines[-1].startswith("Observed error on the pool: 2.2%, ")
 
 

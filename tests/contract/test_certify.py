@@ -56,7 +56,7 @@ def test_certify__is_what_certify_selection_was():
 def test_certify__names_what_the_search_has_chosen():
     outcome = dsel.certify(SEARCH, X, Y, POOL, cv=3, random_state=0)
     depth = outcome.model.best_params_["max_depth"]
-    assert str(outcome).startswith(f"Chosen: max_depth={depth} (by GridSearchCV)\n")
+    assert f"\nChosen: max_depth={depth} (by GridSearchCV)\n" in str(outcome)
     assert outcome.choice.params == {"max_depth": depth}
     chosen = [params["max_depth"] for params in outcome.choice.fold_params]
     assert len(chosen) == 3
@@ -69,7 +69,7 @@ def test_certify__names_the_choice_of_a_function_and_of_a_single_model():
     assert "(by GridSearchCV)" in str(outcome)
     pipeline = make_pipeline(StandardScaler(), DecisionTreeClassifier(random_state=0))
     outcome = dsel.certify(pipeline, X, Y, cv=3, random_state=0)
-    assert str(outcome).startswith("Chosen: Pipeline, as it is\n")
+    assert "\nChosen: Pipeline, as it is\n" in str(outcome)
 
 
 def test_certify__what_was_chosen_is_kept_with_the_results(tmp_path):

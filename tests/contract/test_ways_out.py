@@ -174,7 +174,7 @@ def test_name_of_a_model__that_is_unknown_is_answered_with_those_that_there_are(
 def test_completion__offers_what_users_need():
     choice = certify(MODEL).choice
     assert {"bound", "params", "certificates"} <= {*dir(choice)}
-    assert not {"facts", "n_heads", "upgrade_record", "held_out_fifth", "estimate"} & {
+    assert not {"facts", "upgrade_record", "held_out_fifth", "estimate"} & {
         *dir(choice)
     }
 

@@ -218,7 +218,7 @@ def test_plot_report_by_value__has_bars_of_limits_and_dots_of_errors():
     assert texts(ax) == [
         "north: at most 6.0%, measured 4.0% on 800 labeled rows",
         f"{'s' * 21}...: at most 30.0%, measured 10.0% on 90 labeled rows",
-        "(missing): at most 100.0%, measured 20.0% on 31 labeled rows",
+        "(missing): no limit, measured 20.0% on 31 labeled rows",
     ]
     assert ax.get_title(loc="left") == "Error by site (95% confidence), the model"
     doubted = replace(report, caveats=(Caveat(Effect.VOIDS, "A1 is violated"),))
