@@ -69,13 +69,16 @@ def print_facts(facts: Iterable[Fact]) -> None:
     Where the output is no terminal, or NO_COLOR is set, all lines are plain.
     """
     facts = reword_facts(facts, shell_names(click.get_current_context().command))
-    head = next((fact for fact in facts if not fact[0] and len(fact) == 2), None)
+    lines = [fact[1] for fact in facts if not fact[0] and len(fact) == 2]
+    head = next((line for line in lines if not line.startswith(BACKGROUND)), "")
 
     def style(fact: Fact, lines: str) -> str:
         if os.environ.get("NO_COLOR"):
             return lines
         is_background = (fact[0] or fact[1]).startswith(BACKGROUND)
-        return click.style(lines, bold=fact == head or None, dim=is_background or None)
+        # Not False, which is a code of its own, and ends what is bold.
+        bold, dim = fact[1] == head or None, is_background or None
+        return click.style(lines, bold=bold, dim=dim)
 
     # Of a file or a pipe, click removes the codes.
     click.echo(render_lines(facts, terminal_width(), style))
@@ -229,7 +232,7 @@ def run_plan(
     if out is not None:
         place = shlex.quote(out)
         ways = f"dsel predict {place} NEW --out FILE, or dsel report {place}"
-        lines.append(("Next:", ways))
+        lines.append(("", f"Next: {ways}"))
     if lines:
         print_facts(lines)
 
