@@ -79,7 +79,7 @@ class Case:
 
 @dataclass(frozen=True)
 class ToleranceCase:
-    """What is known before labels of numbers are used."""
+    """Numbers that are known before the labels of a regression are used."""
 
     n_candidates: int
     delta: float
@@ -107,7 +107,7 @@ class ExpectedBound:
     """A row of the table of `plan_bound`: a model, and the bound to expect of it."""
 
     text: str
-    """What is bounded, and which labels train it, as ``dsel plan-bound`` prints it."""
+    """Text of the bounded model and of its labels, as ``dsel plan-bound`` prints it."""
     terms: Callable[[Case, int], tuple[float, float]]
     """Function of the number of folds that returns label and disagreement term."""
     share_seen: Callable[[int], float]

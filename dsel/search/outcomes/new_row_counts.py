@@ -66,7 +66,7 @@ class Tally:
 
     def merge(self, later: "Tally") -> "Tally":
         """Return the sum of both counts, and the rows with the smallest words."""
-        parts = [(each.words, each.rows, each.sample) for each in (self, later)]
+        parts = [(t.words, t.rows, t.sample) for t in (self, later)]
         words, rows, sample = merge_smallest(parts[0], parts[1], SAMPLE_ROWS)
         return Tally(
             self.n_rows + later.n_rows,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Plan(PlannedSearch):
-    """Candidates, folds, pool, certificate and delta of a search.
+    """A planned search, with the methods that users call, such as `run`.
 
     It needs the labeled rows for its fits, so a pickle of it contains them; that of an
     outcome does not.

@@ -230,7 +230,7 @@ def own_code(context: JobContext, *others: object) -> list[str]:
     for group in context.candidate_groups:
         parts.append(type(group.family))
         if own := getattr(group.family, "own_kernels", {}):
-            values = [v for each in group.candidates for v in each.all_params.values()]
+            values = [v for c in group.candidates for v in c.all_params.values()]
             named = {value for value in values if isinstance(value, str)}
             parts += [own[name] for name in sorted(named & own.keys())]
     texts = [exact_text(part) for part in parts if not is_of_dsel(part)]

@@ -35,7 +35,7 @@ SLICE_ROWS: Final = (8_192, 2**20)  # fewest and most stored rows of a slice
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class PlannedSearch:
-    """What a run reads of a plan: candidates, folds, pool, certificate and delta."""
+    """The decisions of a plan: candidates, folds, pool, certificate and delta."""
 
     axes: GridAxes
     """Candidates, with their axes in the cube."""
