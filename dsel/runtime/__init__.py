@@ -2,9 +2,8 @@
 
 A *task* is *work* with a name. It gets the *context* that all tasks share; it returns a
 *result*, which is sent back, and may *keep* an object (models), which stays where it
-was made. An *executor* runs tasks somewhere; `submission.run_tasks` is the one loop
-that submits them, a few ahead of those that run, and submits a task again if its input
-was lost with a worker.
+was made. An *executor* runs tasks somewhere; `submission.TaskQueue` submits them, a few
+ahead of those that run, and again if their input was lost with a worker.
 
 To add a place where tasks run, write a class with the methods of
 `local_executor.LocalExecutor`, and return it in `submission.make_executor`.

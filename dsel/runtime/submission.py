@@ -1,17 +1,16 @@
-"""The loop that submits tasks, a few more than can run, and yields finished ones.
+"""The one queue of submitted tasks, a few more than can run at once.
 
-Searches, passes over a pool, and least squares all use `run_tasks`. So all of them wait
-equally long for a cluster without workers, and submit a task again whose input rows
-were lost with a worker.
+Searches, passes over a pool, and least squares all submit to a `TaskQueue`, and wait
+for its tasks. So all of them wait equally long for a cluster without workers, and
+submit a task again whose input rows were lost with a worker.
 """
 
 import logging
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sized
 from contextlib import closing
-from functools import partial
 from inspect import getattr_static
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from dsel.checks import show
 from dsel.runtime.clients import current_worker
@@ -29,7 +28,7 @@ logger = logging.getLogger(__name__)
 WINDOW: Final = 2
 """Tasks submitted for each slot: one runs, and the next one waits for its end."""
 TURN_SECONDS: Final = 0.5
-"""Longest wait before `on_turn` is called again."""
+"""Longest wait before a loop shows its progress and looks for what it can submit."""
 LOST_TRIES: Final = 8
 """Largest number of times that a task is submitted whose input rows are lost with a
 worker. Another task probably killed this worker, so it is more than for tasks that
@@ -65,56 +64,65 @@ def make_executor(
     return ClusterExecutor(context, client)
 
 
-def run_tasks(
-    executor: Executor,
-    next_task: Callable[[], Task[R] | None],
-    *,
-    on_turn: Callable[[], object] | None = None,
-) -> Iterator[Finished[R]]:
-    """Run tasks and yield each when it ends, in any order, until none is left.
+class TaskQueue(Generic[R]):
+    """Submitted tasks of an executor, a few more than can run at once.
 
-    `next_task` is called when another task can be submitted. It returns None if there
-    is none at the moment; the loop ends if no task is running then. `on_turn` is called
-    before tasks are submitted, at least every half second; an exception of it ends the
-    run.
+    Its users loop: they submit while it has room, and take what has ended.
     """
-    running: dict[str, Task[R]] = {}
-    n_lost: Counter[str] = Counter()
-    while True:
-        if on_turn is not None:
-            on_turn()
+
+    def __init__(self, executor: Executor) -> None:
+        self.executor = executor
+        self.running: dict[str, Task[R]] = {}
+        """Tasks that have not ended, by key."""
+        self._n_lost: Counter[str] = Counter()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another task can be submitted."""
         # A few tasks wait at each slot, so that none is idle while a result travels;
         # more would be decided by counts that are out of date.
-        room = WINDOW * executor.n_slots - len(running)
-        while room > 0 and (task := next_task()) is not None:
-            running[task.key] = task
-            executor.submit(task)
-            room -= 1
-        if not running:
-            return
-        for finished in executor.wait(TURN_SECONDS):
+        return len(self.running) < WINDOW * self.executor.n_slots
+
+    def submit(self, task: Task[R]) -> None:
+        """Submit a task."""
+        self.running[task.key] = task
+        self.executor.submit(task)
+
+    def wait(self) -> Iterator[Finished[R]]:
+        """Yield tasks that have ended, in any order; wait half a second at most.
+
+        A task whose input rows were lost with a worker is submitted again. Raises the
+        error of a task which says that the whole run cannot continue.
+        """
+        for finished in self.executor.wait(TURN_SECONDS):
             check_alive(finished.error)
-            task = running[finished.key]
+            key, task = finished.key, self.running[finished.key]
             # Rows that were sent to a worker went with it: `Task.sources` sends them
             # again.
             is_lost = isinstance(finished.error, LostInputError)
-            n_lost[task.key] += is_lost
-            if is_lost and n_lost[task.key] < LOST_TRIES:
+            self._n_lost[key] += is_lost
+            if is_lost and self._n_lost[key] < LOST_TRIES:
                 logger.warning("a worker lost the rows of a task, which runs again")
-                executor.forget(task.key)
-                executor.submit(task)
+                self.executor.forget(key)
+                self.executor.submit(task)
                 continue
-            del running[task.key]
+            del self.running[key]
             yield finished
             if finished.error is not None or not task.keeps_output:
-                executor.forget(task.key)
+                self.executor.forget(key)
 
 
 def run_to_completion(
     executor: Executor, tasks: Iterable[Task[R]]
 ) -> Iterator[Finished[R]]:
     """Run tasks and yield each when it ends; `tasks` is iterated as slots get free."""
-    return run_tasks(executor, partial(next, iter(tasks), None))
+    queue, waiting = TaskQueue[R](executor), iter(tasks)
+    while True:
+        while queue.has_room and (task := next(waiting, None)) is not None:
+            queue.submit(task)
+        if not queue.running:
+            return
+        yield from queue.wait()
 
 
 def results_in_order(
@@ -130,7 +138,8 @@ def results_in_order(
     result that comes early is kept until those before it are yielded. At most two
     windows of tasks are submitted beyond the first unfinished one. Inside a task all
     tasks run in that task (see `resolve_client`); a single task always runs here.
-    `on_turn` is called as by `run_tasks`, and here before each task.
+    `on_turn` is called before tasks are submitted, at least every half second; an
+    exception of it ends the run.
     """
     # Threads for one task would cost more than a small pool takes to read.
     is_single = isinstance(tasks, Sized) and len(tasks) == 1
@@ -143,16 +152,20 @@ def results_in_order(
     waiting = iter(tasks)
     keys: deque[str] = deque()
     early: dict[str, Finished[R]] = {}
-
-    def next_task() -> Task[R] | None:
-        is_far_ahead = len(keys) >= 2 * WINDOW * executor.n_slots
-        task = None if is_far_ahead else next(waiting, None)
-        if task is not None:
-            keys.append(task.key)
-        return task
-
     with closing(make_executor(context, client)) as executor:
-        for finished in run_tasks(executor, next_task, on_turn=on_turn):
-            early[finished.key] = finished
-            while keys and keys[0] in early:
-                yield early.pop(keys.popleft()).get()
+        queue = TaskQueue[R](executor)
+        while True:
+            if on_turn is not None:
+                on_turn()
+            while queue.has_room and len(keys) < 2 * WINDOW * executor.n_slots:
+                more = next(waiting, None)
+                if more is None:
+                    break
+                keys.append(more.key)
+                queue.submit(more)
+            if not queue.running:
+                return
+            for finished in queue.wait():
+                early[finished.key] = finished
+                while keys and keys[0] in early:
+                    yield early.pop(keys.popleft()).get()

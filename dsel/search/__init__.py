@@ -8,8 +8,8 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
 3. `running.execute.execute` opens the store, or reads what has ended there
 4. `running.nested.search_nested` opens the executor and makes the other steps; next to
    the fits `design.assumptions.compare_pool` compares the pool with the labeled rows
-5. `engine.search_loop.SearchLoop.run` fits in the loop of the engine, takes results and
-   prunes; `engine.search_loop.SearchLoop.next_jobs` decides what is fitted next
+5. `engine.fit_loop.FitLoop.fit` prunes, submits fits, and takes their results, in a
+   loop; `engine.fit_loop.FitLoop.next_jobs` decides what is fitted next
 6. `engine.fit_batch.FitBatch.run` fits on a worker, each candidate without a pair of
    folds
 7. `engine.inner_searches.InnerSearches.choose_candidates` chooses a candidate without
@@ -24,7 +24,7 @@ A certificate is an object of `design.certificate_methods`: it decides what rank
 candidates, how they are pruned, which models are trained, and which options it takes.
 A search by another certificate than the nested one, or by an estimate, takes
 `running.exhaustive.search_exhaustively` in the place of step 4: its loop, in
-`engine.exhaustive_search`, goes on from that of step 5 and counts on the pool for all
+`engine.exhaustive_search`, extends that of step 5 and counts on the pool for all
 candidates, and `running.select.choose` reads the bound (`bound_chosen` that of a
 regressor by a hold-out set).
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 
 import pytest
 
@@ -12,8 +11,8 @@ from dsel.runtime.local_executor import LocalExecutor
 from dsel.runtime.submission import (
     LOST_TRIES,
     WINDOW,
+    TaskQueue,
     results_in_order,
-    run_tasks,
     run_to_completion,
 )
 from dsel.runtime.tasks import LostInputError, Output, Task
@@ -55,22 +54,22 @@ def test_completed__keeps_output_if_asked(executor):
         executor.fetch("dropped")
 
 
-def test_run_tasks__ends_with_what_a_turn_raises(executor):
+def test_results_in_order__end_with_what_a_turn_raises():
     def refuse():
         raise PermissionError("another run has the place")
 
-    tasks = partial(next, iter(powers(3)), None)
     with pytest.raises(PermissionError, match="another run"):
-        list(run_tasks(executor, tasks, on_turn=refuse))
+        list(results_in_order(2, powers(3), faulty_threads(), on_turn=refuse))
 
 
-def test_run_tasks__asks_again_for_tasks_that_depend_on_what_ended(executor):
-    left, found = powers(1), []
-    for ended in run_tasks(executor, lambda: left.pop() if left else None):
-        found.append(ended.get())
-        if len(found) < 4:
-            left.append(Task(f"next-{len(found)}", Power(len(found))))
-    assert found == [1, 2, 4, 8]
+def test_queue__has_room_for_a_few_tasks_and_again_when_some_have_ended(executor):
+    queue, left, found = TaskQueue(executor), powers(20), []
+    while left or queue.running:
+        while left and queue.has_room:
+            queue.submit(left.pop())
+        assert len(queue.running) == min(WINDOW, 20 - len(found))
+        found += [ended.get() for ended in queue.wait()]
+    assert sorted(found) == [2**n for n in range(20)]
 
 
 class Losing:

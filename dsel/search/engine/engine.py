@@ -1,8 +1,8 @@
-"""The engine: the loop of a run, which makes tasks of jobs and takes their results.
+"""The engine of a run, which its loops share, and one of these: a pass over the pool.
 
-A run has one engine. Its loop runs the fits of a search, in `search_loop`, those of
-chosen candidates, and passes over the pool. What comes back is written to tables and to
-the store by the source of the jobs, `PoolPass` or `SearchLoop`; no job does.
+The other loops are `fit_loop.FitLoop` and `running.fit_chosen.run_chosen_fits`. Each
+submits jobs to a `JobQueue` while it has room, and writes what comes back to tables and
+to the store; no job does.
 """
 
 import logging
@@ -12,20 +12,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from statistics import fmean
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
 import numpy as np
 
 from dsel.data.pool import SLICE_NBYTES, Pool
 from dsel.results.records import to_record
 from dsel.results.run_store import Store
-from dsel.runtime.submission import Executor, run_tasks
+from dsel.runtime.submission import Executor
 from dsel.runtime.tasks import Task, Work
 from dsel.search.engine.counts import PoolTable
+from dsel.search.engine.job_queue import JobQueue
 from dsel.search.engine.jobs import CountedJob, CountJob
-from dsel.search.engine.retries import J, JobQueue
 
-R = TypeVar("R")
 logger = logging.getLogger("dsel.search")
 
 TASK_SECONDS: Final = 0.25  # work of one task: fifty times the overhead of Dask
@@ -58,24 +57,9 @@ class BatchSize:
         return max(1, min(wanted, n_left // (2 * n_slots)))
 
 
-class JobSource(Protocol[J, R]):
-    """Jobs of one kind, and the tasks that are made of them."""
-
-    queue: JobQueue[J]
-
-    def update(self) -> object:
-        """Prune, or show progress, before tasks are submitted."""
-
-    def next_jobs(self) -> list[J]:
-        """Return the jobs of the next task; none if there are none at present."""
-
-    def make_task(self, jobs: list[J]) -> Task[list[R]]:
-        """Return some jobs as one task."""
-
-
 @dataclass
 class Engine:
-    """An executor and a store, and the loop that jobs go through."""
+    """What all loops of a run share."""
 
     executor: Executor
     store: Store | None
@@ -90,30 +74,6 @@ class Engine:
     """Slices of all passes that have begun."""
     n_slices_done: int = field(init=False, default=0)
 
-    def run_jobs(self, source: JobSource[J, R]) -> Iterator[tuple[str, list[R]]]:
-        """Run the jobs of a source until none is left.
-
-        Yields key and results of each task as it ends.
-        """
-        queue = source.queue
-
-        def next_task() -> Task[list[R]] | None:
-            # Retries go first: an error that ends the run should end it early.
-            is_urgent = bool(queue.urgent_jobs)
-            jobs = queue.urgent_jobs.popleft() if is_urgent else source.next_jobs()
-            if not jobs:
-                return None
-            task = source.make_task(jobs)
-            queue.running[task.key] = jobs
-            return task
-
-        for finished in run_tasks(self.executor, next_task, on_turn=source.update):
-            jobs = queue.running.pop(finished.key)
-            if finished.error is None:
-                yield finished.key, finished.get()
-            else:
-                queue.retry_or_give_up(jobs, finished.error)
-
 
 @dataclass(eq=False)
 class PoolPass:
@@ -122,29 +82,29 @@ class PoolPass:
     engine: Engine
     pool_table: PoolTable
     """The counts are added to it."""
-    batch_of: Callable[[tuple[CountJob, ...]], Work[list[CountedJob]]]
+    make_batch: Callable[[tuple[CountJob, ...]], Work[list[CountedJob]]]
     """Function that makes the work of one task."""
-    update: Callable[[], object]
-    """Function that shows the progress, called before tasks are submitted."""
     inputs: tuple[str, ...] = ()
     """Tasks that have kept what the work needs."""
     context_key: str | None = None
     """Key that `put` returned for what the work needs; see `Task.context_key`."""
-    queue: JobQueue[CountJob] = field(init=False, default_factory=JobQueue)
+    queue: JobQueue[CountJob, CountedJob] = field(init=False)
     batch_size: BatchSize = field(init=False, default_factory=BatchSize)
     waiting: deque[CountJob] = field(init=False, default_factory=deque)
     pool: Pool = field(init=False)
 
     def __post_init__(self) -> None:
+        self.queue = JobQueue(self.engine.executor)
         assert self.engine.pool is not None  # else there are no slices
         self.pool = self.engine.pool
 
     def run(self, model_sets: Sequence[int]) -> Iterator[list[int]]:
-        """Count; for a slice that other models have counted, yield their model sets.
+        """Count; yield once a turn, which lasts half a second at most.
 
+        Yields model sets of a slice that other models have counted, most often none.
         Its counts are added if the table has the tokens of these models by then.
         """
-        numbers = np.array(model_sets)
+        numbers, queue = np.array(model_sets), self.queue
         is_missing = ~self.pool_table.is_counted[numbers].T
         # A resumed run reads only the slices that no earlier run has counted.
         self.waiting.extend(
@@ -155,9 +115,17 @@ class PoolPass:
         self.engine.n_slices += len(self.waiting)
         # A file that changes between two slices would give counts of no one pool.
         with self.pool.guard_pass():
-            for _, counted_jobs in self.engine.run_jobs(self):
-                for counted_job in counted_jobs:
-                    yield from self._take_slice(counted_job)
+            while True:
+                yield []
+                while queue.has_room and (
+                    jobs := queue.pop_urgent() or self.next_jobs()
+                ):
+                    queue.submit(jobs, self.make_task(jobs))
+                if not queue.running:
+                    return
+                for _, ended in queue.wait():
+                    for counted in ended.get():
+                        yield from self._take_slice(counted)
 
     def next_jobs(self) -> list[CountJob]:
         """Return slices of the same model sets, few enough to be read at once."""
@@ -182,7 +150,7 @@ class PoolPass:
         slices = [self.pool_table.slices[number] for number in numbers]
         return Task(
             f"count-rows={jobs[0].start}-{next(self.engine.serial)}",
-            self.batch_of(tuple(jobs)),
+            self.make_batch(tuple(jobs)),
             lambda client: [self.pool.sources(rows, client) for rows in slices],
             inputs=self.inputs,
             context_key=self.context_key,

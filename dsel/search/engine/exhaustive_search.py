@@ -1,12 +1,12 @@
 """The search that counts every candidate which can win, on the folds and on the pool.
 
-Its fits are those of `search_loop`, but models stay on the workers that fitted them
-until all pool rows are predicted. It fits until a pass over the pool pays, counts, and
+Its fits are those of `fit_loop`, but models stay on the workers that fitted them until
+all pool rows are predicted. It fits until a pass over the pool pays, counts, and
 continues. Models that are lost, with a worker or an earlier run, are fitted again.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -18,7 +18,7 @@ from dsel.data.cache import process_cache
 from dsel.data.splits import Split, SplitKind
 from dsel.families.family import Family, FitCounts, FitId, FittedGroup
 from dsel.runtime.progress import Progress
-from dsel.runtime.tasks import Inputs, Output
+from dsel.runtime.tasks import Finished, Inputs, Output
 from dsel.search.design.comparisons import Comparison
 from dsel.search.engine.count_batch import ComparedModels, count_slice
 from dsel.search.engine.engine import PoolPass
@@ -30,6 +30,8 @@ from dsel.search.engine.fit_batch import (
     make_results,
     model_tokens,
 )
+from dsel.search.engine.fit_loop import FitLoop
+from dsel.search.engine.job_queue import MOST_ATTEMPTS
 from dsel.search.engine.jobs import (
     CountedJob,
     CountJob,
@@ -41,8 +43,6 @@ from dsel.search.engine.jobs import (
     join_tokens,
 )
 from dsel.search.engine.pruning import margin_above
-from dsel.search.engine.retries import MOST_ATTEMPTS
-from dsel.search.engine.search_loop import SearchLoop
 
 MODELS_AT_ONCE: Final = 64
 """Most rows whose models are in memory at once."""
@@ -202,7 +202,7 @@ def joined_tokens(
 
 
 @dataclass(eq=False)
-class ExhaustiveLoop(SearchLoop[ExhaustiveTable]):
+class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
     """Fits of all candidates, and passes over the pool with their models."""
 
     batch_type: ClassVar[type[FitBatch]] = FitAndKeepBatch
@@ -218,23 +218,22 @@ class ExhaustiveLoop(SearchLoop[ExhaustiveTable]):
     n_changes: Counter[int] = field(init=False, default_factory=Counter)
     """Number of times that the models of a candidate were not the counted ones."""
 
-    def run(self) -> None:
-        """Run until every candidate is complete, pruned or failed."""
+    def fit_and_count(self) -> None:
+        """Fit and count until every candidate is complete, pruned or failed."""
         while True:
             # Fits and passes alternate: a pass needs all models of its candidates, and
             # its counts decide which fits are still needed.
-            super().run()
+            self.fit()
             candidates = self.next_candidates()
             if not candidates:
                 return
             # Models of an earlier run, and dropped ones, are fitted first.
             if self.restore_models(candidates):
-                for changed in self.count_candidates(candidates):
-                    self.adopt_remade_models(changed)
+                self.count_candidates(candidates)
 
-    def update(self) -> None:
-        """Prune, show progress and drop models, before tasks are submitted."""
-        super().update()
+    def prune(self) -> None:
+        """Prune by the counts so far, and drop models that are not needed any more."""
+        super().prune()
         self.release_models()
 
     def next_jobs(self) -> list[FitJob]:
@@ -243,14 +242,14 @@ class ExhaustiveLoop(SearchLoop[ExhaustiveTable]):
         # come first: a pass cannot begin without them.
         return [] if self.next_candidates() else super().next_jobs()
 
-    def add_results(self, key: str, fitted_jobs: list[FittedJob]) -> None:
+    def add_results(self, ended: Finished[list[FittedJob]]) -> None:
         """Write the results of a task, and where its models are."""
-        super().add_results(key, fitted_jobs)
-        self.keeping_tasks.add(key)
-        for fitted_job in fitted_jobs:
+        super().add_results(ended)
+        self.keeping_tasks.add(ended.key)
+        for fitted_job in ended.get():
             job = fitted_job.job
             for candidate in job.candidates:
-                self.task_of_model[FitId(candidate, job.split)] = key
+                self.task_of_model[FitId(candidate, job.split)] = ended.key
                 # Models of a job are measured together; each counts equally.
                 nbytes = fitted_job.nbytes // len(job.candidates)
                 self.model_nbytes[candidate] += nbytes
@@ -288,19 +287,19 @@ class ExhaustiveLoop(SearchLoop[ExhaustiveTable]):
         most = LEADERS if leaders_first else n_fitting
         return tuple(ready[: min(n_fitting, most)].tolist())
 
-    def count_candidates(self, candidates: tuple[int, ...]) -> Iterator[list[int]]:
-        """Read the pool once for some candidates, all of whose models are available.
-
-        Yields candidates of each slice that was counted by other models than theirs.
-        """
-        batch_of = partial(
+    def count_candidates(self, candidates: tuple[int, ...]) -> None:
+        """Read the pool once for some candidates, all of whose models are available."""
+        make_batch = partial(
             CountBatch,
             comparisons=self.table.current_comparisons(),
             run_id=self.engine.run_id,
         )
-        update, tasks = partial(self.show_progress, self), self.tasks_of(candidates)
-        pool = self.table.pool_table
-        return PoolPass(self.engine, pool, batch_of, update, tasks).run(candidates)
+        tasks = self.tasks_of(candidates)
+        pool_pass = PoolPass(self.engine, self.table.pool_table, make_batch, tasks)
+        for changed in pool_pass.run(candidates):
+            self.show_progress(self)
+            if changed:
+                self.adopt_remade_models(changed)
 
     def tasks_of(self, candidates: Iterable[int]) -> tuple[str, ...]:
         """Return the keys of the tasks that keep the models of some candidates."""
@@ -387,7 +386,7 @@ class ExhaustiveLoop(SearchLoop[ExhaustiveTable]):
                     if group.tokens.get(fit, "") == table.tokens[fit]:
                         return group.fitted_group
                 self.adopt_remade_models([candidate])
-            self.run()
+            self.fit_and_count()
             if table.joined_token(candidate) != counted_token:
                 if was_released:
                     self.fail_candidate(candidate)

@@ -1,6 +1,6 @@
 """Pruning: which fits of a search are still needed, by the counts so far.
 
-A pruner reads the fit table and never writes to it: `SearchLoop` writes its decisions.
+A pruner reads the fit table and never writes to it: `FitLoop` writes what it decides.
 `exact_pruner` drops candidates that cannot win, `inner_searches` has the inner searches
 of a nested search, which drop candidates exactly or by halving.
 
@@ -47,6 +47,20 @@ class Pruner(Protocol[TableT]):
 
     def compare(self, table: TableT) -> Standing:
         """Return lower bounds of the candidates, and the fits that are still needed."""
+
+
+@dataclass(frozen=True)
+class OnlyCandidate:
+    """Needs the fits of one candidate, which is fitted again."""
+
+    number: int
+    best_first: bool = False
+
+    def compare(self, table: FitTable) -> Standing:
+        """Return bounds of 0, and all fits of the candidate."""
+        is_candidate = np.arange(table.n_candidates) == self.number
+        needed = np.broadcast_to(is_candidate[:, np.newaxis], table.fit_status.shape)
+        return Standing(np.zeros(table.n_candidates), needed)
 
 
 def margin_above(best: Floats | float) -> Floats:

@@ -15,12 +15,12 @@ from dsel.results import Choice
 from dsel.results.certificate import CHOICE
 from dsel.results.cube import read_counts
 from dsel.runtime.progress import CHECKING, COUNTING, Phase, Progress
-from dsel.search.engine.counts import DataCounts
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.exact_pruner import ExactPruner, ExhaustiveTable
 from dsel.search.engine.exhaustive_search import ExhaustiveLoop
 from dsel.search.engine.fit_batch import count_statistics
 from dsel.search.engine.inner_searches import ChosenCandidates
+from dsel.search.engine.pruning import OnlyCandidate, Pruner
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.bound_chosen import bound_chosen
 from dsel.search.running.cube_of_run import (
@@ -47,13 +47,17 @@ def search_exhaustively(run: Run) -> Outcome:
     pool_check = check_pool(run)
     description = describe_run(plan, pool_check.facts)
     with open_engine(run, pool_check.sampled_rows) as engine:
-        may_prune = plan.prune != Pruning.NONE
-        pruner = make_exact_pruner(plan, description.data, may_prune=may_prune)
+        pruner = ExactPruner(
+            plan.criterion,
+            Settings(plan.candidate_deltas),
+            description.data,
+            may_prune=plan.prune != Pruning.NONE,
+        )
         loop = make_loop(run, engine, pruner, partial(show_search, run))
         models = None
         # Until the model that the counts choose is one of those that were counted.
         while models is None:
-            loop.run()
+            loop.fit_and_count()
             counts = pruner.final_counts(loop.table)
             check_failures(plan, counts, loop.table.unpredicting_candidates)
             if bounds_only_choice(plan):
@@ -85,7 +89,7 @@ def show_search(run: Run, loop: ExhaustiveLoop) -> None:
 def make_loop(
     run: Run,
     engine: Engine,
-    pruner: ExactPruner,
+    pruner: Pruner[ExhaustiveTable],
     show: Callable[[ExhaustiveLoop], object],
 ) -> ExhaustiveLoop:
     """Return the loop of a search, which starts with the counts of earlier runs."""
@@ -138,13 +142,6 @@ def count_only_fold(
     )
 
 
-def make_exact_pruner(
-    plan: PlannedSearch, data: DataCounts, *, may_prune: bool
-) -> ExactPruner:
-    """Return the pruner of candidates that cannot win by the plan's criterion."""
-    return ExactPruner(plan.criterion, Settings(plan.candidate_deltas), data, may_prune)
-
-
 def fetch_deployed_model(
     plan: PlannedSearch, loop: ExhaustiveLoop, choice: Choice
 ) -> dict[str, Model] | None:
@@ -161,19 +158,16 @@ def fetch_deployed_model(
 def remake_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     """Fit the candidate that a run chose again, and repeat all its counts."""
     plan, number, counts = run.plan, choice.candidate, read_counts(cube)
-    pruner = make_exact_pruner(plan, make_data_counts(plan), may_prune=False)
     with open_engine(run) as engine:
-        loop = make_loop(run, engine, pruner, lambda _: None)
-        # Only the chosen candidate is fitted again.
-        loop.table.needed_fits[np.arange(plan.n_candidates) != number] = False
+        loop = make_loop(run, engine, OnlyCandidate(number), lambda _: None)
         models = chosen = None
         while models is None and chosen is None:
-            loop.run()
+            loop.fit_and_count()
             if bounds_only_choice(plan):
                 chosen = count_only_fold(plan, loop, number, choice.criterion_value)
             else:
                 models = fetch_deployed_model(plan, loop, choice)
-        again = loop.table.counts(pruner.data).by_name
+        again = loop.table.counts(make_data_counts(plan)).by_name
         if chosen is not None:
             pairs = {k: (cube[k].values, n) for k, n in chosen.evidence.by_name.items()}
             return Remade({choice.deploy: chosen.models[0]}, pairs)

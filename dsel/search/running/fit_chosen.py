@@ -38,6 +38,7 @@ from dsel.search.engine.counts import PoolTable, SearchCounts
 from dsel.search.engine.engine import Engine, PoolPass
 from dsel.search.engine.fit_batch import FitChosenBatch
 from dsel.search.engine.inner_searches import ChosenCandidates, tie_ranks
+from dsel.search.engine.job_queue import JobQueue
 from dsel.search.engine.jobs import (
     ChosenFit,
     ChosenFitJob,
@@ -45,7 +46,6 @@ from dsel.search.engine.jobs import (
     JobContext,
     join_tokens,
 )
-from dsel.search.engine.retries import JobQueue
 from dsel.search.running.failures import name_column
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.procedures import FunctionEstimator
@@ -149,70 +149,33 @@ def fit_chosen(
     """Fit and count the chosen candidates: without each fold, then on all rows.
 
     The counts of inner searches decide which model is deployed where limits are nearly
-    equal.
+    equal. Progress goes on from that `before`.
 
     Raises AllFitsFailedError if no model of a fold could be fitted.
     """
-    plan, fits = run.plan, ChosenFits(run, engine, candidates, before)
-    for _, chosen_fits in engine.run_jobs(fits):
-        fits.by_split |= {fit.job.chosen_split: fit for fit in chosen_fits}
-    chosen = collect_models(fits, inner_counts)
-    fits.show_progress()
+    progress = ChosenProgress(run, before)
+    fits = run_chosen_fits(run.plan, engine, candidates, progress)
+    chosen = collect_models(run, candidates, fits, inner_counts)
     # Where the model of all rows failed, that of one fold still has its bound.
-    if plan.pool is None or ALL_ROWS not in chosen.split_of_model:
+    if run.plan.pool is None or ALL_ROWS not in chosen.split_of_model:
         return chosen
     # The counts on the folds are complete here. From now on only the pool is random,
     # which is the order in which the proof conditions (docs/theory/nested.md).
-    return count_on_pool(chosen, fits, pool_check)
+    return count_on_pool(run, engine, chosen, fits, pool_check, progress)
 
 
-@dataclass(eq=False)
-class ChosenFits:
-    """The fits of the chosen candidates, a `JobSource`, with results and progress."""
+@dataclass(frozen=True)
+class ChosenProgress:
+    """Shows the progress of the chosen candidates."""
 
     run: Run
-    engine: Engine
-    candidates: ChosenCandidates
     before: Progress
     """Progress of inner searches, to which this one is added."""
-    queue: JobQueue[ChosenFitJob] = field(default_factory=JobQueue)
-    n_submitted: int = 0
-    by_split: dict[int, ChosenFit] = field(default_factory=dict)
-    """The results so far, by the number of the split."""
-    pool_table: PoolTable | None = None
-    """The counts of the pass over the pool; None before it begins."""
     started: float = field(default_factory=time.perf_counter)
 
-    def next_jobs(self) -> list[ChosenFitJob]:
-        """Return the job of the next split."""
-        plan, split = self.run.plan, self.n_submitted
-        if split == plan.n_chosen_fits:
-            return []
-        self.n_submitted += 1
-        number = self.candidates.by_split[split]
-        group = plan.context.candidate_group_of(number)
-        return [ChosenFitJob(group.number, number, split)]
-
-    def make_task(self, jobs: list[ChosenFitJob]) -> Task[list[ChosenFit]]:
-        """Return the task of a job."""
-        # One model a task: these fits are few, and no slot should wait for another one.
-        [job] = jobs
-        plan = self.run.plan
-        label = plan.context.candidate_groups[job.candidate_group].label
-        split = plan.scheme.splits_of_chosen[job.chosen_split].label
-        key = f"fit-chosen-{label}-{split}-{next(self.engine.serial)}"
-        # Spread over the workers, as the first fits are.
-        return Task(key, FitChosenBatch(job), affinity=job.chosen_split)
-
-    def update(self) -> None:
-        """Show the progress, before more tasks are submitted."""
-        self.show_progress()
-
-    def show_progress(self) -> None:
+    def show(self, n_fits: int, n_slices: int = 0) -> None:
         """Show the progress of the fits, then of the pass over the pool."""
-        plan, n_fits, n_slices = self.run.plan, len(self.by_split), 0
-        if self.pool_table is not None:
-            n_slices = int(self.pool_table.is_counted.sum())
+        plan = self.run.plan
         # Of a single candidate nothing is chosen before.
         name = CHOSEN if plan.n_candidates > 1 else FITTING
         phase = Phase(name, n_fits, plan.n_chosen_fits)
@@ -223,14 +186,50 @@ class ChosenFits:
         show_progress(self.run, self.before + done, phase)
 
 
-def collect_models(fits: ChosenFits, inner_counts: CandidateCounts) -> ChosenModels:
+def run_chosen_fits(
+    plan: PlannedSearch,
+    engine: Engine,
+    candidates: ChosenCandidates,
+    progress: ChosenProgress,
+) -> dict[int, ChosenFit]:
+    """Fit the chosen candidates; return the results by the number of the split."""
+    fits: dict[int, ChosenFit] = {}
+    queue: JobQueue[ChosenFitJob, ChosenFit] = JobQueue(engine.executor)
+    numbers = candidates.by_split[: plan.n_chosen_fits]
+    # One model a task: these fits are few, and no slot should wait for another one.
+    waiting = (
+        [ChosenFitJob(plan.context.candidate_group_of(number).number, number, split)]
+        for split, number in enumerate(numbers)
+    )
+    while True:
+        progress.show(len(fits))
+        while queue.has_room and (jobs := queue.pop_urgent() or next(waiting, [])):
+            [job] = jobs
+            group = plan.context.candidate_groups[job.candidate_group]
+            split_label = plan.scheme.splits_of_chosen[job.chosen_split].label
+            key = f"fit-chosen-{group.label}-{split_label}-{next(engine.serial)}"
+            # Spread over the workers, as the first fits are.
+            task = Task(key, FitChosenBatch(job), affinity=job.chosen_split)
+            queue.submit(jobs, task)
+        if not queue.running:
+            return fits
+        for _, ended in queue.wait():
+            fits |= {fit.job.chosen_split: fit for fit in ended.get()}
+
+
+def collect_models(
+    run: Run,
+    candidates: ChosenCandidates,
+    fits: Mapping[int, ChosenFit],
+    inner_counts: CandidateCounts,
+) -> ChosenModels:
     """Return the models of the chosen candidates, with the counts on their folds.
 
     Raises AllFitsFailedError if no model of a fold was fitted, or none can predict.
     """
-    plan, candidates = fits.run.plan, fits.candidates
+    plan = run.plan
     losses, n_folds = plan.context.losses, plan.scheme.n_folds
-    by_split = [fits.by_split[split] for split in range(plan.n_chosen_fits)]
+    by_split = [fits[split] for split in range(plan.n_chosen_fits)]
     models: dict[int, Model] = {}
     messages: dict[int, FitMessage] = {}
     why_failed: dict[int, str] = {}
@@ -246,7 +245,7 @@ def collect_models(fits: ChosenFits, inner_counts: CandidateCounts) -> ChosenMod
             messages.setdefault(number, replace(message, text=text))
             if fit.result.predicts_none_of(split):
                 unpredicting[split.number] = message.text
-    check_chosen_fits(fits.run, why_failed, unpredicting)
+    check_chosen_fits(run, why_failed, unpredicting)
     fold_fits = by_split[:n_folds]
     counts = zip(*(fit.counts for fit in fold_fits), strict=True)
     folds = {
@@ -320,14 +319,18 @@ def join_models(
 
 
 def count_on_pool(
-    chosen: ChosenModels, fits: ChosenFits, pool_check: PoolCheck
+    run: Run,
+    engine: Engine,
+    chosen: ChosenModels,
+    fits: Mapping[int, ChosenFit],
+    pool_check: PoolCheck,
+    progress: ChosenProgress,
 ) -> ChosenModels:
     """Return the chosen models with their counts on the pool.
 
     They are compared on all pool rows, except those that an earlier run has counted.
     """
-    run, engine, n_duplicates = fits.run, fits.engine, pool_check.facts.equal_rows
-    plan, pool, chosen_fits = run.plan, run.plan.pool, fits.by_split
+    plan, pool, n_duplicates = run.plan, run.plan.pool, pool_check.facts.equal_rows
     assert pool is not None  # else nothing is compared
     comparison = EachFold(
         chosen.folds,
@@ -344,27 +347,22 @@ def count_on_pool(
     lacking = sorted({*range(plan.n_chosen_fits)} - chosen.models.keys())
     key += "".join(f"-without-{split}" for split in lacking)
     key += f"-best-{comparison.deployed_fold}" * (plan.n_queries > 0)
-    token = join_tokens({split: fit.result.token for split, fit in chosen_fits.items()})
+    token = join_tokens({split: fit.result.token for split, fit in fits.items()})
     table = PoolTable(plan.slices, (comparison,), [key], lambda _: token)
     replay_counts(run, table)
-    fits.pool_table = table
     reading = replace(plan.context.reading, sampled_rows=pool_check.sampled_rows)
-    models = [((CHOSEN_SET,), join_models(plan.context, chosen_fits))]
+    models = [((CHOSEN_SET,), join_models(plan.context, fits))]
     compared = ComparedModels(models, (token,), table.comparisons, reading)
     pool_pass = PoolPass(
-        engine,
-        table,
-        CountChosenBatch,
-        fits.show_progress,
-        context_key=engine.executor.put(compared),
+        engine, table, CountChosenBatch, context_key=engine.executor.put(compared)
     )
-    changed = list(pool_pass.run((CHOSEN_SET,)))
-    if changed:  # a certificate must not rest on counts of another model
-        raise RuntimeError(
-            "models counted on the pool are not those that were sent with it; run the "
-            "search again with the same `out`."
-        )
-    fits.show_progress()
+    for changed in pool_pass.run((CHOSEN_SET,)):
+        progress.show(len(fits), int(table.is_counted.sum()))
+        if changed:  # a certificate must not rest on counts of another model
+            raise RuntimeError(
+                "models counted on the pool are not those that were sent with it; run "
+                "the search again with the same `out`."
+            )
     counts = comparison.unpack(
         table.differences[0][CHOSEN_SET], pool.n_rows, n_duplicates
     )

@@ -21,8 +21,8 @@ from dsel.runtime.progress import CHECKING, Phase, Progress
 from dsel.search.design.assumptions import PoolCheck, PoolFacts
 from dsel.search.engine.counts import FitTable, SearchCounts
 from dsel.search.engine.engine import Engine
+from dsel.search.engine.fit_loop import FitLoop
 from dsel.search.engine.inner_searches import ChosenCandidates, InnerSearches
-from dsel.search.engine.search_loop import SearchLoop
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.bound_chosen import bound_chosen
 from dsel.search.running.cube_of_run import (
@@ -56,8 +56,8 @@ def search_nested(run: Run) -> Outcome:
         # counts nothing on the pool, and drops models once they are tested.
         show_fits = partial(check_pool_and_show, run, pending)
         raise_failures = run.options.raise_failures
-        loop = SearchLoop(engine, table, inner, show_fits, raise_failures)
-        loop.run()
+        loop = FitLoop(engine, table, inner, show_fits, raise_failures)
+        loop.fit()
         # What follows adds to these totals, so that no bar begins again at 0.
         before = loop.progress()
         if not pending.done():
@@ -81,7 +81,7 @@ def search_nested(run: Run) -> Outcome:
 
 
 def check_pool_and_show(
-    run: Run, pending: "Future[PoolCheck]", loop: SearchLoop[FitTable]
+    run: Run, pending: "Future[PoolCheck]", loop: FitLoop[FitTable]
 ) -> None:
     """Show the progress of inner searches; raise what is wrong with the pool."""
     if pending.done():

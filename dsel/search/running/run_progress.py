@@ -7,7 +7,7 @@ import numpy as np
 
 from dsel.option_values import Pruning
 from dsel.runtime.progress import FITTING, Phase, Progress
-from dsel.search.engine.search_loop import SearchLoop
+from dsel.search.engine.fit_loop import FitLoop
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.run import Run
 
@@ -43,7 +43,7 @@ def chosen_progress(
     )
 
 
-def fitting_phase(plan: PlannedSearch, loop: SearchLoop[Any]) -> Phase:
+def fitting_phase(plan: PlannedSearch, loop: FitLoop[Any]) -> Phase:
     """Return the current round of fits of a search, with their number."""
     table = loop.table
     if not plan.is_halved:

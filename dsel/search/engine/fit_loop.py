@@ -1,4 +1,4 @@
-"""The loop of a search: it submits fits, takes their results and prunes.
+"""The loop of fits: it prunes, submits what is needed, and takes the results.
 
 If counts decide which fits are needed, candidates with the smallest lower bound are
 fitted first. Otherwise as many groups as there are slots are fitted side by side, then
@@ -21,9 +21,10 @@ from dsel.data.splits import SplitKind
 from dsel.families.family import FitId
 from dsel.results.records import to_record
 from dsel.runtime.progress import Progress
-from dsel.runtime.tasks import Task
+from dsel.runtime.tasks import Finished, Task
 from dsel.search.engine.engine import TASK_SECONDS, BatchSize, Engine
 from dsel.search.engine.fit_batch import FitBatch
+from dsel.search.engine.job_queue import JobQueue
 from dsel.search.engine.jobs import (
     FitJob,
     FitResult,
@@ -32,7 +33,6 @@ from dsel.search.engine.jobs import (
     join_tests,
 )
 from dsel.search.engine.pruning import Pruner, TableT
-from dsel.search.engine.retries import MOST_ATTEMPTS, JobQueue
 
 logger = logging.getLogger("dsel.search")
 
@@ -40,7 +40,7 @@ PRUNED_TASK_SECONDS: Final = 0.05  # less, where what comes back decides what is
 
 
 @dataclass(eq=False)
-class SearchLoop(Generic[TableT]):
+class FitLoop(Generic[TableT]):
     """Fits of all candidates, until none is needed."""
 
     engine: Engine
@@ -62,7 +62,7 @@ class SearchLoop(Generic[TableT]):
     """The lower bounds before anything was counted; None before the first fit. How far
     a bound has grown since predicts by how much the next folds will raise it."""
     batch_size: BatchSize = field(init=False)
-    queue: JobQueue[FitJob] = field(init=False)
+    queue: JobQueue[FitJob, FittedJob] = field(init=False)
     single_tests: dict[FitId, dict[int, FitResult]] = field(
         init=False, default_factory=dict
     )
@@ -84,8 +84,9 @@ class SearchLoop(Generic[TableT]):
             PRUNED_TASK_SECONDS if self.pruner.best_first else TASK_SECONDS
         )
         self.queue = JobQueue(
-            None if self.raise_failures else self._give_up,
-            lambda: bool((self.table.fit_status == FitStatus.DONE).any()),
+            self.engine.executor,
+            may_give_up=not self.raise_failures,
+            any_done=bool((self.table.fit_status == FitStatus.DONE).any()),
         )
         self.candidates_of_group = [
             np.array([candidate.number for candidate in group.candidates])
@@ -95,17 +96,27 @@ class SearchLoop(Generic[TableT]):
         for group, candidates in enumerate(self.candidates_of_group):
             self.group_of_candidate[candidates] = group
 
-    def run(self) -> None:
-        """Run until no fit is needed."""
-        for key, fitted_jobs in self.engine.run_jobs(self):
-            self.add_results(key, fitted_jobs)
+    def fit(self) -> None:
+        """Fit until no fit is needed."""
+        queue = self.queue
+        while True:
+            self.prune()
+            self.show_progress(self)
+            while queue.has_room and (jobs := queue.pop_urgent() or self.next_jobs()):
+                queue.submit(jobs, self.make_task(jobs))
+            if not queue.running:
+                return
+            for jobs, ended in queue.wait():
+                if ended.error is None:
+                    self.add_results(ended)
+                else:
+                    self.give_up(jobs, ended.error)
 
-    def update(self) -> None:
-        """Prune by the counts so far, and show progress, before tasks are submitted."""
+    def prune(self) -> None:
+        """Compare candidates by the counts so far, and note which fits are needed."""
         standing = self.pruner.compare(self.table)
         self.lower_bounds = standing.lower_bounds
         self.table.needed_fits = standing.needed_fits
-        self.show_progress(self)
 
     @property
     def open_fits(self) -> NDArray[np.bool_]:
@@ -225,11 +236,10 @@ class SearchLoop(Generic[TableT]):
         batch = self.batch_type(tuple(jobs), ending)
         return Task(key, batch, keeps_output=batch.keeps_models, affinity=slot)
 
-    def add_results(self, key: str, fitted_jobs: list[FittedJob]) -> None:
-        """Write the results of a task, which has this key, to table and store."""
-        del key  # searches that keep models find them by it
+    def add_results(self, ended: Finished[list[FittedJob]]) -> None:
+        """Write the results of a task to table and store."""
         table = self.table
-        for fitted_job in fitted_jobs:
+        for fitted_job in ended.get():
             job, results = fitted_job.job, fitted_job.results
             seconds = float(np.nansum([result.seconds for result in results]))
             failed = [r.message for r in results if r.status is FitStatus.FAILED]
@@ -246,24 +256,23 @@ class SearchLoop(Generic[TableT]):
             for number, result in zip(job.candidates, results, strict=True):
                 self._add_result(job, number, result)
 
-    def _give_up(self, job: FitJob, error: BaseException) -> None:
-        """Record that a job failed, or have each of its two tests made alone.
+    def give_up(self, jobs: list[FitJob], error: BaseException) -> None:
+        """Record that jobs failed, or have both tests of a job made alone.
 
         Two searches read a fit without two folds. If a test kills its task, it must not
         fail the candidate in the search that reads the other test: this search must not
         depend on the rows of the fold that it leaves out.
         """
         message = f"{type(error).__name__}: {error}"
-        logger.warning("fit given up: %s: %s", job, message)
-        kind = self.table.scheme.splits[job.split].kind
-        if job.part is None and kind is SplitKind.PAIR:
-            for part in (0, 1):
-                part_job = replace(job, part=part)
-                self.queue.attempts[part_job] = MOST_ATTEMPTS - 1  # `job` had the rest
-                self.queue.urgent_jobs.append([part_job])
-            return
-        for number in job.candidates:
-            self._add_result(job, number, FitResult.failure(message))
+        for job in jobs:
+            logger.warning("fit given up: %s: %s", job, message)
+            kind = self.table.scheme.splits[job.split].kind
+            if job.part is None and kind is SplitKind.PAIR:
+                for part in (0, 1):
+                    self.queue.try_once_more(replace(job, part=part))
+                continue
+            for number in job.candidates:
+                self._add_result(job, number, FitResult.failure(message))
 
     def _add_result(self, job: FitJob, number: int, result: FitResult) -> None:
         fit, is_complete = FitId(number, job.split), result.status is FitStatus.DONE

@@ -1,0 +1,151 @@
+"""The queue of jobs, and the policy for those whose task failed.
+
+Tasks fail for reasons that have nothing to do with their jobs: a worker is killed, a
+node is short of memory, a file system does not respond. Therefore a job is first tried
+again, alone. If it still fails, the consequence depends on the job. A fit of one of
+many candidates is given up, and the search continues without the candidate. A pass over
+the pool, or the fit of a chosen candidate, ends the run: if they counted as failed, a
+certificate would depend on the health of a cluster.
+
+Inputs that are lost with their worker are no failure of a job; the `TaskQueue` sends
+them again.
+"""
+
+import logging
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import InitVar, dataclass, field
+from typing import Final, Generic, Protocol, Self, TypeVar
+
+from dsel.errors import ClusterLostError, LossError
+from dsel.runtime.submission import Executor, TaskQueue
+from dsel.runtime.tasks import Finished, Task, died_of_task
+from dsel.runtime.workers import GO_ON, MORE_MEMORY
+
+logger = logging.getLogger("dsel.search")
+
+MOST_ATTEMPTS: Final = 3
+"""Attempts of one job before its error is final."""
+MOST_DEATHS: Final = 12
+"""Tasks that may kill their workers, before any fit is done, until a run ends."""
+DATA_ERRORS: Final = (ValueError, TypeError, KeyError)
+"""Errors that another attempt would repeat: their cause is in the rows or the code."""
+
+
+class RetriedJob(Protocol):
+    """A job that can be divided for another attempt."""
+
+    def divide(self) -> list[Self]:
+        """Return the smallest jobs into which it can be divided."""
+
+    def __hash__(self) -> int: ...
+
+
+J = TypeVar("J", bound=RetriedJob)
+R = TypeVar("R")
+
+
+@dataclass(eq=False)
+class JobQueue(Generic[J, R]):
+    """Jobs of tasks on an executor, and those that wait for another attempt.
+
+    Its users loop: they submit jobs while it has room, and take the results of those
+    that have ended.
+    """
+
+    executor: InitVar[Executor]
+    may_give_up: bool = False
+    """Whether a job may fail; else its error ends the run."""
+    any_done: bool = True
+    """Whether any task of the run has ever ended well."""
+    tasks: TaskQueue[list[R]] = field(init=False)
+    running: dict[str, list[J]] = field(init=False, default_factory=dict)
+    """Jobs of each running task, by its key."""
+    urgent_jobs: deque[list[J]] = field(init=False, default_factory=deque)
+    """Jobs of tasks that are submitted first, such as what failed once."""
+    attempts: Counter[J] = field(init=False, default_factory=Counter)
+    deaths: list[J] = field(init=False, default_factory=list)
+    """Jobs that were alone in a task whose worker died, before any task was done."""
+
+    def __post_init__(self, executor: Executor) -> None:
+        self.tasks = TaskQueue(executor)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another task can be submitted."""
+        return self.tasks.has_room
+
+    def pop_urgent(self) -> list[J]:
+        """Return the next urgent jobs, which are those of one task; or none."""
+        # They go first: an error that ends the run should end it early.
+        return self.urgent_jobs.popleft() if self.urgent_jobs else []
+
+    def submit(self, jobs: list[J], task: Task[list[R]]) -> None:
+        """Submit jobs as a task."""
+        self.running[task.key] = jobs
+        self.tasks.submit(task)
+
+    def wait(self) -> Iterator[tuple[list[J], Finished[list[R]]]]:
+        """Yield jobs whose task has ended well, or that failed finally, and its end.
+
+        Jobs that are tried again become urgent. Raises an error that ends the run.
+        """
+        for finished in self.tasks.wait():
+            jobs = self.running.pop(finished.key)
+            if finished.error is None:
+                self.any_done = True
+                yield jobs, finished
+            else:
+                for job in self.retry(jobs, finished.error):
+                    yield [job], finished
+
+    def retry(self, jobs: list[J], error: BaseException) -> list[J]:
+        """Make the jobs of a failed task urgent, each as a task; return the others.
+
+        The others have failed finally. Raises the error if it ends the run.
+        """
+        # A loss that fails on the rows of one fold must not fail a candidate: searches
+        # that may not see this fold would choose among fewer.
+        if isinstance(error, LossError) or (
+            not self.may_give_up and isinstance(error, DATA_ERRORS)
+        ):
+            raise error
+        if len(jobs) == 1 and died_of_task(error) and not self.any_done:
+            self._count_death(jobs[0], error)
+        # Jobs of one task are tried one by one, to find the one that is to blame. So
+        # are the candidates of a job; but memory is needed for the work that they
+        # share, alone no less.
+        if len(jobs) == 1 and not isinstance(error, MemoryError):
+            jobs = jobs[0].divide()
+        failed = []
+        for job in jobs:
+            self.attempts[job] += 1
+            if len(jobs) > 1 or self.attempts[job] < MOST_ATTEMPTS:
+                logger.warning("a task failed and runs again: %s", type(error).__name__)
+                self.urgent_jobs.append([job])
+            elif self.may_give_up:
+                failed.append(job)
+            else:
+                raise error
+        return failed
+
+    def try_once_more(self, job: J) -> None:
+        """Make a job urgent, whose next failure is final."""
+        self.attempts[job] = MOST_ATTEMPTS - 1
+        self.urgent_jobs.append([job])
+
+    def _count_death(self, job: J, error: BaseException) -> None:
+        """End a run whose workers die in any task.
+
+        If only one group of candidates kills them, or any fit was ever done, the
+        candidates fail instead, and the run continues.
+        """
+        self.deaths.append(job)
+        # Deaths in several groups are no fault of one learner, but of the cluster.
+        groups = {getattr(job, "candidate_group", None) for job in self.deaths}
+        if len(self.deaths) >= MOST_DEATHS and len(groups) > 1:
+            raise ClusterLostError(
+                f"workers die whatever they run: {len(self.deaths)} tasks ended "
+                f"so, with fits of {len(groups)} groups of candidates, and none "
+                f"was done. {MORE_MEMORY}; {GO_ON}"
+            ) from error
