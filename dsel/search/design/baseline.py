@@ -16,7 +16,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import Features, Integers
-from dsel.checks import did_you_mean, listing, show
+from dsel.checks import did_you_mean, listing, raise_first, show
 from dsel.data.frames import Frame
 from dsel.data.identity import content_hash
 from dsel.data.labeled import LabeledRows, codes_of
@@ -226,7 +226,7 @@ def check_baseline(
 
     Without a `method` there is one fitted model.
     """
-    for is_wrong, why in (
+    reasons = (
         (method is not None and not method.is_nested,
          f"is compared with the models of certificate='nested' with plain random "
          f"folds, got certificate={(method and method.name) or None!r}; leave one of "
@@ -237,9 +237,9 @@ def check_baseline(
         (losses.main != ERROR_RATE,
          f"is compared by wrong labels, loss='error', got loss={losses.main!r}; leave "
          f"one of them out"),
-    ):  # fmt: skip
-        if is_wrong:
-            raise ValueError(f"`baseline` {show(baseline)} {why}.")
+    )  # fmt: skip
+    start = f"`baseline` {show(baseline)}"
+    raise_first(*((is_wrong, f"{start} {why}.") for is_wrong, why in reasons))
 
 
 def _largest_class(labeled: LabeledRows, folds: Sequence[Split]) -> Baseline:
