@@ -238,12 +238,10 @@ text_options = packing(
     "text",
     TextOptions,
     click.option(
-        "--encoding",
-        help="Encoding of text files, such as latin-1; UTF-8 by default.",
+        "--encoding", help="Encoding of text files, such as latin-1; UTF-8 by default."
     ),
     click.option(
-        "--sep",
-        help="Separator of text files, where the header does not show it.",
+        "--sep", help="Separator of text files, where the header does not show it."
     ),
 )
 """Adds the options for reading text files."""

@@ -17,11 +17,7 @@ from dsel.results.choice import Choice
 from dsel.results.comparison import ModelComparison
 from dsel.results.inputs import load_inputs
 from dsel.results.place import Place
-from dsel.results.query_files import (
-    is_comparison,
-    read_answer,
-    read_comparison,
-)
+from dsel.results.query_files import is_comparison, read_answer, read_comparison
 from dsel.search.running.select import select
 
 

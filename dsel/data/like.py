@@ -292,8 +292,5 @@ def _block_like(
         and rows[column.name].dtype.kind in "iufM"
     }
     return convert_frame(
-        rows.assign(**texts) if texts else rows,
-        schema,
-        first_row=first,
-        where=where,
+        rows.assign(**texts) if texts else rows, schema, first_row=first, where=where
     )

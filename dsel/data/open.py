@@ -21,12 +21,7 @@ from pandas.api.types import is_list_like
 from scipy import sparse
 
 from dsel.arrays import check_distinct_columns, fill_masked_values
-from dsel.checks import (
-    as_array,
-    check_storage_options,
-    is_single,
-    show,
-)
+from dsel.checks import as_array, check_storage_options, is_single, show
 from dsel.data.frames import (
     FrameSchema,
     check_names,

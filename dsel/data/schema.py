@@ -32,16 +32,7 @@ from dsel.data.frames import (
     columns_of,
     has_texts,
 )
-from dsel.data.kinds import (
-    GAP_WORDS,
-    PLAIN,
-    Bad,
-    ColumnScan,
-    Form,
-    Kind,
-    convert,
-    trim,
-)
+from dsel.data.kinds import GAP_WORDS, PLAIN, Bad, ColumnScan, Form, Kind, convert, trim
 from dsel.errors import RowError
 
 FORMAT: Final = 2

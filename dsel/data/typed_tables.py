@@ -19,20 +19,8 @@ from pyarrow.fs import LocalFileSystem
 from scipy import sparse
 
 from dsel.checks import show
-from dsel.data.frames import (
-    NOTHING,
-    NUMBER,
-    TEXT,
-    check_names,
-    columns_of,
-)
-from dsel.data.kinds import (
-    LARGEST_EXACT,
-    PLAIN,
-    ColumnScan,
-    Form,
-    decimal_mark,
-)
+from dsel.data.frames import NOTHING, NUMBER, TEXT, check_names, columns_of
+from dsel.data.kinds import LARGEST_EXACT, PLAIN, ColumnScan, Form, decimal_mark
 from dsel.data.parquet import join_schemas, to_exact_pandas
 from dsel.data.schema import (
     convert_frame,
@@ -44,13 +32,7 @@ from dsel.data.schema import (
     to_pandas,
     with_classes,
 )
-from dsel.data.table_files import (
-    FEATHER,
-    PARQUET,
-    files_in,
-    listed_formats,
-    name_file,
-)
+from dsel.data.table_files import FEATHER, PARQUET, files_in, listed_formats, name_file
 from dsel.data.table_request import (
     Table,
     TableRequest,

@@ -229,10 +229,7 @@ def write_pool(
         attributes = {POOL: "dense", COMPLETE: False, COLUMNS: columns, SOURCE: token}
         try:
             nothing = f"Nothing of the interrupted pool is kept at {path}."
-            with (
-                explaining_interrupt(nothing),
-                writing(path, "path", also_reads=True),
-            ):
+            with explaining_interrupt(nothing), writing(path, "path", also_reads=True):
                 array = zarr.create_array(
                     place,
                     shape=(n_rows, n_columns),

@@ -168,11 +168,7 @@ def _count_pool(
         if not np.array_equal(blocks[0], blocks[1] + blocks[2]) or blocks[3].any():
             raise ValueError(f"{name}.count_pair must add up over blocks of rows.")
         same = count_pair(
-            statistic,
-            Rows(X),
-            all_rows_predictions,
-            all_rows_predictions,
-            fold_counts,
+            statistic, Rows(X), all_rows_predictions, all_rows_predictions, fold_counts
         )
         if statistic.counts_differences and np.any(same):
             raise ValueError(

@@ -33,13 +33,7 @@ from dsel.results.records import kept_as
 from dsel.results.renderings import Renderable
 from dsel.results.tolerances import amount_about, amount_at_most
 from dsel.results.values import value_text
-from dsel.rounded_texts import (
-    about_percent,
-    at_most,
-    confidence,
-    count_of,
-    in_percent,
-)
+from dsel.rounded_texts import about_percent, at_most, confidence, count_of, in_percent
 from dsel.typing import Options
 
 T = TypeVar("T")

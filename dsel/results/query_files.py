@@ -107,9 +107,7 @@ def check_target(target: str, columns: Sequence[str]) -> None:
         )
 
 
-def read_comparison(
-    folder: PathLike,
-) -> tuple[ModelComparison, str, TableSchema]:
+def read_comparison(folder: PathLike) -> tuple[ModelComparison, str, TableSchema]:
     """Return the comparison in a folder, and the name of its column of labels.
 
     Also return a schema with the separator and the encoding of its text files.
@@ -132,10 +130,7 @@ def read_comparison(
 
 
 def query_rows_as_csv(
-    shown: pd.DataFrame,
-    target: str,
-    source: TextSource | None,
-    numbers: Sequence[int],
+    shown: pd.DataFrame, target: str, source: TextSource | None, numbers: Sequence[int]
 ) -> bytes:
     """Return rows to label as a CSV file, with an empty column `target`.
 

@@ -2,12 +2,7 @@
 
 import click
 
-from dsel.cli.options import (
-    ExistingPath,
-    draw_options,
-    model_options,
-    run_from,
-)
+from dsel.cli.options import ExistingPath, draw_options, model_options, run_from
 
 
 @click.command

@@ -3,11 +3,7 @@
 import click
 
 from dsel.cli.option_types import LEVEL
-from dsel.cli.options import (
-    ExistingPath,
-    model_options,
-    run_from,
-)
+from dsel.cli.options import ExistingPath, model_options, run_from
 from dsel.option_values import MONITOR_LEVEL
 
 

@@ -188,10 +188,7 @@ def compare_models(
     delta = check_delta(delta)
     n_queries = check_integer(n_queries, "n_queries", at_least=0)
     seed = seed_from(random_state)
-    models = {
-        "old": fitted_model(old, "old"),
-        "new": fitted_model(new, "new"),
-    }
+    models = {"old": fitted_model(old, "old"), "new": fitted_model(new, "new")}
     known = _known_classes(models, classes)
     full = open_pool(pool)
     seen = None if X_seen is None else seen_rows(X_seen)

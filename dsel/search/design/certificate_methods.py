@@ -358,11 +358,7 @@ def nested_scheme(inputs: MethodInputs) -> CVScheme:
     needs_halves = k == 2 and inputs.n_candidates > 1
     check_groups(inputs.groups, k, 4 if needs_halves else k)
     return scheme_of_pairs(
-        k,
-        n_rows,
-        inputs.seed,
-        n_candidates=inputs.n_candidates,
-        groups=inputs.groups,
+        k, n_rows, inputs.seed, n_candidates=inputs.n_candidates, groups=inputs.groups
     )
 
 

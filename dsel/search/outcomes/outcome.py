@@ -201,11 +201,7 @@ class Outcome:
         return self.pool_rows
 
     def certify_with_labels(
-        self,
-        labels: ArrayLike,
-        *,
-        partial: bool = False,
-        allow_unknown: bool = False,
+        self, labels: ArrayLike, *, partial: bool = False, allow_unknown: bool = False
     ) -> "Outcome":
         """Return the outcome with the labels of the queried rows; it is final.
 

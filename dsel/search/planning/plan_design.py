@@ -76,10 +76,7 @@ def check_queries(
 
 
 def choose_counted_groups(
-    inputs: SearchInputs,
-    parts: PoolParts,
-    method: CertificateMethod,
-    scheme: CVScheme,
+    inputs: SearchInputs, parts: PoolParts, method: CertificateMethod, scheme: CVScheme
 ) -> RowGroups | None:
     """Return the groups of which a bound counts one row each.
 

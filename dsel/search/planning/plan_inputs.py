@@ -9,10 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dsel.arrays import (
-    Estimator,
-    Features,
-)
+from dsel.arrays import Estimator, Features
 from dsel.candidates import (
     Grid,
     candidate_key,
@@ -52,13 +49,7 @@ from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.cube import GridAxes, grid_axes
 from dsel.search.design.certificate_methods import SearchOptions
 from dsel.search.engine.jobs import CandidateGroup
-from dsel.typing import (
-    AnyArray,
-    LabelsLike,
-    Options,
-    PoolLike,
-    RowsLike,
-)
+from dsel.typing import AnyArray, LabelsLike, Options, PoolLike, RowsLike
 
 FITTING_PART: Final = 0.5  # of the pool, for learners that want one
 

@@ -52,11 +52,7 @@ def plan_facts(plan: PlannedSearch, *, in_short: bool = False) -> list[Fact]:
     labeled = f"{n:,} x {d}, {what}"
     if plan.groups is not None:
         labeled += f"; {plan.groups.n_groups:,} groups, one row of each is counted"
-    facts = {
-        "labeled rows": labeled,
-        "pool": pool,
-        "fits": fits,
-    }
+    facts = {"labeled rows": labeled, "pool": pool, "fits": fits}
     if not in_short:
         facts |= pruning | {
             "folds": folds,

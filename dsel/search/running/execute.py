@@ -25,19 +25,9 @@ from dsel.errors import (
     warn,
 )
 from dsel.results import Choice
-from dsel.results.models import (
-    IMPORTABLE,
-    dump_model,
-    script_types,
-    untrusted_types,
-)
+from dsel.results.models import IMPORTABLE, dump_model, script_types, untrusted_types
 from dsel.results.place import CUBE, PAIRS, Place, check_claim
-from dsel.results.run_store import (
-    Store,
-    check_names,
-    how_to_resume,
-    read_query_rows,
-)
+from dsel.results.run_store import Store, check_names, how_to_resume, read_query_rows
 from dsel.runtime.progress import check_verbose, run_progress
 from dsel.runtime.versions import installed_versions
 from dsel.search.outcomes.deployed_model import InputFormat

@@ -15,11 +15,7 @@ from dsel.data.equal_rows import duplicate_finder
 from dsel.families.generic import collect_warnings
 from dsel.runtime.clients import current_worker
 from dsel.runtime.tasks import is_task
-from dsel.search.design.assumptions import (
-    PoolCheck,
-    PoolFacts,
-    compare_pool,
-)
+from dsel.search.design.assumptions import PoolCheck, PoolFacts, compare_pool
 from dsel.search.running.run import Run
 
 POOL_FACTS_KEY: Final = "pool/facts"

@@ -110,9 +110,7 @@ def returned_model(model: Estimator | Model) -> Any:
 
 
 def name_procedure(
-    choice: Choice,
-    models: Mapping[str, Model],
-    fold_models: Sequence[Model | None],
+    choice: Choice, models: Mapping[str, Model], fold_models: Sequence[Model | None]
 ) -> Choice:
     """Return the choice with the parameters that the procedure itself has chosen.
 

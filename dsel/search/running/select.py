@@ -19,12 +19,7 @@ from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.regression import DEFAULT
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
-from dsel.results.caveats import (
-    Caveat,
-    Effect,
-    collect_caveats,
-    make_caveats,
-)
+from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.certificate import CHOICE, assumptions_of, attribute
 from dsel.results.cube import cube_of, cv_error, read_counts, restore_dims
 from dsel.results.tables import (
@@ -38,11 +33,7 @@ from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.engine.counts import DataCounts
 from dsel.search.engine.pruning import margin_above
 from dsel.search.running.cube_caveats import caveats_of, run_caveats
-from dsel.search.running.cube_of_run import (
-    TOKEN,
-    RunDescription,
-    criterion_settings,
-)
+from dsel.search.running.cube_of_run import TOKEN, RunDescription, criterion_settings
 from dsel.typing import ResultsLike
 
 CHANGED: Final = "the cube was cut, sorted or changed after the run"
