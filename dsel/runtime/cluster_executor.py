@@ -103,7 +103,7 @@ class ClusterExecutor:
         """Bytes that a task may use now on the worker with the least memory."""
         return self._workers.update().task_memory
 
-    def submit(self, task: Task[Any]) -> None:
+    def submit(self, task: Task[Any, Any]) -> None:
         """Submit the task, and a second one that returns the result of kept output.
 
         Without kept output there is no second task, because it would wait in the queue
@@ -213,7 +213,7 @@ class ClusterExecutor:
 
 def _run_on_worker(
     sent: tuple[SentContext, Any],
-    work: Work[Any],
+    work: Work[Any, Any],
     wholes: list[Output[Any]],
     sources: list[Any],
     keeps: bool,

@@ -96,7 +96,7 @@ class LocalExecutor:
         self._began = None if is_inside or self.n_slots == 1 else began
         # Futures of the transfers of each context to the processes.
         self._transfers: dict[str, list[Future[None]]] = {}
-        self._on_processes: dict[str, Task[Any]] = {}
+        self._on_processes: dict[str, Task[Any, Any]] = {}
         self._futures: dict[str, Future[Output[Any]]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._limits = ExitStack()
@@ -113,7 +113,7 @@ class LocalExecutor:
         self._contexts[key] = Packed.of(context)
         return key
 
-    def submit(self, task: Task[Any]) -> None:
+    def submit(self, task: Task[Any, Any]) -> None:
         """Queue the task. Threads take tasks in this order, and keep all output."""
         key = task.context_key or self._first
         if not task.inputs and self._are_processes_ready(key):
@@ -125,7 +125,7 @@ class LocalExecutor:
         future = threads.submit(run_here, self._contexts[key], task.work, inputs)
         self._keep(task, future)
 
-    def _send(self, task: Task[Any], *, with_context: bool = False) -> None:
+    def _send(self, task: Task[Any, Any], *, with_context: bool = False) -> None:
         """Run a task in a process; its kept output comes back only if it is needed."""
         key, inputs = (
             task.context_key or self._first,
@@ -141,7 +141,7 @@ class LocalExecutor:
         self._on_processes[task.key] = task
         self._keep(task, future)
 
-    def _keep(self, task: Task[Any], future: "Future[Output[Any]]") -> None:
+    def _keep(self, task: Task[Any, Any], future: "Future[Output[Any]]") -> None:
         self._futures[task.key] = future
         future.add_done_callback(lambda _: self._ended.put(task.key))
 
@@ -323,7 +323,7 @@ def _receive(key: str, packed: Packed) -> None:
 
 
 def _run(
-    key: str, packed: Packed | None, work: Work[Any], inputs: Inputs, keeps: bool
+    key: str, packed: Packed | None, work: Work[Any, Any], inputs: Inputs, keeps: bool
 ) -> Output[Any]:
     if packed is not None:
         _receive(key, packed)

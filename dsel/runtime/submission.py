@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
+C = TypeVar("C")
 R = TypeVar("R")
 logger = logging.getLogger(__name__)
 
@@ -72,7 +73,7 @@ class TaskQueue(Generic[R]):
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
-        self.running: dict[str, Task[R]] = {}
+        self.running: dict[str, Task[Any, R]] = {}
         """Tasks that have not ended, by key."""
         self._n_lost: Counter[str] = Counter()
 
@@ -83,7 +84,7 @@ class TaskQueue(Generic[R]):
         # more would be decided by counts that are out of date.
         return len(self.running) < WINDOW * self.executor.n_slots
 
-    def submit(self, task: Task[R]) -> None:
+    def submit(self, task: Task[Any, R]) -> None:
         """Submit a task."""
         self.running[task.key] = task
         self.executor.submit(task)
@@ -113,7 +114,7 @@ class TaskQueue(Generic[R]):
 
 
 def run_to_completion(
-    executor: Executor, tasks: Iterable[Task[R]]
+    executor: Executor, tasks: Iterable[Task[Any, R]]
 ) -> Iterator[Finished[R]]:
     """Run tasks and yield each when it ends; `tasks` is iterated as slots get free."""
     queue, waiting = TaskQueue[R](executor), iter(tasks)
@@ -126,8 +127,8 @@ def run_to_completion(
 
 
 def results_in_order(
-    context: Any,
-    tasks: Iterable[Task[R]],
+    context: C,
+    tasks: Iterable[Task[C, R]],
     client: "Client | None",
     *,
     on_turn: Callable[[], object] | None = None,

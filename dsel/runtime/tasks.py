@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
+C_contra = TypeVar("C_contra", contravariant=True)
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
@@ -51,14 +52,13 @@ class Output(Generic[R_co]):
     """An object that stays where it was made, for other tasks and for `fetch`."""
 
 
-class Work(Protocol[R_co]):
-    """Work that one thread does."""
+class Work(Protocol[C_contra, R_co]):
+    """Work that one thread does; its types are those of context and result."""
 
-    def run(self, context: Any, inputs: Inputs) -> Output[R_co]:
+    def run(self, context: C_contra, inputs: Inputs) -> Output[R_co]:
         """Do the work.
 
-        `context` is what `put` of the executor got, by `Task.context_key`; its type is
-        that of the work.
+        `context` is what `put` of the executor got, by `Task.context_key`.
         """
 
 
@@ -85,12 +85,12 @@ class LostInputError(OSError):
 
 
 @dataclass(frozen=True)
-class Task(Generic[R_co]):
+class Task(Generic[C_contra, R_co]):
     """Work with a name, for a thread of this process or a worker."""
 
     key: str
     """Unique among the tasks of the executor."""
-    work: Work[R_co]
+    work: Work[C_contra, R_co]
     sources: Callable[[Any], list[Any]] | None = None
     """Function that is called with the Dask client, or None, each time that the task is
     submitted; it returns rows of a pool, or readers of rows, for the worker."""
@@ -182,7 +182,7 @@ class Packed:
         return cls(context, get_config())
 
 
-def run_here(packed: Packed, work: Work[R], inputs: Inputs) -> Output[R]:
+def run_here(packed: Packed, work: Work[Any, R], inputs: Inputs) -> Output[R]:
     """Do work with one native thread and the caller's scikit-learn configuration."""
     with limit_threads(), config_context(**packed.config), as_task():
         return work.run(packed.context, inputs)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from statistics import fmean
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -82,7 +82,7 @@ class PoolPass:
     engine: Engine
     pool_table: PoolTable
     """The counts are added to it."""
-    make_batch: Callable[[tuple[CountJob, ...]], Work[list[CountedJob]]]
+    make_batch: Callable[[tuple[CountJob, ...]], Work[Any, list[CountedJob]]]
     """Function that makes the work of one task."""
     inputs: tuple[str, ...] = ()
     """Tasks that have kept what the work needs."""
@@ -144,7 +144,7 @@ class PoolPass:
             jobs.append(self.waiting.popleft())
         return jobs
 
-    def make_task(self, jobs: list[CountJob]) -> Task[list[CountedJob]]:
+    def make_task(self, jobs: list[CountJob]) -> Task[Any, list[CountedJob]]:
         """Return the task that reads and counts some slices."""
         numbers = [self.pool_table.slice_number[job.start, job.stop] for job in jobs]
         slices = [self.pool_table.slices[number] for number in numbers]

@@ -30,6 +30,7 @@ from dsel.search.engine.jobs import (
     FitResult,
     FitStatus,
     FittedJob,
+    JobContext,
     join_tests,
 )
 from dsel.search.engine.pruning import Pruner, TableT
@@ -219,7 +220,7 @@ class FitLoop(Generic[TableT]):
             nearest = best
         return nearest
 
-    def make_task(self, jobs: list[FitJob]) -> Task[list[FittedJob]]:
+    def make_task(self, jobs: list[FitJob]) -> Task[JobContext, list[FittedJob]]:
         """Return jobs as one task."""
         first, table = jobs[0], self.table
         label = table.candidate_groups[first.candidate_group].label

@@ -15,7 +15,7 @@ import logging
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import InitVar, dataclass, field
-from typing import Final, Generic, Protocol, Self, TypeVar
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 from dsel.errors import ClusterLostError, LossError
 from dsel.runtime.submission import Executor, TaskQueue
@@ -80,7 +80,7 @@ class JobQueue(Generic[J, R]):
         # They go first: an error that ends the run should end it early.
         return self.urgent_jobs.popleft() if self.urgent_jobs else []
 
-    def submit(self, jobs: list[J], task: Task[list[R]]) -> None:
+    def submit(self, jobs: list[J], task: Task[Any, list[R]]) -> None:
         """Submit jobs as a task."""
         self.running[task.key] = jobs
         self.tasks.submit(task)

@@ -36,6 +36,7 @@ from dsel.typing import Model, PoolLike
 if TYPE_CHECKING:
     from distributed import Client
 
+C = TypeVar("C")
 R = TypeVar("R")
 
 BLOCK_ROWS: Final = (2**14, 2**17)
@@ -69,9 +70,7 @@ class TableRows(Protocol):
     def like(self) -> Pool:
         """Rows in the types of all rows; not always all of them."""
 
-    def run(
-        self, context: object, work: Work[R], client: "Client | None"
-    ) -> Iterator[R]:
+    def run(self, context: C, work: Work[C, R], client: "Client | None") -> Iterator[R]:
         """Do work on each part, and yield the results in order.
 
         The work gets a part by `read_table_part`.
@@ -151,9 +150,7 @@ class TextTable(TableRows):
         n_rows = min(TEXT_ROWS, _block_rows(len(self._schema.names)))
         return self._text.parts(self._schema, self._decimal, n_rows)
 
-    def run(
-        self, context: object, work: Work[R], client: "Client | None"
-    ) -> Iterator[R]:
+    def run(self, context: C, work: Work[C, R], client: "Client | None") -> Iterator[R]:
         """Do work on each part of the file, and yield the results in order."""
         tasks = (
             Task(f"predict-{rows.first}", work, partial(_text_sources, rows))
@@ -215,9 +212,7 @@ class PoolRows(TableRows):
         """All rows, in their types."""
         return self._pool
 
-    def run(
-        self, context: object, work: Work[R], client: "Client | None"
-    ) -> Iterator[R]:
+    def run(self, context: C, work: Work[C, R], client: "Client | None") -> Iterator[R]:
         """Do work on each part of the pool, and yield the results in order."""
         pool = self._pool
         n_rows = _block_rows(pool.n_columns, pool.n_rows)
@@ -234,8 +229,8 @@ class PoolRows(TableRows):
         yield from results_in_order(context, tasks, client)
 
     def _tasks_of_blocks(
-        self, work: Work[R], parts: Sequence[PoolSlice], n_rows: int
-    ) -> Iterator[Task[R]]:
+        self, work: Work[C, R], parts: Sequence[PoolSlice], n_rows: int
+    ) -> Iterator[Task[C, R]]:
         """Read large parts here, and yield a task for each of their blocks."""
         blocks = (
             block

@@ -1,0 +1,79 @@
+"""Chosen candidates: their fits, their counts on folds and pool, and both bounds."""
+
+import numpy as np
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+import dsel
+from dsel.bounds import nested_all_rows, nested_one_fold
+from dsel.bounds.cross_validation import LABEL_SHARE
+from dsel.losses.error_rate import ERROR_RATE
+from dsel.results.cube import read_counts
+from dsel.search.design.assumptions import PoolCheck
+from dsel.search.engine.inner_searches import ChosenCandidates
+from dsel.search.running.fit_chosen import fit_chosen
+from dsel.search.running.run import Run, RunOptions, open_engine
+from tests.executors import faulty_threads
+
+RNG = np.random.default_rng(0)
+X, POOL = RNG.normal(size=(150, 3)), RNG.normal(size=(2_000, 3))
+Y = (X[:, 0] + 0.5 * RNG.normal(size=150) > 0).astype(int)
+DEPTHS = [1, 2, 8]
+PLAN = dsel.plan_search(
+    DecisionTreeClassifier(random_state=0), {"max_depth": DEPTHS}, X, Y, POOL,
+    random_state=0,
+)  # fmt: skip
+CANDIDATES = ChosenCandidates(1, (0, 1, 2, 1, 0))
+
+
+def fit(shown=None, fault=lambda task: None):
+    on_progress = None if shown is None else shown.append
+    run = Run(PLAN, RunOptions(client=faulty_threads(fault), on_progress=on_progress))
+    counts = {"fold_errors": np.zeros((3, 5), int), "fold_rows": np.full(5, 30)}
+    with open_engine(run) as engine:
+        return fit_chosen(run, engine, CANDIDATES, counts, PoolCheck())
+
+
+@pytest.mark.parametrize("n_failures", [0, 2])
+def test_fit_chosen__counts_each_model_on_its_fold_and_on_the_pool(n_failures):
+    shown, failed = [], []
+
+    def fault(task):
+        if len(failed) < n_failures:
+            failed.append(task)
+            raise OSError("a file system")
+
+    chosen = fit(shown, fault)
+    models = [chosen.models[split] for split in range(6)]
+    depths = [model.max_depth for model in models]
+    assert depths == [DEPTHS[number] for number in CANDIDATES.by_split]
+    statistic, predictions = ERROR_RATE.statistic, models[5].predict(POOL)
+    for split, model in zip(PLAN.scheme.held_out, models, strict=False):
+        rows, fold = split.test_rows, split.number
+        errors = (model.predict(X[rows]) != Y[rows]).sum()
+        assert chosen.folds[statistic].counts[fold] == errors
+        differ = (model.predict(POOL) != predictions).sum()
+        assert chosen.pool_counts[statistic].counts[fold] == differ
+    assert shown[0].fits_done == 0
+    assert (shown[-1].fits_done, shown[-1].pool_rows_done) == (6, len(POOL))
+
+
+def test_fit_chosen__ends_with_an_error_that_comes_again():
+    def fault(task):
+        raise OSError("a file system")
+
+    with pytest.raises(OSError, match="a file system"):
+        fit(fault=fault)
+
+
+def test_bounds__are_those_of_the_counts():
+    outcome = PLAN.run()
+    counts = read_counts(outcome.results)
+    errors, n_rows = counts["outer_errors"], counts["fold_rows"]
+    fold, limit = nested_one_fold(errors, n_rows, delta=LABEL_SHARE * 0.05)
+    certificates = outcome.certificates
+    assert certificates["one_fold"].fold == fold
+    assert certificates["one_fold"].bound == limit
+    differ = counts["outer_disagreements"]
+    _, terms = nested_all_rows(errors, n_rows, differ, len(POOL), delta=0.05)
+    assert certificates["all_rows"].bound == terms.bound
