@@ -1,6 +1,7 @@
 """A certified least squares search: as the main search, without refits."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -43,6 +44,11 @@ def found(table):
     return search().fit(*table[:2])
 
 
+def plain(choice):
+    """The text of a choice in the words of all searches: this one has own advice."""
+    return str(replace(choice, words={}))
+
+
 def searched_by_refits(table, pool=None, cv=5, fit_intercept=False, **options):
     """The main search over the same candidates in the same order."""
     model = KernelLeastSquares(penalty="rkhs", fit_intercept=fit_intercept)
@@ -69,7 +75,7 @@ def searched_by_refits(table, pool=None, cv=5, fit_intercept=False, **options):
 def test_fit__equals_the_main_search(table, options):
     closed, refits = search(**options), searched_by_refits(table, **options)
     closed.fit(*table[:2])
-    assert str(closed.choice_) == str(refits.choice_)
+    assert plain(closed.choice_) == str(refits.choice_)
     assert closed.certificate_.bound == refits.certificate_.bound
     assert closed.best_params_ == refits.best_params_
     chosen = [
@@ -86,7 +92,7 @@ def test_fit__with_a_pool_bounds_the_model_of_all_rows_as_the_main_search(table)
     pool = table[2]
     closed = search(deploy="all_rows").fit(*table[:2], pool=pool)
     refits = searched_by_refits(table, pool, deploy="all_rows")
-    assert str(closed.choice_) == str(refits.choice_)
+    assert plain(closed.choice_) == str(refits.choice_)
     bounds = {name: each.bound for name, each in closed.certificates_.items()}
     assert bounds == {name: each.bound for name, each in refits.certificates_.items()}
     assert bounds["one_fold"] < bounds["all_rows"] < np.inf
@@ -136,7 +142,7 @@ def test_results__have_estimates_and_what_was_counted(table, found):
 
 def test_results__answer_with_the_certified_choice(found):
     cube = found.results_
-    assert str(dsel.select(cube)) == str(cube.dsel.select()) == str(found.choice_)
+    assert str(dsel.select(cube)) == str(cube.dsel.select()) == plain(found.choice_)
     assert cube.dsel.certificates["one_fold"].bound == found.certificate_.bound
     assert cube.dsel.select("loo").criterion == "loo"
     changed = cube.assign(fold_loss_mean=cube["fold_loss_mean"] / 2)
@@ -249,7 +255,7 @@ def test_fit__a_killed_run_goes_on_to_the_same_certificate(
         records_left(len(WIDTHS) - n_records)
     resumed = search().fit(*table[:2], out=tmp_path)
     assert str(resumed.choice_) == str(found.choice_)
-    assert str(open_results(tmp_path).load().dsel.select()) == str(found.choice_)
+    assert str(open_results(tmp_path).load().dsel.select()) == plain(found.choice_)
 
 
 OTHERS = {

@@ -273,17 +273,18 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
 
 def read_description(cube: xr.Dataset) -> RunDescription:
     """Return what the run of a cube has said in addition to its counts."""
+    rows_of_classes = class_rows(cube)
     return RunDescription(
         data=DataCounts(
             n_labeled=int(cube.get(names.N_LABELED, 0)),
             n_unlabeled=int(cube.get(names.N_UNLABELED, 0)),
-            n_classes=len(class_rows(cube)),
+            n_classes=len(rows_of_classes),
             equal_rows=int(cube.get(names.EQUAL_ROWS, 0)),
             n_groups=int(cube.get(names.N_GROUPS, 0)),
         ),
         assumptions=assumptions_of(cube),
         caveats=run_caveats(cube),
-        class_rows=class_rows(cube),
+        class_rows=rows_of_classes,
         # Empty if the loss has none, or if an older version made the cube.
         constant=json.loads(cube.attrs.get(names.CONSTANT, "[]")),
         copied_rows=int(cube.attrs.get(names.COPIED_ROWS, 0)),
