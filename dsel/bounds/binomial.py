@@ -166,8 +166,8 @@ def distinct_columns(*columns: Floats) -> tuple[Floats, NDArray[np.intp]]:
 @lru_cache(maxsize=64)
 def _limit_table(is_upper: bool, n_rows: int, delta: float) -> Floats:
     counts = np.arange(n_rows + 1.0)
-    same = np.full((2, n_rows + 1), [[n_rows], [delta]])
-    table = _solve_limits(is_upper, counts, *same)
+    sizes = np.full((2, n_rows + 1), [[n_rows], [delta]])
+    table = _solve_limits(is_upper, counts, *sizes)
     # At a delta closer to 1 the shift of the target is as large as 1 - delta, so that
     # neighboring limits may be equal.
     if delta < 1.0 - 1e-9:
@@ -228,18 +228,18 @@ def _solve_tails(
     gap = np.full_like(q, np.inf)
     active = np.arange(q.size)
     for _ in range(100):
-        a, b, here = x[active], y[active], q[active]
+        a, b, point = x[active], y[active], q[active]
         with np.errstate(all="ignore"):
-            mass = tail(a, b, here)
+            mass = tail(a, b, point)
             gap[active] = f = np.log(mass) - log_target[active]
             # The derivative of the incomplete Beta function is the Beta density.
-            log_pdf = special.xlogy(a - 1, here) + special.xlog1py(b - 1, -here)
+            log_pdf = special.xlogy(a - 1, point) + special.xlog1py(b - 1, -point)
             slope = sign * np.exp(log_pdf - special.betaln(a, b))
-            newton = here - f * mass / slope
+            newton = point - f * mass / slope
         # For an upper limit the tail falls in q, for a lower one it rises.
         goes_up = (f > 0) == is_upper
-        lo[active] = low = np.where(goes_up, here, lo[active])
-        hi[active] = high = np.where(goes_up, hi[active], here)
+        lo[active] = low = np.where(goes_up, point, lo[active])
+        hi[active] = high = np.where(goes_up, hi[active], point)
         # A proposal that leaves its bracket is replaced by its arithmetic or geometric
         # middle; where `low` is still 0 or close to `high`, the former is the better.
         is_wide = (low > 0) & (high > 4 * low)
@@ -247,12 +247,12 @@ def _solve_tails(
         is_inside = np.isfinite(newton) & (newton > low) & (newton < high)
         following = np.where(is_inside, newton, middle)
         # Close to 1 a rate cannot meet the target exactly: cross over, and stop.
-        is_stuck = np.abs(following - here) < 4e-16 * here
-        crossing = here * (1 + 8e-16 if is_upper else 1 - 8e-16)
+        is_stuck = np.abs(following - point) < 4e-16 * point
+        crossing = point * (1 + 8e-16 if is_upper else 1 - 8e-16)
         following = np.where(is_stuck & (f > 0), crossing, following)
         is_within = (following > low) & (following < high)
         goes_on = (np.abs(f) >= 1e-12) & is_within & ~(is_stuck & (f <= 0))
-        q[active] = np.where(goes_on, following, here)
+        q[active] = np.where(goes_on, following, point)
         active = active[goes_on]
         if not active.size:
             break

@@ -55,12 +55,12 @@ def check_loss(loss: Any, *, n_classes: int = 2, n_folds: int = 5) -> None:
     >>> from dsel.losses.error_rate import ERROR_RATE
     >>> check_loss(ERROR_RATE)
     """
-    for what, kind in ((loss, Loss), (getattr(loss, "statistic", None), Statistic)):
-        if not isinstance(what, kind):
+    for code, kind in ((loss, Loss), (getattr(loss, "statistic", None), Statistic)):
+        if not isinstance(code, kind):
             members = [name for name in dir(kind) if name[0] != "_"]
-            lacks = [name for name in members if not hasattr(what, name)]
+            lacks = [name for name in members if not hasattr(code, name)]
             raise TypeError(
-                f"{type(what).__name__} must have the members of {kind.__name__}; it "
+                f"{type(code).__name__} must have the members of {kind.__name__}; it "
                 f"lacks {', '.join(lacks) or 'none, but is a class'}."
             )
     # Workers get a copy, and the repr is part of the identity of a plan.
@@ -99,10 +99,10 @@ def _check_fold(
     """Return the counts on the rows of a fold; raise if they are wrong."""
     X, y = rows.X[numbers], np.asarray(rows.targets)[numbers]
     is_wrong = rng.random(len(y)) < 0.2
-    other = (
+    wrong = (
         y + rng.normal(size=len(y)) if loss.is_regression else (y + 1) % (y.max() + 1)
     )
-    predictions = np.where(is_wrong, other, y)
+    predictions = np.where(is_wrong, wrong, y)
     statistic, labeled, name = loss.statistic, Rows(X, y), type(loss.statistic).__name__
     none = no_predictions((len(y),), y.dtype)
     score, worst = (score_rows(loss, labeled, these) for these in (predictions, none))
@@ -118,8 +118,8 @@ def _check_fold(
             f"{name}.counts_from_errors must give what `count` does, or None."
         )
     order = rng.permutation(len(y))
-    again = count_rows(statistic, Rows(X[order], y[order]), predictions[order])
-    if not np.array_equal(again, counts):
+    shuffled = count_rows(statistic, Rows(X[order], y[order]), predictions[order])
+    if not np.array_equal(shuffled, counts):
         raise ValueError(f"{name}.count must not depend on the order of the rows.")
     # Regressors are ranked by squares, which have no largest value. For others a model
     # that predicts nothing must come last, so that it is never chosen.
@@ -167,10 +167,10 @@ def _count_pool(
         ]
         if not np.array_equal(blocks[0], blocks[1] + blocks[2]) or blocks[3].any():
             raise ValueError(f"{name}.count_pair must add up over blocks of rows.")
-        same = count_pair(
+        agreeing = count_pair(
             statistic, Rows(X), all_rows_predictions, all_rows_predictions, fold_counts
         )
-        if statistic.counts_differences and np.any(same):
+        if statistic.counts_differences and np.any(agreeing):
             raise ValueError(
                 f"{name}.count_pair counts rows on which both models agree, which "
                 f"`counts_differences` denies."

@@ -204,14 +204,14 @@ def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> Declared
             f"{show(loss)}."
         )
     if main.is_regression != (not labels):
-        kind, needed, others = (
+        kind, needed, examples = (
             ("regressors", "classifier", 'recall("fraud"), .cost(...) or "error"')
             if labels
             else ("classifiers", "regressor", "error_quantile(0.9), or .beyond(2.0)")
         )
         raise ValueError(
             f"`loss` must be one for {needed}s here: {show(main)} is for {kind}, and "
-            f"the model is a {needed}; write dsel.losses.{others}."
+            f"the model is a {needed}; write dsel.losses.{examples}."
         )
     if main.is_regression:
         return DeclaredLosses(main, tolerances=_tolerances(main, report))

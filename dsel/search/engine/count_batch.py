@@ -59,15 +59,15 @@ class JoinedModels:
 
     def predict(self, X: Features, splits: Sequence[SplitNumbers]) -> NDArray[Any]:
         """Return predictions, (len(splits), 1, n_rows); each item is one split."""
-        wanted = [int(split) for split in splits]
+        indices = [int(split) for split in splits]
         predictions: dict[int, NDArray[Any]] = {}
         for numbers, group in self.fitted_groups:
-            items = [item for item, split in enumerate(wanted) if split in numbers]
+            items = [item for item, split in enumerate(indices) if split in numbers]
             group_predictions = group.predict(X, [splits[item] for item in items])
             predictions |= dict(zip(items, group_predictions, strict=True))
         dtype = next(iter(predictions.values())).dtype
-        nothing = no_predictions((1, X.shape[0]), dtype)
-        return np.stack([predictions.get(n, nothing) for n in range(len(wanted))])
+        missing = no_predictions((1, X.shape[0]), dtype)
+        return np.stack([predictions.get(n, missing) for n in range(len(indices))])
 
 
 class ComparedModels(NamedTuple):

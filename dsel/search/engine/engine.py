@@ -53,8 +53,8 @@ class BatchSize:
         if not self.seconds:
             return 1
         # The mean of the last 64 jobs: later fits of a grid often take longer.
-        wanted = int(self.task_seconds / max(1e-5, fmean(self.seconds)))
-        return max(1, min(wanted, n_left // (2 * n_slots)))
+        most = int(self.task_seconds / max(1e-5, fmean(self.seconds)))
+        return max(1, min(most, n_left // (2 * n_slots)))
 
 
 @dataclass

@@ -78,8 +78,8 @@ class FitAndKeepBatch(FitBatch):
         one_by_one = [j for j in self.jobs if kinds[j] is SplitKind.LEAVE_ONE_OUT]
         fitted_jobs = [leave_one_out(context, job) for job in one_by_one]
         kept: KeptGroups = {}
-        others = [job for job in self.jobs if job not in one_by_one]
-        for jobs, fitted_group in fit_jobs(context, others, self.ending_groups):
+        grouped_jobs = [job for job in self.jobs if job not in one_by_one]
+        for jobs, fitted_group in fit_jobs(context, grouped_jobs, self.ending_groups):
             fits = [FitId(n, job.split) for job in jobs for n in job.candidates]
             tokens = model_tokens(fitted_group, fits)
             # Models of one call are kept together, and each of its jobs counts an equal

@@ -273,10 +273,10 @@ class ModelRows:
 
 def _select(X: Frame, names: Sequence[str]) -> Frame:
     """Return a block with these columns, in this order."""
-    given = X.given
-    if list(given.columns) != list(names):
-        given = given[list(names)]
+    frame = X.given
+    if list(frame.columns) != list(names):
+        frame = frame[list(names)]
     # The types are known, and finding them again would read all texts.
     kinds = {column.name: column for column in X.schema.columns}
     columns = tuple(kinds[name] for name in names)
-    return Frame(given, replace(X.schema, columns=columns))
+    return Frame(frame, replace(X.schema, columns=columns))

@@ -19,8 +19,8 @@ def check_tolerance(choice: Choice, deploy: str | None = None) -> str:
 
     Raises ValueError if no tolerance of it is certified.
     """
-    wanted = deploy or choice.deploy
-    certificate = choice.certificates[wanted]
+    name = deploy or choice.deploy
+    certificate = choice.certificates[name]
     if not certificate.is_tolerance or ONE_FOLD not in choice.certificates:
         raise ValueError(
             f"a tolerance is certified of regressors with "
@@ -32,7 +32,7 @@ def check_tolerance(choice: Choice, deploy: str | None = None) -> str:
             f"no tolerance is certified, since {certificate.reasons[0]}; mend that, "
             f"and search in another `out`."
         )
-    return wanted
+    return name
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,6 @@ def predict_interval(
     deploy: str | None = None,
 ) -> NDArray[np.float64]:
     """Return the lower and upper end of each interval, (n_rows, 2)."""
-    wanted = check_tolerance(choice, deploy)
-    tolerance = Tolerance.of(choice.certificates, wanted, models.__getitem__)
-    return tolerance.interval(X, predict_numbers(models[wanted], X))
+    name = check_tolerance(choice, deploy)
+    tolerance = Tolerance.of(choice.certificates, name, models.__getitem__)
+    return tolerance.interval(X, predict_numbers(models[name], X))

@@ -158,13 +158,13 @@ def _test_rows(promises: Promises, tally: Tally, level: float) -> PromiseTest:
         return replace(test, reason=NO_FRESH)
     fewest = min(labeled.n_rows, tally.n_rows)
     if fewest < FEWEST_TESTED_ROWS:
-        which = "labeled" if fewest == labeled.n_rows else "new"
-        why = f"there are {fewest} {which} rows, and it needs {FEWEST_TESTED_ROWS}"
+        kind = "labeled" if fewest == labeled.n_rows else "new"
+        why = f"there are {fewest} {kind} rows, and it needs {FEWEST_TESTED_ROWS}"
         return replace(test, reason=why)
-    found = two_sample_test(labeled.X, tally.sample, seed=SEED)
-    columns = tuple(found.column_names(labeled.columns)[:SHOWN_COLUMNS])
-    is_refuted = found.p_value <= level
-    reason = f"p = {found.p_value:.2g}, AUC {found.auc:.2f}"
+    result = two_sample_test(labeled.X, tally.sample, seed=SEED)
+    columns = tuple(result.column_names(labeled.columns)[:SHOWN_COLUMNS])
+    is_refuted = result.p_value <= level
+    reason = f"p = {result.p_value:.2g}, AUC {result.auc:.2f}"
     if is_refuted:
         kind = "" if labeled.columns else "column "
         reason += f"; they differ most in {kind}{', '.join(columns)}"
@@ -173,15 +173,15 @@ def _test_rows(promises: Promises, tally: Tally, level: float) -> PromiseTest:
         result=REFUTED if is_refuted else KEPT,
         reason=reason,
         n_rows=tally.n_rows,
-        p_value=found.p_value,
+        p_value=result.p_value,
         columns=columns,
     )
 
 
 def _test_disagreement(promises: Promises, tally: Tally, level: float) -> PromiseTest:
     """Return the test of the disagreement of both models."""
-    limit, what = promises.disagreement, "Both models differ on no more rows than they"
-    test = PromiseTest("disagreement", UNTESTED, f"{what} did on the pool", "")
+    limit, text = promises.disagreement, "Both models differ on no more rows than they"
+    test = PromiseTest("disagreement", UNTESTED, f"{text} did on the pool", "")
     if any(map(is_regressor, promises.models.values())):
         why = "predictions are numbers, which differ on nearly every row"
         return replace(test, reason=why)
@@ -216,7 +216,7 @@ def _test_errors(
 ) -> list[PromiseTest]:
     """Return the tests of the bounds of the bounded models."""
     n_labels, n_duplicates, _ = tally.n_labels.tolist()
-    limits, seen = None, [nan] * len(promises.models)
+    limits, rates = None, [nan] * len(promises.models)
     loss, why_no_labels = context.loss, _reason_without_labels(context, tally)
     if n_labels and isinstance(loss, RefutableLoss):
         rows = PoolCounts(*tally.counts, n_labels, n_duplicates)
@@ -224,7 +224,7 @@ def _test_errors(
             limits = loss.lower_limits(rows, level)
         models = FoldCounts(tally.counts[0], np.full(len(tally.counts[0]), n_labels))
         with naming_loss(loss, "estimate"):
-            seen = [loss.estimate(model) for model in models.iter_folds()]
+            rates = [loss.estimate(model) for model in models.iter_folds()]
     tests = []
     for index, (deploy, certificate) in enumerate(promises.choice.certificates.items()):
         bound = certificate.bound
@@ -246,8 +246,8 @@ def _test_errors(
                 result=REFUTED if at_least > bound else KEPT,
                 at_least=at_least,
                 n_rows=n_labels,
-                seen=seen[index],
-                reason=f"seen {certificate.about(seen[index])}, at least {shown}, on "
+                seen=rates[index],
+                reason=f"seen {certificate.about(rates[index])}, at least {shown}, on "
                 f"{n_labels:,} {context.kind_of_rows_text}",
             )
         )
@@ -270,9 +270,9 @@ def _test_tolerances(
             continue
         n_off, n_duplicates = (int(n[index]) for n in tally.counts)
         at_least = float(lower_rate_limits(n_off, n_duplicates, n_labels, level))
-        seen = f"{n_off:,} of {n_labels:,} {context.kind_of_rows_text} are off by more"
+        text = f"{n_off:,} of {n_labels:,} {context.kind_of_rows_text} are off by more"
         if context.is_counted is None:
-            seen = f"{n_off:,} of {n_labels:,} rows are off by more"
+            text = f"{n_off:,} of {n_labels:,} rows are off by more"
         tests.append(
             replace(
                 test,
@@ -281,7 +281,7 @@ def _test_tolerances(
                 n_found=n_off - n_duplicates,
                 n_rows=n_labels,
                 seen=n_off / n_labels,
-                reason=f"{seen}, at least {floor_percent(at_least)}",
+                reason=f"{text}, at least {floor_percent(at_least)}",
             )
         )
     return tests

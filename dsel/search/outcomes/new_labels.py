@@ -75,9 +75,9 @@ class ReadKeys:
                 keys.extend(list(frame[context.groups]))
             if context.target is not None:
                 has_label.extend((~pd.isna(frame[context.target])).tolist())
-        found = np.empty(len(keys), object)
-        found[:] = keys
-        return Output((found, np.array(has_label, np.bool_)))
+        key_array = np.empty(len(keys), object)
+        key_array[:] = keys
+        return Output((key_array, np.array(has_label, np.bool_)))
 
 
 def draw_rows_of_groups(

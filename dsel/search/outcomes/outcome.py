@@ -115,8 +115,8 @@ class Outcome:
         (True, {'C': 10}, 10)
         """
         return ByModel(
-            (name, replace(each, load_model=partial(self._load_model, name)))
-            for name, each in self.choice.bounded_models.items()
+            (name, replace(model, load_model=partial(self._load_model, name)))
+            for name, model in self.choice.bounded_models.items()
         )
 
     def _load_model(self, name: str) -> Any:
@@ -382,23 +382,23 @@ class Outcome:
         ...     pd.read_csv(made.path).columns.to_list()
         ['row', 'label']
         """
-        wanted = check_choice(
+        name = check_choice(
             deploy or self.choice.deploy, "deploy", tuple(self.certificates)
         )
         deployed = Deployed.of(
-            wanted,
-            self.models[wanted],
+            name,
+            self.models[name],
             self.certificates,
             self.input_format,
             self._load_model,
         )
         with row_progress(check_verbose(verbose), "Predicting") as on_progress:
-            made = predict_table(
+            predictions = predict_table(
                 deployed, source, out, id=id, client=client, on_progress=on_progress
             )
-        for line in made.notes:
+        for line in predictions.notes:
             warn(f"{line[0].upper()}{line[1:]}.", GuaranteeWarning)
-        return made
+        return predictions
 
     def monitor(
         self,
@@ -531,10 +531,10 @@ class Outcome:
         >>> outcome.predict(X[:3]).tolist()
         [0, 0, 0]
         """
-        wanted = check_choice(
+        name = check_choice(
             deploy or self.choice.deploy, "deploy", tuple(self.certificates)
         )
-        return np.asarray(self.models[wanted].predict(self.input_format.convert(X)))
+        return np.asarray(self.models[name].predict(self.input_format.convert(X)))
 
     def predict_interval(
         self, X: ArrayLike, *, deploy: str | None = None

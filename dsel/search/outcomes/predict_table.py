@@ -151,16 +151,16 @@ def predict_table(
     first = next(records, None)
     head = context.head() if first is None else first[0].iloc[:0]
     rounded = _probability_names(_classes_of(model))
-    nothing = f"Nothing of the interrupted call is kept: there is no file {path}."
+    message = f"Nothing of the interrupted call is kept: there is no file {path}."
     with (
-        explaining_interrupt(nothing),
+        explaining_interrupt(message),
         predictions_file(path, head, table.dialect, rounded=rounded) as append,
     ):
         while first is not None:
-            frame, more = first
+            frame, values = first
             append(frame)
             done += len(frame)
-            unknown = merge_unknown_values(unknown, more)
+            unknown = merge_unknown_values(unknown, values)
             show_progress(done, table.n_rows)
             first = next(records, None)
     return PredictedTable(
@@ -216,10 +216,10 @@ class _Context:
         """Return the columns of a table without rows."""
         carried: dict[str, Any] = {name: [] for name in self.ids or (ROW,)}
         classes = _classes_of(self.model)
-        own = {VALUE: np.empty(0)} if classes is None else {LABEL: classes[:0]}
+        predicted = {VALUE: np.empty(0)} if classes is None else {LABEL: classes[:0]}
         if self.tolerance is not None:
-            own = {name: np.empty(0) for name in (PREDICTION, *ENDS)}
-        return pd.DataFrame({**carried, **own})
+            predicted = {name: np.empty(0) for name in (PREDICTION, *ENDS)}
+        return pd.DataFrame({**carried, **predicted})
 
 
 def _predictions(model: Any, X: Features) -> dict[str, Any]:
@@ -243,11 +243,10 @@ def _predictions(model: Any, X: Features) -> dict[str, Any]:
             codes[near] = codes_of(model.predict(take_rows(X, near)), classes)
         # One text of each class instead of one of each row.
         labels = pd.Series(classes).array.take(codes)
-    found = {LABEL: labels}
+    columns = {LABEL: labels}
     if probabilities is not None:
-        columns = zip(_probability_names(classes), probabilities.T, strict=True)
-        found |= dict(columns)
-    return found
+        columns |= dict(zip(_probability_names(classes), probabilities.T, strict=True))
+    return columns
 
 
 def _probability_names(classes: NDArray[Any] | None) -> list[str]:

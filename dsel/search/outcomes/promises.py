@@ -57,14 +57,14 @@ class Promises:
         of the user's own is a `DistanceLoss`, or needs lower limits, and counts that
         add up over blocks.
         """
-        text, own = self.choice.certificate.loss, self.own_loss
+        text, own_loss = self.choice.certificate.loss, self.own_loss
         if (named := loss_of_text(text)) is not None:
             return named
-        if own is None or repr(own) != text:
+        if own_loss is None or repr(own_loss) != text:
             return None
-        adds_up = own.statistic.fold_shape is not None
-        is_refutable = isinstance(own, RefutableLoss) and adds_up
-        return own if is_refutable or isinstance(own, DistanceLoss) else None
+        adds_up = own_loss.statistic.fold_shape is not None
+        is_refutable = isinstance(own_loss, RefutableLoss) and adds_up
+        return own_loss if is_refutable or isinstance(own_loss, DistanceLoss) else None
 
     @property
     def are_in_groups(self) -> bool:

@@ -178,14 +178,14 @@ class PoolRows(TableRows):
         n = 0 if names is None else count_row_names(columns)
         self.ids = ids = _ids_of(schema, ids, columns, columns[:n])
         if names is not None and columns:
-            wanted = dict.fromkeys((*names, *ids))
+            needed = dict.fromkeys((*names, *ids))
             if schema is None:
-                check_columns(columns, wanted, self.where, named=ids, option=option)
+                check_columns(columns, needed, self.where, named=ids, option=option)
             else:
                 schema.check_columns(columns, self.where, ids, option=option)
             # Smaller blocks of one row group would be decoded together, and joined.
-            n_rows = _block_rows(len(wanted), pool.n_rows)
-            pool = pool.with_columns(wanted, block_rows=n_rows)
+            n_rows = _block_rows(len(needed), pool.n_rows)
+            pool = pool.with_columns(needed, block_rows=n_rows)
             if pool.frames is None and schema is not None:
                 schema.refuse_plain_numbers(schema.names, self.where)
             if pool.frames is not None and schema is not None:

@@ -93,8 +93,8 @@ def describe_missed_classes(
         missed.append(f"none of {rows} of the class {labels[code]!r}{rest}")
     if not missed:
         return []
-    which = listing(missed, MOST_CLASSES_NAMED)
-    return [Caveat(Effect.WARNS, f"the {model} found {which}")]
+    misses = listing(missed, MOST_CLASSES_NAMED)
+    return [Caveat(Effect.WARNS, f"the {model} found {misses}")]
 
 
 def note_rarely_found_classes(

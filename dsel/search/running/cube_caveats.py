@@ -64,8 +64,8 @@ def run_caveats(cube: xr.Dataset) -> tuple[Caveat, ...]:
 def caveats_of(cube: xr.Dataset) -> tuple[Caveat, ...]:
     """Return the caveats of any choice from a cube."""
     counts, problems = read_counts(cube), problems_of_cube(cube)
-    found = caveats_of_counts(counts, problems, all_params(cube))
-    return caveats_of_choice(run_caveats(cube), found)
+    added = caveats_of_counts(counts, problems, all_params(cube))
+    return caveats_of_choice(run_caveats(cube), added)
 
 
 def caveats_of_choice(*groups: Iterable[Caveat]) -> tuple[Caveat, ...]:
@@ -103,19 +103,21 @@ def caveats_of_fits(
     has_stopped = problems == FitProblem.STOPPED
     unscaled = "stopped before they converged; scale the features, or raise `max_iter`"
     for has_problem, text in (
-        (has_failed, "{} failed{which}"),
+        (has_failed, "{} failed{examples}"),
         (
             has_raised,
-            "{} raised in `predict`{which}, so rows count as errors: see `message`",
+            "{} raised in `predict`{examples}, so rows count as errors: see `message`",
         ),
         (has_stopped, "fits of {} " + unscaled),
     ):
         if n := int(has_problem.sum()):
-            named, which = np.array(candidates, object)[has_problem.ravel()], ""
+            named, examples = np.array(candidates, object)[has_problem.ravel()], ""
             if len(candidates) > 1:
                 texts = [f"({short_params_text(params)})" for params in named]
-                which = f" {shorten_text(listing(texts, MOST_CANDIDATES_NAMED), 200)}"
-            text = text.format(count_of(n, "candidate"), which=which)
+                examples = " " + shorten_text(
+                    listing(texts, MOST_CANDIDATES_NAMED), 200
+                )
+            text = text.format(count_of(n, "candidate"), examples=examples)
             caveats.append(Caveat(Effect.INFO, text))
     return caveats
 
@@ -206,9 +208,9 @@ def notes_of_choice(
     misses, by its name; `deploy` is the name of the deployed model.
     """
     notes = []
-    never = {name for name, some in missed.items() if texts_of(some, Effect.WARNS)}
-    if deploy in never and never != bounded_models.keys():
-        [other] = bounded_models.keys() - never
+    warned = {name for name, some in missed.items() if texts_of(some, Effect.WARNS)}
+    if deploy in warned and warned != bounded_models.keys():
+        [other] = bounded_models.keys() - warned
         model = bounded_models[other].certificate.model_text
         notes.append(
             f"the {model} finds some rows of each class: deploy={other!r} deploys it"

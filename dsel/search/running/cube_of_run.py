@@ -206,8 +206,8 @@ def add_criteria(cube: xr.Dataset, criterion: Criterion, delta: float) -> xr.Dat
         half_criteria = [c for c in CRITERIA.values() if c.by_halves]
         free = [*half_criteria, get_criterion("loo_error")]
     # The plan's criterion comes first: `first_criterion` reads it from this place.
-    wanted = [criterion, *(c for c in free if counts.keys() >= set(c.needs))]
-    terms = {c.name: c.evaluate(counts, settings) for c in wanted}
+    criteria = [criterion, *(c for c in free if counts.keys() >= set(c.needs))]
+    terms = {c.name: c.evaluate(counts, settings) for c in criteria}
     cube = with_criteria(
         cube, terms, candidate_deltas=settings.candidate_deltas, delta=delta
     )

@@ -167,13 +167,13 @@ def remake_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
                 chosen = count_only_fold(plan, loop, number, choice.criterion_value)
             else:
                 models = fetch_deployed_model(plan, loop, choice)
-        again = loop.table.counts(make_data_counts(plan)).by_name
+        repeated = loop.table.counts(make_data_counts(plan)).by_name
         if chosen is not None:
             pairs = {k: (cube[k].values, n) for k, n in chosen.evidence.by_name.items()}
             return Remade({choice.deploy: chosen.models[0]}, pairs)
     variables = names.FOLD_ERRORS, names.DISAGREEMENTS, names.BEST_FOLD_DISAGREEMENTS
     pairs = {
-        name: (np.ravel(counts[name][number]), np.ravel(again[name][number]))
+        name: (np.ravel(counts[name][number]), np.ravel(repeated[name][number]))
         for name in variables
         if name in counts
     }

@@ -149,8 +149,8 @@ class PlannedSearch:
         # By the pool alone, never by the cluster: a run resumed elsewhere must
         # find the slices that are stored.
         fewest, most = SLICE_ROWS
-        wanted = -(-self.pool.n_rows // SLICES)
-        return self.pool.slices(int(np.clip(wanted, fewest, most)))
+        n_rows = -(-self.pool.n_rows // SLICES)
+        return self.pool.slices(int(np.clip(n_rows, fewest, most)))
 
     @cached_property
     def fit_unit(self) -> str:
