@@ -116,7 +116,14 @@ def test_page__names_extras_before_the_command_that_needs_them(page):
 
 
 @pytest.mark.parametrize(
-    ("page", "n_shown"), [("two_tables", 3), ("regression", 2), ("monitor", 1)]
+    ("page", "n_shown"),
+    [
+        ("two_tables", 3),
+        ("regression", 2),
+        ("monitor", 1),
+        ("rare_class", 1),
+        ("better", 1),
+    ],
 )
 def test_page__is_a_session_that_runs(page, n_shown, tmp_path, monkeypatch):
     path = ROOT / f"docs/using/{page}.md"

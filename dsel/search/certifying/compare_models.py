@@ -123,7 +123,9 @@ def compare_models(
     Parameters
     ----------
     old, new
-        Fitted models with `predict`, or places that `open_model` opens.
+        Fitted models with `predict`, or places that `open_model` opens. A model of a
+        place finds its columns in a pool by their names. A fitted model that learned
+        from an array has no names: it gets all columns of the pool, by position.
     pool
         Unlabeled rows that neither model was trained on: anything that `open_pool`
         takes. Columns that no model uses are shown to the person who labels.
