@@ -158,7 +158,7 @@ def test_page_why__has_the_bounds_of_plan_bound():
 
 @pytest.mark.cluster
 def test_readme__shows_what_the_demo_prints(tmp_path):
-    demo = [sys.executable, "-m", "dsel", "demo", "--quiet", "--workers", "1"]
+    demo = [sys.executable, "-m", "dsel", "demo", "--workers", "1"]
     done = subprocess.run(demo, capture_output=True, text=True, cwd=tmp_path)
     shown = README.read_text("utf-8").partition("<!-- demo -->")[2]
     assert shown.partition("```text\n")[2].partition("```")[0] in done.stdout

@@ -94,6 +94,10 @@ def shell_names(command: click.Command) -> dict[str, str]:
             names[f"`{parameter.name}`"] = written
     if not any(parameter.name == "drop" for parameter in command.params):
         names[", or leave the columns out by --drop"] = ""
+    if not any(parameter.name == "groups" for parameter in command.params):
+        names[" (several rows of one customer: pass `groups`)"] = ""
+    if sum(isinstance(parameter, click.Argument) for parameter in command.params) == 1:
+        names["; are the arguments swapped?"] = "; name what --out named."
     return names | NAMES
 
 

@@ -534,8 +534,7 @@ class LeastSquaresSearch(BaseSearch):
     90% of predictions are off by at most 0.194 (95% confidence), model trained on 80%
     of the labels
     Chosen: regularization=0.1, width=1.0
-    90% of predictions are off by about 0.167 (an estimate), models of all folds on
-    labeled rows that they had not seen
+    90% of predictions are off by about 0.167 (cross-validated, an estimate)
     For comparison: a 20% hold-out set would give a bound of about 0.227 on average
     For comparison: always predicting the median, 0.0856819: 90% of predictions are off
     by at most 0.720 on the labeled rows

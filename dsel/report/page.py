@@ -292,6 +292,12 @@ def plain_sentences(choice: Choice, inputs: RunInputs | None) -> list[str]:
             f"Of 1,000 new rows the chosen model{model} gets at most {n_wrong} wrong "
             f"on average."
         ]
+    elif bound.loss.startswith("recall(") and not bound.n_groups:
+        label = bound.what.removeprefix("Misses of ")
+        sentences = [
+            f"Of 100 new rows of {label} the chosen model misses at most "
+            f"{ceil(100 * bound.bound)} on average."
+        ]
     table = f"those of {Path(inputs.labeled).name}" if inputs else "the labeled rows"
     return [
         *sentences,
@@ -438,7 +444,7 @@ def _best(results: xr.Dataset, choice: Choice) -> list[list[Any]]:
         texts[criterion] = _about_root
         titles[0] = f"root {titles[0]}"
     titles = [loss.what if name == "mean loss" else name for name in titles]
-    return [["no.", "parameters", *titles]] + [
+    return [["candidate", "parameters", *titles]] + [
         [n, short_params_text(params[n])]
         + [texts[name](row[name]) if row[name] >= 0 else "" for name in columns]
         for n, row in shown.head(N_ROWS).iterrows()

@@ -172,7 +172,7 @@ class Choice(Renderable):
     >>> choice = Choice("cv_error", 0.11, models, "one_fold", 0.1635)
     >>> print(choice)  # doctest: +NORMALIZE_WHITESPACE
     Error at most 15.1% (95% confidence), model trained on 80% of the labels
-    Error at most 17.8% (95% confidence, jointly with the line above), model trained
+    Error at most 17.8% (95% confidence, both bounds at once), model trained
     on all labels
     Chosen: C=8.0
     For comparison: a 20% hold-out set would give a bound of about 16.4% on average
@@ -496,7 +496,7 @@ class Choice(Renderable):
             is_same_text = params == short_params_text(self.params)
             is_same = is_same_text and other.candidate == self.candidate
             which = "" if is_same else f" ({params})"
-            line = bound.headline_after("jointly with the line above", printed)
+            line = bound.headline_after("both bounds at once", printed)
             lines.append(line + which)
             printed += bound.reasons[:1]
         lines += [f"Chosen: {self.chosen}", *self._comparisons()]
@@ -515,12 +515,15 @@ class Choice(Renderable):
                 for n, why in whys.items()
             }
         compared = [] if comparison is None else comparison.details()
+        first, *others = lines
         facts = [
-            *(("", line) for line in lines),
+            ("", first),
+            *[("Note", self.why_useless)] * bool(self.why_useless),
+            *(("", line) for line in others),
             *compared,
             *(("Because", why) for why in dict.fromkeys(whys.values())),
             *(() if self.queries is None else self.queries.lines()),
-            *caveat_facts(self.all_caveats, printed=printed),
+            *caveat_facts(self.all_caveats, printed=[*printed, self.why_useless]),
             *self.assumption(),
         ]
         facts = warnings_first(facts, self.certificate.all_caveats)
@@ -573,7 +576,7 @@ class Choice(Renderable):
         folds = self.choices_of_folds
         return [
             *lines,
-            *[("Folds", f"without a fold was chosen: {folds}")] * bool(folds),
+            *[("Folds", f"the searches without a fold chose {folds}")] * bool(folds),
         ]
 
     def _comparisons(self) -> list[str]:
@@ -583,16 +586,12 @@ class Choice(Renderable):
         if isinf(estimate):  # the warning about failed fits says so
             estimate = bound.estimate_where_fitted
         if not bound.is_estimate and isfinite(estimate):
-            whose, they = "models of all folds", "they"
+            how = "(cross-validated, an estimate)"
             if bound.is_holdout:
-                whose, they = "this model", "it"
-            rows = f"that {they} had not seen"
+                how = "(an estimate), this model on labeled rows that it had not seen"
             if n := bound.copied_rows:
-                rows = f"of which {n:,} equal rows that {they} had seen"
-            lines.append(
-                f"{bound.what} about {bound.about(estimate)} (an estimate), {whose} on "
-                f"labeled rows {rows}"
-            )
+                how += f"; {n:,} of the rows equal rows that the model had seen"
+            lines.append(f"{bound.what} about {bound.about(estimate)} {how}")
         if text := self.holdout_text:
             # A hold-out set spends all of delta on its bound, whatever is reported.
             model = self._deployed
@@ -640,7 +639,8 @@ class Choice(Renderable):
         constant, loss = self.best_constant
         bound = self.certificate
         # A comparison with a baseline says more than its loss on the labeled rows.
-        if bound.is_estimate or self.baseline or not constant or bound.bound < loss:
+        is_bound = bound.certified and not bound.is_estimate
+        if not is_bound or self.baseline or not constant or bound.bound < loss:
             return ""
         advice = ""
         if bound.loss == "error":

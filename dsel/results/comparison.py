@@ -294,8 +294,8 @@ class ModelComparison(Renderable):
         less, more = points_at_most(max(-lower, 0.0)), points_at_most(max(upper, 0.0))
         if self.labels is None:
             return (
-                f"The errors of both models differ by at most {more} percentage points "
-                f"({level}, from the pool alone)"
+                f"The error rates of both models differ by at most {more} percentage "
+                f"points ({level}, from the pool alone)"
             )
         return (
             f"Not proved either way: the new model errs at most {less} percentage "

@@ -92,7 +92,7 @@ class MonitorReport(Renderable):
     >>> print(MonitorReport(0.01, 300, 0, (test,)))
     Nothing is refuted by 300 new rows (each test at level 1%)
     Kept     The new rows are like the labeled rows: p = 0.4
-    Note     what is kept is not proved: few rows refute little
+    Note     kept means not refuted, which proves nothing: few rows refute little
     """
 
     level: float
@@ -148,10 +148,11 @@ class MonitorReport(Renderable):
         if any(test.is_unclear for test in self.tests):
             text = "what is unclear was seen above the bound, which chance may explain"
             facts.append(("Note", text))
-        n, words = self.n_tested, "what is kept is not proved: few rows refute little"
+        n = self.n_tested
+        words = "kept means not refuted, which proves nothing: few rows refute little"
         if n > 1:  # the probabilities of all tests add up
             most = f"{100 * min(1.0, n * self.level):g}%"
-            words += f"; at most {most} of such reports refute a true statement"
+            words += f"; chance refutes a true statement in at most {most} of reports"
         if n:
             facts.append(("Note", words))
         return facts

@@ -378,7 +378,7 @@ def test_predict__says_which_values_no_labeled_row_has(results, tmp_path):
         content = json.loads(found.stdout)
         assert content["unknown_values"] == [said]
         assert content["note_on_bound"] == (
-            "This bound is not about rows such as 4 of these 90: they hold values that "
+            "The bound says nothing about 4 of these 90 rows: they hold values that "
             "no labeled row has"
         )
         assert found.stderr == (
@@ -619,7 +619,7 @@ def test_predict__names_codes_that_lost_their_zeros(tmp_path):
         assert (
             "labeled rows have '04109', so zeros at the beginning may be lost" in said
         )
-        assert ("This bound is not about rows such as 49 of these 49" in said) == (
+        assert ("The bound says nothing about 49 of these 49 rows" in said) == (
             rows == 49
         )
 

@@ -137,7 +137,6 @@ def test_report__has_what_labels_have_proved(place):
     assert run("report", folder).exit_code == 0
     page = (folder / "report.html").read_text("utf-8")
     text = html.unescape(re.sub(r"<[^>]+>", " ", page))
-    labeled = labeled.replace("with the line above", "with the bound in the heading")
     bounds = [line for line in labeled.splitlines() if line.startswith("Error at most")]
     assert len(bounds) == 2
     assert [line for line in bounds if line not in text] == []

@@ -77,7 +77,7 @@ def test_choice__says_how_far_off_predictions_can_be(found):
     assert re.fullmatch(r"Chosen: alpha=[\d.]+", lines[2])
     number = r"90% of predictions are off by at most \d\.\d\d \(95% confidence"
     assert re.fullmatch(rf"{number}\), model trained on 80% of the labels", lines[0])
-    jointly = ", jointly with the line above"
+    jointly = ", both bounds at once"
     assert re.fullmatch(
         rf"{number}{jointly}\), model trained on all labels.*", lines[1]
     )
@@ -85,9 +85,8 @@ def test_choice__says_how_far_off_predictions_can_be(found):
         r"For comparison: a 20% hold-out set would give a bound of about \d\.\d\d on "
         r"average"
     )
-    estimate = r"90% of predictions are off by about \d\.\d\d \(an estimate\), models "
-    rows = "of all folds on labeled rows that they had not seen"
-    assert re.fullmatch(estimate + rows, lines[3])
+    estimate = r"90% of predictions are off by about \d\.\d\d"
+    assert re.fullmatch(rf"{estimate} \(cross-validated, an estimate\)", lines[3])
     assert re.fullmatch(fifth, lines[4])
     assert found.certificate_.certified
     assert found.certificate_.loss == "error_quantile(0.9)"

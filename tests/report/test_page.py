@@ -59,13 +59,8 @@ def words(page):
 
 def test_report_html__says_what_is_guaranteed_as_the_choice_does(outcome):
     text = words(report_html(outcome.results))
-    facts = [
-        fact.replace("with the line above", "with the bound in the heading")
-        for name, fact in outcome.choice.facts()
-        if name != "Assumes"
-    ]
+    facts = [fact for name, fact in outcome.choice.facts() if name != "Assumes"]
     assert [fact for fact in facts if fact not in text] == []
-    assert "the line above" not in text
     assert "Error at most" in text
     has_terms = outcome.choice.certificate.method == "cv_bound"
     assert ("Parts of the bounds" in text) == has_terms

@@ -246,8 +246,11 @@ def test_a_rare_class__has_the_rows_that_the_models_of_all_folds_found():
         text = f"of {n} rows of the class 'fraud' the models of all folds found {right}"
         assert text in said[loss]
     share = f"{100 * right / predicted.sum():.1f}%"
-    assert f"; {share} of their {predicted.sum()} predictions of it are" in said[loss]
-    assert "predictions of it" not in said["error"]
+    assert (
+        f"; where they predict it ({predicted.sum()} rows), {share} are right"
+        in said[loss]
+    )
+    assert "where they predict it" not in said["error"]
     assert "the models of all folds found" not in str(search()[1].choice)
 
 

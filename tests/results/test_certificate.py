@@ -25,7 +25,7 @@ ASSUMED = (
     "(several rows of one customer: pass `groups`); the attribute `certificate` lists "
     "all"
 )
-JOINTLY = "95% confidence, jointly with the line above"
+JOINTLY = "95% confidence, both bounds at once"
 
 
 def certificate(bound=0.15031, model_name="one_fold", **fields):
@@ -66,8 +66,7 @@ LINES = [
       "bounded_models": {
           "one_fold": bounded(certificate(trained_on=FIFTHS, estimate=0.1128))}},
      [f"Error at most 15.1% (95% confidence), {ONE}",
-      "Error about 11.3% (an estimate), models of all folds on labeled rows that they "
-      "had not seen",
+      "Error about 11.3% (cross-validated, an estimate)",
       COMPARED.format("15.1%"),
       "For comparison: always predicting the largest class, ok, errs on 34.9% of the "
       "labeled rows"]),

@@ -106,8 +106,8 @@ class PredictedTable:
             return ""
         least = "at least " * (len(self.unknown) > 1)
         return (
-            f"This bound is not about rows such as {least}{n_unlike:,} of these "
-            f"{self.n_rows:,}: they hold values that no labeled row has"
+            f"The bound says nothing about {least}{n_unlike:,} of these "
+            f"{self.n_rows:,} rows: they hold values that no labeled row has"
         )
 
     @property

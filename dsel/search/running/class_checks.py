@@ -187,7 +187,7 @@ def notes_on_found_rows(
         if n_predicted:
             precision = about_percent(n_found / n_predicted)
             text += (
-                f"; {precision} of their {n_predicted:,} predictions of it are right"
+                f"; where they predict it ({n_predicted:,} rows), {precision} are right"
             )
         notes.append(f"{text} (an estimate)")
     return make_caveats(Effect.INFO, notes[:MOST_CLASSES_NAMED])

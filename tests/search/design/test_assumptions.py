@@ -139,9 +139,9 @@ def test_two_sample_test__is_not_misled_by_copies_in_one_table():
 
 def test_copies__are_named_by_the_numbers_that_they_make_too_small():
     text = " ".join(str(search_copies(COPIED).choice).split())
-    n = re.search(r"models of all folds on labeled rows of which (\d+) equal", text)[1]
+    n = re.search(r"(\d+) of the rows equal rows that the model had seen", text)[1]
     assert f"Warning {n} of 200 labeled rows equal rows of other folds" in text
-    assert "equal rows that they had seen" in text
+    assert "equal rows that the model had seen" in text
     assert "a 20% hold-out set, which would have such rows, too, would give" in text
     plan = dsel.plan_search(
         KNeighborsClassifier(), {"n_neighbors": [1]}, COPIED, np.arange(200) // 2 % 2,
