@@ -91,6 +91,8 @@ _SUMS: Final = (
     "fits_kept",
 )
 """Counts that add up; the other fields describe the current phase."""
+WHOLE: Final = "Whole run"
+"""Name of the bar of all fits of a run, with the time of the run."""
 CHECKING: Final = "Checking the pool"
 FITTING: Final = "Fitting"
 CHOSEN: Final = "Fitting what was chosen"
@@ -151,6 +153,19 @@ def run_progress(verbose: bool | None) -> Iterator[Callable[[Progress], None] | 
                 progress.total_is_exact,
                 rows=progress.pool_rows_done if is_counting else None,
             )
+            if progress.fits_most:
+                # Counting takes no fits, but its bar says how far it is.
+                show(
+                    _State(
+                        WHOLE,
+                        progress.fits_done,
+                        progress.fits_most,
+                        progress.unit,
+                        progress.total_is_exact
+                        and progress.fits_most == progress.fits_total,
+                        has_rate=False,
+                    )
+                )
             show(_State(CHECKING) if phase == CHECKING else state)
 
         yield None if show is None else update
@@ -325,9 +340,10 @@ def _bars() -> Iterator[Callable[[_State], None]]:
     def show(state: _State) -> None:
         nonlocal current
         now, name = time.monotonic(), state.phase
-        if current not in ("", name):
-            finish(current)
-        current = name
+        if name != WHOLE:
+            if current not in ("", name):
+                finish(current)
+            current = name
         if name not in phases:
             phases[name] = _Phase(state, now)
             bars[name] = display.add_task(name, total=state.total, text="", time="")
@@ -339,11 +355,11 @@ def _bars() -> Iterator[Callable[[_State], None]]:
         try:
             yield show
         except BaseException:
-            if current:
-                display.remove_task(bars[current])
+            for name in {current, WHOLE} & bars.keys():
+                display.remove_task(bars[name])
             raise
-        if current:
-            finish(current)
+        for name in {current, WHOLE} & bars.keys():
+            finish(name)
 
 
 class _Lines:
@@ -354,9 +370,15 @@ class _Lines:
         self.phase: _Phase | None = None
         self.written: float | None = None
         """When the last line about this phase was written; None where none was."""
+        self.run: _Phase | None = None
+        """All fits of the run, if they are known."""
 
     def show(self, state: _State) -> None:
         now = time.monotonic()
+        if state.phase == WHOLE:
+            self.run = self.run or _Phase(state, now)
+            self.run.take(state, now)
+            return
         if self.phase is None or self.phase.state.phase != state.phase:
             self.end()
             self.phase, self.written = _Phase(state, now), None
@@ -368,7 +390,8 @@ class _Lines:
         else:
             is_due = is_new and now - self.written >= LINE_SECONDS
         if now >= self.begins_at and is_due:
-            self._write(phase.text(), phase.time_text(now))
+            run = "" if self.run is None else f"whole run {self.run.time_text(now)}"
+            self._write(phase.text(), phase.time_text(now), run)
 
     def end(self) -> None:
         """Write that the phase has ended."""

@@ -84,6 +84,7 @@ def test_bars__end_with_all_that_was_done(rows, monkeypatch):
     plan.run(on_progress=told.append)
     n_second = told[-1].fits_done - 6 * 5 - 6
     ends = [
+        ("Whole run", f"{told[-1].fits_done} fits"),
         ("Fitting, round 1 of 2", "30 fits, "),
         ("Fitting, round 2 of 2", f"{n_second} fits, "),
         ("Fitting what was chosen", "6 fits, "),
