@@ -376,7 +376,7 @@ def why_chosen(results: xr.Dataset, choice: Choice) -> str:
         f"{root}{chosen} has {about(means[choice.candidate])} on average "
         f"over the folds, from {least} to {most}; {other}. Differences that "
         f"are small compared to the spread of the folds mean little."
-        + (f" Without a fold was chosen: {choices}." if choices else "")
+        + (f" The searches without a fold chose {choices}." if choices else "")
     )
 
 

@@ -588,7 +588,7 @@ class Choice(Renderable):
         if not bound.is_estimate and isfinite(estimate):
             how = "(cross-validated, an estimate)"
             if bound.is_holdout:
-                how = "(an estimate), this model on labeled rows that it had not seen"
+                how = "(an estimate), this model on the held-out rows"
             if n := bound.copied_rows:
                 how += f"; {n:,} of the rows equal rows that the model had seen"
             lines.append(f"{bound.what} about {bound.about(estimate)} {how}")

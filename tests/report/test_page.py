@@ -264,9 +264,11 @@ def test_report_html__names_tables_baseline_classes_and_folds():
     assert f"The {bound.about(bound.estimate)} at the top is about models that" in text
     assert f"can promise is the bound, {bound.amount(bound.bound)} (95% conf" in text
     assert "on average over the folds, from" in text
-    assert "more labels would give is drawn for the error" in words(report_html(
-        dsel.plan_search(
-            Sign(), {"column": [0]}, X[:200], y, random_state=0,
-            loss=dsel.losses.recall("yes"),
-        ).run(n_jobs=1).results
-    ))  # fmt: skip
+    outcome = dsel.plan_search(
+        Sign(), {"column": [0]}, X[:200], y, random_state=0,
+        loss=dsel.losses.recall("yes"),
+    ).run(n_jobs=1)  # fmt: skip
+    text = words(report_html(outcome.results))
+    assert "falls with more labels is drawn for the error" in text
+    most = int(np.ceil(100 * outcome.certificate.bound))
+    assert f"Of 100 new rows of 'yes' the chosen model misses at most {most} on" in text

@@ -148,7 +148,9 @@ def test_copies__are_named_by_the_numbers_that_they_make_too_small():
         certificate="holdout", random_state=0,
     )  # fmt: skip
     text = " ".join(str(plan.run().choice).split())
-    assert re.search(r"this model on labeled rows of which \d+ equal rows that", text)
+    assert re.search(
+        r"this model on the held-out rows; \d+ of the rows equal rows that", text
+    )
 
 
 def test_copies__in_one_group_say_nothing():
