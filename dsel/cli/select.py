@@ -29,7 +29,7 @@ from dsel.cli.models import (
 from dsel.cli.options import NAMES, TextOptions
 from dsel.cli.running import format_names_columns, names_in, notes, numbers_in, run_plan
 from dsel.data.frames import take_rows
-from dsel.data.labeled import MOST_WHOLE, check_labels
+from dsel.data.labeled import MOST_WHOLE, check_labels, seen_rows
 from dsel.data.like import open_pool_like
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
@@ -52,7 +52,9 @@ from dsel.option_values import CLASSIFICATION, LARGEST_CLASS, LOSS_FORMS, REGRES
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.inputs import RunInputs
 from dsel.results.query_files import write_query_rows
+from dsel.results.row_hashes import load_row_hashes
 from dsel.search.design.assumptions import IF_COPIES
+from dsel.search.design.baseline import check_unseen
 from dsel.search.outcomes.deployed_model import open_deployed_model
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan
@@ -292,7 +294,7 @@ def make_plan(options: SelectOptions, inputs: SelectInputs) -> Plan:
             report=inputs.report,
             report_by=column,
             n_queries=options.queries,
-            baseline=open_baseline(options.baseline, table.schema, options.trust),
+            baseline=open_baseline(options, table.schema, inputs.X),
         )
     caveats = collect_caveats(
         _caveats_with_ids(plan.caveats, table),
@@ -309,10 +311,9 @@ def make_plan(options: SelectOptions, inputs: SelectInputs) -> Plan:
     return replace(plan, caveats=caveats, source=source)
 
 
-def open_baseline(
-    baseline: str | None, schema: TableSchema | None, trust: tuple[str, ...]
-) -> Any:
-    """Return the baseline for `plan_search`; raise if it has other columns."""
+def open_baseline(options: SelectOptions, schema: TableSchema | None, X: Any) -> Any:
+    """Return the baseline for `plan_search`; raise if it has other columns, or rows."""
+    baseline, trust = options.baseline, options.trust
     if baseline is None or baseline == LARGEST_CLASS:
         return baseline
     import_from_here(trust)
@@ -333,6 +334,8 @@ def open_baseline(
                 f"LABELED holds it as {here.noun}; give the table as Parquet, with "
                 f"types of its own, or with the same --number."
             )
+    known, given = load_row_hashes(baseline), f"--baseline {baseline!r}"
+    check_unseen(known, seen_rows(X).X, given)
     return opened.model
 
 

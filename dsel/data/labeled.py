@@ -3,7 +3,7 @@
 import datetime as dt
 import decimal
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -20,7 +20,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from dsel.arrays import Features, check_rows, fill_masked_values, find_mask
-from dsel.checks import as_array, listing, show
+from dsel.checks import as_array, letters_of, listing, show
 from dsel.data.frames import (
     NOTHING,
     NUMBER,
@@ -468,13 +468,56 @@ def check_targets(X: Any, y: Any) -> None:
 
 def code_labels(labels: AnyArray) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the sorted classes, at least two, and the code of each label."""
-    classes, codes = np.unique(labels, return_inverse=True)
+    classes, codes, n_rows = np.unique(labels, return_inverse=True, return_counts=True)
+    check_spelling(
+        dict(zip(classes.tolist(), n_rows.tolist(), strict=True)),
+        lambda other: f"y = pandas.Series(y).replace({other}).to_numpy()",
+    )
     if len(classes) < 2:
         raise ValueError(
             "`y` must hold at least two classes, got one class only: "
             f"{show(classes.tolist()[0])}; label rows of another class."
         )
     return classes, codes.astype(np.int64)
+
+
+def check_spelling(
+    n_rows: Mapping[Any, int], way: Callable[[Mapping[str, str]], str]
+) -> None:
+    """Raise ValueError for labels that differ by blanks, case or Unicode forms only.
+
+    Parameters
+    ----------
+    n_rows
+        Number of rows of each label.
+    way
+        Function of other spellings and the most frequent ones, which returns the line
+        that replaces the former by the latter.
+    """
+    by_letters: dict[str, list[str]] = {}
+    for label in sorted(label for label in n_rows if isinstance(label, str)):
+        by_letters.setdefault(letters_of(label), []).append(label)
+    alike = [labels for labels in by_letters.values() if len(labels) > 1]
+    if not alike:
+        return
+    other = {
+        label: frequent
+        for labels in alike
+        for frequent in [max(labels, key=lambda label: n_rows[label])]
+        for label in labels
+        if label != frequent
+    }
+    shown, *more = (
+        " and ".join(show(label) for label in labels[:3]) for labels in alike[:3]
+    )
+    shown += f" (also {'; '.join(more)})" if more else ""
+    plain = ["".join(label.split()).casefold() for label in alike[0]]
+    how = "blanks or case" if len({*plain}) == 1 else "Unicode forms, blanks or case"
+    raise ValueError(
+        f"labels {shown} differ by {how} only, and would be {len(alike[0])} classes; "
+        f"if they are, give one another name, else write one of them everywhere: "
+        f"{way(other)}"
+    )
 
 
 def type_of_labels(labels: AnyArray) -> str:

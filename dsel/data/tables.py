@@ -5,8 +5,10 @@
 """
 
 import os
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from dsel.checks import did_you_mean, nothing_at, show
+from dsel.data.labeled import check_spelling
 from dsel.data.schema import TableSchema
 from dsel.data.table_files import (
     FEATHER,
@@ -30,7 +33,7 @@ from dsel.data.table_files import (
 )
 from dsel.data.table_request import Table, TableRequest
 from dsel.data.targets import notes_on_blanks, numbers_of_labels
-from dsel.data.text_tables import read_text
+from dsel.data.text_tables import is_text, read_text, text_source
 from dsel.data.typed_tables import (
     read_feather,
     read_json_lines,
@@ -157,10 +160,38 @@ def read_table(
     why_text = table.why_texts.get(target or "", "")
     targets = numbers_of_labels(table.y, target or "y", task, why_text)
     if targets is None:
-        labels = pd.Series(np.ravel(table.y)).dropna().unique()
-        return table._replace(caveats=(*notes_on_blanks(labels), *table.caveats))
+        n_rows = pd.Series(np.ravel(table.y)).value_counts().to_dict()
+        check_spelling(n_rows, partial(_respelling_line, location, request))
+        return table._replace(caveats=(*notes_on_blanks(n_rows), *table.caveats))
     schema = None if table.schema is None else replace(table.schema, classes=None)
     return table._replace(y=targets, schema=schema, is_regression=True)
+
+
+def _respelling_line(
+    location: str, request: TableRequest, other: Mapping[str, str]
+) -> str:
+    """Return the command that replaces labels in a table by other ones."""
+    if request.target is None or os.path.isdir(location):
+        return f"{other}."
+    if is_text(location):
+        [file] = text_source(
+            location, separator=request.separator, encoding=request.encoding
+        ).files
+        form = f"sep={file.separator!r}, encoding={file.encoding!r}"
+        options = f"dtype=str, keep_default_na=False, {form}"
+        read, write = f"read_csv({location!r}, {options})", "to_csv"
+        end = f"index=False, {form}"
+    elif location.lower().endswith(PARQUET):
+        read, write, end = f"read_parquet({location!r})", "to_parquet", "index=False"
+    else:
+        return f"{other}."
+    line = (
+        f"import pandas; pandas.{read}.replace({{{request.target!r}: {other}}})"
+        f".{write}({location!r}, {end})"
+    )
+    # In double quotes it can be read, unless the shell would change it there.
+    is_plain = not {*line} & {*'"$`\\!'}
+    return f'python -c "{line}"' if is_plain else f"python -c {shlex.quote(line)}"
 
 
 OTHER_TABLES: Final = (

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dsel.arrays import ArrayLike, narrow_objects
-from dsel.checks import letters_of, show
+from dsel.checks import show
 from dsel.data.kinds import ColumnScan
 from dsel.data.labeled import MOST_WHOLE
 from dsel.data.schema import ColumnSchema
@@ -77,42 +77,25 @@ def notes_on_blanks(classes: Iterable[object]) -> list[str]:
 
 
 def notes_on_similar_labels(texts: Iterable[str]) -> list[str]:
-    """Return caveats about labels that people may mean as one class.
+    """Return caveats about labels that are one number, which may mean one class.
+
+    Those that differ by blanks or case only are refused, see `check_spelling`.
 
     Examples
     --------
-    >>> notes_on_similar_labels(["Yes", "yes", "no"])
-    ["labels 'Yes' and 'yes' differ by blanks or case only, and are 2 classes; write one of them everywhere if they are one class"]
     >>> notes_on_similar_labels(["1", "1.0", "x"])
     ["labels '1' and '1.0' are one number, and 2 classes; write one of them everywhere if they are one class"]
     """  # noqa: E501
-    by_letters: dict[str, list[str]] = {}
     by_number: dict[float, list[str]] = {}
     for text in sorted(texts):
-        by_letters.setdefault(letters_of(text), []).append(text)
         with suppress(ValueError):
             by_number.setdefault(float(text), []).append(text)
-
-    def quote(group: list[str]) -> str:
-        return " and ".join(repr(text[:40]) for text in group[:3])
-
-    way = "write one of them everywhere if they are one class"
-    notes = []
-    for group in by_letters.values():
-        if len(group) > 1:
-            plain = {"".join(text.split()).casefold() for text in group}
-            is_plain = len(plain) == 1
-            how = "blanks or case" if is_plain else "Unicode forms, blanks or case"
-            notes.append(
-                f"labels {quote(group)} differ by {how} only, and are {len(group)} "
-                f"classes; {way}"
-            )
-    notes += [
-        f"labels {quote(group)} are one number, and {len(group)} classes; {way}"
+    return [
+        f"labels {' and '.join(repr(text[:40]) for text in group[:3])} are one number, "
+        f"and {len(group)} classes; write one of them everywhere if they are one class"
         for group in by_number.values()
         if len(group) > 1
     ]
-    return notes
 
 
 def notes_on_copies(X: pd.DataFrame, y: ArrayLike, target: str) -> list[str]:

@@ -60,7 +60,7 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
     """The error of the model less that of the baseline, one number, with an upper
     limit."""
     n_rows: int
-    """Labeled rows of the fold, on which neither was trained."""
+    """Labeled rows of the fold, on which its model was not trained."""
     model_right: int
     """Rows of the fold that only its model predicts correctly."""
     baseline_right: int
@@ -120,8 +120,10 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
         """Sentence with the counts behind the limit."""
         rows, is_of_fold = count_of(self.n_rows, "row"), isnan(self.label_term)
         model = "the model" if is_of_fold else "the model of a fold"
+        # What another baseline was trained on is assumed, and printed as `FIXED`.
+        whose = "neither has" if self.largest_class else "the model has not"
         text = (
-            f"of {rows} that neither has seen, only {model} is right on "
+            f"of {rows} that {whose} seen, only {model} is right on "
             f"{self.model_right:,}, only the baseline on {self.baseline_right:,}"
         )
         if is_of_fold:

@@ -73,7 +73,8 @@ class ModelComparison(Renderable):
     n_queries: int = 0
     """Planned queries; fewer rows are queried if the models differ on fewer."""
     n_duplicates: int | None = None
-    """Pool rows that equal rows of ``X_seen``; None if no such rows were passed."""
+    """Pool rows that equal rows on which a model was trained; None if none of these
+    are known."""
     n_duplicates_differ: int = 0
     """Duplicates on which the models differ; they are never queried."""
     classes: tuple[Any, ...] | None = None
@@ -105,13 +106,14 @@ class ModelComparison(Renderable):
     def assumptions(self) -> tuple[Assumption, ...]:
         """Assumptions of the limits."""
         duplicates = ""
-        if self.n_duplicates is not None:
-            duplicates = f"{self._duplicates} rows of `X_seen`"
+        if self.n_duplicates:
+            duplicates = self._duplicates
         return Assumption("A1"), Assumption("A4", reason=duplicates), Assumption("A7")
 
     @property
     def _duplicates(self) -> str:
-        return count_of(self.n_duplicates or 0, "pool row", "equals", "equal")
+        rows = count_of(self.n_duplicates or 0, "pool row", "equals", "equal")
+        return f"{rows} rows on which a model was trained"
 
     @cached_property
     def disagreement(self) -> float:
@@ -339,8 +341,8 @@ class ModelComparison(Renderable):
             facts.append(("Note", "the models differ on fewer rows than were planned"))
         if self.n_duplicates:
             text = (
-                f"{self._duplicates} rows of `X_seen`: no such row is queried, and the "
-                f"limits allow for it"
+                f"{self._duplicates}: no such row is queried, and the limits allow for "
+                f"it"
             )
             facts.append(("Note", text))
         return facts + [("Assumes", str(each)) for each in self.assumptions]

@@ -48,7 +48,10 @@ CUBE: Final = "cube"
 PAIRS: Final = "pairs"
 MODELS: Final = "models"
 QUERIES: Final = "queries"
-OWN_NAMES: Final = (HEAD, JOURNAL, OUTCOME, CUBE, PAIRS, MODELS, QUERIES)
+ROW_HASHES: Final = "row_hashes"
+OWN_NAMES: Final = (
+    HEAD, JOURNAL, OUTCOME, CUBE, PAIRS, MODELS, QUERIES, ROW_HASHES,
+)  # fmt: skip
 """Names of the files and folders of dsel; all others in a folder are left alone."""
 MAKE_ANEW: Final = "run the same command again with the same `out`, which makes it anew"
 READERS: Final = 16

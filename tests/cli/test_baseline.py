@@ -102,3 +102,34 @@ def test_baseline__that_learned_a_column_as_another_kind_is_refused(place, tmp_p
     done = run("select", tmp_path / "other.csv", *ASKED, "--baseline", place / "old")
     assert done.exit_code != 0
     assert "--baseline learned the column 'kind' as" in " ".join(done.output.split())
+
+
+def test_baseline__that_knows_these_rows_is_refused(place, tmp_path):
+    older, labeled = (
+        pd.read_csv(place / name) for name in ("older.csv", "labeled.csv")
+    )
+    older["a"] = 0.0  # of this column the baseline knows nothing
+    both = pd.concat([labeled, older[::-1]])
+    both.to_parquet(tmp_path / "both.parquet", index=False)
+    done = run(
+        *("select", tmp_path / "both.parquet", *ASKED, "--baseline", place / "old")
+    )
+    assert done.exit_code == 1
+    text = " ".join(done.output.split())
+    assert "/old' was trained on 300 of these 700 labeled rows, so it would" in text
+    assert "Chosen" not in text
+
+
+@pytest.mark.filterwarnings("always")
+def test_baseline__of_few_different_rows_is_told_by_all_of_them(tmp_path, rng):
+    rows = pd.DataFrame(rng.integers(0, 4, size=(300, 3)), columns=list("abc"))
+    rows["label"] = np.where(rows.sum(axis=1) > 4, "yes", "no")
+    rows.to_csv(tmp_path / "old.csv", index=False)
+    rows.assign(c=rng.integers(0, 5, 300)).to_csv(tmp_path / "new.csv", index=False)
+    succeed("select", tmp_path / "old.csv", *ASKED, "--out", tmp_path / "old")
+    words = ("--baseline", tmp_path / "old", "--quiet")
+    done = run("select", tmp_path / "old.csv", *ASKED, *words)
+    assert done.exit_code == 1
+    assert "300 of these 300 labeled rows" in " ".join(done.output.split())
+    done = succeed("select", tmp_path / "new.csv", *ASKED, *words)
+    assert "of these 300 labeled rows equal rows that --baseline" in done.stderr

@@ -35,6 +35,10 @@ def test_plan_bound__prints_the_table_alone_or_one_json_object():
         assert (row["labels_needed"] or -1) == exact.labels_needed
 
 
+def test_plan_bound__is_without_a_pool_by_default():
+    assert run(300).output == run(300, 0).output
+
+
 def widest_table(text):
     # A pipe gets each statement in one line; only cells are aligned by blanks.
     lines = (line for line in text.splitlines() if not line.startswith("Note"))

@@ -457,21 +457,28 @@ def test_commands__print_one_json_object_and_nothing_else(numbers, tmp_path, com
     assert "NaN" not in found.stdout
 
 
-@pytest.mark.parametrize("how", [(), ("--quiet",)])
-def test_select__warns_once_of_similar_labels(how, tmp_path, rng):
+@pytest.mark.parametrize("form", [{"sep": ";"}, {"encoding": "utf-8-sig"}, None])
+def test_select__prints_the_command_that_spells_labels_in_one_way(form, tmp_path, rng):
     a = rng.normal(size=90)
     y = np.where(a > 0, np.where(a > 1, "Yes", "yes"), "no")
-    pd.DataFrame({"a": a, "y": y}).to_csv(tmp_path / "t.csv", index=False)
-    done = succeed(
-        *("select", tmp_path / "t.csv", "--target", "y", "--model", "logistic"),
-        *("--grid", "C=1", *how),
-    )
-    line = "labels 'Yes' and 'yes' differ by blanks or case only"
-    assert line not in done.stderr
-    text = " ".join(done.stdout.split())
-    warning = f"Warning {line}, and are 2 classes; write one of them everywhere"
-    assert text.count(warning) == 1
-    assert text.index(warning) < text.index("Chosen")
+    table, path = pd.DataFrame({"y": y, "a": a}), tmp_path / "t.csv"
+    if form is None:
+        path = tmp_path / "t.parquet"
+        table.to_parquet(path, index=False)
+    else:
+        table.to_csv(path, index=False, **form)
+    words = ("select", path, "--target", "y", "--model", "logistic", "--grid", "C=1")
+    done = run(*words, "--quiet")
+    assert done.exit_code == 1
+    assert "labels 'Yes' and 'yes' differ by blanks or case only" in done.stderr
+    assert "Fitting" not in done.output
+    command = done.stderr.partition("everywhere: ")[2]
+    _, *arguments = shlex.split(command)
+    subprocess.run([sys.executable, *arguments], check=True)
+    read = pd.read_parquet(path) if form is None else pd.read_csv(path, **form)
+    spelled = table.assign(y=table["y"].replace({"Yes": "yes"}))
+    pd.testing.assert_frame_equal(read, spelled, check_dtype=False)
+    assert "2 classes" in succeed(*words).output
 
 
 def insured(n_rows=360, n_customers=90):

@@ -233,6 +233,18 @@ def test_baseline__is_what_predict_says_however_it_is_given(kind, outcome, tmp_p
         )  # fmt: skip
 
 
+def test_baseline__of_a_search_that_had_some_of_these_rows_is_refused(tmp_path):
+    plan(None, pool=None).run(out=tmp_path, n_jobs=1)
+    searched = dsel.SemiSupervisedSearchCV(SVC(), {"C": [1]}).fit(ROWS, LABELS)
+    for baseline in (tmp_path, str(tmp_path), searched):
+        rows = X[290:500].astype(np.float32), Y[290:500]
+        with pytest.raises(ValueError, match="was trained on 10 of these 210 labeled"):
+            plan(baseline, rows=rows)
+        with pytest.raises(ValueError, match="was trained on 300 of these 300"):
+            dsel.certify(OLD, ROWS, LABELS, cv="prefit", baseline=baseline)
+        plan(baseline, rows=(X[300:500], Y[300:500]))
+
+
 def test_prefit__compares_two_fitted_models_on_rows_that_neither_has_seen():
     new = SVC(C=10).fit(ROWS, LABELS)
     rows, labels = X[300:800], Y[300:800]
@@ -265,7 +277,7 @@ def test_choice__says_the_verdict_and_what_it_rests_on(outcome):
     assert outcome.baseline.headline() in lines
     assert outcome.choice.baselines["all_rows"].headline() in lines
     text = "\n".join(lines)
-    assert "Baseline of 60 rows that neither has seen, only the model is right" in text
+    assert "Baseline of 60 rows that the model has not seen, only the model" in text
     assert (
         "all of them hold together with 90% confidence; for 95% pass delta=0.025"
         in text

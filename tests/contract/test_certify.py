@@ -109,11 +109,17 @@ def test_certify__says_what_is_bounded_where_a_search_ranks_by_something_else():
         assert ("loss='balanced'" in text) is is_named
 
 
-def test_certify__names_labels_that_differ_by_case_only():
+def test_certify__refuses_labels_that_differ_by_case_only():
     X, y = make_classification(100, 5, random_state=0)
     words = np.array(["no", "yes", "Yes"])[y + (np.arange(100) % 9 == 0) * y]
-    text = str(dsel.certify(SVC(), X, words, random_state=0).choice)
-    assert "labels 'Yes' and 'yes' differ by blanks or case only" in text
+    for labels in (words, pd.Series(words, dtype="category"), words.tolist()):
+        with pytest.raises(ValueError, match="'Yes' and 'yes' differ by blanks") as e:
+            dsel.certify(SVC(), X, labels, random_state=0)
+    line = str(e.value).partition("everywhere: ")[2]
+    scope = {"pandas": pd, "y": words}
+    exec(line, scope)
+    assert {*scope["y"]} == {"no", "yes"}
+    assert dsel.certify(SVC(), X, scope["y"], random_state=0).certificates
 
 
 def test_certify__shows_all_options_and_explains_unknown_ones():

@@ -167,6 +167,15 @@ def test_compare_models__never_queries_duplicates_of_rows_that_were_trained_on()
     assert found.n_differ == DIFFER.sum() - 30
 
 
+def test_compare_models__knows_the_rows_of_a_folder_of_results(tmp_path):
+    rows, labels = POOL[:200], TRUTH[:200]
+    dsel.plan_search(SVC(), {"C": [1]}, rows, labels).run(out=tmp_path, n_jobs=1)
+    found = dsel.compare_models(OLD, tmp_path, POOL, n_queries=10_000, X_seen=POOL[:9])
+    assert found.n_duplicates == 200
+    assert min(found.rows) >= 200
+    assert "200 pool rows equal rows on which a model was trained" in str(found)
+
+
 def test_certify_with_labels__counts_every_row_that_was_handed_out():
     question = compare()
     rows = question.query_rows().index
@@ -368,7 +377,7 @@ def test_comparison__of_single_rows_speaks_of_one():
         "1 row was queried",
         "of 1 row on which they differ",
         "1 row has no label, or one that is no class: each counts against",
-        "1 pool row equals rows of `X_seen`",
+        "1 pool row equals rows on which a model was trained",
     ):
         assert any(words in text for text in texts), texts
     assert " 1 rows" not in " ".join(texts)

@@ -34,7 +34,7 @@ from dsel.cli.options import ExistingPath, draw_options, model_options, run_from
     "--seen",
     type=ExistingPath(),
     help="Table of rows that one of the models was trained on; rows of the pool that "
-    "equal one of them are not drawn.",
+    "equal one of them are not drawn. The labeled rows of `dsel select` are known.",
 )
 @draw_options
 @model_options

@@ -13,7 +13,7 @@ ASSUMED_ERROR: Final = 0.1
 
 @click.command
 @click.argument("n_labeled", type=RowCount())
-@click.argument("n_unlabeled", type=RowCount())
+@click.argument("n_unlabeled", type=RowCount(), default=0)
 @click.option(
     "--candidates",
     type=int,

@@ -1,7 +1,9 @@
 """Comparison of two fitted models: one pass over the pool, then a few labels."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,6 +32,7 @@ from dsel.data.query_rows import (
 )
 from dsel.data.row_random import seed_from
 from dsel.results.comparison import ModelComparison
+from dsel.results.row_hashes import load_row_hashes
 from dsel.search.design.baseline import Predictor, fitted_model
 from dsel.typing import AnyArray, Model, PathLike, PoolLike, RowsLike
 
@@ -138,7 +141,8 @@ def compare_models(
         none, every label counts as a class.
     X_seen
         Rows that one of the models was trained on. Pool rows that equal one of them
-        are never queried.
+        are never queried. Those of a place of results need not be passed: it has
+        hashes of them.
     delta
         Probability that an end of the interval fails, in ``(0, 0.5]``.
     random_state
@@ -187,10 +191,39 @@ def compare_models(
     >>> answer.is_better, round(answer.lower, 3), round(answer.upper, 3)
     (True, -0.138, -0.028)
     """
+    places = [place for place in (old, new) if isinstance(place, (str, os.PathLike))]
+    return compare_fitted(
+        fitted_model(old, "old"),
+        fitted_model(new, "new"),
+        pool,
+        places=places,
+        n_queries=n_queries,
+        classes=classes,
+        X_seen=X_seen,
+        delta=delta,
+        random_state=random_state,
+        client=client,
+    )
+
+
+def compare_fitted(
+    old: Model,
+    new: Model,
+    pool: PoolLike,
+    *,
+    places: Sequence[PathLike],
+    n_queries: int = 0,
+    classes: ArrayLike | None = None,
+    X_seen: RowsLike | None = None,
+    delta: float = 0.05,
+    random_state: RandomState = None,
+    client: "Client | None" = None,
+) -> ModelComparison:
+    """Compare models that were opened from `places`, as `compare_models` does."""
     delta = check_delta(delta)
     n_queries = check_integer(n_queries, "n_queries", at_least=0)
     seed = seed_from(random_state)
-    models = {"old": fitted_model(old, "old"), "new": fitted_model(new, "new")}
+    models = {"old": old, "new": new}
     known = _known_classes(models, classes)
     full = open_pool(pool)
     seen = None if X_seen is None else seen_rows(X_seen)
@@ -199,7 +232,7 @@ def compare_models(
     counter = PoolCounter(
         old=old_model,
         new=new_model,
-        find_duplicates=None if seen is None else duplicate_finder(counted, seen),
+        find_duplicates=_known_row_finder(counted, seen, places),
         n_queries=n_queries,
         seed=seed,
         # Drawn rows lie all over the pool: to read them again is to read nearly all.
@@ -232,7 +265,7 @@ def compare_models(
         n_unlabeled=counted.n_rows,
         n_differ=counts.n_differ,
         n_queries=n_queries,
-        n_duplicates=None if seen is None else counts.n_duplicates,
+        n_duplicates=None if counter.find_duplicates is None else counts.n_duplicates,
         n_duplicates_differ=counts.n_duplicates_differ,
         classes=known,
         rows=rows,
@@ -241,6 +274,25 @@ def compare_models(
         seed=seed,
         pool_rows=shown,
     )
+
+
+def _known_row_finder(
+    pool: Pool, seen: LabeledRows | None, places: Iterable[PathLike]
+) -> FindDuplicates | None:
+    """Return a function that finds pool rows on which a model was trained.
+
+    These are `seen` and the labeled rows of the runs that stored the models; None where
+    neither is known.
+    """
+    finders = [] if seen is None else [duplicate_finder(pool, seen)]
+    finders += [
+        partial(known.find, names=pool.columns)
+        for known in map(load_row_hashes, places)
+        if known is not None
+    ]
+    if not finders:
+        return None
+    return lambda X: np.logical_or.reduce([find(X) for find in finders])
 
 
 def _known_classes(

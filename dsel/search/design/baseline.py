@@ -17,18 +17,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import Features, Integers
 from dsel.checks import did_you_mean, listing, raise_first, show
+from dsel.data.equal_rows import comparable
 from dsel.data.frames import Frame
-from dsel.data.identity import content_hash
+from dsel.data.identity import content_hash, row_hashes
 from dsel.data.labeled import LabeledRows, codes_of
 from dsel.data.splits import Split
-from dsel.errors import RowError
+from dsel.errors import DselWarning, RowError, warn
 from dsel.families.answers import predict_rows
 from dsel.losses.baseline import BaselineDifference
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.option_values import LARGEST_CLASS
 from dsel.results.models import open_model
+from dsel.results.row_hashes import RowHashes, load_row_hashes
 from dsel.rounded_texts import count_of
+from dsel.search.design.assumptions import MANY_COPIES
 from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.typing import AnyArray, BaselineLike, Model
 
@@ -210,11 +213,45 @@ def _given_model(
         if end != ".":
             raise FileNotFoundError(f"`baseline` {baseline!r} cannot be opened{end}")
     model = fitted_model(baseline, "baseline", others=repr(LARGEST_CLASS))
+    if isinstance(baseline, (str, os.PathLike)):
+        check_unseen(load_row_hashes(baseline), X, f"`baseline` {show(baseline)}")
+    elif (searched := getattr(baseline, "outcome_", None)) is not None:
+        check_unseen(RowHashes.of(searched.labeled), X, "`baseline`")
     codes = predict_baseline(model, X, classes)
     # Only its predictions are compared, so these identify it in a plan: a model that is
     # opened again is another object, and predicts the same.
     difference = BaselineDifference((f"the baseline ({describe(model)})",) * n_folds)
     return Baseline(codes, difference, f"model {content_hash(codes)}")
+
+
+def check_unseen(known: RowHashes | None, X: Features, baseline: str) -> None:
+    """Raise ValueError if a baseline was trained on some of these rows.
+
+    `known` are the labeled rows of the search for it; None if there was no search.
+
+    Where many of the rows equal each other, equal rows may be other records: then only
+    a table with no other row is refused, and else a warning says how many are equal.
+    """
+    if known is None:
+        return
+    is_known, n = known.find(X), X.shape[0]
+    if not (n_known := int(is_known.sum())):
+        return
+    counted = f"{n_known:,} of these {n:,} labeled rows"
+    _, times = np.unique(
+        row_hashes(comparable(X, np.dtype(np.float64))), return_counts=True
+    )
+    if n_known < n and times[times > 1].sum() >= MANY_COPIES * n:
+        warn(
+            f"{counted} equal rows that {baseline} was trained on; if these are the "
+            f"same records, it looks better than it is.",
+            DselWarning,
+        )
+        return
+    raise ValueError(
+        f"{baseline} was trained on {counted}, so it would look better than it is; "
+        f"search with rows that it has not seen, or leave the baseline out."
+    )
 
 
 def check_baseline(

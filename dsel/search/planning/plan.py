@@ -24,6 +24,7 @@ from dsel.search.engine.fit_batch import fit_splits
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan_caveats import name_counted_rows
 from dsel.search.planning.plan_text import plan_facts, plan_lines
+from dsel.search.planning.possible_bound import remark_on_possible_bound
 from dsel.search.running.execute import execute
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.run import RunOptions
@@ -43,13 +44,17 @@ class Plan(PlannedSearch):
 
     @property
     def few_rows(self) -> list[str]:
-        """Notes about limits that will say nothing, for too few labeled rows."""
+        """Notes about limits that will say little, for too few labeled rows."""
         texts = self.context.losses.vacuous_caveats(
             self.labeled.y[self.scheme.counted_rows],
             self.scheme.n_folds,
             self.planned_delta.label_delta,
         )
-        return name_counted_rows(texts, self.scheme, self.groups)
+        remark = remark_on_possible_bound(self)
+        return [
+            *name_counted_rows(texts, self.scheme, self.groups),
+            *[remark] * bool(remark),
+        ]
 
     @property
     def fold_variances(self) -> Floats | None:

@@ -177,7 +177,7 @@ def _rate_text(rate: float, text_of_nan: str) -> str:
 
 def plan_bound(
     n_labeled: int,
-    n_unlabeled: int,
+    n_unlabeled: int = 0,
     *,
     n_candidates: int,
     error: float | None = None,
@@ -195,7 +195,7 @@ def plan_bound(
     n_labeled
         Labeled rows, at least 2; if rows come in groups, the number of groups.
     n_unlabeled
-        Pool rows; with 0 certificates that need the pool have no number.
+        Pool rows; with 0, the default, certificates that need the pool have no number.
     n_candidates
         Candidates that are compared, at least 1.
     error

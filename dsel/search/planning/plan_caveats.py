@@ -17,6 +17,7 @@ from dsel.results.certificate import DECLARED, VIOLATED, Assumption, full_list
 from dsel.search.design.assumptions import caveats_of_rows, caveats_of_sizes
 from dsel.search.design.folds import CVScheme
 from dsel.search.planning.plan_inputs import PoolParts, SearchInputs
+from dsel.search.planning.possible_bound import remark_on_possible_bound
 from dsel.search.running.planned_search import PlannedSearch
 
 GIVEN_FOLDS: Final = "the folds are not plain random: `cv` gave them"
@@ -101,6 +102,7 @@ def plan_caveats(
         ),
         make_caveats(Effect.WARNS, similar),
         make_caveats(Effect.PLAN, _of_prior(plan.prior_shares)),
+        make_caveats(Effect.PLAN, filter(None, [remark_on_possible_bound(plan)])),
         caveats_of_sizes(
             scheme,
             plan.pool,

@@ -27,6 +27,7 @@ from dsel.search.planning.plan_design import (
     read_prior,
 )
 from dsel.search.planning.plan_inputs import read_inputs, read_pool
+from dsel.search.planning.possible_bound import check_possible_bound
 from dsel.typing import (
     BaselineLike,
     GroupsLike,
@@ -305,6 +306,8 @@ def make_plan(
         source=parts.source if options.n_queries else None,
         groups=groups,
     )
+    check_possible_bound(plan)
+    # From here on nothing is refused.
     return replace(
         plan,
         identity=plan_identity(plan, options, inputs, baseline),

@@ -27,6 +27,7 @@ from dsel.errors import (
 from dsel.results import Choice
 from dsel.results.models import IMPORTABLE, dump_model, script_types, untrusted_types
 from dsel.results.place import CUBE, PAIRS, Place, check_claim
+from dsel.results.row_hashes import save_row_hashes
 from dsel.results.run_store import Store, check_names, how_to_resume, read_query_rows
 from dsel.runtime.progress import check_verbose, run_progress
 from dsel.runtime.versions import installed_versions
@@ -155,6 +156,7 @@ def keep_outcome(run: Run, outcome: Outcome, store: Store, not_kept: str) -> Out
         store.save_rows(outcome.pool_rows)
     # A model that cannot be kept is fitted again when it is asked for.
     labeled = run.plan.labeled
+    save_row_hashes(store.place, labeled)
     reasons = keep_models(outcome.models, store, labeled.X, not_kept)
     record = store.save_outcome(
         {

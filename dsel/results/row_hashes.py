@@ -1,0 +1,83 @@
+"""Hashes of the labeled rows of a run, kept with its models: which rows they know."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.arrays import Features
+from dsel.data.equal_rows import find_equal, known_hashes
+from dsel.data.frames import Frame, encode_rows
+from dsel.data.labeled import LabeledRows
+from dsel.results.place import ROW_HASHES, Place, check_has_results, seal, stamp
+from dsel.typing import PathLike
+
+COLUMNS: Final = "columns"
+
+
+@dataclass(frozen=True)
+class RowHashes:
+    """Hashes of labeled rows, by which other rows are found that equal one of them.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> RowHashes(None, known_hashes(X)).find(np.array([[3, 4], [3, 5]])).tolist()
+    [True, False]
+    """
+
+    columns: tuple[str, ...] | None
+    """Names of the hashed columns in their order; None without names."""
+    by_type: Mapping[str, NDArray[np.uint64]]
+    """The result of `known_hashes`."""
+
+    @classmethod
+    def of(cls, labeled: LabeledRows) -> "RowHashes":
+        """Return the hashes of labeled rows."""
+        return cls(labeled.columns, known_hashes(encode_rows(labeled.X)))
+
+    def find(
+        self, X: Features, names: Sequence[str] | None = None
+    ) -> NDArray[np.bool_]:
+        """Return a mask of the rows that equal one of these in all of their columns.
+
+        `names` are those of the columns of `X`, by default those of a `Frame`. Rows
+        that lack a column are not compared.
+        """
+        names = X.schema.names if isinstance(X, Frame) else names
+        if self.columns is not None and names is not None:
+            if not set(self.columns) <= set(names):
+                return np.zeros(X.shape[0], np.bool_)
+            if isinstance(X, Frame):
+                schema = X.schema.with_columns(self.columns)
+                X = Frame(X.given[list(self.columns)], schema)
+            else:
+                X = X[:, [list(names).index(name) for name in self.columns]]
+        return find_equal(encode_rows(X), self.by_type)
+
+
+def save_row_hashes(place: Place, labeled: LabeledRows) -> None:
+    """Store the hashes of labeled rows in a results folder."""
+    content, known = BytesIO(), RowHashes.of(labeled)
+    names = np.array(() if known.columns is None else known.columns, str)
+    arrays: dict[str, Any] = {**known.by_type, COLUMNS: names}
+    np.savez(content, **arrays)
+    place.write({f"{ROW_HASHES}/{stamp()}.npz": seal(content.getvalue())})
+
+
+def load_row_hashes(place: PathLike) -> RowHashes | None:
+    """Return the hashes of a run's labeled rows; None if none are stored.
+
+    Those of a run of an older version are not, and neither are those of `save_model`.
+    """
+    where = Place(place, name="place")
+    check_has_results(where)
+    if (body := where.read_last(ROW_HASHES)) is None:
+        return None
+    with np.load(BytesIO(body), allow_pickle=False) as stored:
+        arrays = dict(stored)
+    names = arrays.pop(COLUMNS).tolist()
+    return RowHashes(tuple(names) or None, arrays)

@@ -1,0 +1,96 @@
+"""The smallest bound that is possible with the rows of a plan, before any fit."""
+
+from math import nan
+from typing import Any, Final
+
+import numpy as np
+
+from dsel.data.equal_rows import duplicate_finder
+from dsel.data.frames import take_rows
+from dsel.losses.base import FoldCounts, Rows, stack_folds
+from dsel.losses.calls import count_rows, naming_loss
+from dsel.rounded_texts import count_of, in_percent
+from dsel.search.running.planned_search import PlannedSearch
+
+USELESS: Final = 0.9
+"""Part of the largest loss from which on a bound says nothing of use."""
+LARGE: Final = 0.5
+"""Part of the largest loss from which on a plan says how large a bound will be."""
+MOST_TIMES: Final = 100
+"""Most multiples of the labeled rows that are tried in the search for enough rows."""
+
+
+def smallest_limit(plan: PlannedSearch, times: int = 1) -> float:
+    """Return the limit of the best fold if no model makes any error, part of `largest`.
+
+    `times` as many rows are assumed. NaN if the loss is of numbers.
+    """
+    losses, labeled = plan.context.losses, plan.labeled
+    main, folds = losses.main, [split.test_rows for split in plan.scheme.held_out]
+    if plan.is_regression or main.statistic.fold_shape is None:
+        return nan
+    perfect = stack_folds(
+        [
+            count_rows(
+                main.statistic,
+                Rows(take_rows(labeled.X, rows), labeled.y[rows]),
+                labeled.y[rows],
+            )
+            for rows in folds
+        ]
+    )
+    counts = FoldCounts(times * perfect, times * np.array([len(f) for f in folds]))
+    delta = losses.divide_delta(plan.planned_delta.label_delta).main
+    with naming_loss(main, "limits"):
+        return float(np.min(main.limits(counts, delta))) / main.largest
+
+
+def remark_on_possible_bound(plan: PlannedSearch, above: float = LARGE) -> str:
+    """Return a remark if the bound is above a limit whatever the models are, else "".
+
+    It says how many rows are enough for a bound of `LARGE`.
+    """
+    limit = smallest_limit(plan) if plan.method.is_guarantee else nan
+    if not limit > above:  # NaN is not
+        return ""
+    main, y = plan.context.losses.main, plan.labeled.y[plan.scheme.counted_rows]
+    n_rows, unit = len(y), "labeled row" if plan.groups is None else "group"
+    classes: tuple[Any, ...] = getattr(main, "classes", ())
+    of_class = ""
+    if len(classes) == 1:
+        n_rows = int((y == plan.classes.tolist().index(classes[0])).sum())
+        of_class = f" of the class {classes[0]!r}"
+    times = range(2, MOST_TIMES)
+    enough = next((n for n in times if smallest_limit(plan, n) <= LARGE), None)
+    text = "" if enough is None else f"; about {enough * n_rows:,} are enough for 50%"
+    return (
+        f"with {count_of(n_rows, unit)}{of_class} in {plan.scheme.n_folds} folds the "
+        f"bound is {in_percent(limit)} or more even if no model makes an error{text}"
+    )
+
+
+def check_possible_bound(plan: PlannedSearch) -> None:
+    """Raise ValueError if the bound of a plan cannot say anything of use.
+
+    That is, if rows are too few, or if every row of a pool equals a labeled row.
+    """
+    if remark := remark_on_possible_bound(plan, USELESS):
+        what = plan.context.losses.main.label
+        name = "`y` has" if plan.groups is None else "`groups` have"
+        raise ValueError(f"{name} too few rows for a bound of {what!r}: {remark}.")
+    pool = plan.pool
+    # A larger pool is compared in the pass that reads it, next to the fits.
+    if pool is None or pool.n_rows > plan.labeled.n_rows:
+        return
+    find = duplicate_finder(pool, plan.labeled)
+    n_equal = pool.reduce(
+        lambda X, rows: int(find(X).sum()),
+        lambda earlier, later: earlier + later,
+        allow_nan=plan.context.reading.allow_nan,
+    )
+    if n_equal == pool.n_rows:
+        raise ValueError(
+            f"`pool` must hold new rows: all {n_equal:,} of its rows equal labeled "
+            f"rows, so they do not show how often models differ on new ones; pass "
+            f"other rows, or leave `pool` out."
+        )
