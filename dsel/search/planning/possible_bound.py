@@ -50,7 +50,8 @@ def remark_on_possible_bound(plan: PlannedSearch, above: float = LARGE) -> str:
 
     It says how many rows are enough for a bound of `LARGE`.
     """
-    limit = smallest_limit(plan) if plan.method.is_guarantee else nan
+    has_bound = plan.method.is_guarantee and plan.scheme.is_plain_random
+    limit = smallest_limit(plan) if has_bound else nan
     if not limit > above:  # NaN is not
         return ""
     main, y = plan.context.losses.main, plan.labeled.y[plan.scheme.counted_rows]
@@ -80,7 +81,8 @@ def check_possible_bound(plan: PlannedSearch) -> None:
         raise ValueError(f"{name} too few rows for a bound of {what!r}: {remark}.")
     pool = plan.pool
     # A larger pool is compared in the pass that reads it, next to the fits.
-    if pool is None or pool.n_rows > plan.labeled.n_rows:
+    has_bound = plan.method.is_guarantee and plan.scheme.is_plain_random
+    if pool is None or not has_bound or pool.n_rows > plan.labeled.n_rows:
         return
     find = duplicate_finder(pool, plan.labeled)
     n_equal = pool.reduce(
