@@ -68,7 +68,7 @@ def make_executor(
 class TaskQueue(Generic[R]):
     """Submitted tasks of an executor, a few more than can run at once.
 
-    Its users loop: they submit while it has room, and take what has ended.
+    A loop submits tasks while it has room, and takes the results of those that ended.
     """
 
     def __init__(self, executor: Executor) -> None:
@@ -145,10 +145,10 @@ def results_in_order(
     # Threads for one task would cost more than a small pool takes to read.
     is_single = isinstance(tasks, Sized) and len(tasks) == 1
     if client is None and (current_worker() is not None or is_single):
-        for task in tasks:
+        for here in tasks:
             if on_turn is not None:
                 on_turn()
-            yield task.work.run(context, Inputs(sources=task.read_sources(None))).result
+            yield here.work.run(context, Inputs(sources=here.read_sources(None))).result
         return
     waiting = iter(tasks)
     keys: deque[str] = deque()
@@ -159,11 +159,10 @@ def results_in_order(
             if on_turn is not None:
                 on_turn()
             while queue.has_room and len(keys) < 2 * WINDOW * executor.n_slots:
-                more = next(waiting, None)
-                if more is None:
+                if (task := next(waiting, None)) is None:
                     break
-                keys.append(more.key)
-                queue.submit(more)
+                keys.append(task.key)
+                queue.submit(task)
             if not queue.running:
                 return
             for finished in queue.wait():

@@ -48,6 +48,7 @@ Vocabulary::
     fitted group   models of a group, which predict together
     chosen         of steps 7 to 9: the chosen candidates, their splits and models;
                    nested cross-validation and the cube call them outer
+    turn           one round of a loop: it submits jobs, and takes results
     job            a value that describes work
     batch          the jobs of one task, and their work on a worker
     result         what comes back of a job

@@ -57,7 +57,7 @@ class BatchSize:
         return max(1, min(most, n_left // (2 * n_slots)))
 
 
-@dataclass
+@dataclass(frozen=True)
 class Engine:
     """What all loops of a run share."""
 
@@ -70,9 +70,6 @@ class Engine:
     """Tasks of two runs on one cluster must not share keys or cached models."""
     serial: Iterator[int] = field(init=False, default_factory=lambda: count(1))
     """Numbers that end the keys of tasks."""
-    n_slices: int = field(init=False, default=0)
-    """Slices of all passes that have begun."""
-    n_slices_done: int = field(init=False, default=0)
 
 
 @dataclass(eq=False)
@@ -92,6 +89,8 @@ class PoolPass:
     batch_size: BatchSize = field(init=False, default_factory=BatchSize)
     waiting: deque[CountJob] = field(init=False, default_factory=deque)
     pool: Pool = field(init=False)
+    n_slices: int = field(init=False, default=0)
+    n_slices_done: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         self.queue = JobQueue(self.engine.executor)
@@ -112,7 +111,7 @@ class PoolPass:
             for rows, missing in zip(self.pool_table.slices, is_missing, strict=True)
             if missing.any()
         )
-        self.engine.n_slices += len(self.waiting)
+        self.n_slices = len(self.waiting)
         # A file that changes between two slices would give counts of no one pool.
         with self.pool.guard_pass():
             while True:
@@ -178,4 +177,4 @@ class PoolPass:
             self.pool_table.add_slice(number, result)
             if store is not None:
                 store.append(self.pool_table.key_of(number, result), to_record(result))
-        self.engine.n_slices_done += 1
+        self.n_slices_done += 1

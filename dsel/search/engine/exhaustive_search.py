@@ -213,6 +213,7 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
     """Keys of the tasks that keep models."""
     model_nbytes: Counter[int] = field(init=False, default_factory=Counter)
     """Bytes of all models that were ever fitted, by candidate."""
+    passes: list[PoolPass] = field(init=False, default_factory=list)
     released_candidates: set[int] = field(init=False, default_factory=set)
     """Candidates with a model that this run has dropped, since others led."""
     n_changes: Counter[int] = field(init=False, default_factory=Counter)
@@ -232,9 +233,27 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
                 self.count_candidates(candidates)
 
     def prune(self) -> None:
-        """Prune by the counts so far, and drop models that are not needed any more."""
+        """Prune; drop models that no pass needs and that cannot be deployed."""
         super().prune()
-        self.release_models()
+        complete = self.table.complete_candidates
+        least = np.min(self.lower_bounds[complete], initial=np.inf)
+        # The best candidate may be deployed, and its model is fetched after the search.
+        is_needed = complete & (self.lower_bounds <= margin_above(least))
+        is_needed |= self.table.active_candidates
+        redrawn = np.isin(np.arange(len(complete)), list(self.table.redrawn_candidates))
+        is_needed |= complete & redrawn  # see `fetch_counted_group`
+        needed_tasks = {
+            key for fit, key in self.task_of_model.items() if is_needed[fit.candidate]
+        }
+        # Models of one task are dropped together, when the last of them is not needed.
+        for key in self.keeping_tasks - needed_tasks:
+            self.engine.executor.forget(key)
+        self.keeping_tasks &= needed_tasks
+        items = self.task_of_model.items()
+        self.released_candidates |= {
+            fit.candidate for fit, key in items if key not in needed_tasks
+        }
+        self.task_of_model = {fit: key for fit, key in items if key in needed_tasks}
 
     def next_jobs(self) -> list[FitJob]:
         """Return the jobs of the next task; none if a pass over the pool can begin."""
@@ -296,6 +315,7 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
         )
         tasks = self.tasks_of(candidates)
         pool_pass = PoolPass(self.engine, self.table.pool_table, make_batch, tasks)
+        self.passes.append(pool_pass)
         for changed in pool_pass.run(candidates):
             self.show_progress(self)
             if changed:
@@ -332,28 +352,6 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
         # Only models are lost: the counts of these fits are in the table, and stay.
         status[is_done] = FitStatus.DONE
         return none_missing
-
-    def release_models(self) -> None:
-        """Drop models that no pass needs and that cannot be deployed."""
-        complete = self.table.complete_candidates
-        least = np.min(self.lower_bounds[complete], initial=np.inf)
-        # The best candidate may be deployed, and its model is fetched after the search.
-        is_needed = complete & (self.lower_bounds <= margin_above(least))
-        is_needed |= self.table.active_candidates
-        redrawn = np.isin(np.arange(len(complete)), list(self.table.redrawn_candidates))
-        is_needed |= complete & redrawn  # see `fetch_counted_group`
-        needed_tasks = {
-            key for fit, key in self.task_of_model.items() if is_needed[fit.candidate]
-        }
-        # Models of one task are dropped together, when the last of them is not needed.
-        for key in self.keeping_tasks - needed_tasks:
-            self.engine.executor.forget(key)
-        self.keeping_tasks &= needed_tasks
-        items = self.task_of_model.items()
-        self.released_candidates |= {
-            fit.candidate for fit, key in items if key not in needed_tasks
-        }
-        self.task_of_model = {fit: key for fit, key in items if key in needed_tasks}
 
     def fetch_counted_group(self, candidate: int, split: int) -> FittedGroup | None:
         """Return the group with the model that was counted; None to choose again.
@@ -427,7 +425,7 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
         ]
         return replace(
             super().progress(),
-            slices_done=self.engine.n_slices_done,
-            slices_total=self.engine.n_slices,
+            slices_done=sum(one.n_slices_done for one in self.passes),
+            slices_total=sum(one.n_slices for one in self.passes),
             pool_rows_done=int(max(totals, default=0)),
         )

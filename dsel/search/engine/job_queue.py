@@ -47,10 +47,9 @@ R = TypeVar("R")
 
 @dataclass(eq=False)
 class JobQueue(Generic[J, R]):
-    """Jobs of tasks on an executor, and those that wait for another attempt.
+    """Jobs of running tasks, and those that wait for another attempt.
 
-    Its users loop: they submit jobs while it has room, and take the results of those
-    that have ended.
+    A loop submits jobs while it has room, and takes the results of those that ended.
     """
 
     executor: InitVar[Executor]
