@@ -8,8 +8,8 @@ class ExitStatus(IntEnum):
 
     Examples
     --------
-    >>> int(ExitStatus.REFUTED), ExitStatus.REFUTED.meaning
-    (3, 'a promise is refuted (dsel monitor), or a bound failed too often (dsel audit)')
+    >>> int(ExitStatus.CLUSTER_LOST), ExitStatus.CLUSTER_LOST.meaning
+    (4, 'the cluster was lost: repeat dsel select --out to continue')
     """
 
     DONE = 0, "done"
@@ -23,7 +23,8 @@ class ExitStatus(IntEnum):
     )
     REFUTED = (
         3,
-        "a promise is refuted (dsel monitor), or a bound failed too often (dsel audit)",
+        "a promise is refuted (monitor), nothing is certified (select), or a bound "
+        "failed too often (audit)",
     )
     CLUSTER_LOST = 4, "the cluster was lost: repeat dsel select --out to continue"
     # 128 + SIGINT, as shells report it.

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from dsel.cards import Fact
+from dsel.cli.exit_status import ExitStatus
 from dsel.cli.options import ClusterOptions, RunOutput, shell_names
 from dsel.cli.printing import say
 from dsel.data.table_files import FEATHER, JSON_LINES, PARQUET
 from dsel.data.text_tables import is_text
+from dsel.errors import StoreMismatchError
 from dsel.results.choice import Choice
-from dsel.results.inputs import RunInputs, save_inputs, save_schema
+from dsel.results.inputs import RunInputs, load_inputs, save_inputs, save_schema
 from dsel.results.renderings import Renderable, render_lines, reword_facts
 from dsel.rounded_texts import terminal_width
 from dsel.search.planning.plan_text import plan_facts, plan_lines
@@ -187,7 +189,11 @@ def run_plan(
     if out is not None:
         from dsel.search.running.execute import check_out  # takes a while to import
 
-        check_out(plan, out)  # refused in one line, without the plan above it
+        try:
+            check_out(plan, out)  # refused in one line, without the plan above it
+        except StoreMismatchError as error:
+            there = _options_there(out, inputs)
+            raise StoreMismatchError(f"{error}{there}") from error
     with open_client(cluster) as client:
         if not (output.quiet or output.as_json):
             planned = plan_facts(plan, in_short=not output.verbose)
@@ -199,7 +205,18 @@ def run_plan(
         save_schema(out, schema.to_json())
     if out is not None and inputs is not None:
         save_inputs(out, inputs)
-    choice, line = outcome.choice, after(outcome)
+    print_outcome(outcome, after(outcome), output, out)
+    certificates = outcome.choice.certificates.values()
+    if certificates and not any(each.certified for each in certificates):
+        # A script that reads statuses must not take a refuted assumption for a bound.
+        click.get_current_context().exit(ExitStatus.REFUTED)
+
+
+def print_outcome(
+    outcome: "Outcome", line: str, output: RunOutput, out: str | None
+) -> None:
+    """Print the choice of a run with a further line, its reports, and what is next."""
+    choice = outcome.choice
     untrusted = [] if out is None else trusted_types(outcome.models.values())
     if output.as_json:
         print_json(
@@ -235,6 +252,27 @@ def run_plan(
         lines.append(("", f"Next: {ways}"))
     if lines:
         print_facts(lines)
+
+
+def _options_there(out: str, inputs: RunInputs | None) -> str:
+    """Return a sentence with the options of a finished run that differ, or ""."""
+    if inputs is None or (before := load_inputs(out)) is None:
+        return ""
+    names = {
+        "labeled": "",
+        "target": "--target ",
+        "pool": "--pool ",
+        "model": "--model ",
+    }
+    values = {name: getattr(before, name) for name in names}
+    texts = [
+        f"{names[name]}{shlex.quote(str(value))}"
+        if value
+        else f"no {names[name].strip()}"
+        for name, value in values.items()
+        if value != getattr(inputs, name)
+    ]
+    return f" It was run with {', '.join(texts)}." if texts else ""
 
 
 def numbers_in(text: str, kind: Callable[[str], Any], option: str) -> list[Any]:

@@ -47,7 +47,7 @@ from dsel.data.unknown_values import (
 )
 from dsel.errors import AllFitsFailedError, RowError, reword
 from dsel.families.kinds import is_classifier, is_regressor
-from dsel.losses.texts import class_of_text, loss_of_name
+from dsel.losses.texts import UnfitLossError, class_of_text, loss_of_name
 from dsel.option_values import CLASSIFICATION, LARGEST_CLASS, LOSS_FORMS, REGRESSION
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.inputs import RunInputs
@@ -217,7 +217,7 @@ def read_labeled_table(options: SelectOptions) -> Table:
             raise
         raise ValueError(f"{error} Also: {also}") from error
     if table.y is None:
-        raise click.UsageError(
+        raise ValueError(
             f"LABELED {labeled!r} holds no labels; name their array by --target."
         )
     return table
@@ -329,7 +329,7 @@ def open_baseline(options: SelectOptions, schema: TableSchema | None, X: Any) ->
     for column in () if learned is None else learned.columns:
         here = columns.get(column.name, column)
         if here.meaning != column.meaning:
-            raise click.UsageError(
+            raise ValueError(
                 f"--baseline learned the column {column.name!r} as {column.noun}, and "
                 f"LABELED holds it as {here.noun}; give the table as Parquet, with "
                 f"types of its own, or with the same --number."
@@ -388,10 +388,10 @@ def check_named_model(
             else f"because it has at most {MOST_WHOLE} different whole numbers"
         )
     other = CLASSIFICATION if is_regression else REGRESSION
-    raise click.BadParameter(
-        f"{model!r} predicts {kinds[0]}, but {options.target or 'y'!r} was taken for "
-        f"{kinds[1]}, {why}; write --task {other}, or name one of {', '.join(here)}.",
-        param_hint="--model",
+    raise ValueError(
+        f"--model {model!r} predicts {kinds[0]}, but {options.target or 'y'!r} was "
+        f"taken for {kinds[1]}, {why}; write --task {other}, or name one of "
+        f"{', '.join(here)}."
     )
 
 
@@ -405,7 +405,7 @@ def check_kind_of_model(
     ):
         return  # the plan refuses an estimator that is neither
     kinds = ("classes", "a regressor") if fits_numbers else ("numbers", "a classifier")
-    raise click.UsageError(
+    raise ValueError(
         f"{options.target or 'y'!r} holds {kinds[0]}, and --model {model} is "
         f"{kinds[1]}; set --task to what it holds, or name another model."
     )
@@ -544,14 +544,10 @@ def parse_report(
     listed = reports[0].removeprefix(REPORT)
     if listed.startswith("=") != is_regression:
         wanted = "shares: report=0.5,0.9" if is_regression else "classes: report:yes,no"
-        raise click.UsageError(f"--loss {reports[0]} must name {wanted}.")
+        raise ValueError(f"--loss {reports[0]} must name {wanted}.")
     if is_regression:
         return numbers_in(listed[1:], float, "--loss report=")
-    try:
-        named = names_in(listed[1:])
-        return [class_of_text(text, classes, "--loss") for text in named]
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
+    return [class_of_text(text, classes, "--loss") for text in names_in(listed[1:])]
 
 
 def parse_loss(texts: Sequence[str], classes: Sequence[object]) -> Any:
@@ -567,4 +563,6 @@ def parse_loss(texts: Sequence[str], classes: Sequence[object]) -> Any:
     try:
         return loss_of_name(named[0], classes, name="--loss")
     except ValueError as error:
-        raise click.UsageError(reword(str(error), NAMES)) from error
+        needs_table = isinstance(error, UnfitLossError)
+        kind = ValueError if needs_table else click.UsageError
+        raise kind(reword(str(error), NAMES)) from error

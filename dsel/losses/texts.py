@@ -21,15 +21,19 @@ OTHER_SCORES: Final = {
 """Beginnings of names of scikit-learn's scores, and what takes their place."""
 
 
+class UnfitLossError(ValueError):
+    """A loss is not for the labels of a table, though its text is right."""
+
+
 def class_of_text(text: str, classes: Sequence[Any], name: str) -> Any:
-    """Return the class whose text is `text`, or raise ValueError."""
+    """Return the class whose text is `text`, or raise UnfitLossError."""
     for label in classes:
         if str(label) == text:
             return label
     if (label := class_without_blanks(text, classes)) is not None:
         return label
     shown = listing([*map(str, classes)], 5)
-    raise ValueError(
+    raise UnfitLossError(
         f"{name} names {text!r}, which is not a class ({shown})"
         f"{did_you_mean(text, classes)}"
     )
@@ -122,7 +126,7 @@ def loss_of_name(text: str, classes: Sequence[Any], *, name: str = "`loss`") -> 
         kind_meant, kind_here = "numbers", "classes"
         if is_regression:
             kind_meant, kind_here = kind_here, kind_meant
-        raise ValueError(
+        raise UnfitLossError(
             f"{name} {text!r} is for {kind_meant}; of {kind_here} there are "
             f"{', '.join(forms[:-1])} and {forms[-1]}."
         )

@@ -10,7 +10,7 @@ import re
 import time
 import uuid
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,7 +18,13 @@ from typing import Any, Final
 
 from fsspec.core import url_to_fs
 
-from dsel.checks import check_path, check_storage_options, check_url, nothing_at
+from dsel.checks import (
+    check_path,
+    check_storage_options,
+    check_url,
+    listing,
+    nothing_at,
+)
 from dsel.errors import StoreMismatchError, reaching, writing
 from dsel.files import (
     PARTIAL,
@@ -71,6 +77,12 @@ WORDS: Final = {
 """Descriptions of differences in keys whose value is a hash."""
 FOLLOWS: Final = {"splits", "prune", "deploy", "fitting_pool"}
 """Keys that usually differ because another one does; reported only if alone."""
+
+
+POOL_KEYS: Final = {"pool", "fitting_pool"}
+"""Keys whose value may need a pass over the pool."""
+ROW_KEYS: Final = {"estimator", "candidates", "labeled", *POOL_KEYS}
+"""Keys that differ where the columns do."""
 
 
 class Place:
@@ -245,9 +257,12 @@ def read_head(place: Place) -> dict[str, Any] | None:
     return head
 
 
-def claim(place: Place, kind: str, plan: Mapping[str, str]) -> str:
+def claim(
+    place: Place, kind: str, plan: Mapping[str, str], columns: Sequence[str] = ()
+) -> str:
     """Mark a results folder as that of a plan, or raise; return its head.
 
+    `columns` are the features of the plan, for messages.
     Raises StoreMismatchError if it belongs to another plan.
     """
     ours: dict[str, Any] = {"format": FORMAT, "kind": kind, **plan}
@@ -256,7 +271,7 @@ def claim(place: Place, kind: str, plan: Mapping[str, str]) -> str:
     if theirs is None:
         place.create(HEAD, seal(head.encode()))
         theirs = read_head(place) or ours
-    _check_plan(place, theirs, ours, {**theirs, **ours})
+    _check_plan(place, theirs, ours, {**theirs, **ours}, columns)
     if unseal(place.read(HEAD)) is None:  # it was lost
         place.write({HEAD: seal(head.encode())})
     if place.folder is not None:
@@ -264,14 +279,17 @@ def claim(place: Place, kind: str, plan: Mapping[str, str]) -> str:
     return head
 
 
-def check_claim(place: Place, kind: str, plan: Mapping[str, str]) -> None:
+def check_claim(
+    place: Place, kind: str, plan: Mapping[str, str], columns: Sequence[str] = ()
+) -> None:
     """Raise if a results folder belongs to another plan, and write nothing.
 
-    `plan` may lack tokens, such as those that need a pass over the pool.
+    `plan` may lack the tokens that need a pass over the pool.
     """
     if (theirs := _read_own_head(place)) is not None:
         ours: dict[str, Any] = {"format": FORMAT, "kind": kind, **plan}
-        _check_plan(place, theirs, ours, ours)
+        keys = {**theirs, **ours}.keys() - (POOL_KEYS - ours.keys())
+        _check_plan(place, theirs, ours, keys, columns)
 
 
 def _read_own_head(place: Place) -> dict[str, Any] | None:
@@ -297,13 +315,17 @@ def _check_plan(
     theirs: Mapping[str, Any],
     ours: Mapping[str, Any],
     keys: Iterable[str],
+    columns: Sequence[str],
 ) -> None:
     """Raise StoreMismatchError, which names the difference, if a key differs."""
     differing = [key for key in keys if theirs.get(key) != ours.get(key)]
     if "kind" in differing:
         differing = ["kind"]  # then all else differs, too
     if differing:
-        shown = (
+        shown = _column_differences(place, columns)
+        if shown:  # rows, pool and encoders follow, and so may some other keys
+            differing = [key for key in differing if key not in FOLLOWS | ROW_KEYS]
+        shown += (
             _difference(key, theirs.get(key, "nothing"), ours.get(key, "nothing"))
             for key in sorted({*differing} - FOLLOWS or differing)
         )
@@ -314,6 +336,24 @@ def _check_plan(
             f"`{place.name}` {place} holds another plan: {', '.join(shown)}; {more}"
             f"choose another place, one for each plan."
         )
+
+
+def _column_differences(place: Place, columns: Sequence[str]) -> list[str]:
+    """Return which columns only a run that has ended, or only a plan, has."""
+    statements = (read_outcome(place) or {}).get("said", {})
+    there = statements.get("input_format", {}).get("columns") or ()
+    if not there or not columns:
+        return []
+    lost, new = (
+        [repr(name) for name in some if name not in others]
+        for some, others in ((there, columns), (columns, there))
+    )
+    return [
+        f"{listing(names, 5)} {'is a column' if len(names) == 1 else 'are columns'} "
+        f"{where}"
+        for names, where in ((lost, "there and not now"), (new, "now and not there"))
+        if names
+    ]
 
 
 def _difference(key: str, there: object, now: object) -> str:

@@ -329,11 +329,12 @@ class Store(AbstractContextManager["Store"]):
         kind: str,
         plan: Mapping[str, str],
         storage_options: Options | None = None,
+        columns: Sequence[str] = (),
     ) -> None:
         self.place = Place(out, storage_options=storage_options)
         self.records: dict[str, dict[str, Any]] = {}
         """Records by key, those of earlier runs included; the first of a key counts."""
-        self._head = claim(self.place, kind, plan)
+        self._head = claim(self.place, kind, plan, columns)
         self._lines: list[str] = []
         self._guard = threading.RLock()
         self._timer: threading.Timer | None = None

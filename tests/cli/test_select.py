@@ -501,7 +501,7 @@ def test_select__asks_whether_many_texts_of_few_rows_are_classes(tmp_path, name)
     assert "`target` 'kunde' has 90 different texts in 360 rows" in text
     assert "--task classification" in text
     assert (
-        run("select", file, "--target", "city", "--loss", "recall:Rome").exit_code == 2
+        run("select", file, "--target", "city", "--loss", "recall:Rome").exit_code == 1
     )
 
 
@@ -603,7 +603,8 @@ def test_select__takes_the_default_model_that_has_the_parameters(numbers, tmp_pa
     text = run(*numbers[:6], "--grid", "max_features=0.3", "--cv", 3).stdout
     assert "  model          forest by default" in text
     refused = run(*numbers, "--loss", "error_quantile=0.9")
-    assert refused.exit_code == 2
+    assert refused.exit_code == 1
+    assert run(*numbers, "--loss", "recal:1").exit_code == 2
     assert "is for numbers; of classes there are error, recall:CLASS" in refused.output
     (tmp_path / "d_lab.csv").write_text("x\n1\n")
     refused = run(*numbers, "--out", tmp_path / "d_lab.csv")
@@ -735,3 +736,36 @@ def test_select__ends_a_stop_with_the_command_that_goes_on(tmp_path, rng):
     # Two ways lead out here, so that no command is said.
     frame.assign(paid=[f"${row}.5" for row in range(90)]).to_csv(path, index=False)
     assert " Run: " not in run(*words).output
+
+
+def test_select__ends_with_3_where_nothing_is_certified(tmp_path, rng):
+    frame = pd.DataFrame(rng.normal(size=(700, 3)), columns=list("abc")).round(6)
+    frame["label"] = np.where(frame["a"] > 0, "yes", "no")
+    frame[200:].drop(columns="label").to_csv(tmp_path / "pool.csv", index=False)
+    copied = pd.concat([frame[:200], frame[:200][frame["label"] == "yes"]])
+    copied.to_csv(tmp_path / "copied.csv", index=False)
+    words = ("--target", "label", "--model", "logistic", "--grid", "C=1", "--quiet")
+    pool = ("--pool", tmp_path / "pool.csv")
+    for more in ((), ("--json",)):
+        done = run("select", tmp_path / "copied.csv", *words[:-1], *pool, *more)
+        assert done.exit_code == 3, done.output
+    assert not json.loads(done.stdout)["bounds"]["one_fold"]["certified"]
+
+
+def test_select__names_columns_and_options_that_another_plan_had(tmp_path, rng):
+    frame = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc"))
+    frame["label"] = np.where(frame["a"] > 0, "yes", "no")
+    frame[:100].to_csv(tmp_path / "t.csv", index=False)
+    frame[100:].drop(columns="label").to_csv(tmp_path / "pool.csv", index=False)
+    words = ("select", tmp_path / "t.csv", "--target", "label", "--grid", "C=1")
+    words += ("--out", tmp_path / "results", "--model", "logistic", "--quiet")
+    pool = ("--pool", tmp_path / "pool.csv")
+    succeed(*words, *pool, "--queries", 5)
+    text = " ".join(run(*words, *pool, "--drop", "b").output.split())
+    assert (
+        "holds another plan: 'b' is a column there and not now, n_queries is 5 there "
+        "and nothing now; choose another place"
+    ) in text
+    text = " ".join(run(*words, "--model", "svm").output.split())
+    assert "n_queries is 5 there and nothing now" in text
+    assert f"It was run with --pool {pool[1]}, --model logistic." in text

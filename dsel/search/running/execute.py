@@ -70,6 +70,7 @@ def execute(plan: PlannedSearch, options: RunOptions) -> Outcome:
                     kind="search",
                     plan={**plan.identity, **row_tokens(plan, options.client)},
                     storage_options=options.storage_options,
+                    columns=plan.labeled.columns or (),
                 )
             )
             if CHANGED_POOL_KEY in store.records:
@@ -140,7 +141,8 @@ def check_out(plan: PlannedSearch, out: PathLike) -> None:
     pool is not read.
     """
     tokens = row_tokens(plan, may_read=False)
-    check_claim(Place(out), "search", {**plan.identity, **tokens})
+    columns = plan.labeled.columns or ()
+    check_claim(Place(out), "search", {**plan.identity, **tokens}, columns)
 
 
 def keep_outcome(run: Run, outcome: Outcome, store: Store, not_kept: str) -> Outcome:
