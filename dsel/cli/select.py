@@ -49,11 +49,16 @@ from dsel.errors import AllFitsFailedError, RowError, reword
 from dsel.families.kinds import is_classifier, is_regressor
 from dsel.losses.texts import UnfitLossError, class_of_text, loss_of_name
 from dsel.option_values import CLASSIFICATION, LARGEST_CLASS, LOSS_FORMS, REGRESSION
-from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
+from dsel.results.caveats import (
+    IF_COPIES,
+    Caveat,
+    Effect,
+    collect_caveats,
+    make_caveats,
+)
 from dsel.results.inputs import RunInputs
 from dsel.results.query_files import write_query_rows
 from dsel.results.row_hashes import load_row_hashes
-from dsel.search.design.assumptions import IF_COPIES
 from dsel.search.design.baseline import check_unseen
 from dsel.search.outcomes.deployed_model import open_deployed_model
 from dsel.search.outcomes.outcome import Outcome

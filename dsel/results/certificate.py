@@ -20,6 +20,7 @@ from dsel.losses.base import Loss
 from dsel.option_values import ALL_ROWS
 from dsel.results import records
 from dsel.results.caveats import (
+    IF_COPIES,
     Caveat,
     Effect,
     caveat_facts,
@@ -343,6 +344,11 @@ class Certificate(Renderable):
         level = ", ".join(
             filter(None, [f"{confidence(self.delta)}% confidence", jointly])
         )
+        if any(
+            caveat.effect is Effect.WARNS and caveat.text.endswith(IF_COPIES)
+            for caveat in self.caveats
+        ):  # without a pool nothing tests whether they are
+            level += ", if equal rows are no copies"
         return f"{self.says} {amount}{self.on_rows} ({level}), {self.model_text}"
 
     @property

@@ -32,7 +32,7 @@ from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.data.row_random import SHIFT_STREAM, derive_seed, row_random_at
 from dsel.data.sampled_rows import SampledRows
-from dsel.results.caveats import Caveat, Effect, make_caveats
+from dsel.results.caveats import IF_COPIES, Caveat, Effect, make_caveats
 from dsel.results.certificate import VIOLATED, Assumption
 from dsel.search.design.folds import CVScheme
 
@@ -60,11 +60,6 @@ ALARM: Final = 0.001
 """The p-value below which populations differ: one false alarm in 1,000 searches."""
 COPIES_ALARM: Final = 1e-6
 """The p-value below which labeled rows are copied more often than pool rows are."""
-IF_COPIES: Final = (
-    "if they are copies of the same records, rows are not independent (A1), so take "
-    "each once; to balance classes use class_weight"
-)
-"""Advice where equal labeled rows may be one record."""
 MANY_COPIES: Final = 0.01
 """Share of labeled rows with a copy in another fold from which on a caveat is made."""
 MOST_CLASSES_NAMED: Final = 5
