@@ -742,7 +742,8 @@ def test_select__ends_with_3_where_nothing_is_certified(tmp_path, rng):
     frame = pd.DataFrame(rng.normal(size=(700, 3)), columns=list("abc")).round(6)
     frame["label"] = np.where(frame["a"] > 0, "yes", "no")
     frame[200:].drop(columns="label").to_csv(tmp_path / "pool.csv", index=False)
-    copied = pd.concat([frame[:200], frame[:200][frame["label"] == "yes"]])
+    rows = frame[:200]
+    copied = pd.concat([rows, rows[rows["label"] == "yes"]])
     copied.to_csv(tmp_path / "copied.csv", index=False)
     words = ("--target", "label", "--model", "logistic", "--grid", "C=1", "--quiet")
     pool = ("--pool", tmp_path / "pool.csv")

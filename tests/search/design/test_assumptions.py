@@ -113,7 +113,9 @@ def test_copies__without_a_pool_are_the_first_thing_said():
         assert str(shown).startswith("Warning  ")
         assert str(shown).count("labeled rows equal rows of other folds") == 1
     assert "labeled rows equal rows of other folds" in repr(outcome.certificate)
-    assert "% (95% confidence, if equal rows are no copies), model" in str(outcome.choice)
+    assert "% (95% confidence, if equal rows are no copies), model" in str(
+        outcome.choice
+    )
 
 
 def test_equal_rows__are_no_copies_where_pool_rows_are_equal_as_often():
