@@ -229,6 +229,10 @@ def _with_params(estimator: Estimator, params: Options, known: Collection[str]) 
     return model
 
 
+_NO_CHOICES: Final = ("cache_size", "copy_X", "n_jobs", "random_state", "verbose")
+"""Parameters between whose values no search chooses."""
+
+
 def _check_has_names(estimator: Estimator, params: Options, error: Exception) -> None:
     """Raise ValueError if `set_params` raised an error since a part lacks a name."""
     for name in sorted(params):
@@ -245,7 +249,7 @@ def _check_has_names(estimator: Estimator, params: Options, error: Exception) ->
             end = f"; did you mean {' or '.join(map(repr, full_names))}?"
         raise ValueError(
             f"`param_grid` sets {name!r}, which {type(owner).__name__} lacks; it has "
-            f"{', '.join(own) or 'no parameters'}{end}"
+            f"{', '.join(n for n in own if n not in _NO_CHOICES) or 'none'}{end}"
         ) from error
 
 

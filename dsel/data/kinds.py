@@ -435,6 +435,8 @@ class ColumnScan:
         self._is_text = False
         self.quote: Callable[[str], str] = repr
         """Quotes a value in a note; tables in memory add its line."""
+        self.obstacle = ""
+        """Why amounts of the column cannot be numbers of its table."""
 
     @property
     def n_values(self) -> int:
@@ -754,6 +756,8 @@ class ColumnScan:
         if 2 * (n_by_sign[sign] + (sign == "") * self.n_numbers) <= self.n_values:
             return ""
         way = f"; --number {shlex.quote(name)} reads it as numbers"
+        if self.obstacle:
+            return f"{way} once this is mended: {self.obstacle}"
         examples = self.amounts.examples.items()
         others = [self.quote(text) for text_sign, text in examples if text_sign != sign]
         if "no amount" in self.examples:

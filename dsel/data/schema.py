@@ -32,7 +32,18 @@ from dsel.data.frames import (
     columns_of,
     has_texts,
 )
-from dsel.data.kinds import GAP_WORDS, PLAIN, Bad, ColumnScan, Form, Kind, convert, trim
+from dsel.data.kinds import (
+    COMMA_NUMBER,
+    GAP_WORDS,
+    PLAIN,
+    Bad,
+    ColumnScan,
+    Form,
+    Kind,
+    convert,
+    trim,
+)
+from dsel.data.kinds import NUMBER as PLAIN_NUMBER
 from dsel.errors import RowError
 
 FORMAT: Final = 2
@@ -299,10 +310,16 @@ def refuse_wrong_values(
     parts: list[str | int] = []
     for column, bad in known[:MOST_COLUMNS_NAMED]:
         start = f"column {column.name!r} of {where} has {bad.value!r} in "
-        lost = ""
-        if column.kind.is_number and re.match("0[0-9]", bad.value):
-            lost = " (the labeled table may have lost zeros at the beginning)"
-        parts += [start, first_row + bad.row, f"; it holds {column.noun}{lost}. "]
+        why = ""
+        if column.kind.is_number and not column.form.is_amount:
+            # What is a number elsewhere is none by the decimal mark of this table.
+            if re.match("0[0-9]", bad.value):
+                why = " (the labeled table may have lost zeros at the beginning)"
+            elif re.match(COMMA_NUMBER, bad.value):
+                why = " (numbers of this table have decimal points)"
+            elif "." in bad.value and re.match(PLAIN_NUMBER, bad.value):
+                why = " (numbers of this table have decimal commas)"
+        parts += [start, first_row + bad.row, f"; it holds {column.noun}{why}. "]
     if len(known) > MOST_COLUMNS_NAMED:
         parts.append(f"(And {len(known) - MOST_COLUMNS_NAMED} more columns.) ")
     raise RowError(

@@ -17,6 +17,7 @@ from dsel.data.labeled import MOST_WHOLE
 from dsel.data.schema import ColumnSchema
 from dsel.errors import RowError, UndecidedError
 from dsel.option_values import CLASSIFICATION, REGRESSION
+from dsel.rounded_texts import floor_percent
 
 FEWEST_ROWS_OF_CLASS: Final = 10
 """Rows of a class, on average, from which on many texts are classes without a doubt.
@@ -25,6 +26,10 @@ With fewer, most of five folds have one row of a class, or none.
 """
 FEWEST_ROWS_OF_COPY: Final = 20
 """Labeled rows from which on a feature is hardly a copy of the target by chance."""
+MOST_WRONG_OF_COPY: Final = 0.02
+"""Largest number of rows whose label a copy of the target does not give, over that of
+rows that are not of the largest class."""
+_ROWS_TRIED: Final = 2000
 
 
 def _regression_targets(
@@ -99,54 +104,65 @@ def notes_on_similar_labels(texts: Iterable[str]) -> list[str]:
 
 
 def notes_on_copies(X: pd.DataFrame, y: ArrayLike, target: str) -> list[str]:
-    """Return a caveat for each feature that is the target in other words or units.
+    """Return a caveat for each feature that alone says what the target is.
+
+    It is the target in other words or units, or was perhaps recorded after it.
 
     Examples
     --------
     >>> y = np.array(["no", "yes"] * 10)
     >>> notes_on_copies(pd.DataFrame({"code": [0, 1] * 10, "age": range(20)}), y, "sick")
-    ["column 'code' is a copy of the target 'sick' in other words or units; leave it out by --drop code, unless new rows have it before their label"]
+    ["column 'code' alone gives 'sick' in all labeled rows; leave it out by --drop code, unless new rows have it before their label"]
     """  # noqa: E501
     labels = pd.Series(y)
     known = labels.notna().to_numpy()
     labels = narrow_objects(labels[known].to_numpy())
     if len(labels) < FEWEST_ROWS_OF_COPY:
         return []
-    copies = [
-        str(name)
+    step = max(len(labels) // _ROWS_TRIED, 1)
+    shares = {
+        str(name): share
         for name in X
-        if all(  # the first rows show of most columns that they are none
-            _are_equivalent(X[name][known].iloc[:n], labels[:n])
-            for n in (FEWEST_ROWS_OF_COPY, len(labels))
-        )
-    ]
+        # Some rows show of most columns that they do not.
+        if _share_given(X[name][known].iloc[::step], labels[::step])
+        and (share := _share_given(X[name][known], labels))
+    }
     return [
-        f"column {name!r} is a copy of the target {target!r} in other words or units; "
+        f"column {name!r} alone gives {target!r} in "
+        f"{'all' if share == 1 else floor_percent(share) + ' of the'} labeled rows; "
         f"leave it out by --drop {shlex.quote(name)}, unless new rows have it before "
         f"their label"
-        for name in copies
+        for name, share in shares.items()
     ]
 
 
-def _are_equivalent(values: pd.Series, labels: NDArray[np.generic]) -> bool:
-    """Return whether each of two columns follows from the other, by a line if numbers.
+def _share_given(values: pd.Series, labels: NDArray[np.generic]) -> float:
+    """Return the share of rows whose label follows from the column; 0.0 if too few do.
 
-    Where nearly all values differ, they follow from each other by chance.
+    It follows from a value that most rows of one label have, or for numbers by a line.
+    Where many values differ, labels follow from them by chance.
     """
     try:
         codes, texts = pd.factorize(values, use_na_sentinel=False)
     except TypeError:  # of lists, which the plan refuses
-        return False
+        return 0.0
     label_codes, classes = pd.factorize(labels)
-    n = len(classes)
-    if n < 2 or len(texts) != n:
-        return False
-    if 2 * n <= len(labels):
-        return len(np.unique(codes.astype(np.int64) * n + label_codes)) == n
-    if values.dtype.kind not in "iuf" or labels.dtype.kind not in "iuf":
-        return False
+    n, n_rows = len(classes), len(labels)
+    if n < 2:
+        return 0.0
+    if 5 * max(len(texts), n) <= n_rows:
+        pairs, n_rows_of = np.unique(
+            codes.astype(np.int64) * n + label_codes, return_counts=True
+        )
+        n_right = int(pd.Series(n_rows_of).groupby(pairs // n).max().sum())
+        n_others = n_rows - int(np.bincount(label_codes).max())
+        is_given = n_rows - n_right <= MOST_WRONG_OF_COPY * n_others
+        is_chance = n_others < FEWEST_ROWS_OF_CLASS
+        return n_right / n_rows if is_given and not is_chance else 0.0
+    if len(texts) != n or {values.dtype.kind, labels.dtype.kind} - {*"iuf"}:
+        return 0.0
     correlation = np.corrcoef(values.to_numpy(np.float64), labels.astype(np.float64))
-    return bool(abs(correlation[0, 1]) > 1 - 1e-9)
+    return float(abs(correlation[0, 1]) > 1 - 1e-9)
 
 
 def numbers_of_texts(

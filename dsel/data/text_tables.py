@@ -151,9 +151,20 @@ class TextSource(NamedTuple):
             with name_text_file(file.path):
                 raise file.name_line(error) from error
 
-    def quote(self, values: pa.ChunkedArray, value: str) -> str:
-        """Return one of the values of a column for a message, with its line."""
-        return f"{value!r} in {self.line_of(pc.index(values, value).as_py())}"
+    def complete_scans(self, scans: Mapping[str, ColumnScan], rows: pa.Table) -> None:
+        """Let notes on columns name lines, and offer amounts only where they fit."""
+
+        def quote(name: str, value: str) -> str:
+            row = pc.index(rows.column(name), value).as_py()
+            return f"{value!r} in {self.line_of(row)}"
+
+        for name, scan in scans.items():
+            scan.quote = partial(quote, name)
+            if scan.amounts.n_by_sign:
+                try:
+                    decimal_mark(scans, self.files[0].separator, {name: None})
+                except ValueError as error:
+                    scan.obstacle = str(error)
 
     def line_of(self, row: int) -> str:
         """Return the line in which a row begins, for a message."""
@@ -403,8 +414,7 @@ def read_text(location: str, request: TableRequest) -> Table:
         scanned = scanned.append_column(target, cells)
     # With the target, which may be the only column with fractions.
     marked = scan_columns(iter(scanned.to_batches()))
-    for name, scan in marked.items():
-        scan.quote = partial(source.quote, scanned.column(name))
+    source.complete_scans(marked, scanned)
     scans = {name: marked[name] for name in names}
     like = request.like
     amounts = dict.fromkeys(request.number) if like is None else like.amount_marks

@@ -5,6 +5,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -71,9 +72,15 @@ def read_parquet(location: str, request: TableRequest) -> Table:
 
 def read_feather(location: str, request: TableRequest) -> Table:
     """Read a Feather file, which is an Arrow file, into memory."""
-    with name_file(location):
-        frame = to_exact_pandas(feather.read_table(location))
+    frame = to_exact_pandas(_read_arrow(location))
     return _of_frame(frame, request, location)
+
+
+def _read_arrow(location: str) -> pa.Table:
+    with name_file(location):
+        with suppress(pa.ArrowInvalid):  # version 1 of Feather is no Arrow file
+            check_distinct_names(pa.ipc.open_file(location).schema.names, location)
+        return feather.read_table(location)
 
 
 def read_json_lines(location: str, request: TableRequest) -> Table:
@@ -89,7 +96,7 @@ def read_typed_rows(location: str) -> pa.Table:
     """
     with name_file(location):
         if location.lower().endswith(FEATHER):
-            rows = feather.read_table(location)
+            rows = _read_arrow(location)
         else:
             frame = _frame_of_json(location)
             try:

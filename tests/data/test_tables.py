@@ -593,15 +593,57 @@ def test_read_table__says_which_feature_is_a_copy_of_the_target(name, tmp_path):
         frame.to_parquet(path)
     else:
         frame.to_json(path, orient="records", lines=True)
-    copies = [c for c in read_table(path, target="label").caveats if "a copy of" in c]
+    copies = [c for c in read_table(path, target="label").caveats if "alone gives" in c]
     assert [copy.split("'")[1] for copy in copies] == ["label_id", "word"]
     assert "leave it out by --drop label_id, unless" in copies[0]
     cents = frame.assign(cents=150 * n + 7, other=(n * 37) % 61)
     numbers = cents.drop(columns="label").iloc[:40]
     numbers.to_csv(tmp_path / "r.csv", index=False)
     table = read_table(tmp_path / "r.csv", target="unique", task="regression")
-    copies = [c for c in table.caveats if "a copy of" in c]
+    copies = [c for c in table.caveats if "alone gives" in c]
     assert [copy.split("'")[1] for copy in copies] == ["cents"]
+
+
+def test_read_table__says_which_feature_alone_gives_the_target(tmp_path):
+    n = np.arange(600)
+    label = np.where(n < 350, "no", "yes")  # sorted: the first rows have one label
+    status = np.where(n < 350, n % 3, 7 + n % 2)
+    status[[0, 400]] = [7, 1]
+    frame = pd.DataFrame({"status": status, "x": n % 50, "label": label})
+    frame["mostly"] = np.where(n % 20 == 0, "yes", label)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    [note] = read_table(tmp_path / "t.csv", target="label").caveats
+    assert note.startswith(
+        "column 'status' alone gives 'label' in 99.6% of the labeled"
+    )
+    # One row of a class has a value of its own by chance.
+    frame["label"] = np.where(n == 3, "yes", "no")
+    frame["x"] = n == 3
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert not read_table(tmp_path / "t.csv", target="label").caveats
+
+
+def test_read_table__offers_amounts_only_where_the_decimal_mark_fits(tmp_path):
+    text = "q;x\n€65.01;1,5\n€7.50;2,5\n"
+    path = text_table(tmp_path, text)
+    [note] = read_table(path).caveats
+    assert "once this is mended: its column 'x' has decimal commas ('1,5')" in note
+    schema = read_table(text_table(tmp_path, "q;x\n0,5;1,5\n", "l.csv")).schema
+    words = "has '44.0' in line 2; it holds numbers .numbers of this table have decimal"
+    other = text_table(tmp_path, "q;x\n0,5;44.0\n2,5;1,5\n", "n.csv")
+    with pytest.raises(ValueError, match=f"{words} commas"):
+        read_table(other, like=schema)
+    other = text_table(tmp_path, "q,x\n1,44.0\n2,'1,5'\n".replace("'", '"'), "m.csv")
+    with pytest.raises(ValueError, match=r"'1,5' in line 3.*have decimal points"):
+        read_table(other, like=schema)
+
+
+def test_read_table__names_a_column_that_a_feather_file_has_twice(tmp_path):
+    names = ["a", "a", "label"]
+    rows = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array(["x"])], names)
+    feather.write_feather(rows, tmp_path / "t.feather")
+    with pytest.raises(ValueError, match="has the column 'a' twice; rename one"):
+        read_table(tmp_path / "t.feather", target="label")
 
 
 def test_read_table__leaves_out_what_spreadsheets_add(tmp_path):
@@ -620,6 +662,10 @@ def test_read_table__leaves_out_what_spreadsheets_add(tmp_path):
 def test_read_table__says_what_labels_look_like(tmp_path):
     text = "x|label\n" + "".join(f"{n}.5|{n % 4},5\n" for n in range(40))
     [note] = read_table(text_table(tmp_path, text), target="label", task=None).caveats
+    assert "as text, such as '0,5'; --number label reads it as numbers once" in note
+    assert "its column 'x' decimal points" in note
+    path = text_table(tmp_path, text.replace(".5|", "|"))
+    note, *_ = read_table(path, target="label", task=None).caveats
     assert note.endswith("as text, such as '0,5'; --number label reads it as numbers")
 
 
