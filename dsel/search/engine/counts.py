@@ -325,15 +325,22 @@ class PoolTable:
         """Whether each set is counted on the whole pool, (n_model_sets,)."""
         return np.asarray(self.is_counted.all(axis=1))
 
-    def add_slice(self, model_set: int, result: CountResult) -> bool:
-        """Add the counts of a slice, once; return False if they are of other models."""
+    def is_of_other_models(self, model_set: int, result: CountResult) -> bool:
+        """Return whether a slice that is not counted yet was counted by other models.
+
+        Fits may have been repeated while it was counted.
+        """
+        number = self.slice_number[result.start, result.stop]
+        is_counted = self.is_counted[model_set, number]
+        return not is_counted and result.token != self.token_of(model_set)
+
+    def add_slice(self, model_set: int, result: CountResult) -> None:
+        """Add the counts of a slice, once, unless they are of other models."""
         number = self.slice_number[result.start, result.stop]
         # A slice may come twice: from a task that was thought dead, and from its retry.
-        if self.is_counted[model_set, number]:
-            return True
-        # Fits may have been repeated while the slice was counted.
-        if result.token != self.token_of(model_set):
-            return False
+        is_counted = self.is_counted[model_set, number]
+        if is_counted or result.token != self.token_of(model_set):
+            return
         for comparison, differences, pool_rows in zip(
             self.comparisons, self.differences, self.pool_rows, strict=True
         ):
@@ -342,7 +349,6 @@ class PoolTable:
             self.drawn = self.drawn.merge(result.drawn, comparison.n_queries)
         self.is_counted[model_set, number] = True
         self.seconds[model_set] += result.seconds
-        return True
 
     def forget_counts(self, model_set: int) -> None:
         """Drop the counts of a set's earlier models."""

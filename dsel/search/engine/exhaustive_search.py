@@ -21,7 +21,6 @@ from dsel.runtime.progress import Progress
 from dsel.runtime.tasks import Finished, Inputs, Output
 from dsel.search.design.comparisons import Comparison
 from dsel.search.engine.count_batch import ComparedModels, count_slice
-from dsel.search.engine.engine import PoolPass
 from dsel.search.engine.exact_pruner import ExhaustiveTable
 from dsel.search.engine.fit_batch import (
     FitBatch,
@@ -42,6 +41,7 @@ from dsel.search.engine.jobs import (
     JobContext,
     join_tokens,
 )
+from dsel.search.engine.pool_pass import PoolPass
 from dsel.search.engine.pruning import margin_above
 
 MODELS_AT_ONCE: Final = 64
@@ -313,13 +313,16 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
             comparisons=self.table.current_comparisons(),
             run_id=self.engine.run_id,
         )
-        tasks = self.tasks_of(candidates)
-        pool_pass = PoolPass(self.engine, self.table.pool_table, make_batch, tasks)
+        pool_pass = PoolPass(
+            self.engine,
+            self.table.pool_table,
+            make_batch,
+            show_progress=partial(self.show_progress, self),
+            adopt_models=self.adopt_remade_models,
+            inputs=self.tasks_of(candidates),
+        )
         self.passes.append(pool_pass)
-        for changed in pool_pass.run(candidates):
-            self.show_progress(self)
-            if changed:
-                self.adopt_remade_models(changed)
+        pool_pass.run(candidates)
 
     def tasks_of(self, candidates: Iterable[int]) -> tuple[str, ...]:
         """Return the keys of the tasks that keep the models of some candidates."""

@@ -99,19 +99,18 @@ class FitLoop(Generic[TableT]):
 
     def fit(self) -> None:
         """Fit until no fit is needed."""
-        queue = self.queue
-        while True:
-            self.prune()
-            self.show_progress(self)
-            while queue.has_room and (jobs := queue.pop_urgent() or self.next_jobs()):
-                queue.submit(jobs, self.make_task(jobs))
-            if not queue.running:
-                return
-            for jobs, ended in queue.wait():
-                if ended.error is None:
-                    self.add_results(ended)
-                else:
-                    self.give_up(jobs, ended.error)
+        for jobs, ended in self.queue.run(
+            self.next_jobs, self.make_task, self.begin_turn
+        ):
+            if ended.error is None:
+                self.add_results(ended)
+            else:
+                self.give_up(jobs, ended.error)
+
+    def begin_turn(self) -> None:
+        """Prune by what has come, and show the progress."""
+        self.prune()
+        self.show_progress(self)
 
     def prune(self) -> None:
         """Compare candidates by the counts so far, and note which fits are needed."""

@@ -13,7 +13,7 @@ them again.
 
 import logging
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import InitVar, dataclass, field
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
@@ -49,7 +49,7 @@ R = TypeVar("R")
 class JobQueue(Generic[J, R]):
     """Jobs of running tasks, and those that wait for another attempt.
 
-    A loop submits jobs while it has room, and takes the results of those that ended.
+    A loop iterates over `run`, which submits them, and takes the results.
     """
 
     executor: InitVar[Executor]
@@ -69,34 +69,39 @@ class JobQueue(Generic[J, R]):
     def __post_init__(self, executor: Executor) -> None:
         self.tasks = TaskQueue(executor)
 
-    @property
-    def has_room(self) -> bool:
-        """Whether another task can be submitted."""
-        return self.tasks.has_room
+    def run(
+        self,
+        next_jobs: Callable[[], list[J]],
+        make_task: Callable[[list[J]], Task[Any, list[R]]],
+        on_turn: Callable[[], object],
+    ) -> Iterator[tuple[list[J], Finished[list[R]]]]:
+        """Submit jobs; yield those whose task has ended well, or that failed finally.
 
-    def pop_urgent(self) -> list[J]:
-        """Return the next urgent jobs, which are those of one task; or none."""
-        # They go first: an error that ends the run should end it early.
-        return self.urgent_jobs.popleft() if self.urgent_jobs else []
-
-    def submit(self, jobs: list[J], task: Task[Any, list[R]]) -> None:
-        """Submit jobs as a task."""
-        self.running[task.key] = jobs
-        self.tasks.submit(task)
-
-    def wait(self) -> Iterator[tuple[list[J], Finished[list[R]]]]:
-        """Yield jobs whose task has ended well, or that failed finally, and its end.
-
-        Jobs that are tried again become urgent. Raises an error that ends the run.
+        The end of the task comes with them. `next_jobs` returns the jobs of the next
+        task, or none; the last turn is that in which it does and nothing is running.
+        `on_turn` is called before tasks are submitted, at least every half second.
+        Raises an error that ends the run.
         """
-        for finished in self.tasks.wait():
-            jobs = self.running.pop(finished.key)
-            if finished.error is None:
-                self.any_done = True
-                yield jobs, finished
-            else:
-                for job in self.retry(jobs, finished.error):
-                    yield [job], finished
+        while True:
+            on_turn()
+            while self.tasks.has_room:
+                # What failed goes first: an error that ends the run ends it early.
+                jobs = self.urgent_jobs.popleft() if self.urgent_jobs else next_jobs()
+                if not jobs:
+                    break
+                task = make_task(jobs)
+                self.running[task.key] = jobs
+                self.tasks.submit(task)
+            if not self.running:
+                return
+            for finished in self.tasks.wait():
+                jobs = self.running.pop(finished.key)
+                if finished.error is None:
+                    self.any_done = True
+                    yield jobs, finished
+                else:
+                    for job in self.retry(jobs, finished.error):
+                        yield [job], finished
 
     def retry(self, jobs: list[J], error: BaseException) -> list[J]:
         """Make the jobs of a failed task urgent, each as a task; return the others.

@@ -9,7 +9,7 @@ model is the counted one, even if the learner draws at random.
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NoReturn
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from dsel.search.engine.count_batch import (
     JoinedModels,
 )
 from dsel.search.engine.counts import PoolTable, SearchCounts
-from dsel.search.engine.engine import Engine, PoolPass
+from dsel.search.engine.engine import Engine
 from dsel.search.engine.fit_batch import FitChosenBatch
 from dsel.search.engine.inner_searches import ChosenCandidates, tie_ranks
 from dsel.search.engine.job_queue import JobQueue
@@ -46,6 +46,7 @@ from dsel.search.engine.jobs import (
     JobContext,
     join_tokens,
 )
+from dsel.search.engine.pool_pass import PoolPass
 from dsel.search.running.failures import name_column
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.procedures import FunctionEstimator
@@ -194,27 +195,27 @@ def run_chosen_fits(
 ) -> dict[int, ChosenFit]:
     """Fit the chosen candidates; return the results by the number of the split."""
     fits: dict[int, ChosenFit] = {}
-    queue: JobQueue[ChosenFitJob, ChosenFit] = JobQueue(engine.executor)
     numbers = candidates.by_split[: plan.n_chosen_fits]
     # One model a task: these fits are few, and no slot should wait for another one.
     waiting = (
         [ChosenFitJob(plan.context.candidate_group_of(number).number, number, split)]
         for split, number in enumerate(numbers)
     )
-    while True:
-        progress.show(len(fits))
-        while queue.has_room and (jobs := queue.pop_urgent() or next(waiting, [])):
-            [job] = jobs
-            group = plan.context.candidate_groups[job.candidate_group]
-            split_label = plan.scheme.splits_of_chosen[job.chosen_split].label
-            key = f"fit-chosen-{group.label}-{split_label}-{next(engine.serial)}"
-            # Spread over the workers, as the first fits are.
-            task = Task(key, FitChosenBatch(job), affinity=job.chosen_split)
-            queue.submit(jobs, task)
-        if not queue.running:
-            return fits
-        for _, ended in queue.wait():
-            fits |= {fit.job.chosen_split: fit for fit in ended.get()}
+
+    def make_task(jobs: list[ChosenFitJob]) -> Task[JobContext, list[ChosenFit]]:
+        [job] = jobs
+        group = plan.context.candidate_groups[job.candidate_group]
+        split_label = plan.scheme.splits_of_chosen[job.chosen_split].label
+        key = f"fit-chosen-{group.label}-{split_label}-{next(engine.serial)}"
+        # Spread over the workers, as the first fits are.
+        return Task(key, FitChosenBatch(job), affinity=job.chosen_split)
+
+    queue: JobQueue[ChosenFitJob, ChosenFit] = JobQueue(engine.executor)
+    for _, ended in queue.run(
+        lambda: next(waiting, []), make_task, lambda: progress.show(len(fits))
+    ):
+        fits.update((fit.job.chosen_split, fit) for fit in ended.get())
+    return fits
 
 
 def collect_models(
@@ -354,16 +355,23 @@ def count_on_pool(
     models = [((CHOSEN_SET,), join_models(plan.context, fits))]
     compared = ComparedModels(models, (token,), table.comparisons, reading)
     pool_pass = PoolPass(
-        engine, table, CountChosenBatch, context_key=engine.executor.put(compared)
+        engine,
+        table,
+        CountChosenBatch,
+        show_progress=lambda: progress.show(len(fits), int(table.is_counted.sum())),
+        adopt_models=refuse_other_models,
+        context_key=engine.executor.put(compared),
     )
-    for changed in pool_pass.run((CHOSEN_SET,)):
-        progress.show(len(fits), int(table.is_counted.sum()))
-        if changed:  # a certificate must not rest on counts of another model
-            raise RuntimeError(
-                "models counted on the pool are not those that were sent with it; run "
-                "the search again with the same `out`."
-            )
+    pool_pass.run((CHOSEN_SET,))
     counts = comparison.unpack(
         table.differences[0][CHOSEN_SET], pool.n_rows, n_duplicates
     )
     return replace(chosen, pool_counts=counts, drawn=table.drawn)
+
+
+def refuse_other_models(model_sets: list[int]) -> NoReturn:
+    """Raise: a certificate must not rest on counts of other models."""
+    raise RuntimeError(
+        "models counted on the pool are not those that were sent with it; run the "
+        "search again with the same `out`."
+    )

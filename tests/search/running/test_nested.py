@@ -299,11 +299,12 @@ def test_count_table__drops_what_was_counted_with_other_models():
     counted = CountResult(pool_slice.start, pool_slice.stop, 0.0, token, counts, counts)
     record = json.loads(json.dumps(to_record(counted)))
     assert from_record(CountResult, record) == counted
-    assert table.pool_table.add_slice(0, counted)
+    table.pool_table.add_slice(0, counted)
     assert table.pool_table.is_complete[0]
     table.add_fit(0, 1, replace(fit, token="b"))
     assert not table.pool_table.is_complete[0]
-    assert not table.pool_table.add_slice(0, counted)
+    assert table.pool_table.is_of_other_models(0, counted)
+    table.pool_table.add_slice(0, counted)
     assert not np.any(table.pool_table.differences[0])
 
 

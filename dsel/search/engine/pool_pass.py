@@ -1,0 +1,121 @@
+"""A pass over the pool: the loop that counts its slices."""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dsel.data.pool import SLICE_NBYTES, Pool
+from dsel.results.records import to_record
+from dsel.runtime.tasks import Task, Work
+from dsel.search.engine.counts import PoolTable
+from dsel.search.engine.engine import BatchSize, Engine
+from dsel.search.engine.job_queue import JobQueue
+from dsel.search.engine.jobs import CountedJob, CountJob
+
+logger = logging.getLogger("dsel.search")
+
+
+@dataclass(eq=False)
+class PoolPass:
+    """One pass over the pool, which reads the slices that are not counted yet."""
+
+    engine: Engine
+    pool_table: PoolTable
+    """The counts are added to it."""
+    make_batch: Callable[[tuple[CountJob, ...]], Work[Any, list[CountedJob]]]
+    """Function that makes the work of one task."""
+    show_progress: Callable[[], object]
+    """Called before tasks are submitted, at least every half second; an error in it
+    ends the run."""
+    adopt_models: Callable[[list[int]], object]
+    """Called with model sets of a slice that other models than those of the table have
+    counted. These counts are added if it gives their tokens to the table."""
+    inputs: tuple[str, ...] = ()
+    """Tasks that have kept what the work needs."""
+    context_key: str | None = None
+    """Key that `put` returned for what the work needs; see `Task.context_key`."""
+    batch_size: BatchSize = field(init=False, default_factory=BatchSize)
+    waiting: deque[CountJob] = field(init=False, default_factory=deque)
+    pool: Pool = field(init=False)
+    n_slices: int = field(init=False, default=0)
+    n_slices_done: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        assert self.engine.pool is not None  # else there are no slices
+        self.pool = self.engine.pool
+
+    def run(self, model_sets: Sequence[int]) -> None:
+        """Count the slices that some of these model sets lack."""
+        numbers = np.array(model_sets)
+        is_missing = ~self.pool_table.is_counted[numbers].T
+        # A resumed run reads only the slices that no earlier run has counted.
+        self.waiting.extend(
+            CountJob(rows.start, rows.stop, tuple(numbers[missing].tolist()))
+            for rows, missing in zip(self.pool_table.slices, is_missing, strict=True)
+            if missing.any()
+        )
+        self.n_slices = len(self.waiting)
+        queue: JobQueue[CountJob, CountedJob] = JobQueue(self.engine.executor)
+        # A file that changes between two slices would give counts of no one pool.
+        with self.pool.guard_pass():
+            for _, ended in queue.run(
+                self.next_jobs, self.make_task, self.show_progress
+            ):
+                for counted_job in ended.get():
+                    self.add_counts(counted_job)
+
+    def next_jobs(self) -> list[CountJob]:
+        """Return slices of the same model sets, few enough to be read at once."""
+        # A task of many slices is limited by the rows that it may hold, not only by
+        # time.
+        rows_left = SLICE_NBYTES // self.pool.row_nbytes
+        n_slots = self.engine.executor.n_slots
+        most = self.batch_size.jobs_per_task(len(self.waiting), n_slots)
+        jobs: list[CountJob] = []
+        while self.waiting and len(jobs) < most:
+            job = self.waiting[0]
+            rows_left -= job.stop - job.start
+            # The same models in a task, which reads them once.
+            if jobs and (rows_left < 0 or job.model_sets != jobs[0].model_sets):
+                break
+            jobs.append(self.waiting.popleft())
+        return jobs
+
+    def make_task(self, jobs: list[CountJob]) -> Task[Any, list[CountedJob]]:
+        """Return the task that reads and counts some slices."""
+        numbers = [self.pool_table.slice_number[job.start, job.stop] for job in jobs]
+        slices = [self.pool_table.slices[number] for number in numbers]
+        return Task(
+            f"count-rows={jobs[0].start}-{next(self.engine.serial)}",
+            self.make_batch(tuple(jobs)),
+            lambda client: [self.pool.sources(rows, client) for rows in slices],
+            inputs=self.inputs,
+            context_key=self.context_key,
+            priority=10,
+        )
+
+    def add_counts(self, counted_job: CountedJob) -> None:
+        """Write the counts of a slice to the table and the store."""
+        job, table, store = counted_job.job, self.pool_table, self.engine.store
+        seconds = sum(result.seconds for result in counted_job.results)
+        self.batch_size.seconds.append(seconds)
+        logger.info(
+            "slice rows=%d-%d model_sets=%s seconds=%.6f",
+            job.start,
+            job.stop,
+            job.model_sets,
+            seconds,
+        )
+        results = dict(zip(job.model_sets, counted_job.results, strict=True))
+        # Dask may have made a model again that was lost with its worker.
+        if changed := [n for n in results if table.is_of_other_models(n, results[n])]:
+            self.adopt_models(changed)
+        for number, result in results.items():
+            table.add_slice(number, result)
+            if store is not None:
+                store.append(table.key_of(number, result), to_record(result))
+        self.n_slices_done += 1
