@@ -32,7 +32,6 @@ from dsel.plots.style import (
 from dsel.results.bounded_values import BoundedValues
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
-from dsel.results.caveats import POOLED
 from dsel.results.certificate import Certificate
 from dsel.results.comparison import ModelComparison
 from dsel.results.cube import candidate_dims, check_cube, read_counts
@@ -61,8 +60,8 @@ PHASES = {
 def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     """Draw the bound of each model, and the one expected of a 20% hold-out set.
 
-    The dot, the same for all models, is the error that was measured on rows that the
-    models of folds had not seen. A number that is no guarantee has a hatched bar.
+    The dot at the deployed model is the cross-validated error, or that on the held-out
+    rows. A number that is no guarantee has a hatched bar.
 
     Parameters
     ----------
@@ -88,7 +87,8 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
     if main.is_estimate or not np.isfinite(estimate):
         estimate = np.nan
     else:
-        measured = f"{whose_estimate(main)}: about {main.about(estimate)}"
+        how = "this model" if main.is_holdout else "cross-validated"
+        measured = f"{how}: about {main.about(estimate)}"
     for each in models:
         words = "at most" if each.certified else "about"
         text = f"{each.model_text}: {words} {each.amount(each.bound)}"
@@ -102,7 +102,8 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
             first = np.nan
         numbers = np.array([first, each.bound])
         numbers = np.where(np.isfinite(numbers), numbers, np.nan)
-        rows.append((text, *numbers, estimate, BLUE))
+        dot = estimate if each is main else np.nan
+        rows.append((text, *numbers, dot, BLUE))
     if np.isfinite(fifth := choice.expected_holdout):
         text = f"20% hold-out set: about {choice.holdout_text} on average"
         rows.append((text, fifth, fifth, np.nan, MIDDLE))
@@ -137,15 +138,8 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
 def estimate_name(certificate: Certificate) -> str:
     """Return the name of the estimate that is drawn with a bound."""
     what = "error" if certificate.loss == "error" else "estimate"
-    return f"{what} of {whose_estimate(certificate)}"
-
-
-def whose_estimate(certificate: Certificate) -> str:
-    """Return whose the estimate of a certificate is: a model's, or those of all folds.
-
-    Where one set of rows is held out, a single model is tested.
-    """
-    return "this model" if certificate.is_holdout else POOLED
+    is_holdout = certificate.is_holdout  # then a single model is tested
+    return f"{what} of this model" if is_holdout else f"cross-validated {what}"
 
 
 def plot_comparison(comparison: ModelComparison, *, ax: "Axes | None" = None) -> "Axes":

@@ -139,10 +139,14 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
     def to_dataframe(self) -> pd.DataFrame:
         """Return a frame of numbers in [0, 1], with one row for each class.
 
-        ``recall``, ``precision`` and ``test_rows`` are those of this model, as printed;
-        they are left out where no labeled row tests it. ``recall_at_least`` and
-        ``precision_at_least`` are limits of this model. ``pooled_recall`` and
-        ``pooled_precision`` are of the models of all folds, on all labeled ``rows``.
+        Returns
+        -------
+        pandas.DataFrame
+            ``recall``, ``precision`` and ``test_rows`` are those of this model, as
+            printed; they are left out where no labeled row tests it.
+            ``recall_at_least`` and ``precision_at_least`` are limits of this model.
+            ``pooled_recall`` and ``pooled_precision`` are of the models of all folds,
+            on all labeled ``rows``.
         """
         quantities = {"recall": self.recall, "precision": self.precision}
         index = pd.Index(self.classes, name="class")

@@ -106,11 +106,14 @@ class ReportByValue(TableReport):
     def to_dataframe(self) -> pd.DataFrame:
         """Return a frame with a row for each value, which is its index.
 
-        ``error`` is of this model, on its ``test_rows``; both are left out where no
-        labeled row tests it. ``error_at_most`` is its limit. ``pooled_error`` is of the
-        models of all folds, on all labeled ``rows``. All are in [0, 1]. For a regressor
-        they are ``off_by``, ``off_by_at_most`` and ``pooled_off_by``, in units of the
-        target, or ``share``, ``share_at_most`` and ``pooled_share``.
+        Returns
+        -------
+        pandas.DataFrame
+            ``error`` is of this model, on its ``test_rows``; both are left out where no
+            labeled row tests it. ``error_at_most`` is its limit. ``pooled_error`` is of
+            the models of all folds, on all labeled ``rows``. All are in [0, 1]. For a
+            regressor they are ``off_by``, ``off_by_at_most`` and ``pooled_off_by``, in
+            units of the target, or ``share``, ``share_at_most`` and ``pooled_share``.
         """
         index = pd.Index(self.values, name=self.column)
         quantities = {self.quantity: self.numbers}

@@ -396,7 +396,20 @@ class Choice(Renderable):
     def report(self, deploy: str | None = None) -> CertifiedReport | ToleranceReport:
         """Return the certified report of a model, by default the deployed one.
 
-        Raises ValueError if the plan declared no report.
+        Parameters
+        ----------
+        deploy
+            ``"one_fold"`` or ``"all_rows"``.
+
+        Returns
+        -------
+        CertifiedReport or ToleranceReport
+            Limits of a classifier's classes, or of a regressor's tolerances.
+
+        Raises
+        ------
+        ValueError
+            If the plan declared no report.
         """
         reports: Mapping[str, CertifiedReport | ToleranceReport] = self.reports
         if not (reports := reports or self.tolerances):

@@ -346,12 +346,44 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
     def certified_report(
         self, deploy: str | None = None
     ) -> CertifiedReport | ToleranceReport:
-        """Return recalls and precisions, as `Outcome.certified_report` does."""
+        """Return recalls and precisions, as `Outcome.certified_report` does.
+
+        Parameters
+        ----------
+        deploy
+            ``"one_fold"`` or ``"all_rows"``; by default the deployed model.
+
+        Returns
+        -------
+        CertifiedReport or ToleranceReport
+            Limits of a classifier's classes, or of a regressor's tolerances.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> search = SemiSupervisedSearchCV(
+        ...     SVC(), {"C": [1, 10]}, report=True, random_state=0)
+        >>> search.fit(X, y).certified_report().classes
+        (0, 1, 2)
+        """
         check_is_fitted(self, "choice_")
         return self.choice_.report(deploy)
 
     def report_by_value(self, deploy: str | None = None) -> ReportByValue:
-        """Return limits by the values of `report_by`, as `Outcome.report_by_value`."""
+        """Return limits by the values of `report_by`, as `Outcome.report_by_value`.
+
+        Parameters
+        ----------
+        deploy
+            ``"one_fold"`` or ``"all_rows"``; by default the deployed model.
+
+        Returns
+        -------
+        ReportByValue
+            The error of each value with its limit, or the tolerance of a regressor.
+        """
         check_is_fitted(self, "choice_")
         return self.choice_.report_by_value(deploy)
 
@@ -369,7 +401,18 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
     def certify_with_labels(
         self, labels: LabelsLike, *, partial: bool = False, allow_unknown: bool = False
     ) -> Outcome:
-        """Return an outcome with labels, as `Outcome.certify_with_labels` does."""
+        """Return an outcome with labels, as `Outcome.certify_with_labels` does.
+
+        Parameters
+        ----------
+        labels, partial, allow_unknown
+            As there.
+
+        Returns
+        -------
+        Outcome
+            The final outcome; the search itself stays as it is.
+        """
         check_is_fitted(self, "choice_")
         return self.outcome_.certify_with_labels(
             labels, partial=partial, allow_unknown=allow_unknown
@@ -378,9 +421,24 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
     def model(self, candidate: int | None = None, fold: int | None = None) -> Any:
         """Fit any candidate again, as `Plan.model` does.
 
-        None is the chosen candidate. `models_` has the certified objects. Raises
-        RuntimeError if the fit fails, or if the search comes from a pickle, which has
-        no labeled rows.
+        Parameters
+        ----------
+        candidate
+            Number of the candidate; None is the chosen one, whose certified models are
+            in `models_`.
+        fold
+            Fold to leave out; None fits to all rows.
+
+        Returns
+        -------
+        estimator
+            The fitted model, which has no certificate.
+
+        Raises
+        ------
+        RuntimeError
+            If the fit fails, or if the search comes from a pickle, which has no labeled
+            rows.
         """
         check_is_fitted(self, "best_estimator_")
         if not hasattr(self, "plan_"):
@@ -402,6 +460,25 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         """Predict labels, or numbers, with the chosen model; lazily for a Dask array.
 
         `dsel.search.predict_pool` writes the predictions of a whole pool.
+
+        Parameters
+        ----------
+        X
+            Rows, shape (n_rows, n_columns).
+
+        Returns
+        -------
+        ndarray or dask.array.Array
+            Predictions, shape (n_rows,).
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> search = SemiSupervisedSearchCV(SVC(), {"C": [1, 10]}, random_state=0)
+        >>> search.fit(X, y).predict(X[:3]).tolist()
+        [0, 0, 0]
         """
         rows = self._rows(X)  # raises where nothing was fitted
         return np.asarray(self.best_estimator_.predict(rows))
@@ -417,13 +494,29 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
             Rows and their labels, or numbers.
         sample_weight
             Weight of each row, shape (n_rows,); None for equal ones.
+
+        Returns
+        -------
+        float
+            Accuracy in [0, 1], or R^2, at most 1: an estimate, with no bound.
         """
         predicted = np.asarray(self.predict(X))
         measure = r2_score if is_regressor(self.best_estimator_) else accuracy_score
         return float(measure(y, predicted, sample_weight=sample_weight))
 
     def predict_interval(self, X: RowsLike) -> NDArray[np.float64]:
-        """Return an interval for each target, as `Outcome.predict_interval` does."""
+        """Return an interval for each target, as `Outcome.predict_interval` does.
+
+        Parameters
+        ----------
+        X
+            Rows, shape (n_rows, n_columns).
+
+        Returns
+        -------
+        ndarray
+            Lower and upper end for each row, shape (n_rows, 2), in units of the target.
+        """
         check_is_fitted(self, "choice_")
         return predict_interval(self.choice_, self.models_, self._rows(X))
 

@@ -138,11 +138,9 @@ def test_plot_certificates__has_both_models_beside_a_hold_out_set(nested):
         f"{all_rows.model_text}: at most {in_percent(all_rows.bound)}",
         f"20% hold-out set: about {choice.holdout_text} on average",
     ]
-    dot = (
-        f"measured (models of all folds, pooled: about {100 * one_fold.estimate:.1f}%)"
-    )
+    dot = f"measured (cross-validated: about {100 * one_fold.estimate:.1f}%)"
     dots = ax.lines[0].get_xdata()
-    np.testing.assert_array_equal(dots, [*[one_fold.estimate] * 2, np.nan])
+    np.testing.assert_array_equal(dots, [one_fold.estimate, np.nan, np.nan])
     title = ax.get_title(loc="left")
     assert f"{title}, {one_fold.model_text}" == one_fold.headline()
     shown = [" ".join(text.split()) for text in legend_texts(ax)]  # lines may wrap
