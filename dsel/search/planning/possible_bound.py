@@ -63,10 +63,12 @@ def remark_on_possible_bound(plan: PlannedSearch, above: float = LARGE) -> str:
         of_class = f" of the class {classes[0]!r}"
     times = range(2, MOST_TIMES)
     enough = next((n for n in times if smallest_limit(plan, n) <= LARGE), None)
-    text = "" if enough is None else f"; about {enough * n_rows:,} are enough for 50%"
+    if enough is None:  # rows are not what it lacks, as where a right answer costs
+        return ""
     return (
         f"with {count_of(n_rows, unit)}{of_class} in {plan.scheme.n_folds} folds the "
-        f"bound is {in_percent(limit)} or more even if no model makes an error{text}"
+        f"bound is {in_percent(limit)} or more even if no model makes an error; "
+        f"about {enough * n_rows:,} are enough for 50%"
     )
 
 
