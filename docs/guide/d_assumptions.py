@@ -2,9 +2,9 @@
 The assumptions
 ===============
 
-Every certificate lists what it rests on. An assumption holds ``by design``, is
-``checked`` by dsel, ``declared`` (only you can know), or ``violated``: then the number
-is no guarantee, and the reason stands first. Some of them are broken here on purpose,
+Every certificate lists what it rests on. An assumption is ``declared``, since only you
+can know, or dsel has found that it is ``violated``: then the number is no guarantee,
+and the reason stands first. Some of them are broken here on purpose,
 and what dsel then says is printed.
 """
 

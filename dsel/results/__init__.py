@@ -7,7 +7,7 @@ Vocabulary: a *cube* is an `xarray.Dataset` over candidates, splits and criteria
 *candidate* is numbered in the C order of the grid's dimensions. Counts are NaN where
 nothing was counted; `read_counts` returns them as integers, -1 there. A *record* is
 what one fit or one count gave; a *store* keeps the records of one plan, and its
-outcome. An *assumption* is by design, checked, declared or violated. A *caveat* voids a
+outcome. An *assumption* is declared or violated. A *caveat* voids a
 number, weakens it, or is only information. A certificate is certified if no caveat
 voids it; each violated assumption is a caveat that does.
 

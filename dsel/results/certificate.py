@@ -81,9 +81,9 @@ class Assumption:
     name: str
     """A key of `STATEMENTS`."""
     state: str = DECLARED
-    """``by design``, ``checked`` by dsel, ``declared`` by the user, or ``violated``."""
+    """``declared`` by the user, or ``violated``."""
     reason: str = ""
-    """What was checked, who declared it, or what violates it."""
+    """What violates it, or what was found that does not."""
     says: str = ""
     """Its text here, if that is not the one of `STATEMENTS`."""
 

@@ -37,7 +37,7 @@ def cube(axes, rng):
     }  # fmt: skip
     made = make_cube(
         axes, {"fold": 5}, values,
-        assumptions=full_list([Assumption("A4", "by design", "half of the pool")]),
+        assumptions=full_list([Assumption("A4", "declared", "half of the pool")]),
         attributes={"seeds": {"folds": 3}, "is_pruned": True, "client": None},
     )  # fmt: skip
     told = {"cv_error": terms(1.0), "nested": terms()}

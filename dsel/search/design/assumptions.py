@@ -1,4 +1,4 @@
-"""Assumptions of a certificate, by design, checked or declared; and caveats of rows.
+"""Assumptions of a certificate, declared or violated; and caveats of rows.
 
 dsel checks for mistakes of honest users that show in the rows: groups, the user's own
 splitters and, in one pass over the pool, rows that equal labeled ones. The pass also

@@ -143,8 +143,9 @@ def records_of(kind: str, records: Records) -> Iterator[tuple[list[str], Record]
 class FitTable:
     """Fits by candidate and split, and their counts; no worker writes to it.
 
-    Names that end with ``_fits`` are flags of fits, (n_candidates, n_splits), those
-    with ``_candidates`` flags of candidates, (n_candidates,).
+    Names that end with ``_fits``, and `failed_tests`, are flags of fits,
+    (n_candidates, n_splits), those with ``_candidates`` flags of candidates,
+    (n_candidates,).
     """
 
     # Plain arrays, since pruning reads the whole table at each turn of the loop.

@@ -5,12 +5,13 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
-from dsel.bounds import nested_all_rows, nested_one_fold
+from dsel.bounds import binomial_tail_inversion, fold_shares, nested_all_rows
 from dsel.bounds.cross_validation import LABEL_SHARE
 from dsel.losses.error_rate import ERROR_RATE
-from dsel.results.cube import read_counts
+from dsel.losses.joint import fold_to_deploy
+from dsel.results.cube import cv_error, read_counts
 from dsel.search.design.assumptions import PoolCheck
-from dsel.search.engine.inner_searches import ChosenCandidates
+from dsel.search.engine.inner_searches import ChosenCandidates, tie_ranks
 from dsel.search.running.fit_chosen import fit_chosen
 from dsel.search.running.run import Run, RunOptions, open_engine
 from tests.executors import faulty_threads
@@ -67,13 +68,20 @@ def test_fit_chosen__ends_with_an_error_that_comes_again():
 
 
 def test_bounds__are_those_of_the_counts():
-    outcome = PLAN.run()
+    # With this seed the fold that is deployed has not the smallest limit.
+    outcome = dsel.plan_search(
+        DecisionTreeClassifier(random_state=0),
+        {"min_samples_leaf": [1, 3, 6, 10, 15, 20]}, X, Y, POOL, random_state=2,
+    ).run()  # fmt: skip
     counts = read_counts(outcome.results)
     errors, n_rows = counts["outer_errors"], counts["fold_rows"]
-    fold, limit = nested_one_fold(errors, n_rows, delta=LABEL_SHARE * 0.05)
+    deltas = LABEL_SHARE * 0.05 * fold_shares(5)
+    limits = binomial_tail_inversion(errors, n_rows, delta=deltas)
+    cv_errors = [cv_error(counts, number) for number in counts["outer_candidate"]]
+    fold = fold_to_deploy(limits, np.full(5, True), tie_ranks(np.array(cv_errors)))
     certificates = outcome.certificates
-    assert certificates["one_fold"].fold == fold
-    assert certificates["one_fold"].bound == limit
+    assert certificates["one_fold"].fold == fold != limits.argmin()
+    assert certificates["one_fold"].bound == limits[fold]
     differ = counts["outer_disagreements"]
     _, terms = nested_all_rows(errors, n_rows, differ, len(POOL), delta=0.05)
     assert certificates["all_rows"].bound == terms.bound
