@@ -34,7 +34,7 @@ from dsel.results.choice import ByModel
 from dsel.results.cube import is_list
 from dsel.results.tables import cv_results
 from dsel.results.tolerances import ToleranceReport
-from dsel.search.design.certificate_methods import SearchOptions
+from dsel.search.design.search_options import SearchOptions
 from dsel.search.outcomes.intervals import predict_interval
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan_search import make_plan

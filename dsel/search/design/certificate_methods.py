@@ -1,4 +1,4 @@
-"""Certificate methods, one object for each, and the options that they read.
+"""Certificate methods, one object for each.
 
 A method, of which there is one for each estimate, too, decides what ranks candidates,
 how some are pruned, which models are trained and deployed, and which options it takes.
@@ -14,11 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
-from typing import Final, Self
+from typing import Final
 
 from dsel import names, option_values
-from dsel.arrays import RandomState
-from dsel.checks import check_choice, check_delta, check_integer, raise_first, show
+from dsel.checks import check_choice, check_integer, raise_first, show
 from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
@@ -47,56 +46,10 @@ from dsel.search.design.folds import (
     scheme_of_pairs,
     with_leave_one_out,
 )
-from dsel.typing import (
-    BaselineLike,
-    GroupsLike,
-    Options,
-    PriorLike,
-    ReportLike,
-    SplitsLike,
-)
+from dsel.search.design.search_options import SearchOptions
 
 DEFAULT_FOLDS: Final = 5
 DEFAULT_HALVINGS: Final = 30
-# Divided among folds and by the smallest weight of a prior, it stays above the delta at
-# which binomial tails underflow (`binomial.SMALLEST_TAIL`).
-SMALLEST_DELTA: Final = 1e-100
-
-
-@dataclass(frozen=True, kw_only=True)
-class SearchOptions:
-    """Options of a search, which `plan_search` documents; signatures have defaults."""
-
-    certificate: str | None
-    deploy: str | None
-    criterion: str | None
-    cv: SplitsLike
-    delta: float
-    prune: str | bool | None
-    max_pool_rows: int | None
-    random_state: RandomState
-    fit_params: Options | None
-    groups: GroupsLike
-    """Key of each labeled row; a column of `X` is taken from it before."""
-    loss: Loss | str
-    report: ReportLike
-    report_by: str | int | None
-    prior: PriorLike
-    n_queries: int
-    baseline: BaselineLike
-
-    def check_values(self) -> Self:
-        """Return them with plain numbers; raise if one is of the wrong kind."""
-        delta = check_delta(self.delta)
-        if delta < SMALLEST_DELTA:
-            raise ValueError(
-                f"`delta` must be at least {SMALLEST_DELTA:g}, got {delta:g}; no data "
-                f"are that certain; 0.05 is 95% confidence."
-            )
-        if self.max_pool_rows is not None:
-            check_integer(self.max_pool_rows, "max_pool_rows", at_least=1)
-        n_queries = check_integer(self.n_queries, "n_queries", at_least=0)
-        return replace(self, delta=delta, n_queries=n_queries)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,6 +102,8 @@ class CertificateMethod:
     """Function that raises ValueError for options that the method does not support."""
     allows_regression: bool = False
     """Whether candidates may be regressors."""
+    is_guarantee: bool = True
+    """Whether it gives a bound, not an estimate."""
     is_nested: bool = False
     """Whether the search is repeated without each fold. Then the bound does not grow
     with the number of candidates, any loss can be bounded, and there are two models to
@@ -158,11 +113,6 @@ class CertificateMethod:
     expects: Mapping[str, ExpectedBound] = field(default_factory=dict)
     """Rows of the table of `plan_bound` by name, one for each model that is bounded;
     none of an estimate."""
-
-    @property
-    def is_guarantee(self) -> bool:
-        """Whether it gives a bound, not an estimate."""
-        return bool(self.name)
 
     @property
     def criterion(self) -> Criterion:
@@ -235,14 +185,16 @@ def check_candidate_kind(method: CertificateMethod, inputs: MethodInputs) -> Non
     raise_first(
         (
             inputs.labeled.is_regression
-            and method.name
+            and method.is_guarantee
             and not method.allows_regression,
             f"`certificate` {method.name!r} is for classifiers; regressors have "
             f"'nested' and 'holdout', and for a hold-out set of your own "
             f"dsel.certify(model, X, y, cv='prefit').",
         ),
         (
-            inputs.labeled.is_regression and not method.name and not ranks_regressors,
+            inputs.labeled.is_regression
+            and not method.is_guarantee
+            and not ranks_regressors,
             f"`criterion` of regressors is 'mean_squared_error', got "
             f"{show(method.ranks_by)}; leave it out.",
         ),
@@ -520,6 +472,7 @@ def estimate_by(criterion: str) -> CertificateMethod:
         deploys=ALL_ROWS,
         make_scheme=estimate_scheme,
         check_options=check_estimate_options,
+        is_guarantee=False,
     )
 
 

@@ -64,7 +64,7 @@ class Plan(PlannedSearch):
         every = np.arange(self.labeled.n_rows)
         rows = [  # of a group a fold tests one row, and inner searches read all of them
             split.test_rows
-            if self.groups is None or not self.scheme.is_nested
+            if self.groups is None or not self.method.is_nested
             else np.setdiff1d(every, split.train_rows)
             for split in self.scheme.held_out
         ]
@@ -151,7 +151,7 @@ class Plan(PlannedSearch):
         ValueError
             If the search is nested, rows come in groups, or candidates predict numbers.
         """
-        if self.scheme.is_nested:
+        if self.method.is_nested:
             raise ValueError(
                 "a nested search fits no candidate without each row, so it cannot "
                 "count leave-one-out errors; plan with criterion='loo_error', or with "

@@ -20,8 +20,9 @@ from dsel.losses.declared import DeclaredLosses, declare_losses
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.results.certificate import params_text
 from dsel.search.design.baseline import Baseline
-from dsel.search.design.certificate_methods import CertificateMethod, SearchOptions
+from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.design.folds import CVScheme
+from dsel.search.design.search_options import SearchOptions
 from dsel.search.engine.jobs import JobContext
 from dsel.search.planning.plan_inputs import PoolParts, SearchInputs
 from dsel.search.running.planned_search import PlannedSearch

@@ -47,7 +47,7 @@ from dsel.families.kinds import is_classifier, reader_of_labels, reads_marks
 from dsel.losses.by_value import ValueColumn, find_column
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.cube import GridAxes, grid_axes
-from dsel.search.design.certificate_methods import SearchOptions
+from dsel.search.design.search_options import SearchOptions
 from dsel.search.engine.jobs import CandidateGroup
 from dsel.typing import AnyArray, LabelsLike, Options, PoolLike, RowsLike
 

@@ -12,10 +12,10 @@ from dsel.losses.error_rate import ERROR_RATE
 from dsel.search.design.baseline import read_baseline
 from dsel.search.design.certificate_methods import (
     MethodInputs,
-    SearchOptions,
     choose_method,
     choose_pruning,
 )
+from dsel.search.design.search_options import SearchOptions
 from dsel.search.engine.jobs import JobContext, PoolReading
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_caveats import known_assumptions, plan_caveats

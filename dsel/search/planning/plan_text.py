@@ -92,7 +92,7 @@ def _folds_and_fits(plan: PlannedSearch) -> tuple[str, str, dict[str, str]]:
     elif scheme.is_holdout:
         every = " and all rows" * (scheme.all_rows is not None)
         folds = f"1{whole}, of {scheme.fold_rows[0]:,} labeled rows{every}"
-    elif scheme.is_nested:
+    elif plan.method.is_nested:
         every = f"candidates are fitted without each of {splits} pairs of folds, and "
         folds = f"{name}; {every * bool(splits)}the chosen ones without each fold"
         folds += " and on all rows" * (plan.pool is not None)

@@ -88,7 +88,7 @@ def execute(plan: PlannedSearch, options: RunOptions) -> Outcome:
             show = stack.enter_context(run_progress(check_verbose(options.verbose)))
             options = replace(options, on_progress=show)
         run = Run(plan, options, store)
-        run_search = search_nested if plan.scheme.is_nested else search_exhaustively
+        run_search = search_nested if plan.method.is_nested else search_exhaustively
         stack.enter_context(explaining_interrupt(how_to_resume(store, plan.seed)))
         try:
             outcome = run_search(run)
@@ -217,7 +217,7 @@ def remake_models(run: Run, cube: xr.Dataset, choice: Choice) -> Mapping[str, Mo
 
     Raises RuntimeError if a count differs: then it is another model.
     """
-    remake = remake_nested_models if run.plan.scheme.is_nested else remake_chosen_model
+    remake = remake_nested_models if run.plan.method.is_nested else remake_chosen_model
     remade = remake(run, cube, choice)
     # Residuals of a fold with fewer rows than others end with NaN.
     pairs = remade.counts.values()

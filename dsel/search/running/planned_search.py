@@ -104,7 +104,7 @@ class PlannedSearch:
         The model of all rows has a bound only by a pool.
         """
         n_folds = self.scheme.n_folds
-        return n_folds + (self.pool is not None) if self.scheme.is_nested else 0
+        return n_folds + (self.pool is not None) if self.method.is_nested else 0
 
     @property
     def scheme(self) -> CVScheme:
@@ -133,7 +133,7 @@ class PlannedSearch:
         """Comparisons on the pool for every candidate."""
         scheme, k = self.scheme, self.scheme.n_folds
         # Of the models of a nested search only the chosen ones are compared.
-        if self.pool is None or scheme.all_rows is None or scheme.is_nested:
+        if self.pool is None or scheme.all_rows is None or self.method.is_nested:
             return ()
         if scheme.n_halvings:
             return (Halves(scheme.n_halvings),)

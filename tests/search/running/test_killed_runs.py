@@ -117,7 +117,7 @@ def check_counts(plan, outcome, X, y, pool):
     choice, cube, models = outcome.choice, outcome.results, outcome.models
     assert choice.certificate.certified
     name = choice.deploy
-    if plan.scheme.is_nested:
+    if plan.method.is_nested:
         name, fold = "one_fold", choice.certificates["one_fold"].fold
         errors = cube["outer_errors"][fold]
         differ = models["one_fold"].predict(pool) != models["all_rows"].predict(pool)

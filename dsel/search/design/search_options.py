@@ -1,0 +1,56 @@
+"""The options of a search, as one record."""
+
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+from dsel.arrays import RandomState
+from dsel.checks import check_delta, check_integer
+from dsel.losses.base import Loss
+from dsel.typing import (
+    BaselineLike,
+    GroupsLike,
+    Options,
+    PriorLike,
+    ReportLike,
+    SplitsLike,
+)
+
+# Divided among folds and by the smallest weight of a prior, it stays above the delta at
+# which binomial tails underflow (`binomial.SMALLEST_TAIL`).
+SMALLEST_DELTA: Final = 1e-100
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """Options of a search, which `plan_search` documents; signatures have defaults."""
+
+    certificate: str | None
+    deploy: str | None
+    criterion: str | None
+    cv: SplitsLike
+    delta: float
+    prune: str | bool | None
+    max_pool_rows: int | None
+    random_state: RandomState
+    fit_params: Options | None
+    groups: GroupsLike
+    """Key of each labeled row; a column of `X` is taken from it before."""
+    loss: Loss | str
+    report: ReportLike
+    report_by: str | int | None
+    prior: PriorLike
+    n_queries: int
+    baseline: BaselineLike
+
+    def check_values(self) -> Self:
+        """Return them with plain numbers; raise if one is of the wrong kind."""
+        delta = check_delta(self.delta)
+        if delta < SMALLEST_DELTA:
+            raise ValueError(
+                f"`delta` must be at least {SMALLEST_DELTA:g}, got {delta:g}; no data "
+                f"are that certain; 0.05 is 95% confidence."
+            )
+        if self.max_pool_rows is not None:
+            check_integer(self.max_pool_rows, "max_pool_rows", at_least=1)
+        n_queries = check_integer(self.n_queries, "n_queries", at_least=0)
+        return replace(self, delta=delta, n_queries=n_queries)
