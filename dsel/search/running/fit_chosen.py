@@ -72,6 +72,8 @@ class ChosenModels:
     """The ranking loss of each model on its fold, (n_folds,)."""
     deployed_fold: int
     """The fold whose model is deployed: labeled rows decide it, before the pool."""
+    fits: Mapping[int, ChosenFit] = field(default_factory=dict)
+    """Results of the fits by the number of the split, to be counted on the pool."""
     all_rows_failure: str = ""
     """Cause, if the fit on all rows failed; else ""."""
     failed_folds: Mapping[int, str] = field(default_factory=dict)
@@ -139,38 +141,12 @@ def mean_inner_loss(counts: CandidateCounts, candidate: int) -> float:
     return float(means[candidate].mean())
 
 
-def fit_chosen(
-    run: Run,
-    engine: Engine,
-    candidates: ChosenCandidates,
-    inner_counts: CandidateCounts,
-    pool_check: PoolCheck,
-    before: Progress = NOTHING_DONE,
-) -> ChosenModels:
-    """Fit and count the chosen candidates: without each fold, then on all rows.
-
-    The counts of inner searches decide which model is deployed where limits are nearly
-    equal. Progress goes on from that `before`.
-
-    Raises AllFitsFailedError if no model of a fold could be fitted.
-    """
-    progress = ChosenProgress(run, before)
-    fits = run_chosen_fits(run.plan, engine, candidates, progress)
-    chosen = collect_models(run, candidates, fits, inner_counts)
-    # Where the model of all rows failed, that of one fold still has its bound.
-    if run.plan.pool is None or ALL_ROWS not in chosen.split_of_model:
-        return chosen
-    # The counts on the folds are complete here. From now on only the pool is random,
-    # which is the order in which the proof conditions (docs/theory/nested.md).
-    return count_on_pool(run, engine, chosen, fits, pool_check, progress)
-
-
 @dataclass(frozen=True)
 class ChosenProgress:
     """Shows the progress of the chosen candidates."""
 
     run: Run
-    before: Progress
+    before: Progress = NOTHING_DONE
     """Progress of inner searches, to which this one is added."""
     started: float = field(default_factory=time.perf_counter)
 
@@ -185,6 +161,24 @@ class ChosenProgress:
         seconds = time.perf_counter() - self.started
         done = chosen_progress(plan, n_fits, n_slices, seconds)
         show_progress(self.run, self.before + done, phase)
+
+
+def fit_chosen(
+    run: Run,
+    engine: Engine,
+    candidates: ChosenCandidates,
+    inner_counts: CandidateCounts,
+    progress: ChosenProgress,
+) -> ChosenModels:
+    """Fit the chosen candidates without each fold and on all rows; count the folds.
+
+    The counts of inner searches decide which model is deployed where limits are nearly
+    equal.
+
+    Raises AllFitsFailedError if no model of a fold could be fitted.
+    """
+    fits = run_chosen_fits(run.plan, engine, candidates, progress)
+    return collect_models(run, candidates, fits, inner_counts)
 
 
 def run_chosen_fits(
@@ -267,6 +261,7 @@ def collect_models(
             np.isin(np.arange(n_folds), list(models)),
             tie_ranks(np.array(inner_losses)),
         ),
+        fits=fits,
         all_rows_failure=why_failed.get(n_folds, ""),
         failed_folds={n: causes[n] for n in sorted(causes) if n < n_folds},
         messages=messages,
@@ -319,20 +314,22 @@ def join_models(
     return JoinedModels(tuple(groups))
 
 
-def count_on_pool(
+def count_chosen(
     run: Run,
     engine: Engine,
     chosen: ChosenModels,
-    fits: Mapping[int, ChosenFit],
     pool_check: PoolCheck,
     progress: ChosenProgress,
 ) -> ChosenModels:
-    """Return the chosen models with their counts on the pool.
+    """Return the chosen models with their counts on the pool, if there is one.
 
     They are compared on all pool rows, except those that an earlier run has counted.
     """
     plan, pool, n_duplicates = run.plan, run.plan.pool, pool_check.facts.equal_rows
-    assert pool is not None  # else nothing is compared
+    # Where the model of all rows failed, that of one fold still has its bound.
+    if pool is None or ALL_ROWS not in chosen.split_of_model:
+        return chosen
+    fits = chosen.fits
     comparison = EachFold(
         chosen.folds,
         # Without any duplicate the pass does not search for them.

@@ -1,7 +1,7 @@
 """A nested search: fits all candidates without each pair of folds, then chosen ones.
 
-`fit_chosen` fits and counts the chosen candidates, and `bound_chosen` computes both
-bounds.
+`fit_chosen` fits the chosen candidates, `count_chosen` counts them on the pool, and
+`bound_chosen` computes both bounds.
 """
 
 from concurrent.futures import Future
@@ -31,7 +31,13 @@ from dsel.search.running.cube_of_run import (
     make_cube_of_run,
 )
 from dsel.search.running.failures import check_failures
-from dsel.search.running.fit_chosen import NOTHING_DONE, add_chosen, fit_chosen
+from dsel.search.running.fit_chosen import (
+    NOTHING_DONE,
+    ChosenProgress,
+    add_chosen,
+    count_chosen,
+    fit_chosen,
+)
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.pool_check import start_pool_check
 from dsel.search.running.run import Remade, Run, open_engine, replay_counts
@@ -108,7 +114,11 @@ def certify_choices(
     They may have been made without fits, such as by a closed form.
     """
     plan = run.plan
-    chosen = fit_chosen(run, engine, candidates, counts.by_name, pool_check, before)
+    progress = ChosenProgress(run, before)
+    chosen = fit_chosen(run, engine, candidates, counts.by_name, progress)
+    # The counts on the folds are complete here. From now on only the pool is random,
+    # which is the order in which the proof conditions (docs/theory/nested.md).
+    chosen = count_chosen(run, engine, chosen, pool_check, progress)
     counts = add_chosen(plan, counts, chosen)
     choice, models = bound_chosen(plan, counts, chosen, description)
     return Outcome(
@@ -163,7 +173,9 @@ def remake_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     )
     pool_check = PoolCheck(PoolFacts(int(cube[names.EQUAL_ROWS])))
     with open_engine(run) as engine:
-        remade = fit_chosen(run, engine, candidates, read_counts(cube), pool_check)
+        progress = ChosenProgress(run)
+        remade = fit_chosen(run, engine, candidates, read_counts(cube), progress)
+        remade = count_chosen(run, engine, remade, pool_check, progress)
     models = {
         name: remade.models[remade.all_rows if c.fold is None else c.fold]
         for name, c in choice.certificates.items()

@@ -12,7 +12,7 @@ from dsel.losses.joint import fold_to_deploy
 from dsel.results.cube import cv_error, read_counts
 from dsel.search.design.assumptions import PoolCheck
 from dsel.search.engine.inner_searches import ChosenCandidates, tie_ranks
-from dsel.search.running.fit_chosen import fit_chosen
+from dsel.search.running.fit_chosen import ChosenProgress, count_chosen, fit_chosen
 from dsel.search.running.run import Run, RunOptions, open_engine
 from tests.executors import faulty_threads
 
@@ -32,7 +32,9 @@ def fit(shown=None, fault=lambda task: None):
     run = Run(PLAN, RunOptions(client=faulty_threads(fault), on_progress=on_progress))
     counts = {"fold_errors": np.zeros((3, 5), int), "fold_rows": np.full(5, 30)}
     with open_engine(run) as engine:
-        return fit_chosen(run, engine, CANDIDATES, counts, PoolCheck())
+        progress = ChosenProgress(run)
+        chosen = fit_chosen(run, engine, CANDIDATES, counts, progress)
+        return count_chosen(run, engine, chosen, PoolCheck(), progress)
 
 
 @pytest.mark.parametrize("n_failures", [0, 2])
