@@ -1,0 +1,112 @@
+"""A pass over the pool: what its tasks count, and what it adds to its table."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.tree import DecisionTreeClassifier
+
+import dsel
+from dsel.data.pool import PoolSlice
+from dsel.losses.base import FoldCounts
+from dsel.losses.error_rate import ERROR_RATE
+from dsel.search.design.comparisons import EachFold
+from dsel.search.engine.count_batch import (
+    ComparedModels,
+    CountChosenBatch,
+    JoinedModels,
+    count_slice,
+)
+from dsel.search.engine.counts import PoolTable
+from dsel.search.engine.fit_batch import fit_splits
+from dsel.search.engine.jobs import CountJob
+from dsel.search.engine.pool_pass import PoolPass
+from dsel.search.running.run import Run, RunOptions, open_engine
+from tests.executors import faulty_threads
+
+RNG = np.random.default_rng(0)
+X, POOL = RNG.normal(size=(150, 3)), RNG.normal(size=(2_000, 3))
+Y = (X[:, 0] + 0.5 * RNG.normal(size=150) > 0).astype(int)
+TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
+PLAN = dsel.plan_search(TREE, {"max_depth": [3]}, X, Y, POOL, random_state=0)
+FITTED = fit_splits(
+    PLAN.context, PLAN.context.candidate_groups[0], (0,), PLAN.scheme.splits_of_chosen
+)
+ANSWERS = [FITTED.model(0, split).predict(POOL) for split in range(6)]
+N_DIFFERING = [int((answers != ANSWERS[5]).sum()) for answers in ANSWERS[:5]]
+FOLDS = {ERROR_RATE.statistic: FoldCounts(np.zeros(5, int), PLAN.scheme.fold_rows)}
+COMPARISON = EachFold(FOLDS, None)
+COMPARED = ComparedModels(
+    [((0,), JoinedModels(((tuple(range(6)), FITTED),)))],
+    ("counted",), (COMPARISON,), PLAN.context.reading,
+)  # fmt: skip
+SLICES = (PoolSlice(0, 800, 800), PoolSlice(800, 2_000, 1_200))
+
+
+def count(pool_slice):
+    job, sources = CountJob(*pool_slice[:2], (0,)), PLAN.pool.sources(pool_slice, None)
+    [result] = count_slice(job, sources, COMPARED).results
+    return result
+
+
+def differences(counts):
+    return COMPARISON.unpack(np.array(counts), 2_000, 0)[ERROR_RATE.statistic].counts
+
+
+def run_pass(table, adopt_models=lambda model_sets: None):
+    tasks, shown = [], []
+    run = Run(PLAN, RunOptions(client=faulty_threads(tasks.append)))
+    with open_engine(run) as engine:
+        PoolPass(
+            engine, table, CountChosenBatch, partial(shown.append, 0), adopt_models,
+            context_key=engine.executor.put(COMPARED),
+        ).run((0,))  # fmt: skip
+    assert shown
+    return [(job.start, job.stop) for task in tasks for job in task.work.jobs]
+
+
+def test_count_slice__counts_where_models_differ_and_slices_add_up():
+    results = [count(pool_slice) for pool_slice in SLICES]
+    total = sum(np.array(result.counts["chosen"]) for result in results)
+    assert differences(total).tolist() == N_DIFFERING
+    assert [result.token for result in results] == ["counted"] * 2
+
+
+def test_pass__reads_only_slices_that_are_not_counted():
+    table = PoolTable(SLICES, (COMPARISON,), ["key"], lambda _: "counted")
+    table.add_slice(0, count(SLICES[0]))
+    assert run_pass(table) == [(800, 2_000)]
+    assert differences(table.differences[0][0]).tolist() == N_DIFFERING
+    assert run_pass(table) == []
+
+
+@pytest.mark.parametrize("is_adopted", [True, False])
+def test_pass__adds_counts_of_other_models_only_if_they_are_adopted(is_adopted):
+    tokens, asked = {0: "earlier"}, []
+    table = PoolTable(SLICES, (COMPARISON,), ["key"], tokens.get)
+
+    def adopt_models(model_sets):
+        asked.append(model_sets)
+        tokens.update(dict.fromkeys(model_sets * is_adopted, "counted"))
+
+    run_pass(table, adopt_models)
+    assert asked == [[0]] * (1 if is_adopted else 2)
+    assert table.is_complete.tolist() == [is_adopted]
+    assert differences(table.differences[0][0]).sum() == sum(N_DIFFERING) * is_adopted
+
+
+@pytest.mark.parametrize(
+    ("transform", "has_failed"),
+    [(np.tanh, False), (lambda rows: rows - rows.mean(axis=0), True)],
+)
+def test_fit_splits__fails_models_that_answer_a_row_otherwise_alone(
+    transform, has_failed
+):
+    learner = make_pipeline(FunctionTransformer(transform), TREE)
+    grid = {"decisiontreeclassifier__max_depth": [3]}
+    plan = dsel.plan_search(learner, grid, X, Y, random_state=0)
+    [group], split = plan.context.candidate_groups, plan.scheme.held_out[0]
+    fitted = fit_splits(plan.context, group, (0,), [split])
+    assert fitted.counts.has_failed.tolist() == [[has_failed]]
