@@ -281,6 +281,13 @@ class OldName:
         return getattr(record, self.new)
 
 
+def names_of(kind: type) -> list[str]:
+    """Return the names of a type's attributes without old ones, which no text offers."""
+    return [
+        name for name in dir(kind) if not isinstance(getattr(kind, name, None), OldName)
+    ]
+
+
 def read_old_arguments(**new_names: str) -> Callable[[Function], Function]:
     """Return a decorator that reads arguments by their old names, too, and warns."""
 

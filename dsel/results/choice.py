@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn, Self, TypeVar
 from dsel.arrays import ArrayLike
 from dsel.cards import Fact
 from dsel.checks import check_choice, check_truth, did_you_mean
-from dsel.errors import OldName, reword
+from dsel.errors import OldName, names_of, reword
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import records
 from dsel.results.baseline import BaselineComparison
@@ -145,6 +145,7 @@ OF_OUTCOME: Final = {
     "best_params_": "choice.params",
     "best_score_": "choice.criterion_value",
     "cv_results_": "outcome.results",
+    "estimate": "outcome.certificate.estimate",
     **{
         name: f"outcome.{name}"
         for name in ("model", "models", "monitor", "plot", "predict", "results")
@@ -275,7 +276,7 @@ class Choice(Renderable):
         return ByModel({n: value for n, value in values.items() if value is not None})
 
     def __getattr__(self, name: str) -> NoReturn:
-        end = did_you_mean(name, dir(self))
+        end = did_you_mean(name, names_of(type(self)))
         if name in OF_OUTCOME:
             end = f"; it is `{OF_OUTCOME[name]}`."
         raise AttributeError(f"a choice has no attribute {name!r}{end}")

@@ -39,6 +39,8 @@ def test_prefit__without_an_error_asks_whether_it_was_trained_on_these_rows():
     (lambda _: dsel.losses.recal, "'recal'; did you mean 'recall'?"),
     (lambda made: made.bound, "'bound'; it is `choice.bound` here."),
     (lambda made: made.best_params_, "'best_params_'; it is `choice.params` here."),
+    (lambda made: made.estimate, "'estimate'; it is `certificate.estimate` here."),
+    (lambda made: made.choice.held_out, "a choice has no attribute 'held_out'."),
     (lambda made: made.modl, "'modl'; did you mean 'model'?"),
     (lambda made: made.report("x.html"),
      "; dsel.report.write_report(outcome, path) writes a page, and `certified_report` "

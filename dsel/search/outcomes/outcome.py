@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dsel.arrays import ArrayLike
 from dsel.checks import check_choice, did_you_mean
 from dsel.data.labeled import LabeledRows
-from dsel.errors import GuaranteeWarning, warn
+from dsel.errors import GuaranteeWarning, names_of, warn
 from dsel.losses.base import Loss
 from dsel.option_values import MONITOR_LEVEL
 from dsel.results import BoundedModel, Certificate, Choice
@@ -87,7 +87,7 @@ class Outcome:
         }
 
     def __getattr__(self, name: str) -> NoReturn:
-        end = did_you_mean(name, dir(type(self)))
+        end = did_you_mean(name, names_of(type(self)))
         if name in OF_OUTCOME:
             end = f"; it is `{OF_OUTCOME[name].removeprefix('outcome.')}` here."
         elif name == "report":
@@ -95,7 +95,7 @@ class Outcome:
                 "; dsel.report.write_report(outcome, path) writes a page, and "
                 "`certified_report` has the limits of each class."
             )
-        elif not name.startswith("_") and name in dir(Choice):
+        elif not name.startswith("_") and name in names_of(Choice):
             end = f"; it is `choice.{name}` here."
         raise AttributeError(f"an outcome has no attribute {name!r}{end}")
 
