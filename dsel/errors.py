@@ -282,7 +282,7 @@ class OldName:
 
 
 def names_of(kind: type) -> list[str]:
-    """Return the names of a type's attributes without old ones, which no text offers."""
+    """Return the names of a type's attributes, without old ones."""
     return [
         name for name in dir(kind) if not isinstance(getattr(kind, name, None), OldName)
     ]

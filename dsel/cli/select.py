@@ -64,6 +64,7 @@ from dsel.search.outcomes.deployed_model import open_deployed_model
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_search import plan_search
+from dsel.search.planning.possible_bound import check_possible_bound
 from dsel.typing import AnyArray
 
 REPORT: Final = "report"
@@ -301,6 +302,8 @@ def make_plan(options: SelectOptions, inputs: SelectInputs) -> Plan:
             n_queries=options.queries,
             baseline=open_baseline(options, table.schema, inputs.X),
         )
+        # In Python this is a note: a search of few rows may be wanted for its choice.
+        check_possible_bound(plan)
     caveats = collect_caveats(
         _caveats_with_ids(plan.caveats, table),
         make_caveats(Effect.WEAKENS, table.repeats),

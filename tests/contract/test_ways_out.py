@@ -40,7 +40,6 @@ def test_prefit__without_an_error_asks_whether_it_was_trained_on_these_rows():
     (lambda made: made.bound, "'bound'; it is `choice.bound` here."),
     (lambda made: made.best_params_, "'best_params_'; it is `choice.params` here."),
     (lambda made: made.estimate, "'estimate'; it is `certificate.estimate` here."),
-    (lambda made: made.choice.held_out, "a choice has no attribute 'held_out'."),
     (lambda made: made.modl, "'modl'; did you mean 'model'?"),
     (lambda made: made.report("x.html"),
      "; dsel.report.write_report(outcome, path) writes a page, and `certified_report` "
@@ -132,7 +131,7 @@ def test_names_of_one_side__are_noted_in_the_plan_and_the_choice(rows, pool, not
     (lambda: certify(MODEL).monitor(X, Y), "by name: target=, y=, "),
     (lambda: dsel.SemiSupervisedSearchCV(MODEL), "SemiSupervisedSearchCV needs `p"),
     (lambda: dsel.SemiSupervisedSearchCV(MODEL, {}).fit(X), "`fit` needs `y`: fit(X"),
-    (lambda: dsel.plan_bound(), "plan_bound(n_labeled, n_unlabeled, n_cand"),
+    (lambda: dsel.plan_bound(), "plan_bound(n_labeled, n_candidates=...)"),
     (lambda: dsel.bounds.holdout_bound(1, 9, dlta=0.1), "did you mean 'delta'?"),
     (lambda: dsel.losses.recall(lable=1), "`lable`: did you mean 'label'?"),
     (lambda: dsel.audit(setings=[]), "did you mean 'settings'?"),

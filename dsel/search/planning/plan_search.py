@@ -27,7 +27,6 @@ from dsel.search.planning.plan_design import (
     read_prior,
 )
 from dsel.search.planning.plan_inputs import read_inputs, read_pool
-from dsel.search.planning.possible_bound import check_possible_bound
 from dsel.typing import (
     BaselineLike,
     GroupsLike,
@@ -306,7 +305,6 @@ def make_plan(
         source=parts.source if options.n_queries else None,
         groups=groups,
     )
-    check_possible_bound(plan)
     # From here on nothing is refused.
     return replace(
         plan,

@@ -1,4 +1,4 @@
-"""What the rows of a plan cannot prove stops before any fit, with what is enough."""
+"""What the rows of a plan cannot prove is known before any fit, with what is enough."""
 
 import re
 
@@ -7,6 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import dsel
+from dsel.search.planning.possible_bound import check_possible_bound
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3))
@@ -37,14 +38,14 @@ def plan(y=Y, pool=None, **options):
         ({"pool": X[7:99].astype(np.float32)}, "all 92 of its rows equal labeled"),
     ],
 )
-def test_plan__that_can_prove_nothing_is_refused(options, words):
+def test_possible_bound__of_no_use_is_refused(options, words):
     with pytest.raises(ValueError, match=words):
-        plan(**options)
+        check_possible_bound(plan(**options))
 
 
 def test_plan__says_about_how_many_rows_are_enough():
     with pytest.raises(ValueError, match="enough for 50%") as refused:
-        plan(rare(3), loss="recall:fraud")
+        check_possible_bound(plan(rare(3), loss="recall:fraud"))
     n = int(re.search("about ([0-9]+) are enough", str(refused.value))[1])
     assert 6 <= n <= 40
     assert "no model makes an error" not in str(plan(rare(2 * n), loss="recall:fraud"))
