@@ -110,10 +110,10 @@ def test_slip__is_answered_with_what_to_write(call, text):
 
 
 @pytest.mark.parametrize(("rows", "pool", "note"), [
-    (FRAME, X, "`X` has names of columns and `pool` has none: columns are taken by "),
-    (X, FRAME, "`pool` has names of columns and `X` has none: columns are taken by "),
-    (FRAME, FRAME, None),
-    (X, X, None),
+    (FRAME, X + 1, "`X` has names of columns and `pool` has none: columns are taken "),
+    (X, FRAME + 1, "`pool` has names of columns and `X` has none: columns are taken "),
+    (FRAME, FRAME + 1, None),
+    (X, X + 1, None),
 ])  # fmt: skip
 def test_names_of_one_side__are_noted_in_the_plan_and_the_choice(rows, pool, note):
     plan = dsel.plan_search(MODEL, {"C": [1.0]}, rows, Y, pool, random_state=0)

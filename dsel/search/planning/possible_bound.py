@@ -77,7 +77,9 @@ def check_possible_bound(plan: PlannedSearch) -> None:
 
     That is, if rows are too few, or if every row of a pool equals a labeled row.
     """
-    if remark := remark_on_possible_bound(plan, USELESS):
+    # The other certificates may compare candidates by folds of single rows.
+    bounds_folds = plan.method.is_nested or plan.scheme.is_holdout
+    if bounds_folds and (remark := remark_on_possible_bound(plan, USELESS)):
         what = plan.context.losses.main.label
         name = "`y` has" if plan.groups is None else "`groups` have"
         raise ValueError(f"{name} too few rows for a bound of {what!r}: {remark}.")
