@@ -106,7 +106,9 @@ def run(options: SelectOptions) -> None:
     # Notes come after all checks, so that a refusal is a single line, and before a run
     # that may take hours. What the plan found, too, is printed with the choice.
     known = {caveat.text for caveat in plan.caveats}
-    notes([*(line for line in inputs.notes if line not in known), *plan.few_rows])
+    notes(
+        [*(line for line in inputs.notes if line not in known), *plan.notes_on_few_rows]
+    )
     pool = options.pool
     try:
         run_plan(

@@ -75,13 +75,17 @@ class ContextMissingError(Exception):
 class LocalExecutor:
     """Threads of this process, and processes for learners that hold its lock.
 
-    `began` is the time, by the monotonic clock, at which the run of such a learner
-    began; None for all other runs. Tasks go to processes as soon as these are ready.
-    Tasks that need kept output of others stay on threads, where this output is.
+    `processes_since` is the time, by the monotonic clock, at which the run of such a
+    learner began; None for all other runs, which use no processes. Tasks go to
+    processes as soon as these are ready. Tasks that need kept output of others stay on
+    threads, where this output is.
     """
 
     def __init__(
-        self, context: Any, n_threads: int | None = None, began: float | None = None
+        self,
+        context: Any,
+        n_threads: int | None = None,
+        processes_since: float | None = None,
     ) -> None:
         self._run_id = uuid.uuid4().hex
         self._contexts: dict[str, Packed] = {}
@@ -89,11 +93,13 @@ class LocalExecutor:
         self.n_slots = count_threads(n_threads)
         self._pool = ThreadPoolExecutor(self.n_slots, thread_name_prefix="dsel")
         # Fits that hold the interpreter's lock are slower on two threads than on one.
-        self._alone = self._pool if began is None else ThreadPoolExecutor(1)
+        self._alone = self._pool if processes_since is None else ThreadPoolExecutor(1)
         # Inside a task, or in a process of another library's pool, the other processors
         # are busy already, so no processes are started.
         is_inside = multiprocessing.parent_process() or current_worker() or is_task()
-        self._began = None if is_inside or self.n_slots == 1 else began
+        self._processes_since = (
+            None if is_inside or self.n_slots == 1 else processes_since
+        )
         # Futures of the transfers of each context to the processes.
         self._transfers: dict[str, list[Future[None]]] = {}
         self._on_processes: dict[str, Task[Any, Any]] = {}
@@ -150,9 +156,9 @@ class LocalExecutor:
 
         Sending the first context starts the processes, unless the run is still short.
         """
-        if self._began is None:
+        if self._processes_since is None:
             return False
-        lasted = time.monotonic() - self._began
+        lasted = time.monotonic() - self._processes_since
         is_short = self.n_slots not in _pools and lasted < PATIENCE_SECONDS
         if not self._transfers and is_short:
             return False
@@ -178,7 +184,7 @@ class LocalExecutor:
 
     def _stay_on_threads(self, error: BaseException) -> None:
         logger.warning("all tasks run on threads; processes do not: %s", error)
-        self._began = None
+        self._processes_since = None
 
     def wait(self, timeout: float) -> list[Finished[Any]]:
         """Return tasks that ended, at least one unless `timeout` seconds pass first."""

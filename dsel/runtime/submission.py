@@ -43,7 +43,7 @@ def make_executor(
     context: Any,
     client: "Client | None",
     n_jobs: int | None = None,
-    began: float | None = None,
+    processes_since: float | None = None,
 ) -> Executor:
     """Return an executor whose tasks get `context`.
 
@@ -51,7 +51,7 @@ def make_executor(
     function that takes `context` and returns an executor.
     """
     if client is None:
-        return LocalExecutor(context, n_jobs, began)
+        return LocalExecutor(context, n_jobs, processes_since)
     if callable(client):
         executor: Executor = client(context)
         # Of the type: a Delayed, say, has every attribute that one asks for.

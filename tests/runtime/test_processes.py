@@ -152,7 +152,7 @@ def test_processes__end_the_run_where_one_of_them_dies(tmp_path, there):
 
 
 def test_processes__that_died_between_two_tasks_end_the_run(there):
-    executor = local_executor.LocalExecutor(None, 2, began=0.0)
+    executor = local_executor.LocalExecutor(None, 2, processes_since=0.0)
     with closing(executor):
         wait_until(partial(executor._are_processes_ready, executor._first))
         with pytest.raises(BrokenExecutor):
@@ -288,7 +288,9 @@ class Sleep:
 
 
 def test_close__the_last_run_ends_what_an_earlier_one_has_left_running(there):
-    first, last = (local_executor.LocalExecutor(None, 2, began=0.0) for _ in range(2))
+    first, last = (
+        local_executor.LocalExecutor(None, 2, processes_since=0.0) for _ in range(2)
+    )
     for each in (first, last):
         wait_until(partial(each._are_processes_ready, each._first))
     for number in range(8):

@@ -95,7 +95,7 @@ class PoolFacts:
 
 
 @dataclass(frozen=True)
-class PoolCheck:
+class PoolFindings:
     """Results of the first pass over the pool."""
 
     facts: PoolFacts = PoolFacts()
@@ -112,7 +112,7 @@ def compare_pool(
     allow_nan: bool,
     client: "Client | None" = None,
     on_turn: Callable[[], object] | None = None,
-) -> PoolCheck:
+) -> PoolFindings:
     """Count rows that equal labeled ones, and make the two-sample test, in one pass.
 
     An exception of `on_turn` ends the pass.
@@ -141,15 +141,15 @@ def compare_pool(
     if on_turn is not None:
         on_turn()  # before the test, which takes a while
     if not rows:
-        return PoolCheck(PoolFacts(n_duplicates))
+        return PoolFindings(PoolFacts(n_duplicates))
     sample = concatenate_rows(rows)
     sampled = SampledRows.of(pool, np.concatenate(numbers), sample)
     if min(sample.shape[0], labeled.n_rows) < FEWEST_TESTED_ROWS:
-        return PoolCheck(PoolFacts(n_duplicates), sampled)
+        return PoolFindings(PoolFacts(n_duplicates), sampled)
     test = two_sample_test(labeled.X, sample, seed=seed)
     column = test.column_names(labeled.columns)[0]
     facts = PoolFacts(n_duplicates, test.auc, test.p_value, telling_column=column)
-    return PoolCheck(facts, sampled)
+    return PoolFindings(facts, sampled)
 
 
 def caveats_of_fitting_rows(facts: PoolFacts, fitting: Pool | None) -> list[Caveat]:

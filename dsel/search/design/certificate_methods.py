@@ -72,7 +72,7 @@ class MethodInputs:
         return is_number or bool(number_of_folds(self.options.cv, self.labeled.n_rows))
 
     @property
-    def is_covered(self) -> bool:
+    def draws_independent_units(self) -> bool:
         """Whether the randomly drawn units are independent: rows, or whole groups."""
         # Fits get groups of `fit_params`, and folds ignore them.
         in_groups = "groups" in (self.options.fit_params or ())
@@ -164,7 +164,7 @@ def choose_method(inputs: MethodInputs) -> CertificateMethod:
         check_choice(options.deploy, "deploy", (ONE_FOLD, ALL_ROWS))
     if certificate is not None:
         method = METHODS[certificate]
-    elif criterion is None and inputs.is_covered:
+    elif criterion is None and inputs.draws_independent_units:
         method = NESTED_METHOD
     else:
         ranking = "mean_squared_error" if inputs.labeled.is_regression else "cv_error"
@@ -233,7 +233,7 @@ def check_nested_options(method: CertificateMethod, inputs: MethodInputs) -> Non
             f"by other folds use plan_search without `certificate`.",
         ),
         (
-            not inputs.is_covered,
+            not inputs.draws_independent_units,
             "`certificate` 'nested' makes folds of whole groups where they are passed "
             "as `groups`, got them in `fit_params`; pass `groups` by itself, and `fit` "
             "gets those of its rows where it wants them.",

@@ -265,7 +265,9 @@ class EachFold(Comparison):
             for rows, by_split in row_sets
             for fold, fold_counts in enumerate(folds.counts)
         ]
-        counts = np.concatenate([np.ravel(n_rows) for n_rows in counted_pairs])
+        counts = np.concatenate(
+            [np.ravel(pair_counts) for pair_counts in counted_pairs]
+        )
         counts = counts[np.newaxis]  # of the only model set
         if not self.n_queries:
             return counts, DrawnRows()

@@ -117,7 +117,7 @@ class CVScheme:
         return numbers.get(SplitKind.LEAVE_ONE_OUT)
 
     @property
-    def with_models(self) -> tuple[int, ...]:
+    def splits_with_models(self) -> tuple[int, ...]:
         """Numbers of the splits with one model, which can predict pool rows."""
         return tuple(range(len(self.splits) - (self.leave_one_out_number is not None)))
 

@@ -65,7 +65,7 @@ class ExhaustiveTable(FitTable):
 
     def joined_token(self, number: int) -> str:
         """Return a text that identifies all models of a candidate."""
-        splits = self.scheme.with_models
+        splits = self.scheme.splits_with_models
         tokens = {split: self.tokens.get(FitId(number, split), "") for split in splits}
         return join_tokens(tokens)
 

@@ -326,7 +326,7 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
 
     def tasks_of(self, candidates: Iterable[int]) -> tuple[str, ...]:
         """Return the keys of the tasks that keep the models of some candidates."""
-        splits = self.table.scheme.with_models
+        splits = self.table.scheme.splits_with_models
         fits = (FitId(c, s) for c in candidates for s in splits)
         return tuple(sorted({self.task_of_model[fit] for fit in fits}))
 
@@ -338,7 +338,7 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
         """
         status = self.table.fit_status
         lost = np.zeros(status.shape, bool)
-        for split in self.table.scheme.with_models:
+        for split in self.table.scheme.splits_with_models:
             for number in candidates:
                 lost[number, split] = FitId(number, split) not in self.task_of_model
         # Those that are being fitted again need no other job, but are not there yet.
@@ -418,7 +418,7 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
     def fail_candidate(self, candidate: int) -> None:
         """Give up a candidate whose models have changed."""
         why = "its models were made again, never the same; give it a `random_state`"
-        split = self.table.scheme.with_models[0]
+        split = self.table.scheme.splits_with_models[0]
         self.table.add_fit(candidate, split, FitResult.failure(why))
 
     def progress(self) -> Progress:

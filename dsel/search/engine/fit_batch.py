@@ -1,4 +1,4 @@
-"""Code of workers: fits of candidates on splits, their losses, and a check of A7."""
+"""Code of workers: fits on splits, their losses, and a check of `predict` by rows."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -75,23 +75,23 @@ class InnerSearches:
     """
 
     scheme: CVScheme
-    prune_by: Pruning
+    pruning: Pruning
 
     @property
     def best_first(self) -> bool:
         """Whether counts decide what is fitted next."""
-        return self.prune_by == Pruning.EXACT
+        return self.pruning == Pruning.EXACT
 
     def compare(self, table: FitTable) -> Standing:
         """Return lower bounds of scores in any search, and the fits that it needs."""
         lower, complete = self.scores(table, table.consecutive_fits)
         needed = table.needed_fits
-        if self.prune_by == Pruning.EXACT:
+        if self.pruning == Pruning.EXACT:
             best = np.where(complete, lower, np.inf).min(axis=1, keepdims=True)
             # A fit serves two searches: a candidate is dropped where it can win none.
             is_lost = table.active_candidates & self._is_beaten(lower, best)
             needed = needed & ~is_lost[:, np.newaxis]
-        elif self.prune_by == Pruning.HALVING:
+        elif self.pruning == Pruning.HALVING:
             needed = self.fits_of_rounds(table)
         return Standing(lower.min(axis=0), needed)
 
@@ -117,7 +117,7 @@ class InnerSearches:
                 needed[:, test.split] |= kept[test.left_out_fold]
         return needed
 
-    def scores(self, table: FitTable, shown: Flags) -> tuple[Floats, Flags]:
+    def scores(self, table: FitTable, readable_fits: Flags) -> tuple[Floats, Flags]:
         """Return scores with missing losses at 0, and whether none is missing.
 
         Both (n_searches, n_candidates): the searches without each fold, then the one by
@@ -137,7 +137,7 @@ class InnerSearches:
             if not tests:  # a single candidate is chosen unseen
                 continue
             splits, parts = zip(*((t.split, t.part) for t in tests), strict=True)
-            is_known = shown[:, splits]
+            is_known = readable_fits[:, splits]
             losses = table.scores[:, splits, parts]
             score[:] = np.where(is_known, losses, 0.0).mean(axis=1)
             status = np.where(is_known, table.fit_status[:, splits], FitStatus.OPEN)
@@ -150,10 +150,10 @@ class InnerSearches:
 
         The search by all folds, the last one, drops none, and needs no other fits.
         """
-        shown = np.zeros(table.fit_status.shape, bool)
-        shown[:, list(self.scheme.first_round)] = True
-        scores, _ = self.scores(table, shown)
-        if self.prune_by != Pruning.HALVING or not self.scheme.inner_tests:
+        readable_fits = np.zeros(table.fit_status.shape, bool)
+        readable_fits[:, list(self.scheme.first_round)] = True
+        scores, _ = self.scores(table, readable_fits)
+        if self.pruning != Pruning.HALVING or not self.scheme.inner_tests:
             return np.ones(scores.shape, bool)
         # Rates that are equal up to rounding keep the order of the grid on every
         # machine.
@@ -164,16 +164,16 @@ class InnerSearches:
         kept[-1] = True
         return kept
 
-    def finalists(self, table: FitTable, shown: Flags) -> Flags:
+    def finalists(self, table: FitTable, readable_fits: Flags) -> Flags:
         """Return the candidates among which the search by all folds chooses.
 
         They have every fit; with halving those with the most fits, which most searches
         kept.
         """
-        failed = table.failed_fits & shown
-        done = (table.fit_status == FitStatus.DONE) & shown
+        failed = table.failed_fits & readable_fits
+        done = (table.fit_status == FitStatus.DONE) & readable_fits
         n_fits = np.where(failed.any(axis=1), -1, done.sum(axis=1))
-        n_all = n_fits.max() if self.prune_by == Pruning.HALVING else done.shape[1]
+        n_all = n_fits.max() if self.pruning == Pruning.HALVING else done.shape[1]
         return np.asarray(n_fits == n_all)
 
     def choose_candidates(self, table: FitTable) -> ChosenCandidates:
@@ -181,10 +181,10 @@ class InnerSearches:
 
         Raises AllFitsFailedError if a search has no candidate left.
         """
-        shown = table.ended_fits
-        scores, complete = self.scores(table, shown)
+        readable_fits = table.ended_fits
+        scores, complete = self.scores(table, readable_fits)
         # Any function of the labeled rows may choose here.
-        complete[-1] = self.finalists(table, shown)
+        complete[-1] = self.finalists(table, readable_fits)
         eligible = np.where(complete & self.survivors(table), scores, np.inf)
         is_empty = np.asarray(np.isinf(eligible).all(axis=1))
         if is_empty.any():
@@ -203,27 +203,27 @@ class InnerSearches:
 
     def reproducible_fits(self, table: FitTable) -> Flags:
         """Return the fits that every run of this plan makes, whatever the order."""
-        if self.prune_by != Pruning.EXACT:
+        if self.pruning != Pruning.EXACT:
             return table.ended_fits
         fits = table.consecutive_fits
         scores, complete = self.scores(table, fits)
         best = np.where(complete, scores, np.inf).min(axis=1, keepdims=True)
-        shown, _ = first_proofs(
+        readable_fits, _ = first_proofs(
             fits,
             fits.shape[1],
             lambda some: self._is_beaten(self.scores(table, some)[0], best),
         )
-        return shown
+        return readable_fits
 
-    def final_status(self, table: FitTable, shown: Flags) -> NDArray[np.int8]:
-        """Return the status of each candidate in the cube, by the fits `shown`."""
+    def final_status(self, table: FitTable, readable_fits: Flags) -> NDArray[np.int8]:
+        """Return the status of each candidate in the cube, by its readable fits."""
         status = np.full(table.n_candidates, names.STATUS_PRUNED, np.int8)
-        done = self.finalists(table, shown)
-        if self.prune_by == Pruning.HALVING:
+        done = self.finalists(table, readable_fits)
+        if self.pruning == Pruning.HALVING:
             # The last search, by all folds, drops none.
             done |= self.survivors(table)[:-1].any(axis=0)
         status[done] = names.STATUS_DONE
-        failed = table.failed_fits & shown
+        failed = table.failed_fits & readable_fits
         status[failed.any(axis=1)] = names.STATUS_FAILED
         return status
 
@@ -233,13 +233,13 @@ class InnerSearches:
         Every fitted model without this fold and another one predicts each of its rows.
         """
         scheme, n = self.scheme, table.n_candidates
-        shown = self.reproducible_fits(table)
+        readable_fits = self.reproducible_fits(table)
         # A row of a fold has k - 1 predictions: one of each model without this fold and
         # another one.
         errors, answers = np.zeros((2, n, scheme.n_folds), np.int64)
         loss_sums, n_models = np.zeros((2, n, scheme.n_folds))
         for test in scheme.inner_tests:
-            is_done = shown[:, test.split] & (
+            is_done = readable_fits[:, test.split] & (
                 table.fit_status[:, test.split] == FitStatus.DONE
             )
             fold_cells = is_done, test.fold
@@ -251,7 +251,7 @@ class InnerSearches:
         means = np.where(n_models > 0, loss_sums / np.maximum(n_models, 1), np.nan)
         return SearchCounts(
             data,
-            self.final_status(table, shown),
+            self.final_status(table, readable_fits),
             scheme.fold_rows,
             np.array([len(split.train_rows) for split in scheme.held_out]),
             # Predictions of numbers are not right or wrong.
@@ -260,5 +260,5 @@ class InnerSearches:
             else None,
             fold_answers=answers,
             fold_loss_mean=means,
-            messages=table.first_messages(shown),
+            messages=table.first_messages(readable_fits),
         )

@@ -43,7 +43,7 @@ class Plan(PlannedSearch):
     """
 
     @property
-    def few_rows(self) -> list[str]:
+    def notes_on_few_rows(self) -> list[str]:
         """Notes about limits that will say little, for too few labeled rows."""
         texts = self.context.losses.vacuous_caveats(
             self.labeled.y[self.scheme.counted_rows],

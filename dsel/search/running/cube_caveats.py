@@ -141,9 +141,9 @@ def caveats_of_disagreements(
         return []
     text = (
         f"the models trained without a fold err on {100 * error_rate:.1f}% of the "
-        f"labeled rows that they have not seen, but differ so often from the model "
-        f"trained on all labels that, of pool rows, the mean of their error and its "
-        f"error is at least {floor(1000 * at_least) / 10:.1f}% (95% confidence): its "
+        f"labeled rows that they have not seen. On the pool they differ so often from "
+        f"the model trained on all labels that the mean of their error and its error "
+        f"is at least {floor(1000 * at_least) / 10:.1f}% (95% confidence). So its "
         f"error is far larger, or the labeled rows are few, unlike the pool, or not "
         f"independent"
     )

@@ -26,7 +26,7 @@ from dsel.results.cube import cv_error
 from dsel.results.fit_messages import FitMessage
 from dsel.runtime.progress import CHOSEN, COUNTING, FITTING, Phase, Progress
 from dsel.runtime.tasks import Task
-from dsel.search.design.assumptions import PoolCheck
+from dsel.search.design.assumptions import PoolFindings
 from dsel.search.design.comparisons import DrawnRows, EachFold
 from dsel.search.engine.count_batch import (
     CHOSEN_SET,
@@ -318,7 +318,7 @@ def count_chosen(
     run: Run,
     engine: Engine,
     chosen: ChosenModels,
-    pool_check: PoolCheck,
+    pool_check: PoolFindings,
     progress: ChosenProgress,
 ) -> ChosenModels:
     """Return the chosen models with their counts on the pool, if there is one.

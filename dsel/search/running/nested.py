@@ -18,7 +18,7 @@ from dsel.option_values import ALL_ROWS
 from dsel.results import Choice
 from dsel.results.cube import make_pair_cube, read_counts
 from dsel.runtime.progress import CHECKING, Phase, Progress
-from dsel.search.design.assumptions import PoolCheck, PoolFacts
+from dsel.search.design.assumptions import PoolFacts, PoolFindings
 from dsel.search.engine.counts import FitTable, SearchCounts
 from dsel.search.engine.engine import Engine
 from dsel.search.engine.fit_loop import FitLoop
@@ -87,7 +87,7 @@ def search_nested(run: Run) -> Outcome:
 
 
 def check_pool_and_show(
-    run: Run, pending: "Future[PoolCheck]", loop: FitLoop[FitTable]
+    run: Run, pending: "Future[PoolFindings]", loop: FitLoop[FitTable]
 ) -> None:
     """Show the progress of inner searches; raise what is wrong with the pool."""
     if pending.done():
@@ -104,7 +104,7 @@ def certify_choices(
     candidates: ChosenCandidates,
     counts: SearchCounts,
     description: RunDescription,
-    pool_check: PoolCheck,
+    pool_check: PoolFindings,
     before: Progress = NOTHING_DONE,
     *,
     pair_results: xr.Dataset,
@@ -171,7 +171,7 @@ def remake_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     candidates = ChosenCandidates(
         choice.candidates.get(ALL_ROWS, outer[0]), tuple(outer)
     )
-    pool_check = PoolCheck(PoolFacts(int(cube[names.EQUAL_ROWS])))
+    pool_check = PoolFindings(PoolFacts(int(cube[names.EQUAL_ROWS])))
     with open_engine(run) as engine:
         progress = ChosenProgress(run)
         remade = fit_chosen(run, engine, candidates, read_counts(cube), progress)

@@ -13,10 +13,11 @@ from typing import Final
 
 from dsel.data.equal_rows import duplicate_finder
 from dsel.families.generic import collect_warnings
+from dsel.results.records import from_record, to_record
 from dsel.runtime.clients import current_worker
 from dsel.runtime.tasks import is_task
-from dsel.search.design.assumptions import PoolCheck, PoolFacts, compare_pool
-from dsel.search.running.run import Run
+from dsel.search.design.assumptions import PoolFacts, PoolFindings, compare_pool
+from dsel.search.running.run import Run, refuse_other_records
 
 POOL_FACTS_KEY: Final = "pool/facts"
 """Key of the record of the pass that checks the pool."""
@@ -24,7 +25,7 @@ STOP_SECONDS: Final = 1.0
 """Longest wait for the check to end, after the search has failed."""
 
 
-def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolCheck:
+def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolFindings:
     """Compare the pool with the labeled rows, unless an earlier run has done it.
 
     `on_turn` is called at least every half second; an exception of it ends this.
@@ -32,12 +33,13 @@ def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolChe
     plan, store = run.plan, run.store
     fitting, allow_nan = plan.context.fitting_pool, plan.context.reading.allow_nan
     if plan.pool is None or not (plan.method.is_guarantee or fitting):
-        return PoolCheck()
+        return PoolFindings()
     record = store.records.get(POOL_FACTS_KEY) if store is not None else None
-    # The record of an older version lacks a field: then the pool is checked again.
-    if record is not None and record.keys() == vars(PoolFacts()).keys():
-        return PoolCheck(PoolFacts(**record))
-    check = PoolCheck()
+    # The record of another version has other fields: then the pool is checked again.
+    if record is not None and {"kind", *record} == to_record(PoolFacts()).keys():
+        with refuse_other_records(run):
+            return PoolFindings(from_record(PoolFacts, record))
+    check = PoolFindings()
     if plan.method.is_guarantee:
         check = compare_pool(
             plan.pool,
@@ -62,12 +64,12 @@ def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolChe
     if on_turn is not None:
         on_turn()  # the store may be closed by now
     if store is not None:
-        store.append(POOL_FACTS_KEY, vars(check.facts))
+        store.append(POOL_FACTS_KEY, to_record(check.facts))
     return check
 
 
 @contextmanager
-def start_pool_check(run: Run) -> "Iterator[Future[PoolCheck]]":
+def start_pool_check(run: Run) -> "Iterator[Future[PoolFindings]]":
     """Check the pool in a thread next to the fits, which do not depend on the result.
 
     If the search fails or is interrupted, the check stops. Its error, or Ctrl-C, does
@@ -75,7 +77,7 @@ def start_pool_check(run: Run) -> "Iterator[Future[PoolCheck]]":
     """
     if is_task() or current_worker() is not None:
         # A thread of its own would not know that it is part of a task.
-        done: Future[PoolCheck] = Future()
+        done: Future[PoolFindings] = Future()
         done.set_result(check_pool(run))
         yield done
         return
@@ -85,7 +87,7 @@ def start_pool_check(run: Run) -> "Iterator[Future[PoolCheck]]":
         if is_over.is_set():
             raise CancelledError
 
-    def make_check() -> PoolCheck:
+    def make_check() -> PoolFindings:
         # Warning filters belong to the process. The code that is called here may set
         # and restore them; fits, which set them as well, must not end in between.
         with collect_warnings():

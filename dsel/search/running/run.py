@@ -77,10 +77,10 @@ def open_engine(run: Run, sampled_rows: SampledRows | None = None) -> Iterator[E
     options, groups = run.options, context.candidate_groups
     # If fits hold the interpreter lock, processes replace threads. Starting these takes
     # seconds: the executor does so only in a run that has already lasted for some.
-    holds = any(group.family.holds_interpreter for group in groups)
-    began = time.monotonic() if holds else None
+    is_lock_held = any(group.family.holds_interpreter for group in groups)
+    processes_since = time.monotonic() if is_lock_held else None
     with closing(
-        make_executor(context, options.client, options.n_jobs, began)
+        make_executor(context, options.client, options.n_jobs, processes_since)
     ) as executor:
         # The other half is for what a family does not count, such as pool blocks.
         family_memory = executor.slot_memory // 2
@@ -91,11 +91,18 @@ def open_engine(run: Run, sampled_rows: SampledRows | None = None) -> Iterator[E
 
 def replay_counts(run: Run, table: FitTable | PoolTable) -> None:
     """Write the counts of earlier runs into a table."""
-    if run.store is None:
-        return
+    if run.store is not None:
+        with refuse_other_records(run):
+            table.replay(run.store.records)
+
+
+@contextmanager
+def refuse_other_records(run: Run) -> Iterator[None]:
+    """Raise ValueError if a record of the store cannot be read."""
     try:
-        table.replay(run.store.records)
+        yield
     except (TypeError, ValueError, KeyError) as error:
+        assert run.store is not None  # it had the record
         raise ValueError(
             f"`out` {run.store.place} holds a record that no run of this plan has "
             f"written ({error}); choose another place."

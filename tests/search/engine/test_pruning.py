@@ -59,9 +59,9 @@ def test_survivors__a_search_drops_whose_fit_failed_where_it_reads(halving):
     assert best.tolist() == [1, 1, 0, 0, 0]
 
 
-@pytest.mark.parametrize("prune_by", ["exact", ""])
-def test_survivors__without_halving_are_all(prune_by):
-    kept = InnerSearches(SCHEME, prune_by).survivors(table_of(flat(0.2, 0.3, 0.4)))
+@pytest.mark.parametrize("pruning", ["exact", ""])
+def test_survivors__without_halving_are_all(pruning):
+    kept = InnerSearches(SCHEME, pruning).survivors(table_of(flat(0.2, 0.3, 0.4)))
     assert kept.all()
 
 
@@ -94,11 +94,11 @@ def test_compare__needs_a_second_round_once_the_first_has_ended(halving):
     assert not needed[1:, n_first:].any()
 
 
-@pytest.mark.parametrize("prune_by", ["exact", "halving", ""])
-def test_compare__changes_nothing(prune_by):
+@pytest.mark.parametrize("pruning", ["exact", "halving", ""])
+def test_compare__changes_nothing(pruning):
     table = table_of(flat(0.2, 0.3, 0.4), np.arange(10) < 6)
     before = table.needed_fits.copy(), table.fit_status.copy(), table.scores.copy()
-    standing = InnerSearches(SCHEME, prune_by).compare(table)
+    standing = InnerSearches(SCHEME, pruning).compare(table)
     for old, now in zip(
         before, (table.needed_fits, table.fit_status, table.scores), strict=True
     ):

@@ -53,11 +53,11 @@ def test_plan__says_about_how_many_rows_are_enough():
 
 def test_plan__notes_a_large_bound_before_the_fits_as_no_error_gives_it():
     planned = plan(Y[:20])
-    [note] = planned.few_rows
+    [note] = planned.notes_on_few_rows
     assert note in planned.remarks
     assert "with 20 labeled rows in 5 folds the bound is" in note
     least = float(re.search("bound is ([0-9.]+)%", note)[1]) / 100
     assert 0.5 < least < 0.9
     assert planned.run(n_jobs=1).choice.bound >= least - 1e-3
-    assert plan(Y[:60]).few_rows == []
-    assert plan(Y[:20], criterion="cv_error").few_rows == []
+    assert plan(Y[:60]).notes_on_few_rows == []
+    assert plan(Y[:20], criterion="cv_error").notes_on_few_rows == []

@@ -10,7 +10,7 @@ from dsel.bounds.cross_validation import LABEL_SHARE
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import fold_to_deploy
 from dsel.results.cube import cv_error, read_counts
-from dsel.search.design.assumptions import PoolCheck
+from dsel.search.design.assumptions import PoolFindings
 from dsel.search.engine.inner_searches import ChosenCandidates, tie_ranks
 from dsel.search.running.fit_chosen import ChosenProgress, count_chosen, fit_chosen
 from dsel.search.running.run import Run, RunOptions, open_engine
@@ -34,7 +34,7 @@ def fit(shown=None, fault=lambda task: None):
     with open_engine(run) as engine:
         progress = ChosenProgress(run)
         chosen = fit_chosen(run, engine, CANDIDATES, counts, progress)
-        return count_chosen(run, engine, chosen, PoolCheck(), progress)
+        return count_chosen(run, engine, chosen, PoolFindings(), progress)
 
 
 @pytest.mark.parametrize("n_failures", [0, 2])

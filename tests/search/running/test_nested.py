@@ -290,7 +290,7 @@ def test_count_table__drops_what_was_counted_with_other_models():
         made.slices,
     )
     fit = FitResult(FitStatus.DONE, 0.0, (1, 0))
-    splits = made.scheme.with_models
+    splits = made.scheme.splits_with_models
     for split in splits:
         table.add_fit(0, split, replace(fit, token="a"))
     [pool_slice] = made.slices
