@@ -187,7 +187,7 @@ def read_labeled_table(options: SelectOptions) -> Table:
     labeled, target, report_by = options.labeled, options.target, options.report_by
     if target is None and format_names_columns(labeled):
         raise click.UsageError(
-            f"any column of {labeled!r} may hold the labels; name it by --target."
+            f"name the column of {labeled!r} that has the labels by --target."
         )
     if options.queries and not options.out:
         raise click.UsageError(

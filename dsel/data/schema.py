@@ -324,7 +324,7 @@ def refuse_wrong_values(
         parts.append(f"(And {len(known) - MOST_COLUMNS_NAMED} more columns.) ")
     raise RowError(
         *parts,
-        "Correct the values, or write the empty cell for a gap, or leave the columns "
+        "Correct the values, or leave the cell of a gap empty, or leave the columns "
         "out by --drop.",
     )
 

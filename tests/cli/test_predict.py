@@ -179,7 +179,7 @@ def test_predict__offers_no_option_that_it_lacks(results, new, tmp_path):
     new.astype(object).assign(age="old").to_csv(tmp_path / "new.csv", index=False)
     done = run("predict", results, tmp_path / "new.csv", "--out", tmp_path / "p.csv")
     assert done.exit_code == 1
-    assert "or write the empty cell for a gap." in done.output
+    assert "or leave the cell of a gap empty." in done.output
     assert "--drop" not in done.output
 
 

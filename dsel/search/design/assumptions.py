@@ -304,8 +304,8 @@ def with_pool_facts(
         finding = f"there are too few rows for a two-sample test; {equal}"
     elif not is_shifted:
         finding = (
-            f"a two-sample test does not refute it ({test}; it refutes from p = "
-            f"{ALARM:g}); {equal}"
+            f"a two-sample test does not refute it ({test}; p of {ALARM:g} or "
+            f"less would); {equal}"
         )
     else:
         finding = "a classifier distinguishes labeled rows from pool rows"
