@@ -185,9 +185,12 @@ def _respelling_line(
         read, write, end = f"read_parquet({location!r})", "to_parquet", "index=False"
     else:
         return f"{other}."
+    target = f"t[{request.target!r}]"
+    # Blanks around a text are no part of it here, and are one to pandas.
+    strip = ".str.strip()" if is_text(location) else ""
     line = (
-        f"import pandas; pandas.{read}.replace({{{request.target!r}: {other}}})"
-        f".{write}({location!r}, {end})"
+        f"import pandas; t = pandas.{read}; {target} = {target}{strip}"
+        f".replace({other}); t.{write}({location!r}, {end})"
     )
     # In double quotes it can be read, unless the shell would change it there.
     is_plain = not {*line} & {*'"$`\\!'}
