@@ -285,7 +285,7 @@ def test_monitor__report_is_text_html_and_json(outcome):
     record = json.loads(report.to_json())
     assert (record["kind"], record["version"]) == ("MonitorReport", 3)
     assert "<dt>Kept</dt>" in report._repr_html_()
-    assert "what is kept is not proved" in str(report)
+    assert "not refuted, which proves nothing" in str(report)
 
 
 def test_monitor__refutes_what_holds_at_most_as_often_as_its_level():
