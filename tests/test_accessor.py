@@ -50,7 +50,7 @@ def test_bound__is_what_the_cube_says_and_agrees_with_the_choice(results):
     assert bound.dims == ("n_neighbors", "weights")
     chosen, bound = results.dsel.select(delta=0.02), results.dsel.bound(delta=0.02)
     assert bound.sel(chosen.params).item() == chosen.certificate.unclipped
-    assert bound.min().item() == chosen.estimate
+    assert bound.min().item() == chosen.criterion_value
 
 
 def test_table__has_a_row_for_each_candidate(results):
@@ -58,7 +58,7 @@ def test_table__has_a_row_for_each_candidate(results):
     assert table.columns[:4].tolist() == [*GRID, "status", "cv_error"]
     row = table.loc[chosen.candidate]
     assert row[list(GRID)].to_dict() == chosen.params
-    assert (row.status, row.cv_bound) == ("done", chosen.estimate)
+    assert (row.status, row.cv_bound) == ("done", chosen.criterion_value)
     assert row.cv_bound_label_term == chosen.certificate.label_term
     assert row.cv_bound_disagreement_term == chosen.certificate.disagreement_term
     assert table.cv_error.idxmin() == results.dsel.select("cv_error").candidate
