@@ -157,7 +157,11 @@ def error_line(error: Exception) -> str:
         lines = (line for line in traceback.splitlines()[1:] if line[:1].strip())
         text = next(lines, before)
     line = " ".join(text.split())
-    return line if len(line) <= MOST_LETTERS else f"{line[:MOST_LETTERS]}..."
+    if len(line) <= MOST_LETTERS:
+        return line
+    # The first sentences say what is wrong, advice of a library follows.
+    sentences, end, _ = line[:MOST_LETTERS].rpartition(". ")
+    return f"{sentences}." if end else f"{line[:MOST_LETTERS]}..."
 
 
 class FittedGroup:
