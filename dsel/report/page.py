@@ -228,7 +228,8 @@ def report_html(
             "rows in the pool": n_pool,
             "classes": int(counts.get(names.N_CLASSES, 0)),
             "folds": results.sizes.get(names.FOLD, 0),
-            "candidates": int(counts[names.N_CANDIDATES]),
+            # A procedure, such as a search that is certified, is one and is no grid.
+            "candidates": many if (many := int(counts[names.N_CANDIDATES])) > 1 else 0,
             "pruned": int(np.sum(status == names.STATUS_PRUNED)),
             "failed": len(failed),
         },

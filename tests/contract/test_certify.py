@@ -70,6 +70,7 @@ def test_certify__names_the_choice_of_a_function_and_of_a_single_model():
     pipeline = make_pipeline(StandardScaler(), DecisionTreeClassifier(random_state=0))
     outcome = dsel.certify(pipeline, X, Y, cv=3, random_state=0)
     assert "\nChosen: Pipeline, as it is\n" in str(outcome)
+    assert outcome.results.attrs["fold_error_kind"] == "the model without this fold"
 
 
 def test_certify__what_was_chosen_is_kept_with_the_results(tmp_path):

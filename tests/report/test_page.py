@@ -84,7 +84,10 @@ def test_report_html__names_the_model_of_a_function():
     outcome = dsel.certify(
         lambda X, y: Sign().fit(X, y), X, (X[:, 0] > 0).astype(int), random_state=0
     )
-    assert words(report_html(outcome.results)).startswith(" How wrong Sign can be (60 ")
+    text = words(report_html(outcome.results))
+    assert text.startswith(" How wrong Sign can be (60 ")
+    assert "folds 5" in text
+    assert "candidates 1" not in text  # a function is no grid
 
 
 def test_report_html__says_why_a_bound_is_below_the_estimate():

@@ -160,7 +160,7 @@ def make_cube_of_run(
         ),
         names.FOLD_ERROR_KIND: (
             "models without this fold and one other"
-            if plan.method.is_nested
+            if plan.method.is_nested and plan.scheme.splits  # one candidate has none
             else "the model without this fold"
         ),
         **{f"version_{package}": version or "none" for package, version in versions},
