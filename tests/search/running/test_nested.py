@@ -395,8 +395,9 @@ def test_tasks__are_named_by_candidates_and_folds_and_spread_over_workers():
     assert {"fit-gamma=0.1-folds=0,1", "fit-gamma=0.2-folds=2,3"} <= {*names}
     assert sum(name.startswith("fit-chosen-gamma=0.") for name in names) == 6
     assert sum(name.endswith("-fold=3") for name in names) == 1
-    first = [task.affinity for task in tasks if task.key.startswith("fit-gamma")]
-    assert {*first[:2]} == {0, 1}
+    # A thread may run two tasks before the other one begins.
+    fits = {task.affinity for task in tasks if task.key.startswith("fit-gamma")}
+    assert fits == {0, 1}
     assert len({task.affinity for task in tasks if "chosen" in task.key}) == 6
 
 
