@@ -43,6 +43,8 @@ def test_monitor__keeps_what_holds(place, name):
     found = succeed("monitor", place / "results", place / name, "--target", "label")
     assert found.stdout.startswith("Nothing is refuted by 700 new rows")
     assert found.stdout.count("\nKept ") == 4
+    # In a pipe each statement is a line, which tools can search: none is wrapped.
+    assert not any(line.startswith(" ") for line in found.stdout.splitlines())
 
 
 @pytest.mark.parametrize("name", ["next.csv", "next.parquet"])
