@@ -31,12 +31,7 @@ from dsel.data.kinds import (
     truth_words,
     whole_labels,
 )
-from dsel.data.schema import (
-    ColumnSchema,
-    TableSchema,
-    categories_of,
-    number_column,
-)
+from dsel.data.schema import ColumnSchema, TableSchema, categories_of, number_column
 from dsel.data.table_files import PARQUET, TEXT_FILES, files_in, name_text_file
 from dsel.data.table_request import (
     Table,

@@ -442,11 +442,7 @@ class Choice(Renderable):
         ]
 
     def certify_with_labels(
-        self,
-        labels: ArrayLike,
-        *,
-        partial: bool = False,
-        allow_unknown: bool = False,
+        self, labels: ArrayLike, *, partial: bool = False, allow_unknown: bool = False
     ) -> Self:
         """Return the choice with labels of the queried rows.
 

@@ -13,12 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 from dsel.arrays import Features, Integers
 from dsel.data.cache import LastUse, process_cache
 from dsel.data.splits import Split
-from dsel.families.family import (
-    Cache,
-    FitCounts,
-    FitId,
-    FittedGroup,
-)
+from dsel.families.family import Cache, FitCounts, FitId, FittedGroup
 from dsel.losses import calls
 from dsel.losses.base import Counts, Rows, no_predictions
 from dsel.runtime.tasks import Inputs, Output

@@ -30,10 +30,7 @@ from dsel.search.running.cube_caveats import (
     notes_of_choice,
 )
 from dsel.search.running.cube_of_run import RunDescription
-from dsel.search.running.fit_chosen import (
-    ChosenModels,
-    mean_inner_loss,
-)
+from dsel.search.running.fit_chosen import ChosenModels, mean_inner_loss
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.procedures import name_procedure
 from dsel.typing import Model

@@ -20,11 +20,7 @@ from dsel.losses.base import FoldCounts, Statistic
 from dsel.losses.by_class import ClassRate
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.results import Certificate
-from dsel.results.caveats import (
-    Caveat,
-    Effect,
-    make_caveats,
-)
+from dsel.results.caveats import Caveat, Effect, make_caveats
 from dsel.rounded_texts import about_percent, count_of
 from dsel.search.engine.jobs import JobContext
 from dsel.typing import AnyArray, Model

@@ -21,13 +21,7 @@ from dsel.losses.declared import DeclaredLosses, JointBounds
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.option_values import ALL_ROWS
 from dsel.results import BoundedModel, Certificate
-from dsel.results.caveats import (
-    Caveat,
-    Effect,
-    collect_caveats,
-    make_caveats,
-    texts_of,
-)
+from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats, texts_of
 from dsel.results.certificate import attribute, short_params_text
 from dsel.results.cube import read_counts
 from dsel.results.fit_messages import FitProblem, problems_of_cube
