@@ -249,6 +249,13 @@ def has_named_columns(rows: Any) -> bool:
     return are_names and rows.columns.is_unique and not are_sparse
 
 
+def names_of_frame(rows: Any) -> tuple[str, ...] | None:
+    """Return the names that a model learns from rows; None unless they are a frame."""
+    if not has_named_columns(rows):
+        return None
+    return tuple(nw.from_native(rows, eager_only=True).columns)
+
+
 def frame_of(rows: Any) -> Frame:
     """Return a data frame of any library as a `Frame`."""
     if isinstance(rows, pd.DataFrame):

@@ -26,14 +26,18 @@ from dsel.data.frames import (
     NUMBER,
     TRUTH,
     Frame,
+    FrameSchema,
     check_finite,
     check_names,
     check_number_type,
     check_numeric,
     copy_rows,
+    frame_like,
     frame_of,
     has_named_columns,
     merge_entries,
+    native,
+    take_rows,
 )
 from dsel.data.identity import content_hash
 from dsel.data.pool import Pool
@@ -71,6 +75,8 @@ class LabeledRows:
     classes: NDArray[Any]
     """Labels in sorted order, shape (n_classes,); empty for a regression."""
     columns: tuple[str, ...] | None = None
+    schema: FrameSchema | None = None
+    """Schema of the data frame whose columns the models know by name; else None."""
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -91,6 +97,13 @@ class LabeledRows:
     def n_columns(self) -> int:
         """Number of features."""
         return int(self.X.shape[1])
+
+    def take(self, which: slice | AnyArray) -> Any:
+        """Return some rows as fitted models get them, with the names that they know."""
+        rows = take_rows(self.X, which)
+        if self.schema is not None and not isinstance(rows, Frame):
+            rows = frame_like(rows, self.schema)
+        return native(rows)
 
     @cached_property
     def token(self) -> str:
@@ -126,13 +139,14 @@ def labeled_rows(
             f"(n_samples={len(labels)}) for {n_rows} rows."
         )
     check_finite(features, "`X`", np.arange(n_rows), names, allow_nan)
+    schema = features.schema if isinstance(features, Frame) else None
     if as_numbers:
         if n_rows < 2:
             raise ValueError(
                 "`X` must have at least two rows, got one sample only (n_samples=1); "
                 "label more rows."
             )
-        return LabeledRows(copy_rows(features), labels, np.empty(0), names)
+        return LabeledRows(copy_rows(features), labels, np.empty(0), names, schema)
     classes, codes = code_labels(labels)
     # Numbers are measurements more often than texts are.
     fewest = 3 if labels.dtype.kind in "iuf" else 2
@@ -144,7 +158,7 @@ def labeled_rows(
             f"class."
         )
     # A copy, because the caller may change the original while fits run.
-    return LabeledRows(copy_rows(features), codes, classes, names)
+    return LabeledRows(copy_rows(features), codes, classes, names, schema)
 
 
 def remark_on_order(X: RowsLike, y: LabelsLike | None, name: str = "y") -> str:

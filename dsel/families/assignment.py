@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from dsel.arrays import Features
+from dsel.data.frames import Frame
 from dsel.families.ensembles import EnsembleFamily
 from dsel.families.family import Candidate, Family
 from dsel.families.generic import ScikitLearnFamily
@@ -57,8 +58,11 @@ def assign_families(
     """
     remaining, assignments = list(candidates), []
     refusals: dict[int, list[str]] = {c.number: [] for c in candidates}
+    columns = X.schema.names if isinstance(X, Frame) else None
     for family_class in FAMILIES:
-        family = family_class(np.asarray(classes), seed, dict(fit_params), row_groups)
+        family = family_class(
+            np.asarray(classes), seed, dict(fit_params), row_groups, columns
+        )
         candidates, remaining, accepted = remaining, [], list[Candidate]()
         for candidate in candidates:
             refusal = family.refusal(candidate.estimator)

@@ -252,6 +252,9 @@ class Family:
     the training rows."""
     row_groups: NDArray[Any] | None = None
     """Group of each labeled row, for a `fit` that takes groups; None without groups."""
+    columns: tuple[str, ...] | None = None
+    """Names of the columns, which a family whose `fit` gets numbers gives to its models
+    as `feature_names_in_`; None unless the labeled rows are a data frame."""
 
     def __init_subclass__(cls) -> None:
         """Raise TypeError if a method has a name of 0.2, by which nothing calls it."""

@@ -33,6 +33,7 @@ from dsel.checks import (
     check_truth,
     show,
 )
+from dsel.data.frames import has_named_columns
 from dsel.data.identity import content_hash
 from dsel.data.labeled import check_no_masks, check_targets
 from dsel.data.lazy import takes_dask_arrays
@@ -193,9 +194,17 @@ class BaseSearch(RegressorMixin, BaseEstimator):
         return np.asarray(self.best_estimator_.predict(self._check_rows(X)))
 
     def _check_rows(self, X: Any) -> Any:
-        return validate_data(
+        """Return rows for the models: a frame stays one, whose names they check."""
+        rows = validate_data(
             self, X, reset=False, accept_sparse="csr", dtype=np.float64
         )
+        return X if has_named_columns(X) else rows
+
+    def _set_names(self, *models: KernelLeastSquares) -> None:
+        """Give models that were fitted to arrays the names of the columns."""
+        if hasattr(self, "feature_names_in_"):
+            for model in models:
+                model.feature_names_in_ = self.feature_names_in_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -687,6 +696,7 @@ class LeastSquaresSearch(BaseSearch):
         cube, certified = plan.search_all(out=out, n_jobs=self.n_jobs)
         if certified is None:
             self.best_estimator_ = self._choose(cube).fit(plan.X, np.asarray(y))
+            self._set_names(self.best_estimator_)
             return self
         outcome, all_rows = certified
         self.results_, self.choice_ = cube, outcome.choice
@@ -694,6 +704,7 @@ class LeastSquaresSearch(BaseSearch):
         self.certificates_ = dict(outcome.certificates)
         self.certificate_ = outcome.certificate
         self.models_ = {**outcome.models, ALL_ROWS: all_rows}
+        self._set_names(*self.models_.values())
         self.best_estimator_ = outcome.model
         self.best_index_ = self.choice_.candidate
         self.best_params_ = dict(self.choice_.params)

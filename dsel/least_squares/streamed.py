@@ -180,6 +180,7 @@ class StreamedLeastSquaresSearch(BaseSearch):
             solution.y_mean - solution.X_mean @ slopes,
             np.ndim(y),
         )
+        self._set_names(model)
         self.best_estimator_ = model
         return self
 

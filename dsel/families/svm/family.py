@@ -9,12 +9,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
 from dsel.arrays import Estimator, Features, Integers
-from dsel.data.frames import Frame, number_matrix
+from dsel.data.frames import number_matrix
 from dsel.data.identity import exact_text
 from dsel.data.pool import Pool
 from dsel.data.splits import Split
 from dsel.families.family import Cache, Candidate, Family, FitCounts, join_order
-from dsel.families.prefixes import first_step
 from dsel.families.svm.fit import GroupFit
 from dsel.families.svm.predict import PackedSVMs
 from dsel.families.svm.rows import check_row_norms, pack_rows
@@ -69,12 +68,8 @@ class KernelSVMFamily(Family):
         return next((reason for reason, holds in reasons.items() if holds), None)
 
     def rows_of(self, estimator: Estimator, X: Features) -> Any:
-        """Return numbers, or a data frame for pipelines whose steps encode it."""
-        if isinstance(X, Frame) and split_svc(estimator)[0]:
-            names_columns = hasattr(first_step(estimator), "transformers")
-            if names_columns or not X.schema.is_numeric:
-                return X
-        return number_matrix(X)
+        """Return numbers, or what was given where steps of a pipeline come first."""
+        return X if split_svc(estimator)[0] else number_matrix(X)
 
     def check(self, candidates: Sequence[Candidate], X: Features) -> None:
         """Raise if a candidate cannot be fitted; see `Family.check`."""

@@ -1,7 +1,7 @@
 """Fitting the binary SVMs of a group of candidates, one training set after another."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 
 from dsel.arrays import Features, Floats, Integers, as_floats
 from dsel.data.cache import OWN
-from dsel.data.frames import Frame
+from dsel.data.frames import Frame, names_of_frame
 from dsel.data.identity import content_hash, exact_text
 from dsel.data.splits import Split
 from dsel.families.family import Cache, Candidate, Family, FitCounts, FitId
@@ -95,7 +95,7 @@ class GroupFit:
         if not self.steps:
             n_values = len(y) if self.svc.kernel == "precomputed" else 0
             origin = f"{'values' if n_values else 'rows'}-{self.content}"
-            self.untransformed = cache.get(
+            known: RowsByClass = cache.get(
                 f"svm-{origin}",
                 lambda: rows_by_class(
                     y,
@@ -107,6 +107,8 @@ class GroupFit:
                     n_values=n_values,
                 ),
             )
+            # Other names of the same rows do not change what is computed of them.
+            self.untransformed = replace(known, columns=family.columns)
 
     def fit(
         self, split: Split, counts: FitCounts, column: int
@@ -142,6 +144,7 @@ class GroupFit:
                 origin=origin,
                 steps=steps,
                 takes_frames=isinstance(self.X, Frame),
+                columns=names_of_frame(rows),
             )
         positions = row_set.positions(train)
         order = np.argsort(positions)

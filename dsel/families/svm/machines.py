@@ -104,6 +104,8 @@ def make_svc(
         dummy = DummyClassifier(strategy="most_frequent")
         dummy.fit(np.zeros((1, 1)), classes[machines.present])
         dummy.n_features_in_ = n_columns
+        if labeled.columns is not None and not labeled.steps:
+            dummy.feature_names_in_ = np.array(labeled.columns, dtype=object)
         return dummy
     position = machines.candidates.index(candidate)
     model = int(machines.model_of[position])
@@ -132,6 +134,8 @@ def make_svc(
         svc._gamma = 0.0
     support = np.searchsorted(rows, numbers)
     svc.n_features_in_, svc.shape_fit_ = n_columns, (len(rows), n_columns)
+    if labeled.columns is not None:
+        svc.feature_names_in_ = np.array(labeled.columns, dtype=object)
     if labeled.n_values:
         # A fold's model, too, predicts from kernel values of all labeled rows.
         support, svc.shape_fit_ = numbers, (n_columns, n_columns)

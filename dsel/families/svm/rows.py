@@ -43,6 +43,8 @@ class RowsByClass:
     kernels."""
     takes_frames: bool = False
     """Whether the steps turn data frames into numbers."""
+    columns: tuple[str, ...] | None = None
+    """Names of the columns, if the rows that an SVC would get are a data frame."""
 
     def positions(self, numbers: Integers) -> Integers:
         """Return the positions of labeled rows in `rows`, by their row numbers."""
@@ -115,5 +117,6 @@ def pack_rows(
             steps=first.steps,
             n_values=first.n_values,
             takes_frames=first.takes_frames,
+            columns=first.columns,
         )
     return packed

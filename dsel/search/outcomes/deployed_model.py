@@ -66,12 +66,13 @@ class InputFormat:
         X, names, n_columns = labeled.X, labeled.columns, labeled.n_columns
         if names is None:
             return cls(n_columns=n_columns)
+        frame, library = pd.DataFrame(columns=list(names), dtype=np.float64), None
         if isinstance(X, Frame):
-            library = type(X.schema.empty).__module__.partition(".")[0]
-            kinds = schema_of(X.given).to_json()
-            return cls(names, library, kinds, n_columns, X.schema)
-        frame = pd.DataFrame(columns=list(names), dtype=np.float64)
-        return cls(names, None, schema_of(frame).to_json(), n_columns)
+            frame = X.given
+        if labeled.schema is not None:
+            library = type(labeled.schema.empty).__module__.partition(".")[0]
+        kinds = schema_of(frame).to_json()
+        return cls(names, library, kinds, n_columns, labeled.schema)
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "InputFormat":

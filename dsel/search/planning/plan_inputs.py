@@ -155,9 +155,12 @@ def read_inputs(
             make_caveats(Effect.PLAN, _notes_of_keys(texts)),
         ),
     )
-    if inputs.takes_pool or not _reads_frames(candidate_groups, labeled):
-        return replace(inputs, labeled=replace(labeled, X=number_matrix(labeled.X)))
-    return inputs
+    if not inputs.takes_pool and _reads_frames(candidate_groups, labeled):
+        return inputs
+    # Learners that are fitted on rows of the pool, too, get no names of columns.
+    schema = None if inputs.takes_pool else labeled.schema
+    numbers = number_matrix(labeled.X)
+    return replace(inputs, labeled=replace(labeled, X=numbers, schema=schema))
 
 
 def check_takes_labels(estimators: Iterable[Estimator], classes: AnyArray) -> None:

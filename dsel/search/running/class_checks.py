@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from dsel.arrays import Integers
 from dsel.checks import listing
-from dsel.data.frames import native, take_rows
 from dsel.data.labeled import LabeledRows
 from dsel.families.answers import predict_codes
 from dsel.families.generic import collect_warnings
@@ -168,8 +167,7 @@ def notes_on_found_rows(
         # A fold without a model, or whose model raises, counts as missed.
         with collect_warnings(), suppress(Exception):
             if model is not None and len(rows):
-                X = native(take_rows(labeled.X, rows))
-                codes = predict_codes(model, X, labeled.classes)
+                codes = predict_codes(model, labeled.take(rows), labeled.classes)
         for code in rare.tolist():
             n_rows, n_found, _ = counts.get(code, (0, 0, 0))
             is_found = codes[y == code] == code
@@ -210,7 +208,7 @@ def caveats_of_missed_classes(
         way_out = (
             "scoring='balanced_accuracy' of a search inside of the model chooses for it"
         )
-    X, y = native(take_rows(labeled.X, rows)), labeled.y[rows]
+    X, y = labeled.take(rows), labeled.y[rows]
     for name, model in models.items():
         bound, unseen = certificates[name], np.zeros(len(rows), bool)
         if bound.fold is not None:

@@ -15,8 +15,8 @@ import numpy as np
 import xarray as xr
 from sklearn.base import clone
 
-from dsel.arrays import Estimator, Features
-from dsel.data.frames import native
+from dsel.arrays import Estimator
+from dsel.data.labeled import LabeledRows
 from dsel.errors import (
     DselWarning,
     NewerRecordError,
@@ -159,7 +159,7 @@ def keep_outcome(run: Run, outcome: Outcome, store: Store, not_kept: str) -> Out
     # A model that cannot be kept is fitted again when it is asked for.
     labeled = run.plan.labeled
     save_row_hashes(store.place, labeled)
-    reasons = keep_models(outcome.models, store, labeled.X, not_kept)
+    reasons = keep_models(outcome.models, store, labeled, not_kept)
     record = store.save_outcome(
         {
             "choice": outcome.choice.to_json(),
@@ -256,13 +256,13 @@ def check_estimators(estimators: Iterable[Estimator], place: object) -> str:
 
 
 def keep_models(
-    models: Mapping[str, Model], store: Store, X: Features, warning: str
+    models: Mapping[str, Model], store: Store, labeled: LabeledRows, warning: str
 ) -> dict[str, str]:
     """Write models to a store; return, by name, why one could not be stored.
 
     `warning` is the reason of which `check_estimators` has warned already.
     """
-    reasons, rows = {}, native(X[:CHECK_ROWS])
+    reasons, rows = {}, labeled.take(slice(CHECK_ROWS))
     for name, model in models.items():
         try:
             store.save_model(name, dump_model(returned_model(model), rows))

@@ -144,11 +144,11 @@ def test_predict_table__names_column_and_value_that_are_of_another_kind(
     assert [each.name for each in tmp_path.iterdir()] == ["new.parquet"]
 
 
-def test_predict_table__finds_columns_by_name_where_the_model_got_arrays(tmp_path):
+def test_predict_table__finds_columns_by_name(tmp_path):
     X = FRAME[["x"]].assign(z=RNG.normal(size=240))
     outcome = search(X, SVC())
     made = outcome.predict_table(X[["z", "x"]], out=tmp_path / "p.csv")
-    expected = outcome.model.predict(X.to_numpy())
+    expected = outcome.model.predict(X)
     assert (pd.read_csv(made.path)["label"] == expected).all()
 
 
