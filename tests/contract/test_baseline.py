@@ -165,7 +165,7 @@ def test_largest_class__is_that_of_the_rows_outside_of_the_fold():
     made = plan("largest class", rows=(ROWS, y), certificate="nested")
     for split in made.scheme.held_out:
         classes, counts = np.unique(y[split.train_rows], return_counts=True)
-        code = made.context.baseline_codes[split.test_rows]
+        code = made.context.baseline.codes[split.test_rows]
         assert (made.classes[code] == classes[counts.argmax()]).all()
     found = made.run(n_jobs=1).baseline
     assert found.largest_class in ("'no'", "'yes'")

@@ -24,6 +24,7 @@ from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
 from dsel.data.splits import all_rows_split, half_splits
 from dsel.losses.base import Loss, PlannedDelta
+from dsel.losses.error_rate import ERROR_RATE
 from dsel.option_values import ALL_ROWS, ONE_FOLD, Pruning
 from dsel.results.certificate import Certificate
 from dsel.search.design.expected_bounds import (
@@ -118,6 +119,13 @@ class CertificateMethod:
     def criterion(self) -> Criterion:
         """The criterion that ranks the candidates."""
         return get_criterion(self.ranks_by)
+
+    def criterion_of(self, loss: Loss) -> Criterion:
+        """Return the criterion that ranks the candidates where this loss is declared.
+
+        The error is ranked by the method, such as by its bounds.
+        """
+        return self.criterion if loss == ERROR_RATE else get_criterion(loss.criterion)
 
     @property
     def divides_delta(self) -> bool:

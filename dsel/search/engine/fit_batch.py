@@ -205,8 +205,7 @@ def count_statistics(
         for statistic in statistics
     ]
     if any(ready is None for ready in counts):
-        codes = context.baseline_codes
-        baseline = None if codes is None else codes[rows]
+        baseline = None if context.baseline is None else context.baseline.codes[rows]
         tested = Rows(context.labeled.X[rows], context.labeled.y[rows], baseline)
         by_model = fitted_group.test_predictions(split.number, 0)
         if by_model is None:

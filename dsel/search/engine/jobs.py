@@ -13,7 +13,6 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
@@ -24,6 +23,7 @@ from dsel.losses.base import Counts
 from dsel.losses.declared import DeclaredLosses
 from dsel.results.fit_messages import FitMessage, FitProblem, message_of_text
 from dsel.results.records import to_record
+from dsel.search.design.baseline import Baseline
 from dsel.search.design.comparisons import DrawnRows
 from dsel.search.design.folds import CVScheme
 
@@ -71,8 +71,8 @@ class JobContext:
     """Part of the pool that semi-supervised learners are fitted on, or None."""
     losses: DeclaredLosses = field(default_factory=DeclaredLosses)
     """The loss that ranks candidates, and the losses counted for the chosen ones."""
-    baseline_codes: NDArray[np.int64] | None = None
-    """Class codes that the baseline predicts for labeled rows, (n_labeled,)."""
+    baseline: Baseline | None = None
+    """The model with which those of the search are compared, or None."""
 
     @property
     def estimators(self) -> list[Any]:

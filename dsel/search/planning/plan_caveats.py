@@ -18,7 +18,7 @@ from dsel.search.design.assumptions import caveats_of_rows, caveats_of_sizes
 from dsel.search.design.folds import CVScheme
 from dsel.search.planning.plan_inputs import PoolParts, SearchInputs
 from dsel.search.planning.possible_bound import remark_on_possible_bound
-from dsel.search.running.planned_search import PlannedSearch
+from dsel.search.running.planned_search import SearchDesign
 
 GIVEN_FOLDS: Final = "the folds are not plain random: `cv` gave them"
 IN_GROUPS: Final = (
@@ -71,19 +71,19 @@ def notes_on_scoring(inputs: SearchInputs, losses: DeclaredLosses) -> list[str]:
 
 
 def plan_caveats(
-    plan: PlannedSearch, inputs: SearchInputs, parts: PoolParts
+    design: SearchDesign, inputs: SearchInputs, parts: PoolParts
 ) -> tuple[Caveat, ...]:
-    """Return the caveats of a plan, the gravest first."""
-    scheme, labeled, groups = plan.scheme, plan.labeled, plan.groups
-    losses = plan.context.losses
+    """Return the caveats of a design, the gravest first."""
+    scheme, labeled, groups = design.scheme, design.labeled, design.groups
+    losses = design.context.losses
     given_folds = [] if scheme.is_plain_random else [GIVEN_FOLDS]
     group_caveats = [] if groups is None else groups.caveats()
     if groups is not None and parts.counted is not None:
         group_caveats.append(UNREAD_POOL)
     loss_caveats: list[str] = []
-    if plan.method.is_guarantee:  # else rows cannot be too few for a bound
+    if design.method.is_guarantee:  # else rows cannot be too few for a bound
         counted = labeled.y[scheme.counted_rows]
-        label_delta = plan.planned_delta.label_delta
+        label_delta = design.planned_delta.label_delta
         loss_caveats = losses.caveats(counted, scheme.n_folds, label_delta)
     texts = (label for label in labeled.classes.tolist() if isinstance(label, str))
     similar = notes_on_similar_labels(texts)
@@ -95,19 +95,19 @@ def plan_caveats(
             Effect.WEAKENS,
             group_caveats + remarks_on_parameters(inputs.estimator, inputs.candidates),
         ),
-        caveats_of_rows(labeled, scheme, has_pool=plan.pool is not None),
+        caveats_of_rows(labeled, scheme, has_pool=design.pool is not None),
         make_caveats(
             Effect.INFO,
-            notes_on_scoring(inputs, losses) + notes_on_names(labeled, plan.pool),
+            notes_on_scoring(inputs, losses) + notes_on_names(labeled, design.pool),
         ),
         make_caveats(Effect.WARNS, similar),
-        make_caveats(Effect.PLAN, _of_prior(plan.prior_shares)),
-        make_caveats(Effect.PLAN, filter(None, [remark_on_possible_bound(plan)])),
+        make_caveats(Effect.PLAN, _of_prior(design.prior_shares)),
+        make_caveats(Effect.PLAN, filter(None, [remark_on_possible_bound(design)])),
         caveats_of_sizes(
             scheme,
-            plan.pool,
+            design.pool,
             "row" if groups is None else "group",
-            is_guarantee=plan.method.is_guarantee,
+            is_guarantee=design.method.is_guarantee,
         ),
         make_caveats(Effect.PLAN, name_counted_rows(loss_caveats, scheme, groups)),
     )
@@ -147,12 +147,12 @@ def name_counted_rows(
 
 
 def known_assumptions(
-    plan: PlannedSearch, inputs: SearchInputs
+    design: SearchDesign, inputs: SearchInputs
 ) -> tuple[Assumption, ...]:
     """Return the assumptions of a certificate, as far as known before the run."""
-    known, has_pool = list[Assumption](), plan.pool is not None
-    fitting = plan.context.fitting_pool
-    if inputs.groups is not None and plan.scheme.is_plain_random:
+    known, has_pool = list[Assumption](), design.pool is not None
+    fitting = design.context.fitting_pool
+    if inputs.groups is not None and design.scheme.is_plain_random:
         known.append(Assumption("A1", DECLARED, says=OF_GROUPS))
     elif inputs.groups is not None or "groups" in inputs.fit_params:
         known.append(Assumption("A1", VIOLATED, IN_GROUPS))

@@ -12,6 +12,7 @@ from sklearn import get_config
 from dsel.arrays import Floats, fill_masked_values
 from dsel.bounds.shares import proportional_shares
 from dsel.checks import raise_first
+from dsel.data.frames import Frame
 from dsel.data.groups import RowGroups
 from dsel.data.identity import exact_text, is_of_dsel
 from dsel.losses.base import Rows
@@ -19,13 +20,13 @@ from dsel.losses.checking import LOSS_CHECK_ROWS, check_loss_on_rows
 from dsel.losses.declared import DeclaredLosses, declare_losses
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.results.certificate import params_text
-from dsel.search.design.baseline import Baseline
-from dsel.search.design.certificate_methods import CertificateMethod
+from dsel.search.design.baseline import read_baseline
+from dsel.search.design.certificate_methods import CertificateMethod, choose_pruning
 from dsel.search.design.folds import CVScheme
 from dsel.search.design.search_options import SearchOptions
-from dsel.search.engine.jobs import JobContext
+from dsel.search.engine.jobs import JobContext, PoolReading
 from dsel.search.planning.plan_inputs import PoolParts, SearchInputs
-from dsel.search.running.planned_search import PlannedSearch
+from dsel.search.running.planned_search import SearchDesign
 from dsel.typing import Options, PriorLike
 
 
@@ -46,17 +47,11 @@ def check_losses(
         )
 
 
-def check_queries(
-    n_queries: int,
-    method: CertificateMethod,
-    losses: DeclaredLosses,
-    *,
-    has_pool: bool,
-    in_groups: bool,
-) -> None:
+def check_queries(design: SearchDesign) -> None:
     """Raise ValueError if labels of pool rows cannot make a bound smaller."""
-    if not n_queries:
+    if not design.n_queries:
         return
+    method, losses = design.method, design.context.losses
     reasons = (
         (losses.main.is_regression,
          "is for classifiers: two regressors differ on every row; leave it out"),
@@ -64,16 +59,83 @@ def check_queries(
          f"queries labels where the two models of certificate='nested' differ, got "
          f"certificate={method.name or None!r}, which has one model; leave it out, and "
          f"give `cv` as a number"),
-        (in_groups,
+        (design.groups is not None,
          "queries labels of pool rows, which have no `groups`; leave one of them out"),
-        (not has_pool,
+        (design.pool is None,
          "queries labels of unlabeled rows, but `pool` is None; pass the pool"),
-        (losses != DeclaredLosses(),
+        (not losses.is_default,
          f"is for loss='error' without a report, got loss={losses.main!r}"
          f"{' and a report' * bool(losses.report_classes)}"
          f"{' and report_by' * (losses.by_value is not None)}; leave one of them out"),
     )  # fmt: skip
-    raise_first(*((wrong, f"`n_queries` {n_queries} {why}.") for wrong, why in reasons))
+    given = f"`n_queries` {design.n_queries}"
+    raise_first(*((is_wrong, f"{given} {why}.") for is_wrong, why in reasons))
+
+
+def make_context(
+    options: SearchOptions,
+    inputs: SearchInputs,
+    parts: PoolParts,
+    method: CertificateMethod,
+    scheme: CVScheme,
+) -> JobContext:
+    """Return what all tasks share: rows, splits, candidates, losses and a baseline."""
+    losses = choose_losses(options, inputs, method, scheme)
+    baseline = None
+    if options.baseline is not None:
+        baseline = read_baseline(
+            options.baseline,
+            losses,
+            method,
+            inputs.given_rows,
+            inputs.labeled,
+            scheme.held_out,
+        )
+        # Compared only: no candidate is ranked by how it does against the baseline.
+        losses = losses.with_baseline(baseline.difference)
+    return JobContext(
+        labeled=inputs.labeled,
+        scheme=scheme,
+        candidate_groups=inputs.candidate_groups,
+        reading=PoolReading(
+            are_frames=isinstance(inputs.labeled.X, Frame), allow_nan=inputs.allow_nan
+        ),
+        fitting_pool=parts.fitting,
+        losses=losses,
+        baseline=baseline,
+    )
+
+
+def make_design(
+    options: SearchOptions,
+    inputs: SearchInputs,
+    parts: PoolParts,
+    method: CertificateMethod,
+    context: JobContext,
+) -> SearchDesign:
+    """Return all decisions about a search.
+
+    Raises ValueError if groups or a prior do not fit the certificate.
+    """
+    groups = choose_counted_groups(inputs, parts, method, context.scheme)
+    return SearchDesign(
+        axes=inputs.axes,
+        context=context,
+        # With groups the pool is not compared: the groups of its rows are not known.
+        pool=parts.counted if groups is None else None,
+        criterion=method.criterion_of(context.losses.main),
+        method=method,
+        deploy=options.deploy or method.deploys,
+        delta=options.delta,
+        prune=choose_pruning(options.prune, method),
+        seed=inputs.seed,
+        prior_shares=read_prior(options.prior, method, inputs.axes.candidates),
+        n_queries=options.n_queries,
+        # With all columns: a person who labels rows may need what no model reads.
+        source=parts.source if options.n_queries else None,
+        fit_notes=inputs.fit_notes,
+        groups=groups,
+    )
 
 
 def choose_counted_groups(
@@ -169,34 +231,31 @@ def choose_losses(
 
 
 def plan_identity(
-    plan: PlannedSearch,
-    options: SearchOptions,
-    inputs: SearchInputs,
-    baseline: Baseline | None,
+    design: SearchDesign, options: SearchOptions, inputs: SearchInputs
 ) -> dict[str, str]:
     """Return the identity of a plan: texts and hashes by name.
 
     Names and texts are in the stores of users, so none of them may change.
     """
-    context, method = plan.context, plan.method
+    context, method = design.context, design.method
     losses, fitting = context.losses, context.fitting_pool
     keys = [group.keys for group in context.candidate_groups]
-    delta = f"{plan.delta:g}"
-    if float(delta) != plan.delta:
-        delta = repr(plan.delta)
+    certificate, delta = method.name or "none", f"{design.delta:g}"
+    if float(delta) != design.delta:
+        delta = repr(design.delta)
     identity = {
         "estimator": short_hash(exact_text(inputs.estimator)),
         "candidates": short_hash(keys),
-        "certificate": f"{method.name or 'none'}, {plan.criterion.name}, delta={delta}",
-        "splits": plan.scheme.identity,
-        "prune": plan.prune or "no",
-        "deploy": plan.deploy,
+        "certificate": f"{certificate}, {design.criterion.name}, delta={delta}",
+        "splits": design.scheme.identity,
+        "prune": design.prune or "no",
+        "deploy": design.deploy,
         "loss": repr(losses.main),
         "report": repr(losses.tolerances or losses.report_classes or None),
         "max_pool_rows": str(options.max_pool_rows),
         "fit_params": short_hash(exact_text(inputs.fit_params)),
         "transform_output": str(get_config()["transform_output"]),
-        "seed": str(plan.seed),
+        "seed": str(design.seed),
     }
     # Options that came later stand here only where they are used: other plans keep the
     # identity that their stores have.
@@ -204,15 +263,15 @@ def plan_identity(
         identity["other_records"] = "declared"
     if losses.by_value is not None:
         identity["report_by"] = losses.by_value.column.name
-    if plan.prior_shares is not None:
-        identity["prior"] = short_hash(plan.prior_shares.tolist())
-    if plan.n_queries:
-        identity["n_queries"] = str(plan.n_queries)
-    if baseline is not None:
-        identity["baseline"] = baseline.identity
+    if design.prior_shares is not None:
+        identity["prior"] = short_hash(design.prior_shares.tolist())
+    if design.n_queries:
+        identity["n_queries"] = str(design.n_queries)
+    if context.baseline is not None:
+        identity["baseline"] = context.baseline.identity
     if inputs.groups is not None:
         identity["groups"] = inputs.groups.token
-    own = own_code(context, plan.criterion, method)
+    own = own_code(context, design.criterion, method)
     if own:
         identity["own_code"] = short_hash(own)
     return identity

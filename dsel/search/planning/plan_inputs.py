@@ -47,6 +47,7 @@ from dsel.families.kinds import is_classifier, reader_of_labels, reads_marks
 from dsel.losses.by_value import ValueColumn, find_column
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.cube import GridAxes, grid_axes
+from dsel.search.design.certificate_methods import MethodInputs
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.engine.jobs import CandidateGroup
 from dsel.typing import AnyArray, LabelsLike, Options, PoolLike, RowsLike
@@ -82,6 +83,17 @@ class SearchInputs:
     """How families will fit the candidates."""
     caveats: tuple[Caveat, ...]
     """Caveats about the order of the rows, stored keys, and targets."""
+
+    def for_method(self, options: SearchOptions, *, has_pool: bool) -> MethodInputs:
+        """Return the part from which a certificate method makes its scheme."""
+        return MethodInputs(
+            options=options,
+            labeled=self.labeled,
+            seed=self.seed,
+            n_candidates=len(self.candidates),
+            groups=self.groups,
+            has_pool=has_pool,
+        )
 
 
 @dataclass(frozen=True)

@@ -1,30 +1,18 @@
 """Planning of a search: reads the inputs, chooses a design, and lists assumptions."""
 
-from dataclasses import replace
-
 from dsel.arrays import Estimator, RandomState
 from dsel.candidates import Grid
-from dsel.criteria import get_criterion
-from dsel.data.frames import Frame
 from dsel.data.groups import take_groups
 from dsel.losses.base import Loss
-from dsel.losses.error_rate import ERROR_RATE
-from dsel.search.design.baseline import read_baseline
-from dsel.search.design.certificate_methods import (
-    MethodInputs,
-    choose_method,
-    choose_pruning,
-)
+from dsel.search.design.certificate_methods import choose_method
 from dsel.search.design.search_options import SearchOptions
-from dsel.search.engine.jobs import JobContext, PoolReading
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_caveats import known_assumptions, plan_caveats
 from dsel.search.planning.plan_design import (
     check_queries,
-    choose_counted_groups,
-    choose_losses,
+    make_context,
+    make_design,
     plan_identity,
-    read_prior,
 )
 from dsel.search.planning.plan_inputs import read_inputs, read_pool
 from dsel.typing import (
@@ -237,78 +225,17 @@ def make_plan(
     inputs = read_inputs(estimator, param_grid, X, y, options)
     # Before the certificate: whether there is a pool decides what can be certified.
     parts = read_pool(pool, inputs, options.max_pool_rows)
-    request = MethodInputs(
-        options=options,
-        labeled=inputs.labeled,
-        seed=inputs.seed,
-        n_candidates=len(inputs.candidates),
-        groups=inputs.groups,
-        has_pool=parts.counted is not None,
-    )
+    request = inputs.for_method(options, has_pool=parts.counted is not None)
     method = choose_method(request)
-    prune = choose_pruning(options.prune, method)
     # The method decides which splits are made, such as halves for co-validation.
     scheme = method.make_scheme(request)
-    groups = choose_counted_groups(inputs, parts, method, scheme)
-    # With groups the pool is not compared: the groups of its rows are not known.
-    counted_pool = parts.counted if groups is None else None
-    prior_shares = read_prior(options.prior, method, inputs.axes.candidates)
-    losses = choose_losses(options, inputs, method, scheme)
-    check_queries(
-        options.n_queries,
-        method,
-        losses,
-        has_pool=counted_pool is not None,
-        in_groups=groups is not None,
-    )
-    criterion = method.criterion
-    # The error is ranked by the method, such as by its bounds.
-    if losses.main != ERROR_RATE:
-        criterion = get_criterion(losses.main.criterion)
-    baseline = None
-    if options.baseline is not None:
-        baseline = read_baseline(
-            options.baseline,
-            losses,
-            method,
-            inputs.given_rows,
-            inputs.labeled,
-            scheme.held_out,
-        )
-        # Compared only: no candidate is ranked by how it does against the baseline.
-        losses = losses.with_baseline(baseline.difference)
-    plan = Plan(
-        axes=inputs.axes,
-        context=JobContext(
-            labeled=inputs.labeled,
-            scheme=scheme,
-            candidate_groups=inputs.candidate_groups,
-            reading=PoolReading(
-                are_frames=isinstance(inputs.labeled.X, Frame),
-                allow_nan=inputs.allow_nan,
-            ),
-            fitting_pool=parts.fitting,
-            losses=losses,
-            baseline_codes=None if baseline is None else baseline.codes,
-        ),
-        pool=counted_pool,
-        criterion=criterion,
-        method=method,
-        deploy=options.deploy or method.deploys,
-        delta=options.delta,
-        prune=prune,
-        seed=inputs.seed,
-        prior_shares=prior_shares,
-        n_queries=options.n_queries,
-        fit_notes=inputs.fit_notes,
-        # With all columns: a person who labels rows may need what no model reads.
-        source=parts.source if options.n_queries else None,
-        groups=groups,
-    )
+    context = make_context(options, inputs, parts, method, scheme)
+    design = make_design(options, inputs, parts, method, context)
+    check_queries(design)
     # From here on nothing is refused.
-    return replace(
-        plan,
-        identity=plan_identity(plan, options, inputs, baseline),
-        assumptions=known_assumptions(plan, inputs),
-        caveats=plan_caveats(plan, inputs, parts),
+    return Plan.of(
+        design,
+        identity=plan_identity(design, options, inputs),
+        assumptions=known_assumptions(design, inputs),
+        caveats=plan_caveats(design, inputs, parts),
     )

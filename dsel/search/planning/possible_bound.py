@@ -10,7 +10,7 @@ from dsel.data.frames import take_rows
 from dsel.losses.base import FoldCounts, Rows, stack_folds
 from dsel.losses.calls import count_rows, naming_loss
 from dsel.rounded_texts import count_of, in_percent
-from dsel.search.running.planned_search import PlannedSearch
+from dsel.search.running.planned_search import SearchDesign
 
 USELESS: Final = 0.9
 """Part of the largest loss from which on a bound says nothing of use."""
@@ -20,14 +20,14 @@ MOST_TIMES: Final = 100
 """Most multiples of the labeled rows that are tried in the search for enough rows."""
 
 
-def smallest_limit(plan: PlannedSearch, times: int = 1) -> float:
+def smallest_limit(design: SearchDesign, times: int = 1) -> float:
     """Return the limit of the best fold if no model makes any error, part of `largest`.
 
     `times` as many rows are assumed. NaN if the loss is of numbers.
     """
-    losses, labeled = plan.context.losses, plan.labeled
-    main, folds = losses.main, [split.test_rows for split in plan.scheme.held_out]
-    if plan.is_regression or main.statistic.fold_shape is None:
+    losses, labeled = design.context.losses, design.labeled
+    main, folds = losses.main, [split.test_rows for split in design.scheme.held_out]
+    if design.is_regression or main.statistic.fold_shape is None:
         return nan
     perfect = stack_folds(
         [
@@ -40,59 +40,59 @@ def smallest_limit(plan: PlannedSearch, times: int = 1) -> float:
         ]
     )
     counts = FoldCounts(times * perfect, times * np.array([len(f) for f in folds]))
-    delta = losses.divide_delta(plan.planned_delta.label_delta).main
+    delta = losses.divide_delta(design.planned_delta.label_delta).main
     with naming_loss(main, "limits"):
         return float(np.min(main.limits(counts, delta))) / main.largest
 
 
-def remark_on_possible_bound(plan: PlannedSearch, above: float = LARGE) -> str:
+def remark_on_possible_bound(design: SearchDesign, above: float = LARGE) -> str:
     """Return a remark if the bound is above a limit whatever the models are, else "".
 
     It says how many rows are enough for a bound of `LARGE`.
     """
-    has_bound = plan.method.is_guarantee and plan.scheme.is_plain_random
-    limit = smallest_limit(plan) if has_bound else nan
+    has_bound = design.method.is_guarantee and design.scheme.is_plain_random
+    limit = smallest_limit(design) if has_bound else nan
     if not limit > above:  # NaN is not
         return ""
-    main, y = plan.context.losses.main, plan.labeled.y[plan.scheme.counted_rows]
-    n_rows, unit = len(y), "labeled row" if plan.groups is None else "group"
+    main, y = design.context.losses.main, design.labeled.y[design.scheme.counted_rows]
+    n_rows, unit = len(y), "labeled row" if design.groups is None else "group"
     classes: tuple[Any, ...] = getattr(main, "classes", ())
     of_class = ""
     if len(classes) == 1:
-        n_rows = int((y == plan.classes.tolist().index(classes[0])).sum())
+        n_rows = int((y == design.classes.tolist().index(classes[0])).sum())
         of_class = f" of the class {classes[0]!r}"
     times = range(2, MOST_TIMES)
-    enough = next((n for n in times if smallest_limit(plan, n) <= LARGE), None)
+    enough = next((n for n in times if smallest_limit(design, n) <= LARGE), None)
     if enough is None:  # rows are not what it lacks, as where a right answer costs
         return ""
     return (
-        f"with {count_of(n_rows, unit)}{of_class} in {plan.scheme.n_folds} folds the "
+        f"with {count_of(n_rows, unit)}{of_class} in {design.scheme.n_folds} folds the "
         f"bound is {in_percent(limit)} or more even if no model makes an error; "
         f"about {enough * n_rows:,} are enough for 50%"
     )
 
 
-def check_possible_bound(plan: PlannedSearch) -> None:
+def check_possible_bound(design: SearchDesign) -> None:
     """Raise ValueError if the bound of a plan cannot say anything of use.
 
     That is, if rows are too few, or if every row of a pool equals a labeled row.
     """
     # The other certificates may compare candidates by folds of single rows.
-    bounds_folds = plan.method.is_nested or plan.scheme.is_holdout
-    if bounds_folds and (remark := remark_on_possible_bound(plan, USELESS)):
-        what = plan.context.losses.main.label
-        name = "`y` has" if plan.groups is None else "`groups` have"
+    bounds_folds = design.method.is_nested or design.scheme.is_holdout
+    if bounds_folds and (remark := remark_on_possible_bound(design, USELESS)):
+        what = design.context.losses.main.label
+        name = "`y` has" if design.groups is None else "`groups` have"
         raise ValueError(f"{name} too few rows for a bound of {what!r}: {remark}.")
-    pool = plan.pool
+    pool = design.pool
     # A larger pool is compared in the pass that reads it, next to the fits.
-    has_bound = plan.method.is_guarantee and plan.scheme.is_plain_random
-    if pool is None or not has_bound or pool.n_rows > plan.labeled.n_rows:
+    has_bound = design.method.is_guarantee and design.scheme.is_plain_random
+    if pool is None or not has_bound or pool.n_rows > design.labeled.n_rows:
         return
-    find = duplicate_finder(pool, plan.labeled)
+    find = duplicate_finder(pool, design.labeled)
     n_equal = pool.reduce(
         lambda X, rows: int(find(X).sum()),
         lambda earlier, later: earlier + later,
-        allow_nan=plan.context.reading.allow_nan,
+        allow_nan=design.context.reading.allow_nan,
     )
     if n_equal == pool.n_rows:
         raise ValueError(

@@ -1,12 +1,13 @@
 """All decisions about a search before it runs, as a run reads them.
 
+A design becomes a planned search with what follows from it before any fit, and
 `planning.plan.Plan` adds what users call.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
@@ -34,7 +35,7 @@ SLICE_ROWS: Final = (8_192, 2**20)  # fewest and most stored rows of a slice
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class PlannedSearch:
+class SearchDesign:
     """The decisions of a plan: candidates, folds, pool, certificate and delta."""
 
     axes: GridAxes
@@ -65,12 +66,6 @@ class PlannedSearch:
     groups: RowGroups | None
     """Groups of the labeled rows, of which a bound counts one row each; None if rows
     are independent, or there is no bound."""
-    assumptions: tuple[Assumption, ...] = ()
-    caveats: tuple[Caveat, ...] = ()
-    """Caveats, the gravest first, without violated assumptions. Choices repeat all but
-    those with `Effect.PLAN`."""
-    identity: Mapping[str, str] = field(default_factory=dict)
-    """Everything but rows that affects counts; a store recognizes its plan by it."""
 
     @property
     def labeled(self) -> LabeledRows:
@@ -183,3 +178,30 @@ class PlannedSearch:
             for kept in (count_survivors(n), min(n, 2 * count_survivors(n)))
         )
         return least, most
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class PlannedSearch(SearchDesign):
+    """A design, with what is known of its numbers before any fit."""
+
+    identity: Mapping[str, str]
+    """Everything but rows that affects counts; a store recognizes its plan by it."""
+    assumptions: tuple[Assumption, ...]
+    caveats: tuple[Caveat, ...]
+    """Caveats, the gravest first, without violated assumptions. Choices repeat all but
+    those with `Effect.PLAN`."""
+
+    @classmethod
+    def of(
+        cls,
+        design: SearchDesign,
+        *,
+        identity: Mapping[str, str],
+        assumptions: tuple[Assumption, ...],
+        caveats: tuple[Caveat, ...],
+    ) -> Self:
+        """Return a design as a planned search."""
+        decisions = {one.name: getattr(design, one.name) for one in fields(design)}
+        return cls(
+            **decisions, identity=identity, assumptions=assumptions, caveats=caveats
+        )
