@@ -288,7 +288,9 @@ class StoreMachine(RuleBasedStateMachine):
         self.written = self.keys_in_files()
 
     def keys_in_files(self):
-        bodies = [unseal(file.read_bytes()) for file in (self.out / JOURNAL).glob("*")]
+        # A file without its final name is not written yet, and may be written again.
+        files = (self.out / JOURNAL).glob("*.json")
+        bodies = [unseal(file.read_bytes()) for file in files]
         lines = [each.decode().split("\n")[1:] for each in bodies if each]
         return {json.loads(line)[0] for each in lines for line in each}
 
