@@ -23,7 +23,7 @@ BY_DESIGN: Final = (
 """Reason why the largest class as a baseline needs no assumption."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class BaselineComparison(LimitsWithCaveats, Renderable):
     """An upper limit of the error of one model less that of a baseline.
 

@@ -37,7 +37,7 @@ LIMITS_OF_0_2: Final = {
 """Fields of 0.2 with the limits of each quantity."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class CertifiedReport(LimitsWithCaveats, Renderable):
     """Recall and precision of every class, and the error of one model, with limits.
 

@@ -27,7 +27,7 @@ SHARE_QUANTITY: Final = "share"
 LARGEST: Final = sys.float_info.max
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ReportByValue(TableReport):
     """The error, or tolerance, of one model for each value of a column, with limits.
 

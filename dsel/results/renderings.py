@@ -49,7 +49,9 @@ class Renderable:
         return render_lines(self.facts(), terminal_width())
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({'; '.join(t for _, t in self.facts()[:2])})"
+        # A row with more texts belongs to a table, which one line has no place for.
+        lines = [fact[1] for fact in self.facts() if len(fact) == 2]
+        return f"{type(self).__name__}({'; '.join(lines[:2])})"
 
     def _repr_html_(self) -> str:
         return render_card(self.facts())

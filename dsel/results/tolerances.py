@@ -50,7 +50,7 @@ def amount_about(value: float) -> str:
     return f"{round(value, decimals):,.{max(0, decimals)}f}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ToleranceReport(TableReport):
     """Distances that given shares of the predictions of a model keep, with limits.
 
