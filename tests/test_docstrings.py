@@ -39,6 +39,39 @@ FORMULAS = [
     if value.__module__ not in SEAMS and not _is_record(value)
 ]
 
+# Dsel's own code calls these methods of results; users print the result.
+CALLED_BY_DSEL = {
+    "about",
+    "amount",
+    "from_json",
+    "headline",
+    "headline_after",
+    "upgrade_record",
+    "with_baseline",
+    "with_caveats",
+    "with_labels",
+    "with_loss",
+    "with_report",
+}
+
+
+def _methods(value):
+    """Public methods of a class that take arguments, as (name, function)."""
+    for name, method in vars(value).items():
+        is_public = inspect.isfunction(method) and not name.startswith("_")
+        if is_public and len(inspect.signature(method).parameters) > 1:
+            yield name, method
+
+
+METHODS = {
+    f"{value.__name__}.{name}": method
+    for value in PUBLIC
+    if inspect.isclass(value)
+    and not value.__module__.startswith(("dsel.criteria", "dsel.families"))
+    for name, method in _methods(value)
+    if name not in CALLED_BY_DSEL
+}
+
 
 def _section(docstring, title):
     """Text of one numpydoc section, up to the next underlined heading."""
@@ -65,3 +98,12 @@ def test_public_names__have_a_docstring_that_describes_every_parameter(value):
 def test_bounds_and_criteria__state_guarantee_assumptions_and_source(value):
     notes = _section(value.__doc__, "Notes")
     assert [word for word in LEAD_WORDS if word not in notes] == []
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_public_methods__describe_their_arguments_and_what_they_return(name):
+    method = METHODS[name]
+    titles = ["Parameters"]
+    if method.__annotations__["return"] not in (None, "None"):
+        titles.append("Returns")
+    assert [title for title in titles if not _section(method.__doc__, title)] == []

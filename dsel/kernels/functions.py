@@ -48,13 +48,34 @@ class Kernel:
         return None
 
     def values(self, base: NDArray[Any]) -> NDArray[Any]:
-        """Return kernel values in shape and type of the base, which is not changed."""
+        """Return the kernel values of base values.
+
+        Parameters
+        ----------
+        base
+            Products, squared distances or kernel values, as `Kernel.base` says, any
+            shape. The array is not changed.
+
+        Returns
+        -------
+        ndarray
+            Kernel values, in the shape and type of `base`.
+        """
         raise NotImplementedError
 
     def diagonal(self, base: Floats) -> Floats:
-        """Return the kernel of rows with themselves, from their squared norms.
+        """Return the kernel of rows with themselves.
 
-        For ``VALUES`` the argument is the diagonal of the user's matrix.
+        Parameters
+        ----------
+        base
+            Squared norms of the rows, shape (n_rows,); for ``VALUES`` the diagonal of
+            the user's matrix.
+
+        Returns
+        -------
+        ndarray
+            Kernel values, shape (n_rows,).
         """
         return self.values(base)
 

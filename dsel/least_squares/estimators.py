@@ -229,6 +229,11 @@ class KernelLeastSquares(RegressorMixin, KernelModel):
         y
             Targets, shape (n,) or (n, n_outputs).
 
+        Returns
+        -------
+        self
+            The fitted estimator.
+
         Raises
         ------
         ValueError
@@ -252,7 +257,18 @@ class KernelLeastSquares(RegressorMixin, KernelModel):
 
     @takes_dask_arrays
     def predict(self, X: Any) -> Floats:
-        """Return f at every row, shape (n_rows,) or (n_rows, n_outputs)."""
+        """Predict the target of every row.
+
+        Parameters
+        ----------
+        X
+            Rows, array-like of shape (n_rows, n_columns).
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
+            Values in the unit of the targets.
+        """
         values = self._scores(X)
         return values[:, 0] if self.dual_coef_.ndim == 1 else values
 
@@ -304,6 +320,11 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
             Rows, dense or sparse, shape (n, n_columns).
         y
             Labels of any kind, shape (n,).
+
+        Returns
+        -------
+        self
+            The fitted estimator.
         """
         check_truth(self.fit_intercept, "fit_intercept")
         X, y = validate_data(
@@ -323,13 +344,36 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
 
     @takes_dask_arrays
     def decision_function(self, X: RowsLike) -> Floats:
-        """Return the scores, shape (n_rows,) for two classes, else one per class."""
+        """Return the scores of every row.
+
+        Parameters
+        ----------
+        X
+            Rows, array-like of shape (n_rows, n_columns).
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            One score for two classes, positive for the second; else one for each class,
+            in the order of `classes_`.
+        """
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     @takes_dask_arrays
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the label of every row, shape (n_rows,)."""
+        """Predict the label of every row.
+
+        Parameters
+        ----------
+        X
+            Rows, array-like of shape (n_rows, n_columns).
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels of `classes_`; a tie goes to the first class.
+        """
         scores = self._scores(X)
         if len(self.classes_) == 1:
             return np.repeat(self.classes_, len(scores))

@@ -574,6 +574,11 @@ class LeastSquaresSearch(BaseSearch):
         ----------
         X, y, X_extra, y_extra, pool
             As for `fit`.
+
+        Returns
+        -------
+        LeastSquaresPlan
+            Its print shows what `fit` will do.
         """
         widths, lams = self._check_grid(list(ESTIMATES))
         check_targets(X, y)
@@ -684,6 +689,11 @@ class LeastSquaresSearch(BaseSearch):
             with other widths, continues from them. Needs an integer `random_state`
             if folds are drawn.
 
+        Returns
+        -------
+        self
+            The fitted search; `choice_` is the chosen candidate.
+
         Raises
         ------
         ValueError
@@ -750,7 +760,19 @@ class LeastSquaresSearch(BaseSearch):
     def certified_report(
         self, deploy: str | None = None
     ) -> CertifiedReport | ToleranceReport:
-        """Return tolerances of several shares, as `Outcome.certified_report` does."""
+        """Return tolerances of several shares, as `Outcome.certified_report` does.
+
+        Parameters
+        ----------
+        deploy
+            ``"one_fold"`` or ``"all_rows"``; by default the deployed model.
+
+        Returns
+        -------
+        ToleranceReport
+            Distances that stated shares of the predictions keep, in units of the
+            target.
+        """
         return self._certified_choice().report(deploy)
 
     def _certified_choice(self) -> Choice:

@@ -122,6 +122,11 @@ class StreamedLeastSquaresSearch(BaseSearch):
             continues from them. Needs Dask arrays whose names do not change, as of
             those read from files, and `centers` or an integer `random_state`.
 
+        Returns
+        -------
+        self
+            The fitted search.
+
         Raises
         ------
         ValueError

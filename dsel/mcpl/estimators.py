@@ -227,6 +227,11 @@ class SemiSupervisedLDA(_GaussianClassifier):
             Unlabeled rows with the same columns: whatever ``dsel.open_pool`` takes.
             None or no rows give the supervised fit.
 
+        Returns
+        -------
+        self
+            The fitted estimator.
+
         Raises
         ------
         ValueError
@@ -304,6 +309,11 @@ class MaximumLikelihoodLDA(_GaussianClassifier):
         X, y
             As for `SemiSupervisedLDA`.
 
+        Returns
+        -------
+        self
+            The fitted estimator.
+
         Raises
         ------
         ValueError
@@ -348,6 +358,11 @@ class OracleLDA(MaximumLikelihoodLDA):
             As for `SemiSupervisedLDA`.
         pool_labels
             Labels of the pool by global row number; all of them occur in `y`.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
 
         Raises
         ------

@@ -171,6 +171,11 @@ class NonconformityClassifier(
             Passed to every model's `fit`, by scikit-learn's metadata routing where it
             is enabled.
 
+        Returns
+        -------
+        self
+            The fitted and calibrated classifier.
+
         Raises
         ------
         AllFitsFailedError
@@ -251,12 +256,17 @@ class NonconformityClassifier(
 
     @takes_dask_arrays
     def predict(self, X: Any) -> Any:
-        """Predict the label that conforms best under the chosen model, (n_rows,).
+        """Predict the label that conforms best under the chosen model.
 
         Parameters
         ----------
         X
             Rows, shape (n_rows, n_columns); the result is lazy for a Dask array.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            Labels of `classes_`; a Dask array for a Dask array.
         """
         label = self._choose_models(X).label  # raises where nothing was fitted
         return self.classes_[label]
@@ -266,16 +276,33 @@ class NonconformityClassifier(
         """Return the smallest epsilon at which the region of a model has one label.
 
         It is the smallest over models of a row's second largest p-value, as the paper
-        defines p-values: multiples of 1/n_validation in [0, 1], shape (n_rows,). `X` is
-        as for `predict`.
+        defines p-values.
+
+        Parameters
+        ----------
+        X
+            Rows, shape (n_rows, n_columns); the result is lazy for a Dask array.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            Multiples of ``1 / n_validation_`` in [0, 1].
         """
         return self._choose_models(X).critical_count / self.n_validation_
 
     @takes_dask_arrays
     def chosen_model(self, X: RowsLike) -> Any:
-        """Return the index in `params_` of the model that predicts each row.
+        """Return the number of the model that predicts each row.
 
-        `X` is as for `predict`.
+        Parameters
+        ----------
+        X
+            Rows, shape (n_rows, n_columns); the result is lazy for a Dask array.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            Indices in `params_`.
         """
         return self._choose_models(X).model
 

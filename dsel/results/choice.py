@@ -425,9 +425,22 @@ class Choice(Renderable):
         return reports[check_choice(deploy or self.deploy, "deploy", tuple(reports))]
 
     def report_by_value(self, deploy: str | None = None) -> ReportByValue:
-        """Return limits by the values of a column, by default of the deployed model.
+        """Return limits for each value of the column that was declared.
 
-        Raises ValueError if the plan declared no column.
+        Parameters
+        ----------
+        deploy
+            ``"one_fold"`` or ``"all_rows"``; by default the deployed model.
+
+        Returns
+        -------
+        ReportByValue
+            Limits of the error, or tolerances, which hold all at once.
+
+        Raises
+        ------
+        ValueError
+            If the plan declared no column by ``report_by``.
         """
         if not self.reports_by_value:
             text = (
@@ -446,7 +459,21 @@ class Choice(Renderable):
     ) -> Self:
         """Return the choice with labels of the queried rows.
 
-        See `Outcome.certify_with_labels`.
+        Parameters
+        ----------
+        labels, partial, allow_unknown
+            As for `Outcome.certify_with_labels`.
+
+        Returns
+        -------
+        Choice
+            With the bound that these labels give for the model trained on all rows.
+
+        Raises
+        ------
+        ValueError
+            If no rows were queried, their labels are known already, or `labels` are
+            not those of the queried rows.
         """
         terms = LabelTerms(
             check_truth(partial, "partial"),

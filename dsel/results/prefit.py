@@ -73,8 +73,15 @@ class PrefitCertificate(Certificate):
     def certified_report(self) -> CertifiedReport | ToleranceReport:
         """Return recall and precision of every class, or tolerances of a regressor.
 
-        All limits hold at once, together with the bound. Raises ValueError if
-        ``report`` did not request it.
+        Returns
+        -------
+        CertifiedReport or ToleranceReport
+            Limits that hold all at once, together with the bound.
+
+        Raises
+        ------
+        ValueError
+            If ``report`` did not request it.
         """
         report = self.report or self.tolerances
         if report is None:
@@ -87,8 +94,15 @@ class PrefitCertificate(Certificate):
     def report_by_value(self) -> ReportByValue:
         """Return the error, or tolerance, for each value of the column.
 
-        All limits hold at once, together with the bound. Raises ValueError if
-        ``report_by`` named no column.
+        Returns
+        -------
+        ReportByValue
+            Limits that hold all at once, together with the bound.
+
+        Raises
+        ------
+        ValueError
+            If ``report_by`` named no column.
         """
         if self.by_value is None:
             raise ValueError(

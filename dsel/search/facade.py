@@ -334,7 +334,22 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters of the search, or those of its estimator as `estimator__C`."""
+        """Set parameters of the search, or those of its estimator as `estimator__C`.
+
+        Parameters
+        ----------
+        **params
+            Names and values, such as ``delta=0.01`` or ``estimator__C=10``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a name is no parameter of the search or of its estimator.
+        """
         for name in set(params) & set(OF_OTHER_SEARCHES):
             raise ValueError(
                 f"SemiSupervisedSearchCV has no parameter {name!r}: "
@@ -394,7 +409,19 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         return self.outcome_.plot
 
     def query_rows(self) -> pd.DataFrame:
-        """Return the pool rows to label, as `Outcome.query_rows` does."""
+        """Return the pool rows to label, as `Outcome.query_rows` does.
+
+        Returns
+        -------
+        pandas.DataFrame
+            All columns of the pool, one row for each query; the index, named
+            ``pool_row``, holds global row numbers.
+
+        Raises
+        ------
+        ValueError
+            If `n_queries` was 0, or the models differ on no pool row.
+        """
         check_is_fitted(self, "choice_")
         return self.outcome_.query_rows()
 
@@ -406,7 +433,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         labels, partial, allow_unknown
-            As there.
+            As for `Outcome.certify_with_labels`.
 
         Returns
         -------

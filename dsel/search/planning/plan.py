@@ -146,6 +146,11 @@ class Plan(PlannedSearch):
     def with_leave_one_out(self) -> Self:
         """Return a plan that also counts leave-one-out errors, for ``loo_error``.
 
+        Returns
+        -------
+        Plan
+            A copy of this plan; the plan itself stays as it is.
+
         Raises
         ------
         ValueError
