@@ -56,11 +56,14 @@ def run(options: PredictOptions) -> None:
             certificate=made.certificate,
             note_on_bound=made.note_on_bound or None,
         )
-        return
-    schema = deployed.input_format.table_schema
-    target = None if schema is None else schema.target
-    lines = bound_lines(made) if output.quiet else all_lines(made, out, target)
-    print_facts(("", line) for line in lines)
+    else:
+        schema = deployed.input_format.table_schema
+        target = None if schema is None else schema.target
+        lines = bound_lines(made) if output.quiet else all_lines(made, out, target)
+        print_facts(("", line) for line in lines)
+    if made.says_nothing:
+        # A script that reads statuses must not take the bound for one of these rows.
+        click.get_current_context().exit(ExitStatus.REFUTED)
 
 
 def bound_lines(made: PredictedTable) -> list[str]:

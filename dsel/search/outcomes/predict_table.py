@@ -96,13 +96,21 @@ class PredictedTable:
         return self.certificate is not None and self.certificate.certified
 
     @property
+    def n_unlike(self) -> int:
+        """Number of rows, at least, that hold values which no labeled row has."""
+        # Rows may be in several columns' counts, so the largest count is a lower limit.
+        return max((v.n_rows + v.n_gaps for v in self.unknown), default=0)
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether there is a bound, and it is not about most of these rows."""
+        return self.is_certified and 2 * self.n_unlike > self.n_rows
+
+    @property
     def note_on_bound(self) -> str:
         """Statement that the bound is not about many of these rows, or ""."""
-        if not self.is_certified:
-            return ""
-        # Rows may be in several columns' counts, so the largest count is a lower limit.
-        n_unlike = max((v.n_rows + v.n_gaps for v in self.unknown), default=0)
-        if n_unlike <= MOST_UNLIKE * self.n_rows:
+        n_unlike = self.n_unlike
+        if not self.is_certified or n_unlike <= MOST_UNLIKE * self.n_rows:
             return ""
         least = "at least " * (len(self.unknown) > 1)
         return (
