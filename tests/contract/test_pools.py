@@ -113,6 +113,15 @@ def test_pool__labeled_rows_may_be_of_its_kind(kind):
     assert counted("tree", *rows) == expected("tree")
 
 
+def test_pool__with_the_column_of_the_labels_is_noted():
+    target = pd.Series(Y, name="label")
+    pool = POOL_FRAME.assign(label=1)
+    words = "column 'label' of `pool` has the name of `y`, and is left out"
+    for y, is_said in ((target, True), (target.rename("other"), False), (Y, False)):
+        found = dsel.plan_search(*TREES, FRAME, y, pool).caveats
+        assert any(words in str(caveat) for caveat in found) == is_said
+
+
 def test_pool__columns_in_another_order_are_found_by_name():
     pool = POOL_FRAME[NAMES[::-1]].assign(label=1)
     plan = dsel.plan_search(*TREES, FRAME, Y, pool)

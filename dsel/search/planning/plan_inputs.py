@@ -3,7 +3,7 @@
 Candidates get a family, and a pool is divided where learners are fitted on a part.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -79,6 +79,8 @@ class SearchInputs:
     """Groups of the labeled rows; None without ``groups=``."""
     column: ValueColumn | None
     """The column of ``report_by=``."""
+    target: Hashable | None
+    """Name of `y`; None if it has none."""
     fit_notes: tuple[str, ...]
     """How families will fit the candidates."""
     caveats: tuple[Caveat, ...]
@@ -160,6 +162,7 @@ def read_inputs(
         fit_params=params,
         groups=groups,
         column=column,
+        target=target,
         fit_notes=tuple(fit_notes),
         caveats=collect_caveats(
             make_caveats(Effect.WEAKENS, filter(None, order)),
@@ -215,13 +218,18 @@ def read_pool(pool: PoolLike, inputs: SearchInputs, max_rows: int | None) -> Poo
     if pool is None:
         return PoolParts()
     check_pool_learners(candidate.estimator for candidate in inputs.candidates)
-    source, fitting = open_pool(pool), None
+    source, fitting, labels = open_pool(pool), None, list[str]()
     counted, notes = matching_pool(source, inputs.labeled), list[str]()
     names_given, names_kept = source.columns or (), counted.columns or ()
     if names_given != names_kept:
         unused = describe_unused_columns(names_given, names_kept)
         notes = ["columns of `pool` are found by their names"]
         notes += [f"not used: {unused}"] * bool(unused)
+        if inputs.target in {*names_given} - {*names_kept}:
+            labels = [
+                f"column {inputs.target!r} of `pool` has the name of `y`, and is left "
+                f"out: rows with a label are labeled rows, and no pool"
+            ]
     if inputs.takes_pool:
         # By random words, not by order: both parts must be of one distribution.
         fitting = counted.part(0.0, FITTING_PART, seed=inputs.seed)
@@ -241,7 +249,10 @@ def read_pool(pool: PoolLike, inputs: SearchInputs, max_rows: int | None) -> Poo
             "`pool` must have rows to be counted, got none; pass more, or None to go "
             "without it."
         )
-    caveats = tuple(make_caveats(Effect.PLAN, notes))
+    caveats = (
+        *make_caveats(Effect.INFO, labels),
+        *make_caveats(Effect.PLAN, notes),
+    )
     return PoolParts(source, counted, fitting, caveats)
 
 
