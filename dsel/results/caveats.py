@@ -39,8 +39,9 @@ class Caveat:
 POOLED: Final = "models of all folds, pooled"
 """What an estimate is about that belongs to no single model: each fold tests one."""
 IF_COPIES: Final = (
-    "if they are copies of the same records, rows are not independent (A1), so take "
-    "each once; to balance classes use class_weight"
+    "if they are copies of the same records, rows are not independent (A1): take each "
+    "record once (drop_duplicates), or pass `groups`; to balance classes use "
+    "class_weight"
 )
 """Advice where equal labeled rows may be one record."""
 OF_NUMBER: Final = (Effect.VOIDS, Effect.WARNS)

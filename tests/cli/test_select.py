@@ -578,10 +578,10 @@ def test_select__names_columns_of_gaps_and_counts_rows_of_other_ids(tmp_path, rn
     assert "column 1, without a name" in told
     assert "Note column 'note' has no value in any labeled row" in told
     assert "their ids differ, so they are counted as records of their own" in told
-    assert "take each once" not in told
+    assert "take each record once" not in told
     content = succeed(*words, "--drop", "key", "--json").stdout
     assert "column 'note' has no value in any labeled row" in content
-    assert "take each once" in content
+    assert "take each record once" in content
     quiet = " ".join(succeed(*words, "--id", "key", "--quiet").output.split())
     assert "column 'note' has no value in any labeled row" in quiet
 
