@@ -173,6 +173,7 @@ def _respelling_line(
     """Return the command that replaces labels in a table by other ones."""
     if request.target is None or os.path.isdir(location):
         return f"{other}."
+    other_file = _new_file(location, "_respelled")
     if is_text(location):
         [file] = text_source(
             location, separator=request.separator, encoding=request.encoding
@@ -190,11 +191,24 @@ def _respelling_line(
     strip = ".str.strip()" if is_text(location) else ""
     line = (
         f"import pandas; t = pandas.{read}; {target} = {target}{strip}"
-        f".replace({other}); t.{write}({location!r}, {end})"
+        f".replace({other}); t.{write}({other_file!r}, {end})"
     )
     # In double quotes it can be read, unless the shell would change it there.
     is_plain = not {*line} & {*'"$`\\!'}
     return f'python -c "{line}"' if is_plain else f"python -c {shlex.quote(line)}"
+
+
+def _new_file(location: str, addition: str, ending: str | None = None) -> str:
+    """Return a path beside a table where no file is, for a command that writes one.
+
+    It has the ending of the table, or the named one.
+    """
+    lower = location.lower()
+    old = max((e for e in FORMATS if lower.endswith(e)), key=len, default=None)
+    old = os.path.splitext(location)[1] if old is None else location[-len(old) :]
+    stem = f"{location.removesuffix(old)}{addition}"
+    names = (f"{stem}{n}{ending or old}" for n in ("", *range(2, 1000)))
+    return next(name for name in names if not os.path.exists(name))
 
 
 OTHER_TABLES: Final = (
@@ -220,11 +234,10 @@ def reader_of(location: str) -> Callable[[str, TableRequest], Table]:
         return read_zarr
     way = ""
     if lower.endswith(SPREADSHEETS):
-        name = os.path.basename(location)
         way = (
             f"; save the sheet as CSV UTF-8 in the spreadsheet program, or convert it "
-            f"in Python by pandas.read_excel({name!r}, dtype=str).to_csv("
-            f"{os.path.splitext(name)[0] + '.csv'!r}, index=False)"
+            f"in Python by pandas.read_excel({location!r}, dtype=str).to_csv("
+            f"{_new_file(location, '', '.csv')!r}, index=False)"
         )
     elif lower.endswith(OTHER_TABLES):
         way = "; write it as CSV or Parquet there"

@@ -477,11 +477,14 @@ def test_select__prints_the_command_that_spells_labels_in_one_way(form, tmp_path
     assert "Fitting" not in done.output
     command = done.stderr.partition("everywhere: ")[2]
     _, *arguments = shlex.split(command)
+    before = path.read_bytes()
     subprocess.run([sys.executable, *arguments], check=True)
+    assert path.read_bytes() == before
+    path = tmp_path / f"t_respelled{path.suffix}"
     read = pd.read_parquet(path) if form is None else pd.read_csv(path, **form)
     spelled = table.assign(y=table["y"].replace({"Yes": "yes"}))
     pd.testing.assert_frame_equal(read, spelled, check_dtype=False)
-    assert "2 classes" in succeed(*words).output
+    assert "2 classes" in succeed(words[0], path, *words[2:]).output
 
 
 def insured(n_rows=360, n_customers=90):
