@@ -101,9 +101,11 @@ class Table(NamedTuple):
         why_texts, notes = more.get("why_texts", {}), [*more.pop("caveats", ())]
         for column in schema.columns:
             notes += filter(None, [why_texts.get(column.name)])
-            if column.kind is Kind.WHOLE:
+            if column.kind.is_number:
                 values = X[column.name].to_numpy(np.float64, na_value=np.nan)
-                notes += whole_number_notes(column.name, values)
+                notes += notes_on_row_numbers(column.name, values)
+                if column.kind is Kind.WHOLE:
+                    notes += whole_number_notes(column.name, values)
         if y is not None and schema.target is not None:
             notes += notes_on_copies(X, y, schema.target)
         if not len(X) or all(getattr(t, "kind", "O") in NUMERIC for t in X.dtypes):
@@ -332,10 +334,44 @@ def notes_on_repeats(values: pd.Series) -> list[str]:
     ]
 
 
+def notes_on_row_numbers(name: str, values: NDArray[np.float64]) -> list[str]:
+    """Return a caveat if a column of numbers only counts rows, in steps of any size.
+
+    Examples
+    --------
+    >>> notes_on_row_numbers("nr", np.arange(200.0, 0.0, -10.0))
+    ["column 'nr' holds numbers in steps of 10, as row numbers are; name it by --id nr, which keeps it in predictions, or leave it out by --drop nr"]
+    >>> notes_on_row_numbers("dose", np.array([0.0, 10.0, 20.0]))
+    []
+    """  # noqa: E501
+    n = len(values)
+    if n < 2 or not np.isfinite(values).all():
+        return []
+    is_whole = bool((values == np.rint(values)).all())
+    is_running = is_whole and bool((np.diff(values) == 1).all())
+    # In a table of a few rows numbers of any order may be all of 1 to n by chance.
+    if not is_running and n < FEWEST_ROWS:
+        return []
+    steps = np.diff(np.sort(values))
+    step = float(np.median(steps))
+    # Times such as 0.1, 0.2, 0.3 have steps that are equal but for their rounding.
+    rounding = 4 * np.finfo(np.float64).eps * float(np.abs(values).max())
+    if step <= rounding or (np.abs(steps - step) > rounding).any():
+        return []
+    what = f"numbers in steps of {step:.6g}"
+    if step == 1 and is_whole:
+        what = "running whole numbers"
+    return [
+        f"column {name!r} holds {what}, as row numbers are; name it by --id "
+        f"{shlex.quote(name)}, which keeps it in predictions, or leave it out by "
+        f"--drop {shlex.quote(name)}"
+    ]
+
+
 def whole_number_notes(name: str, values: ArrayLike) -> list[str]:
     """Return caveats about a column of whole numbers.
 
-    They may be row numbers or dates, or too large for the floats that models get.
+    They may be dates, or too large for the floats that models get.
 
     `values` are its numbers; a missing one is NaN.
     """
@@ -343,22 +379,13 @@ def whole_number_notes(name: str, values: ArrayLike) -> list[str]:
     known = numbers[~np.isnan(numbers)]
     if len(known) < 2:
         return []
-    n, low, high = len(numbers), known.min(), known.max()
+    low, high = known.min(), known.max()
     if max(-low, high) > LARGEST_EXACT:
         return [
             f"column {name!r} holds whole numbers that are too large to be held "
             f"exactly and are rounded, such as {int(max(-low, high))}; write them as "
             f"text, or leave them out by --drop {shlex.quote(name)}"
         ]
-    if len(known) == n == high - low + 1:
-        # In a table of a few rows numbers of any order may be all of 1 to n by chance.
-        is_running = bool((np.diff(numbers) == 1).all())
-        if is_running or (n >= FEWEST_ROWS and len(np.unique(numbers)) == n):
-            return [
-                f"column {name!r} holds running whole numbers, as row numbers are; "
-                f"name it by --id {shlex.quote(name)}, which keeps it in predictions, "
-                f"or leave it out by --drop {shlex.quote(name)}"
-            ]
     if low >= 19000101 and high <= 20991231:
         month, day = known // 100 % 100, known % 100
         if ((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all():
