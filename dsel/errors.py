@@ -77,13 +77,17 @@ class NewerRecordError(DselError, ValueError):
     """A record was written by a version of dsel that is newer than this one."""
 
 
+ShellOptions = Sequence[tuple[str, str]]
+"""ShellOptions of the shell with their values."""
+
+
 class UndecidedError(ValueError):
     """A table needs a decision by options of the shell."""
 
-    def __init__(self, text: str, options: Mapping[str, str]) -> None:
+    def __init__(self, text: str, *ways: ShellOptions) -> None:
         super().__init__(text)
-        self.options = options
-        """Options that make the decision; empty where several are possible."""
+        self.ways = tuple(way for way in ways if way)
+        """Options for each of the possible decisions; a flag has the value ""."""
 
 
 ROWS_FROM_0: Final = "rows are counted from 0"

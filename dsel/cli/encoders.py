@@ -1,7 +1,8 @@
 """Encoders of scikit-learn that turn the columns of a table into numbers."""
 
+import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -21,13 +22,18 @@ from sklearn.preprocessing import (
 from dsel.arrays import Features
 from dsel.checks import listing
 from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, Column, columns_of
-from dsel.errors import UndecidedError
+from dsel.errors import ShellOptions, UndecidedError
 
 Steps = list[tuple[str, Any]]
 MOST_VALUES: Final = 100
 """Most different values of a column that is one-hot encoded."""
 MOST_NAMES: Final = 8
 """Most names of columns in a line."""
+DATE_ORDERS: Final = ("--dayfirst", "--monthfirst")
+NAMED_WAY: Final = re.compile(
+    r"write (?P<order>--dayfirst) or --monthfirst$|; --number .* as numbers$"
+)
+"""Ends of reasons why a column is text that name options which read it otherwise."""
 MICROSECONDS_A_DAY: Final = 24 * 60 * 60 * 10**6
 
 
@@ -77,14 +83,26 @@ def encoders(
         # A text column with unique values may identify rows in the predictions.
         texts = [c.name for c in undecided if c.kind == TEXT]
         ids = [t for t in texts if t not in why_texts and X[t].is_unique]
-        options = {
-            "--drop": ",".join(c.name for c in undecided if c.name not in ids),
-            "--id": ",".join(ids),
+        dropped = [c.name for c in undecided if c.name not in ids]
+        named = {
+            name: way
+            for name in dropped
+            if (way := NAMED_WAY.search(why_texts.get(name, "")))
         }
+        ways = [_options(dropped, ids)]
+        # Another option reads some of the columns, and the rest is left out.
+        rest = [name for name in dropped if name not in named]
+        for k in (0, 1) if any(way["order"] for way in named.values()) else (0,):
+            options = dict.fromkeys(
+                (DATE_ORDERS[k], "") if way["order"] else ("--number", name)
+                for name, way in named.items()
+            )
+            if named:
+                ways.insert(k, [*options, *_options(rest, ids)])
         advice = ""
         if ids:
             them = "it" if len(ids) == 1 else "them"
-            names_of_ids = shlex.quote(options["--id"])
+            names_of_ids = shlex.quote(",".join(ids))
             advice = f" (or --id {names_of_ids} to copy {them} to predictions)"
         what = "it" if len(undecided) == 1 else "them"
         if len(others) < len(undecided):
@@ -94,11 +112,10 @@ def encoders(
             if others
             else "Or name"
         )
-        is_unique = len(others) == len(undecided)
         raise UndecidedError(
             f"{shown}{f' (and {len(undecided) - 10} more)' * (len(undecided) > 10)}. "
             f"{leave_out} a pipeline that encodes them by --model MODULE:OBJECT.",
-            {name: value for name, value in options.items() if value and is_unique},
+            *ways,
         )
     used = {kind: parts for kind, parts in kinds.items() if parts[2]}
     if used.keys() <= {"numbers"}:
@@ -112,6 +129,12 @@ def encoders(
         raise ValueError(f"no column holds a value: {listing(left_out, 8)}.")
     parts = [(kind, encoder, of) for kind, (encoder, _, of) in used.items()]
     return [("columns", ColumnTransformer(parts))], facts
+
+
+def _options(dropped: Sequence[str], ids: Sequence[str]) -> ShellOptions:
+    """Return the options by which these columns are no features."""
+    options = [("--drop", ",".join(dropped)), ("--id", ",".join(ids))]
+    return [(name, value) for name, value in options if value]
 
 
 def leave_out(column: str) -> ColumnTransformer:

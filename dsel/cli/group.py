@@ -20,6 +20,7 @@ from dsel.cli.users_code import user_frames
 from dsel.errors import (
     ClusterLostError,
     DselWarning,
+    ShellOptions,
     UndecidedError,
     UserCodeError,
     reaching,
@@ -49,6 +50,10 @@ FORESEEN: Final = (
     ValueError,
 )
 TRACEBACK: Final = "--traceback"
+REPEATED: Final = (
+    "--class", "--grid", "--loss", "--number", "--text", "--trust", "--unlabeled"
+)  # fmt: skip
+"""Options that may be given several times."""
 SHOWS: Final = "Print the full traceback of an error before its message."
 
 
@@ -125,7 +130,11 @@ class LazyGroup(click.Group):
                 code = ExitStatus.INTERRUPTED
             except FORESEEN as error:
                 _show_traceback(error, shows)
-                say(f"Error: {_line_of(error)}{_command(words, error)}", err=True)
+                first, *others = _commands(words, error) or [""]
+                run = f" Run: {first}" if first else ""
+                say(f"Error: {_line_of(error)}{run}", err=True)
+                for command in others:
+                    say(f"Or: {command}", err=True)
                 is_lost = isinstance(error, ClusterLostError)
                 code = ExitStatus.CLUSTER_LOST if is_lost else ExitStatus.FAILED
         sys.exit(code if isinstance(code, int) else 0)
@@ -139,18 +148,23 @@ def _line_of(error: Exception) -> str:
     return text
 
 
-def _command(words: Sequence[str], error: Exception) -> str:
-    """Return the command that was run with the options that an error asks for."""
-    changed = [*words]
-    options = error.options if isinstance(error, UndecidedError) else {}
-    for option, value in options.items():
-        if option not in changed:
-            changed += [option, value]
+def _commands(words: Sequence[str], error: Exception) -> list[str]:
+    """Return the command that was run, with each of the ways that an error offers."""
+    ways = error.ways if isinstance(error, UndecidedError) else ()
+    return [_with_options(words, way) for way in ways]
+
+
+def _with_options(words: Sequence[str], options: ShellOptions) -> str:
+    """Return a command with other options, as a shell takes it."""
+    changed = [*map(str, words)]
+    for option, value in options:
+        if option not in changed or option in REPEATED:
+            changed += [option, value] if value else [option]
             continue
         place = changed.index(option) + 1
         is_list = option in ("--drop", "--id")
         changed[place] = f"{changed[place]},{value}" if is_list else value
-    return f" Run: {shlex.join(['dsel', *map(str, changed)])}" if options else ""
+    return shlex.join(["dsel", *changed])
 
 
 def _with_traceback(command: click.Command) -> click.Command:

@@ -160,7 +160,7 @@ class TableRequest(NamedTuple):
                 raise UndecidedError(
                     f"--number names {name!r}, the target, whose labels are classes; "
                     f"write --task regression for a target of numbers.",
-                    {"--task": REGRESSION},
+                    [("--task", REGRESSION)],
                 )
 
     def features(
@@ -208,7 +208,7 @@ def feature_columns(
         raise UndecidedError(
             f"`target` must be a column of {where}, got {show(target)}"
             f"{list_columns(columns, target)}",
-            {} if near is None else {"--target": str(near)},
+            [] if near is None else [("--target", str(near))],
         )
     return [name for name in columns if name != target]
 

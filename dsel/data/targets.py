@@ -47,7 +47,8 @@ def _regression_targets(
             f"`target` {target!r} has {len(known):,} different whole numbers, which "
             f"may be classes or measurements; say which by --task classification or "
             f"--task regression.",
-            {"--task": REGRESSION},
+            [("--task", CLASSIFICATION)],
+            [("--task", REGRESSION)],
         )
     return targets if has_fractions or task == REGRESSION else None
 
@@ -201,11 +202,12 @@ def _check_text_classes(
     """Raise ValueError for many texts of few rows each, as identifiers are."""
     n_rows, n_values = len(known), len(np.unique(known))
     if n_values > MOST_WHOLE and n_rows < FEWEST_ROWS_OF_CLASS * n_values:
-        raise ValueError(
+        raise UndecidedError(
             f"`target` {target!r} has {n_values:,} different texts in {n_rows:,} rows, "
             f"which may be identifiers{f' ({why_text})' if why_text else ''}; name "
             f"another column as the target, or say that they are classes by --task "
-            f"classification."
+            f"classification.",
+            [("--task", CLASSIFICATION)],
         )
 
 

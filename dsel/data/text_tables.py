@@ -51,7 +51,7 @@ from dsel.data.text import (
     header_line,
     open_text,
 )
-from dsel.errors import RowError
+from dsel.errors import RowError, UndecidedError
 from dsel.option_values import CLASSIFICATION
 from dsel.rounded_texts import count_of
 from dsel.runtime.clients import count_threads, current_worker
@@ -563,7 +563,8 @@ def _naming_notes(
         also = " ".join(f"Also, {note}." for note in notes if note)
         if not also:
             raise
-        raise ValueError(f"{error} {also}") from error
+        ways = error.ways if isinstance(error, UndecidedError) else ()
+        raise UndecidedError(f"{error} {also}", *ways) from error
 
 
 def _remove_missing_labels(
@@ -585,7 +586,7 @@ def _remove_missing_labels(
     return rows.set_column(rows.schema.get_field_index(target), target, labels)
 
 
-class GapWordError(ValueError):
+class GapWordError(UndecidedError):
     """A word for a missing value that is hardly a class of the target."""
 
     def __init__(self, word: str, message: str) -> None:

@@ -158,7 +158,7 @@ def check_spellings(unknown: Mapping[str, UnknownValues], n_rows: int) -> None:
             f"the pool has other spellings than the labeled table: "
             f"{'; '.join(each.line for each in often)}. Write both tables in one way, "
             f"or leave the columns out by --drop {shlex.quote(names)}.",
-            {"--drop": names},
+            [("--drop", names)],
         )
 
 

@@ -38,8 +38,12 @@ def test_number__is_the_way_out_and_holds_for_all_tables(tmp_path, monkeypatch):
     new.to_csv("u.csv", index=False)
     select = ("select", "l.csv", "--target", "label", *MODEL)
     stop = refused(*select, "--pool", "u.csv")
-    way = re.findall(r"--number \w+", stop)
+    way = re.findall(r"--number \w+", stop.partition(" Run: ")[0])
     assert way == ["--number amount", "--number rate"], stop
+    assert " ".join(["Run: dsel", *select, "--pool", "u.csv", *way]) in stop
+    assert stop.endswith(
+        " ".join(["Or: dsel", *select, "--pool u.csv --drop amount,rate"])
+    )
     options = " ".join(way).split()
     done = succeed(*select, "--pool", "u.csv", *options, "--out", "r")
     bound = float(re.search(r"at most ([\d.]+)%", done.output)[1])
@@ -104,7 +108,8 @@ def test_select__names_all_that_needs_a_decision_at_once(
     frame.to_csv("l.csv", index=False, encoding=encoding)
     select = ("select", "l.csv", "--target", "label", *MODEL)
     stop = refused(*select)
-    options = re.findall(r"--number \w+|--id \w+|--unlabeled \w+", stop)
+    sentences = stop.partition(" Run: ")[0]
+    options = re.findall(r"--number \w+|--id \w+|--unlabeled \w+", sentences)
     wanted = ["--id customer", "--number amount", "--number rate"]
     if has_gaps:
         wanted.append("--unlabeled NULL")

@@ -122,6 +122,7 @@ def test_select__asks_what_many_whole_numbers_are(folder):
     assert made.exit_code != 0
     said = " ".join(made.output.split())
     assert "--task classification or --task regression. Run: dsel select " in said
+    assert " --target price --quiet --task classification Or: dsel select " in said
     assert said.endswith(" --target price --quiet --task regression")
     ridge = ("--model", "ridge", "--grid", "alpha=1")
     made = succeed(*asked, "--task", "regression", *ridge)

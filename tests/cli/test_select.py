@@ -739,9 +739,22 @@ def test_select__ends_a_stop_with_the_command_that_goes_on(tmp_path, rng):
     assert command == shlex.join(map(str, words))
     number = run(*words, "--number", "label", "--task", "classification")
     assert number.output.rstrip().endswith("--number label --task regression")
-    # Two ways lead out here, so that no command is said.
-    frame.assign(paid=[f"${row}.5" for row in range(90)]).to_csv(path, index=False)
-    assert " Run: " not in run(*words).output
+    # Each of several ways out has its command.
+    paid, days = (
+        [f"${row}.5" for row in range(90)],
+        [f"0{1 + k % 9}/{1 + k // 9:02}/2023" for k in range(90)],
+    )
+    for column, ways in (
+        (paid, [["--number", "new"], ["--drop", "site,new"]]),
+        (days, [["--dayfirst"], ["--monthfirst"], ["--drop", "site,new"]]),
+    ):
+        frame.assign(new=column).to_csv(path, index=False)
+        said = " ".join(run(*words).stderr.split()).partition(" Run: dsel ")[2]
+        commands = [shlex.split(text) for text in said.split(" Or: dsel ")]
+        assert len(commands) == len(ways)
+        for command, way in zip(commands, ways, strict=True):
+            assert shlex.join(way) in shlex.join(command)
+        assert "Error at most" in succeed(*commands[0]).stdout
 
 
 def test_select__ends_with_3_where_nothing_is_certified(tmp_path, rng):
