@@ -267,6 +267,15 @@ number_option = click.option(
 )
 """Adds the columns of amounts of the labeled table."""
 
+text_column_option = click.option(
+    "--text",
+    "texts",
+    multiple=True,
+    help="Column that stays text, such as versions, of which 1.1 and 1.10 are one "
+    "number. May be given several times.",
+)
+"""Adds the columns of the labeled table that are text whatever they look like."""
+
 trust_option = click.option(
     "--trust",
     multiple=True,

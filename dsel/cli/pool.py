@@ -32,22 +32,23 @@ def build(
     text: TextOptions,
     day_first: bool | None,
     number: tuple[str, ...],
+    texts: tuple[str, ...],
     target: str | None,
     dtype: str | None,
     chunk_rows: int | None,
 ) -> None:
     """Convert SOURCE to a zarr pool at PATH, chunk by chunk."""
     opened: Any = source
-    if (day_first is not None or number) and like is None:
+    if (day_first is not None or number or texts) and like is None:
         raise click.UsageError(
-            "--dayfirst, --monthfirst and --number are about the labeled table of "
-            "--like; name it, or leave them out: such columns stay text, and `dsel "
-            "select` reads them."
+            "--dayfirst, --monthfirst, --number and --text are about the labeled table "
+            "of --like; name it, or leave them out: what cannot be written back as it "
+            "was stays text, and `dsel select` reads it."
         )
     schema: TableSchema | None = None
     if os.path.exists(source) and is_text(source):
         if like is not None:
-            schema, lines = _schema_of(like, target, text, day_first, number)
+            schema, lines = _schema_of(like, target, text, day_first, number, texts)
             notes(lines)
             target = None
         opened = text_source(source, **text.arguments, like=schema, drop=names_in(drop))
@@ -88,6 +89,7 @@ def _schema_of(
     text: TextOptions,
     day_first: bool | None,
     number: tuple[str, ...],
+    texts: tuple[str, ...],
 ) -> tuple[TableSchema, list[str]]:
     """Return the schema of a labeled table, or of results, and why columns are text."""
     if os.path.isdir(like) and os.path.exists(os.path.join(like, HEAD)):
@@ -98,7 +100,9 @@ def _schema_of(
                 f"labeled table."
             )
         return TableSchema.from_json(stored), []
-    table = read_table(like, **text.arguments, day_first=day_first, number=number)
+    table = read_table(
+        like, **text.arguments, day_first=day_first, number=number, text=texts
+    )
     if table.schema is None:
         raise ValueError(f"--like {like!r} has no names of columns.")
     schema = table.schema

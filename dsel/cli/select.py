@@ -209,6 +209,7 @@ def read_labeled_table(options: SelectOptions) -> Table:
         "task": options.task,
         "day_first": options.day_first,
         "number": options.number,
+        "text": options.texts,
         "unlabeled": options.unlabeled_words,
         "gap_classes": options.gap_classes,
     }

@@ -56,6 +56,8 @@ WHOLE: Final = r"^(?:0|-?[1-9][0-9]*)$"
 CODE: Final = r"^[0-9]+[eE][0-9]+$"
 """Numbers that may be codes, such as 3E5: what writes exponents writes a point or a
 sign, too, as in 3.0E5 and 3e+05."""
+_NOT_ZERO: Final = r"^-?[0.,]*[1-9]"
+"""Numbers other than 0, however near to it."""
 _DAY: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _CLOCK: Final = r"[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6}0*)?)?"
 _ZONE: Final = r" ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)"
@@ -300,6 +302,10 @@ def _read_plain_numbers(texts: pa.StringArray) -> _PlainNumbers | None:
         floats = pc.cast(texts, pa.float64())
     except pa.ArrowInvalid:
         return None
+    # Only exponents, or hundreds of digits, write what float64 rounds to 0.
+    longest = (stops - starts).max() if len(starts) else 0
+    if (has_letters or longest > 300) and _any(_vanish(texts, floats)):
+        return None
     if texts.null_count:
         is_known = starts < stops
         starts, stops = starts[is_known], stops[is_known]
@@ -389,6 +395,11 @@ def parse_times(values: pa.Array, *, zoned: bool) -> pa.Array:
     # Arrow accepts no blank before a zone, but SQL databases write one.
     texts = pc.replace_substring_regex(values, r" ([Z+-])", r"\1") if zoned else values
     return pc.cast(texts, pa.timestamp("us", "UTC" if zoned else None))
+
+
+def _vanish(texts: pa.Array, floats: pa.Array) -> pa.Array:
+    """Return whether numbers other than 0 are too small for float64, as 1e-400 is."""
+    return pc.and_(pc.equal(floats, 0.0), matches(texts, _NOT_ZERO))
 
 
 def parse_numbers(values: pa.Array, decimal: str = ".") -> pa.Array:
@@ -603,10 +614,20 @@ class ColumnScan:
             return self.amounts.marks or ({".": ""} if self.n_with_point else {})
         if self.n_with_point and self.n_numbers == self.n_values:
             return {".": ""}
-        are_by_comma = self.n_commas and self.n_whole + self.n_commas == self.n_values
-        return (
-            {",": self.examples["comma"]} if separator == ";" and are_by_comma else {}
-        )
+        if separator == ";" and self.n_commas:
+            n_numbers = self.n_whole + self.n_commas
+            if n_numbers == self.n_values:
+                return {",": self.examples["comma"]}
+        return {}
+
+    def mark_of_most(self, separator: str) -> str | None:
+        """Return the decimal mark of a mixed column, if most of it are numbers."""
+        if self.n_with_point and 2 * self.n_numbers > self.n_values:
+            return "."
+        n_numbers = self.n_whole + self.n_commas
+        if separator == ";" and self.n_commas and 2 * n_numbers > self.n_values:
+            return ","
+        return None
 
     def day_first(self, named: bool | None = None) -> bool | None:
         """Return whether the day comes first in dates of numbers, and not the month.
@@ -735,7 +756,10 @@ class ColumnScan:
         if 2 * n_times > n:
             return self._describe_no_date(examples.get("no time", examples["other"]))
         if self.n_too_large and 2 * self.n_numbers > n:
-            return "is read as text: its numbers are too large to be held exactly"
+            return (
+                "is read as text: its numbers are too large, or too near to 0, to be "
+                "held exactly"
+            )
         n_like = self.n_numbers + self.n_like_numbers
         if self.n_leading_zeros or 2 * n_like <= n:
             return None
@@ -923,7 +947,7 @@ def _numbers(
         return None, _first(texts, pc.invert(right))
     numbers = parse_numbers(texts, decimal)
     # Larger integers would become other numbers.
-    wrong = pc.invert(pc.is_finite(numbers))
+    wrong = pc.or_(pc.invert(pc.is_finite(numbers)), _vanish(texts, numbers))
     large = pc.greater(pc.abs(numbers), float(LARGEST_EXACT))
     if _any(large):
         wrong = pc.or_(wrong, pc.and_(large, pc.invert(matches(texts, "[.,eE]"))))
@@ -1009,6 +1033,10 @@ def decimal_mark(
         )
     if shown:
         return next(iter(shown))
+    # A wrong value in the one column that shows the mark does not hide it.
+    marks = {scan.mark_of_most(separator) for scan in scans.values()} - {None}
+    if len(marks) == 1:
+        return str(marks.pop())
     for name, known in amounts.items():
         if known is not None:
             return known

@@ -128,6 +128,7 @@ class TableRequest(NamedTuple):
     unlabeled: tuple[str, ...] = ()
     gap_classes: tuple[str, ...] = ()
     number: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
 
     def _check_options(
         self, columns: Sequence[str], where: str, row_names: Sequence[str]
@@ -138,6 +139,7 @@ class TableRequest(NamedTuple):
             ("--id", self.ids),
             ("--groups", group_columns),
             ("--number", self.number),
+            ("--text", self.text),
         ):
             known = {*columns, *row_names}
             if missing := [name for name in values if name not in known]:
@@ -151,11 +153,15 @@ class TableRequest(NamedTuple):
                 )
             if self.target in values and values is not self.number:
                 raise ValueError(f"{option} names {self.target!r}, the target.")
-        for name in self.number:
-            if name in (*self.drop, *self.ids, *group_columns):
+        for option, values in (("--number", self.number), ("--text", self.text)):
+            if others := {*values} & {*self.drop, *self.ids, *group_columns}:
                 raise ValueError(
-                    f"--number names {name!r}, which another option says is no feature."
+                    f"{option} names {min(others)!r}, which another option says is no "
+                    f"feature."
                 )
+        if both := {*self.number} & {*self.text}:
+            raise ValueError(f"--number and --text both name {min(both)!r}.")
+        for name in self.number:
             if name == self.target and self.task == CLASSIFICATION:
                 raise UndecidedError(
                     f"--number names {name!r}, the target, whose labels are classes; "

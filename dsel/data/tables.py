@@ -73,6 +73,7 @@ def read_table(
     unlabeled: Sequence[str] = (),
     gap_classes: Sequence[str] = (),
     number: Sequence[str] = (),
+    text: Sequence[str] = (),
 ) -> Table:
     """Read a table of any format in `FORMATS`, or a zarr group, into memory.
 
@@ -118,6 +119,9 @@ def read_table(
         Columns of texts such as ``$1,234.50`` or ``18%`` that are read as numbers, the
         target among them. All values must have the same sign, or none, here and in all
         tables that are read by this one's schema.
+    text
+        Columns that stay text whatever they look like, such as versions: 1.1 and 1.10
+        are one number.
 
     Raises
     ------
@@ -147,6 +151,7 @@ def read_table(
         tuple(unlabeled),
         tuple(gap_classes),
         tuple(number),
+        tuple(text),
     )
     read = reader_of(location)
     if (unlabeled or gap_classes) and read is not read_text:

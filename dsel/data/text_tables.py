@@ -26,6 +26,7 @@ from dsel.data.kinds import (
     Kind,
     decimal_mark,
     is_gap_word,
+    matches,
     parse_numbers,
     trim,
     truth_words,
@@ -422,14 +423,7 @@ def read_text(location: str, request: TableRequest) -> Table:
         schema = request.like
     else:
         columns = tuple(
-            ColumnSchema(
-                name,
-                scan.kind(decimal, request.day_first),
-                Form(truth_words(scan), scan.day_first(request.day_first)),
-            )
-            if name not in request.number
-            else number_column(name, scan, decimal)
-            for name, scan in scans.items()
+            _column_schema(name, scan, decimal, request) for name, scan in scans.items()
         )
         row_names = [n for n in source.row_number_names if n not in request.ids]
         left_out = (*row_names, *request.dropped)
@@ -482,7 +476,8 @@ def read_text(location: str, request: TableRequest) -> Table:
             has_gaps = scans[name].n_empty > 0
             categories = categories_of(X[name])
             column = replace(column, categories=categories, has_gaps=has_gaps)
-            if note := scans[name].looks_like(name):
+            note = None if name in request.text else scans[name].looks_like(name)
+            if note:
                 why_texts[name] = note
         elif column.kind is Kind.NUMBERS and not column.form.is_amount:
             caveats += _notes_on_spellings(name, values, decimal)
@@ -498,19 +493,44 @@ def read_text(location: str, request: TableRequest) -> Table:
     )
 
 
+def _column_schema(
+    name: str, scan: ColumnScan, decimal: str, request: TableRequest
+) -> ColumnSchema:
+    if name in request.text:
+        return ColumnSchema(name, Kind.TEXT if scan.n_values else Kind.GAPS)
+    if name in request.number:
+        return number_column(name, scan, decimal)
+    form = Form(truth_words(scan), scan.day_first(request.day_first))
+    return ColumnSchema(name, scan.kind(decimal, request.day_first), form)
+
+
 def _notes_on_spellings(name: str, values: pa.ChunkedArray, decimal: str) -> list[str]:
-    """Return a caveat if a number is written in two ways: codes would be two values."""
+    """Return a caveat if numbers may be codes or versions, of which two become one.
+
+    They are if a number is written in two ways, or with one digit behind the point and
+    with two of which the last is 0: 1.9 and 1.10. Money has two digits everywhere.
+    """
+    way = f"write --text {shlex.quote(name)} if they are codes or versions"
     texts = values.unique()
     texts = texts.filter(pc.invert(is_gap_word(texts))).drop_null()
     numbers = parse_numbers(texts, decimal).to_pandas()
     twice = numbers.duplicated(keep=False) & (numbers != 0)
     if not twice.any():
-        return []
+        ends = {}
+        for end, pattern in (("one", "[0-9]"), ("zero", "[1-9]0")):
+            are_so = matches(texts, rf"^[0-9]{{1,3}}[.,]{pattern}$")
+            if (first := pc.index(are_so, True).as_py()) < 0:
+                return []
+            ends[end] = texts[first].as_py()
+        return [
+            f"column {name!r} is read as numbers, of which {ends['zero']!r} ends with "
+            f"0 and {ends['one']!r} has fewer digits; {way}"
+        ]
     first = numbers[twice].iloc[0]
     one, other = texts.filter(pa.array(numbers == first)).to_pylist()[:2]
     return [
         f"column {name!r} is read as numbers, of which {one!r} and {other!r} are one; "
-        f"if they are codes, write them as text in Parquet, or with a letter"
+        f"{way}"
     ]
 
 
@@ -590,7 +610,7 @@ class GapWordError(UndecidedError):
     """A word for a missing value that is hardly a class of the target."""
 
     def __init__(self, word: str, message: str) -> None:
-        super().__init__(message)
+        super().__init__(message, [("--unlabeled", word)], [("--class", word)])
         self.word = word
 
 

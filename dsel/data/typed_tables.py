@@ -227,6 +227,12 @@ def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
         X = convert_frame(frame, replace(request.like, ids=()), where=repr(path))
         return Table(X, None, tuple(names), request.like, ids)
     frame, amounts = _read_amounts(frame, request.number, repr(path))
+    for name in request.text:
+        if texts_of(frame[name]) is None:
+            raise ValueError(
+                f"--text names {name!r}, which holds no texts in {path!r} but values "
+                f"of type {frame[name].dtype}; write them as text there."
+            )
     y = None if request.target is None else _typed_labels(frame[request.target])
     X = frame[names]
     # Columns without any value get one type, whichever the format gave them.

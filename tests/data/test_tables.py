@@ -507,7 +507,8 @@ LOOKS = [
     (["Sep 26, 2023", "Oct. 1, 2023"], "looks like dates ('Sep 26, 2023')"),
     (["12-", "13-", "5*"], "such as '12-'"),
     (["1,00,000", "2,50,000"], "such as '1,00,000'"),
-    (["9007199254740993", "1"], "too large to be held exactly"),
+    (["9007199254740993", "1"], "too large, or too near to 0, to be held exactly"),
+    (["1e-400", "0.5", "0"], "too large, or too near to 0, to be held exactly"),
     (["2020-01-01", "2020-01-02", "pending"], "looks like dates, but 'pending'"),
     (["1", "2", "many"], "67% of its values are numbers, but not 'many' in line 4"),
     (["3 kg", "5 kg", "n.v."], "as numbers once 'n.v.' in line 4 is corrected"),
@@ -563,13 +564,54 @@ def test_read_table__keeps_codes_with_exponents_apart(tmp_path):
         (["1E2", "0.5", "10E1"], "'1E2' and '10E1'"),
         (["0", "0.0", "2.5"], None),
         (["1.50", "2.25", "NA"], None),
+        (["1.50", "2.5", "2.75"], "'1.50' ends with 0 and '2.5' has fewer digits"),
+        (["1.9", "1.10", "1.11"], "'1.10' ends with 0 and '1.9' has fewer digits"),
+        (["1.9", "1.11", "2.005"], None),
+        (["1.50", "10.0", "2.50", "12"], "'1.50' ends with 0 and '10.0' has"),
     ],
 )
-def test_read_table__says_where_two_spellings_are_one_number(values, pair, tmp_path):
+def test_read_table__says_where_numbers_may_be_versions(values, pair, tmp_path):
     path = text_table(tmp_path, "q|x\n" + "|1\n".join([*values, ""]))
     caveats = read_table(path).caveats
     assert len(caveats) == (pair is not None)
-    assert all(f"of which {pair} are one; if they are codes" in c for c in caveats)
+    assert all(f"of which {pair}" in c for c in caveats)
+    assert all("write --text q if they are codes" in c for c in caveats)
+    kept = read_table(path, text=["q"])
+    assert kept.X["q"].tolist() == values
+    assert not kept.caveats
+    again = read_table(path, like=kept.schema)
+    assert again.X["q"].tolist() == values
+
+
+def test_read_table__blames_a_wrong_value_and_not_the_decimal_mark(tmp_path):
+    """The only column that shows the mark is the one with the wrong value."""
+    schema = read_table(text_table(tmp_path, "q;x\n1,5;1\n2,5;2\n", "l.csv")).schema
+    other = text_table(tmp_path, "q;x\n1,5;1\n0,25;2\nbroken;3\n", "n.csv")
+    with pytest.raises(ValueError, match=r"'q' of .* has 'broken' in line 4"):
+        read_table(other, like=schema)
+
+
+def test_read_table__refuses_a_number_that_would_become_0(tmp_path):
+    for number in ("1e-400", "0." + 400 * "0" + "1"):
+        path = text_table(tmp_path, f"q|x\n0.5|1\n{number}|2\n0|2\n", "n.csv")
+        assert read_table(path).X["q"].tolist() == ["0.5", number, "0"]
+        schema = read_table(text_table(tmp_path, "q|x\n0.5|1\n0e0|1\n")).schema
+        with pytest.raises(ValueError, match=f"has '{number}' in line 3"):
+            read_table(path, like=schema)
+
+
+def test_read_table__takes_texts_that_are_named_for_texts_alone(tmp_path):
+    path = text_table(tmp_path, "q|x|y\n1.1|1|a\n1.10|2|b\n")
+    for words, options in (
+        ("both name 'q'", {"number": ["q"]}),
+        ("--text names 'q', which another option", {"drop": ["q"]}),
+        ("--text names 'q', the target", {"target": "q"}),
+    ):
+        with pytest.raises(ValueError, match=words):
+            read_table(path, text=["q"], **options)
+    pd.DataFrame({"q": [1.1, 2.5]}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="--text names 'q', which holds no texts in"):
+        read_table(tmp_path / "t.parquet", text=["q"])
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.jsonl"])

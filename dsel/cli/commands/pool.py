@@ -8,6 +8,7 @@ from dsel.cli.options import (
     day_first_option,
     number_option,
     run_from,
+    text_column_option,
     text_options,
 )
 
@@ -31,6 +32,7 @@ def command() -> None:
 @text_options
 @day_first_option
 @number_option
+@text_column_option
 @click.option("--dtype", help="Type of the numbers, such as float32.")
 @click.option("--chunk-rows", type=click.IntRange(min=1), help="Rows of a chunk.")
 @cluster_options

@@ -15,6 +15,7 @@ from dsel.cli.options import (
     number_option,
     run_from,
     run_options,
+    text_column_option,
     text_options,
     trust_option,
 )
@@ -45,6 +46,7 @@ class SelectOptions:
     text: TextOptions
     day_first: bool | None
     number: tuple[str, ...]
+    texts: tuple[str, ...]
     unlabeled_words: tuple[str, ...]
     gap_classes: tuple[str, ...]
     task: str | None
@@ -66,8 +68,8 @@ class SelectOptions:
 
 
 GROUPS: Final = {
-    "Data": "target pool drop ids groups encoding sep day_first number unlabeled_words "
-    "gap_classes task",
+    "Data": "target pool drop ids groups encoding sep day_first number texts "
+    "unlabeled_words gap_classes task",
     "Model": "model grid trust",
     "Bound": "certificate deploy loss report_by queries baseline cv delta",
 }
@@ -124,6 +126,7 @@ class GroupedCommand(click.Command):
 @text_options
 @day_first_option
 @number_option
+@text_column_option
 @click.option(
     "--unlabeled",
     "unlabeled_words",
