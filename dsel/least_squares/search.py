@@ -4,8 +4,8 @@ A search makes one record for each width, from which an interrupted run continue
 width is one task: a decomposition of its kernel matrix.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -132,40 +132,13 @@ class BaseSearch(RegressorMixin, BaseEstimator):
             axes.append(tuple(dict.fromkeys(check(v, name) for v in values.tolist())))
         return axes[1], np.array(axes[0])
 
-    def _run(
-        self,
-        evaluate: Callable[[Store | None], Sequence[Record]],
-        grid: tuple[Sequence[float], Floats],
-        n_rows: int,
-        *,
-        folds: Sequence[Split] = (),
-        out: PathLike | None,
-        finish: Callable[[xr.Dataset], xr.Dataset] = lambda cube: cube,
-        **inputs: Any,
-    ) -> xr.Dataset:
-        """Return the cube of all records, from `evaluate` or from the store.
-
-        `inputs` are what the losses depend on in addition to the grid. Where `out` is
-        not None, the store is there, and also keeps the cube that `finish` returns.
-        Raises StoreMismatchError where it holds a search of other rows or models.
-        """
-        inputs |= {"penalty": self.penalty, "fit_intercept": self.fit_intercept}
-        identity = {**inputs, "versions": sorted(installed_versions().items())}
-        plan = {name: str(value) for name, value in identity.items()}
-        opened = nullcontext() if out is None else Store(out, kind=KIND, plan=plan)
-        with opened as store:
-            cube = make_loss_cube(
-                *grid,
-                evaluate(store),
-                n_rows,
-                criterion=self.criterion,
-                folds=folds,
-                attributes=inputs,
-            )
-            cube = finish(cube)
-            if store is not None:
-                store.save(CUBE, cube)
-        return cube
+    def _inputs(self, **inputs: Any) -> dict[str, Any]:
+        """Return what losses depend on in addition to the grid."""
+        return {
+            **inputs,
+            "penalty": self.penalty,
+            "fit_intercept": self.fit_intercept,
+        }
 
     def _choose(self, results: xr.Dataset, centers: Any = None) -> KernelLeastSquares:
         """Choose by the cube; return the chosen model, unfitted."""
@@ -210,6 +183,20 @@ class BaseSearch(RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def open_store(
+    out: PathLike | None, inputs: Mapping[str, Any]
+) -> AbstractContextManager[Store | None]:
+    """Return the store of a search with these inputs; nothing where `out` is None.
+
+    Raises StoreMismatchError where it holds a search of other rows or models.
+    """
+    if out is None:
+        return nullcontext()
+    identity = {**inputs, "versions": sorted(installed_versions().items())}
+    plan = {name: str(value) for name, value in identity.items()}
+    return Store(out, kind=KIND, plan=plan)
 
 
 @dataclass(frozen=True, repr=False)
@@ -269,80 +256,83 @@ class LeastSquaresPlan:
 
         Arguments are those of `run`.
         """
-        grid, client = content_hash(self.regularizations), resolve_client(client)
-        keys = {f"fit-width={c!r}": f"width/{c!r}/{grid}" for c in self.widths}
-        plan = self.certified
-        pairs: list[Any] = []
-        outcomes: list[tuple[Outcome, Any]] = []
-
-        def evaluate(store: Store | None) -> list[Record]:
-            results: dict[str, Record] = {} if store is None else dict(store.records)
-            tasks = [
-                Task(name, EvaluateWidth(width))
-                for width, (name, key) in zip(self.widths, keys.items(), strict=True)
-                if key not in results
-            ]
-            # The plan of the certified search holds the rows, too; without it they are
-            # sent to workers once.
-            executor = make_executor(replace(self, certified=None), client, n_jobs)
-            with closing(executor):
-                for done in run_to_completion(executor, tasks):
-                    key = keys[done.key]
-                    if done.error is not None:
-                        text = f"{type(done.error).__name__}: {done.error}"
-                        # If a width were left out, the rows of a fold could decide
-                        # which candidates the search without this fold has.
-                        if plan is not None:
-                            raise RuntimeError(
-                                f"a width failed, and a certified search leaves out "
-                                f"none: {text}"
-                            ) from done.error
-                        messages = [text] * len(self.regularizations)
-                        results[key] = {names.MESSAGE: messages}
-                        continue
-                    results[key] = done.get()
-                    if store is not None:
-                        store.append(key, results[key])
-            records = [results[key] for key in keys.values()]
-            # Losses of pairs become `pair_results_`; they are no variable of the cube.
-            pairs.extend(record.get(PAIR_LOSSES) for record in records)
-            return [
-                {name: value for name, value in record.items() if name != PAIR_LOSSES}
-                for record in records
-            ]
-
-        def finish(cube: xr.Dataset) -> xr.Dataset:
-            if plan is None:
-                return cube
-            losses = np.concatenate([np.asarray(losses) for losses in pairs])
-            reasons = cube.get(
-                names.MESSAGE, xr.full_like(cube[names.STATUS], "", object)
+        client, inputs, certified = resolve_client(client), self._inputs(client), None
+        with open_store(out, inputs) as store:
+            records = self._evaluate_widths(store, client, n_jobs)
+            cube = make_loss_cube(
+                self.widths,
+                self.regularizations,
+                # Losses of pairs become `pair_results_`, and are not in the cube.
+                [
+                    {name: n for name, n in record.items() if name != PAIR_LOSSES}
+                    for record in records
+                ],
+                len(self.y),
+                criterion=self.search.criterion,
+                folds=self.folds,
+                attributes=inputs,
             )
-            result = certify(plan, losses, reasons.values.ravel(), client, n_jobs)
-            outcomes.append(result)
-            return add_certified_counts(cube, result[0].results)
+            if self.certified is not None:
+                losses = np.concatenate([record[PAIR_LOSSES] for record in records])
+                reasons = cube.get(
+                    names.MESSAGE, xr.full_like(cube[names.STATUS], "", object)
+                ).values.ravel()
+                certified = certify(self.certified, losses, reasons, client, n_jobs)
+                cube = add_certified_counts(cube, certified[0].results)
+            if store is not None:
+                store.save(CUBE, cube)
+        return cube, certified
 
-        inputs: dict[str, Any] = {}
-        if plan is not None:
+    def _inputs(self, client: "Client | None") -> dict[str, Any]:
+        """Return all that the losses depend on in addition to the grid."""
+        inputs: dict[str, Any] = {
+            "labeled": content_hash(self.X),
+            "targets": content_hash(self.y),
+            "splits": tokenize(self.folds),
+            "extra": " ".join(map(content_hash, self.extra or ())),
+            "seed": str(self.seed),
+        }
+        if (plan := self.certified) is not None:
             options = ("certificate", "deploy", "loss", "report")
-            inputs = {name: plan.identity[name] for name in options}
+            inputs |= {name: plan.identity[name] for name in options}
             if plan.pool is not None:
                 inputs["pool"] = plan.pool.fingerprint(client)
-        cube = self.search._run(
-            evaluate,
-            (self.widths, self.regularizations),
-            len(self.y),
-            folds=self.folds,
-            out=out,
-            finish=finish,
-            labeled=content_hash(self.X),
-            targets=content_hash(self.y),
-            splits=tokenize(self.folds),
-            extra=" ".join(map(content_hash, self.extra or ())),
-            seed=str(self.seed),
-            **inputs,
-        )
-        return cube, outcomes[0] if outcomes else None
+        return self.search._inputs(**inputs)
+
+    def _evaluate_widths(
+        self, store: Store | None, client: "Client | None", n_jobs: int | None
+    ) -> list[Record]:
+        """Return the records of all widths; those in the store are not made again."""
+        grid = content_hash(self.regularizations)
+        keys = {f"fit-width={c!r}": f"width/{c!r}/{grid}" for c in self.widths}
+        records: dict[str, Record] = {} if store is None else dict(store.records)
+        tasks = [
+            Task(name, EvaluateWidth(width))
+            for width, (name, key) in zip(self.widths, keys.items(), strict=True)
+            if key not in records
+        ]
+        # The plan of the certified search holds the rows, too; without it they are sent
+        # to workers once.
+        executor = make_executor(replace(self, certified=None), client, n_jobs)
+        with closing(executor):
+            for done in run_to_completion(executor, tasks):
+                key = keys[done.key]
+                if done.error is not None:
+                    text = f"{type(done.error).__name__}: {done.error}"
+                    # If a width were left out, the rows of a fold could decide which
+                    # candidates the search without this fold has.
+                    if self.certified is not None:
+                        raise RuntimeError(
+                            f"a width failed, and a certified search leaves out none: "
+                            f"{text}"
+                        ) from done.error
+                    messages = [text] * len(self.regularizations)
+                    records[key] = {names.MESSAGE: messages}
+                    continue
+                records[key] = done.get()
+                if store is not None:
+                    store.append(key, records[key])
+        return [records[key] for key in keys.values()]
 
     def __repr__(self) -> str:
         n, n_widths, n_lam = len(self.y), len(self.widths), len(self.regularizations)

@@ -22,8 +22,8 @@ from dsel.data.pool import Pool
 from dsel.data.row_random import seed_from
 from dsel.least_squares.closed_form import gaussian_kernel, whitening
 from dsel.least_squares.estimators import check_centers
-from dsel.least_squares.losses import Record, why_unusable
-from dsel.least_squares.search import NUMERIC, BaseSearch
+from dsel.least_squares.losses import Record, make_loss_cube, why_unusable
+from dsel.least_squares.search import NUMERIC, BaseSearch, open_store
 from dsel.least_squares.two_passes import (
     Sums,
     ThinSolution,
@@ -32,6 +32,7 @@ from dsel.least_squares.two_passes import (
     merge_moments,
     solve_moments,
 )
+from dsel.results.place import CUBE
 from dsel.results.run_store import Store
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.local_executor import LocalExecutor
@@ -153,27 +154,30 @@ class StreamedLeastSquaresSearch(BaseSearch):
             centers = check_centers(self.centers, self.n_features_in_)
             n_centers, identity = len(centers), content_hash(centers)
             make_centers = partial(dict, points=centers)
-        models: list[tuple[Record, Floats | None, ThinSolution]] = []
-
-        def evaluate(store: Store | None) -> list[Record]:
-            self.centers_ = get_or_store(store, "centers", make_centers)["points"]
-            passes = partial(self._stream, lams, rows, n_targets, client, store)
-            # BLAS on several threads sums in another order, so that the last digits
-            # would depend on the machine's cores.
-            with limit_threads():
-                models.extend(map(passes, widths))
-            return [record for record, _, _ in models]
-
-        cube = self._run(
-            evaluate,
-            (widths, lams),
-            rows.n_rows,
-            out=out,
+        inputs = self._inputs(
             labeled=rows.token if out is None else rows.fingerprint(client),
             targets=n_targets,
             centers=identity,
             n_centers=n_centers,
         )
+        with open_store(out, inputs) as store:
+            self.centers_ = get_or_store(store, "centers", make_centers)["points"]
+            passes = partial(self._stream, lams, rows, n_targets, client, store)
+            # BLAS on several threads sums in another order, so that the last digits
+            # would depend on the machine's cores.
+            with limit_threads():
+                models = list(map(passes, widths))
+            cube = make_loss_cube(
+                widths,
+                lams,
+                [record for record, _, _ in models],
+                rows.n_rows,
+                criterion=self.criterion,
+                folds=(),
+                attributes=inputs,
+            )
+            if store is not None:
+                store.save(CUBE, cube)
         model = self._choose(cube, self.centers_)
         width_index, column = divmod(self.best_index_, len(lams))
         _, root, solution = models[width_index]
