@@ -1,6 +1,6 @@
 """Fitting the binary SVMs of a group of candidates, one training set after another."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -118,37 +118,15 @@ class GroupFit:
         Returns the machines, their labeled rows, and the exceptions from test rows.
         """
         self.family.check_memory(len(self.y), self.cache.limit)
-        svc, train = self.svc, split.train_rows
+        train = split.train_rows
         class_weight, weights = weights_of(
-            svc, self.classes[self.y[train]], self.sample_weight[train]
+            self.svc, self.classes[self.y[train]], self.sample_weight[train]
         )
-        row_set, tests = self.untransformed, tuple[Any, ...]()
-        if row_set is None:
-            front = clone_estimator(Pipeline(self.steps))
-            front = with_seeds(front, self.family.seed, split.name)
-            origin, steps, rows, tests = fit_prefix(
-                lambda: front,
-                self.X,
-                self.y,
-                self.classes,
-                split,
-                content=self.content,
-                text=exact_text(front),
-                cache=self.cache,
-            )
-            row_set = rows_by_class(
-                self.y[train],
-                len(self.classes),
-                train,
-                check_row_norms(rows, svc.kernel),
-                origin=origin,
-                steps=steps,
-                takes_frames=isinstance(self.X, Frame),
-                columns=names_of_frame(rows),
-            )
+        row_set, tests = self._transform_rows(split)
         positions = row_set.positions(train)
         order = np.argsort(positions)
-        kernel = resolve_kernel(svc, row_set.rows[positions[order]], self.own_kernels)
+        rows = row_set.rows[positions[order]]
+        kernel = resolve_kernel(self.svc, rows, self.own_kernels)
         matrix = self._kernel_matrix(kernel, row_set)
         matrix.check_values(positions[order])
         # Rows of weight 0 cannot become support vectors; libsvm leaves them out, too.
@@ -156,28 +134,79 @@ class GroupFit:
         machines, gaps = self._solve(
             matrix, split, positions[order], weights[order], class_weight
         )
-        duals, errors, failures = arrange_duals(machines, row_set), [], []
+        errors, failures = self._test(matrix, machines, split, tests)
+        counts.record((self.order, column), *errors)
+        counts.messages.update(self._messages_of_stops(split, gaps))
+        return machines, row_set, failures
+
+    def _transform_rows(self, split: Split) -> tuple[RowsByClass, tuple[Any, ...]]:
+        """Return the rows for the SVMs, by the steps that are fitted on the split.
+
+        Also the test rows of each part, or why they could not be transformed; none
+        where no step transforms rows, since the test rows are among the others.
+        """
+        if self.untransformed is not None:
+            return self.untransformed, ()
+        front = clone_estimator(Pipeline(self.steps))
+        front = with_seeds(front, self.family.seed, split.name)
+        origin, steps, rows, tests = fit_prefix(
+            lambda: front,
+            self.X,
+            self.y,
+            self.classes,
+            split,
+            content=self.content,
+            text=exact_text(front),
+            cache=self.cache,
+        )
+        row_set = rows_by_class(
+            self.y[split.train_rows],
+            len(self.classes),
+            split.train_rows,
+            check_row_norms(rows, self.svc.kernel),
+            origin=origin,
+            steps=steps,
+            takes_frames=isinstance(self.X, Frame),
+            columns=names_of_frame(rows),
+        )
+        return row_set, tests
+
+    def _test(
+        self,
+        matrix: KernelMatrix,
+        machines: Machines,
+        split: Split,
+        tests: tuple[Any, ...],
+    ) -> tuple[list[Integers], list[Exception]]:
+        """Return the errors on each part of the test rows, and the exceptions there."""
+        duals = arrange_duals(machines, matrix.row_set)
+        errors, failures = list[Integers](), list[Exception]()
         for i, part in enumerate(split.counted_parts):
             try:
                 transformed = tests[i] if tests else None
                 if isinstance(transformed, Exception):
                     raise transformed
                 if tests and len(part):
-                    transformed = check_row_norms(transformed, svc.kernel)
+                    transformed = check_row_norms(transformed, self.svc.kernel)
                 errors.append(self._count_errors(matrix, duals, part, transformed))
             except Exception as error:  # all rows of the part count as errors
                 errors.append(np.full(len(self.order), len(part)))
                 failures.append(error)
-        counts.record((self.order, column), *errors)
+        return errors, failures
+
+    def _messages_of_stops(
+        self, split: Split, gaps: Floats
+    ) -> Iterator[tuple[FitId, FitMessage]]:
+        """Yield a message for each candidate whose solver stopped early."""
         for number, gap in zip(self.candidates, gaps, strict=True):
-            if gap >= svc.tol:
-                counts.messages[FitId(number, split.number)] = FitMessage(
-                    FitProblem.STOPPED,
-                    f"The solver stopped at max_iter={svc.max_iter} with a KKT gap of "
-                    f"{gap:.3g}, above tol={svc.tol:g}; scale the features or raise "
-                    f"max_iter.",
-                )
-        return machines, row_set, failures
+            if gap < self.svc.tol:
+                continue
+            text = (
+                f"The solver stopped at max_iter={self.svc.max_iter} with a KKT gap of "
+                f"{gap:.3g}, above tol={self.svc.tol:g}; scale the features or raise "
+                f"max_iter."
+            )
+            yield FitId(number, split.number), FitMessage(FitProblem.STOPPED, text)
 
     def _kernel_matrix(self, kernel: Kernel, row_set: RowsByClass) -> KernelMatrix:
         """Return the kernel matrix of labeled rows, which is made once for each."""
