@@ -267,9 +267,14 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     ax.set_xlabel(unit)
     ax.set_ylabel("bound on the error, %")
     what = "groups" if certificate.n_groups else "labels"
-    later = bounds.sel({names.CERTIFICATE: choice.deploy})[numbers.index(4 * n_labeled)]
-    bound = in_percent(min(1.0, later.item()))
-    tidy(ax, title=f"4 times as many {what}: a bound of {bound} on average")
+    later = bounds.sel({names.CERTIFICATE: choice.deploy})[
+        numbers.index(4 * n_labeled)
+    ].clip(max=1.0)
+    bound = in_percent(later.item())
+    title = f"4 times as many {what}: a bound of {bound} on average"
+    if certificate.certified and not certificate.says_nothing:
+        title += f" (this run: {certificate.amount(certificate.bound)})"
+    tidy(ax, title=title)
     return ax
 
 

@@ -337,14 +337,12 @@ def _draw_line(
     ax: "Axes",
 ) -> None:
     columns, known = np.arange(len(values)), np.isfinite(values)
-    top = values[known].max(initial=0.01)
     ax.plot(columns[known], values[known], color=MIDDLE, lw=1.0)
     if folds is not None and np.isfinite(folds).any():
         # Folds of equal errors are drawn next to each other.
         apart = np.linspace(-0.06, 0.06, folds.shape[1])
         x = np.broadcast_to(columns[:, np.newaxis] + apart, folds.shape)
         ax.plot(x.ravel(), folds.ravel(), ".", color=MIDDLE, ms=6, label="a fold")
-        top = max(top, np.nanmax(folds))
     name = "mean of folds" if folds is not None else "a candidate"
     for shown, style, legend in (
         (known & ~dropped, {"marker": "o", "ls": "none"}, name),
@@ -354,7 +352,8 @@ def _draw_line(
             ax.plot(columns[shown], values[shown], color=INK, label=legend, **style)
     if chosen is not None:
         ax.plot(chosen, values[chosen], "o", color=ACCENT, ms=9, label="chosen")
-    ax.set_ylim(0, 1.05 * top)
+    # Not from 0, as bars: dots are compared with each other, and folds show the spread.
+    ax.margins(y=0.08)
     ax.set_xlim(-0.5, len(values) - 0.5)
     ax.set_ylabel(axis.label)
     ax.yaxis.set_major_formatter(in_hundreds if axis.in_percent else "{x:g}")

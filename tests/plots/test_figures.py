@@ -537,6 +537,16 @@ def test_plot_folds__has_a_dot_for_each_fold_and_a_line_at_the_mean():
     assert ax.get_title(loc="left").startswith(f"Chosen: {mean:.1f}% on average")
 
 
+def test_plot_surface__shows_differences_of_dots_on_an_axis_that_need_not_begin_at_0():
+    cube = run({"n_neighbors": [1, 3, 9]}, prune=False)
+    ax = plot_surface(cube)
+    values = [y for line in ax.lines for y in np.asarray(line.get_ydata(), float)]
+    low, high = ax.get_ylim()
+    least, most = np.nanmin(values), np.nanmax(values)
+    assert low <= least <= most <= high
+    assert most - least > 0.8 * (high - low)
+
+
 def test_plot_bound_by_labels__falls_and_marks_the_run():
     cube = run({"n_neighbors": [1, 3, 9]})
     ax = plot_bound_by_labels(cube)
@@ -552,7 +562,9 @@ def test_plot_bound_by_labels__falls_and_marks_the_run():
     first = next(line for line in ax.lines if len(line.get_xdata()) > 2)
     [later] = first.get_ydata()[first.get_xdata() == 4 * int(cube.n_labeled)]
     words = ax.get_title(loc="left").replace("\n", " ")
-    assert words == f"4 times as many labels: a bound of {in_percent(later)} on average"
+    now = in_percent(certificates["one_fold"].bound)
+    expected = f"4 times as many labels: a bound of {in_percent(later)} on average"
+    assert words == f"{expected} (this run: {now})"
     with pytest.raises(ValueError, match="nested search for the error"):
         plot_bound_by_labels(run({"n_neighbors": [1]}, loss=dsel.losses.recall(1)))
 
