@@ -74,8 +74,20 @@ SHOWN_ELSEWHERE: Final = (
     names.CONSTANT,
     "choice",
     "class_rows",
+    "creation_library",  # dsel, whose version is shown
+    "creation_library_version",
 )
 """Attributes that are left out of the provenance: other sections show them."""
+
+NAMES_OF_ATTRIBUTES: Final = {
+    "content_token": "fingerprint of the counts",
+    "created_at": "time",
+    "deploy": "deployed model",
+    "dsel_schema_version": "version of the format of results",
+    "estimators": "kinds of learners",
+    "fold_error_kind": "errors of candidates on folds are of",
+}
+"""Words for attributes whose key does not say what they are."""
 
 
 def write_report(
@@ -196,10 +208,13 @@ def report_html(
         return sorted(reports.values(), key=lambda each: each is not reports[deploy])
 
     deploy = choice.deploy
-    figures = {"certificates": _svg(plot_certificates, results, height=3.3)}
+    # Titles of these would repeat the lines beside them.
+    figures = {
+        "certificates": _svg(plot_certificates, results, height=3.1, titled=False)
+    }
     if candidate_dims(results) != (names.CANDIDATE,):
         with suppress(ValueError):  # a cube without its numbers
-            figures["surface"] = _svg(plot_surface, results, height=3.7)
+            figures["surface"] = _svg(plot_surface, results, height=3.4, titled=False)
     with suppress(ValueError):  # a criterion without two terms
         height = 1.6 + 0.55 * n_drawn
         figures["terms"] = _svg(plot_terms, results, height=height)
@@ -230,7 +245,7 @@ def report_html(
             "folds": results.sizes.get(names.FOLD, 0),
             # A procedure, such as a search that is certified, is one and is no grid.
             "candidates": many if (many := int(counts[names.N_CANDIDATES])) > 1 else 0,
-            "pruned": int(np.sum(status == names.STATUS_PRUNED)),
+            "dropped early": int(np.sum(status == names.STATUS_PRUNED)),
             "failed": len(failed),
         },
         title=_title(results, inputs),
@@ -252,11 +267,8 @@ def report_html(
             [n, short_params_text(params[n]), messages[n]]
             for n in failed[:N_ROWS].tolist()
         ],
-        provenance=sorted(
-            (str(name), str(value))
-            for name, value in results.attrs.items()
-            if name not in SHOWN_ELSEWHERE
-        ),
+        provenance=provenance_table(results),
+        holdout=why_holdout_may_be_smaller(choice),
     )
 
 
@@ -288,7 +300,9 @@ def plain_sentences(choice: Choice, inputs: RunInputs | None) -> list[str]:
     sentences = []
     if bound.loss == "error" and not bound.n_groups:
         n_wrong = ceil(1000 * bound.bound)
-        model = f" ({inputs.model})" if inputs and inputs.model else ""
+        # Of several models, one of which was chosen, the line below names it.
+        has_one = inputs is not None and inputs.model and "," not in inputs.model
+        model = f" ({inputs.model})" if inputs is not None and has_one else ""
         sentences = [
             f"Of 1,000 new rows the chosen model{model} gets at most {n_wrong} wrong "
             f"on average."
@@ -300,12 +314,14 @@ def plain_sentences(choice: Choice, inputs: RunInputs | None) -> list[str]:
             f"{ceil(100 * bound.bound)} on average."
         ]
     table = f"those of {Path(inputs.labeled).name}" if inputs else "the labeled rows"
+    copies = ", and equal rows are no copies" if bound.needs_no_copies else ""
     return [
         *sentences,
         f"This is about new rows that come from the same source as {table}. It says "
         f"nothing about rows of another kind, such as a later year or another site. "
-        f"{confidence(choice.delta)}% confidence: at most {100 * choice.delta:g}% of "
-        f"such statements are false. All assumptions are listed below.",
+        f"{confidence(choice.delta)}% confidence: where the assumptions at the end of "
+        f"this page hold{copies}, at most {100 * choice.delta:g}% of such statements "
+        f"are false.",
     ]
 
 
@@ -318,7 +334,7 @@ def _source(results: xr.Dataset, inputs: RunInputs) -> list[list[str]]:
         ["labeled table", Path(inputs.labeled).name],
         ["target", inputs.target or ""],
         ["pool, which nothing read" if is_unread else "pool", pool],
-        ["model", inputs.model],
+        ["models" if "," in inputs.model else "model", inputs.model.replace(",", ", ")],
         ["date", inputs.date],
         ["dsel", version],
     ]
@@ -431,6 +447,37 @@ def compare_estimates(choice: Choice) -> str:
     return f"{text} What you can promise is the bound, {amount} ({level}% confidence)."
 
 
+def why_holdout_may_be_smaller(choice: Choice) -> str:
+    """Return why the bound of a hold-out set is below that of this run, if it is."""
+    bound = choice.certificate
+    is_smaller = bound.certified and choice.expected_holdout < bound.bound
+    if not is_smaller or not is_nested(bound):
+        return ""
+    rate = f"{100 * choice.delta:g}%"
+    others = " and the report" if choice.reports or choice.reports_by_value else ""
+    return (
+        f" It can be below the bound of this run: a hold-out set is one test, which "
+        f"may fail with probability {rate}; here the tests of all folds{others} share "
+        f"these {rate}."
+    )
+
+
+def provenance_table(results: xr.Dataset) -> list[tuple[str, str]]:
+    """Return names and texts of what else is known about the run, without raw keys."""
+    rows = []
+    for key, value in results.attrs.items():
+        if key in SHOWN_ELSEWHERE:
+            continue
+        name, text = str(key), str(value)
+        if text.startswith("["):
+            with suppress(ValueError):
+                text = ", ".join(map(str, json.loads(text)))
+        if name.startswith("version_"):
+            name = f"version of {name.removeprefix('version_')}"
+        rows.append((NAMES_OF_ATTRIBUTES.get(name, name.replace("_", " ")), text))
+    return sorted(rows)
+
+
 def _best(results: xr.Dataset, choice: Choice) -> list[list[Any]]:
     """Return heads, then rows, of the table of the best candidates."""
     table, loss = candidate_table(results), choice.certificate
@@ -456,7 +503,9 @@ def _about_root(squared: float) -> str:
     return amount_about(squared**0.5)
 
 
-def _svg(plot: Callable[..., Any], what: object, *, height: float) -> str:
+def _svg(
+    plot: Callable[..., Any], what: object, *, height: float, titled: bool = True
+) -> str:
     """Return a figure as an SVG element in the color of the text around it."""
     try:
         from matplotlib import rc_context
@@ -468,7 +517,9 @@ def _svg(plot: Callable[..., Any], what: object, *, height: float) -> str:
         ) from error
     width = 3.8  # inches: letters of 9 points are legible on a phone
     figure = Figure(figsize=(width, height), layout="constrained")
-    plot(what, ax=figure.add_subplot())
+    ax = plot(what, ax=figure.add_subplot())
+    if not titled:
+        ax.set_title("", loc="left")
     file = io.StringIO()
     # The salt makes the page the same each time.
     with rc_context({"svg.hashsalt": "dsel", "svg.fonttype": "path"}):

@@ -344,12 +344,18 @@ class Certificate(Renderable):
         level = ", ".join(
             filter(None, [f"{confidence(self.delta)}% confidence", jointly])
         )
-        if any(
-            caveat.effect is Effect.WARNS and caveat.text.endswith(IF_COPIES)
-            for caveat in self.caveats
-        ):  # without a pool nothing tests whether they are
+        if self.needs_no_copies:
             level += ", if equal rows are no copies"
         return f"{self.says} {amount}{self.on_rows} ({level}), {self.model_text}"
+
+    @property
+    def needs_no_copies(self) -> bool:
+        """Whether the bound holds only if equal labeled rows are no copies."""
+        # Without a pool nothing tests whether they are.
+        return any(
+            caveat.effect is Effect.WARNS and caveat.text.endswith(IF_COPIES)
+            for caveat in self.caveats
+        )
 
     @property
     def on_rows(self) -> str:

@@ -275,3 +275,32 @@ def test_report_html__names_tables_baseline_classes_and_folds():
     assert "falls with more labels is drawn for the error" in text
     most = int(np.ceil(100 * outcome.certificate.bound))
     assert f"Of 100 new rows of 'yes' the chosen model misses at most {most} on" in text
+
+
+def test_report_html__has_words_where_results_have_keys(outcome):
+    text = words(report_html(outcome.results)).partition("fingerprints")[2]
+    keys = ("content_token", "dsel_schema_version", "created_at", "version_numpy")
+    assert [key for key in keys if key in text] == []
+    assert "learners Sign " in text
+    assert "version of numpy " in text
+    assert outcome.results.attrs["content_token"] in text
+
+
+def test_report_html__says_why_a_holdout_set_may_have_the_smaller_bound():
+    with pytest.warns(dsel.errors.FitFailedWarning):
+        outcome = run(report=True)
+    choice = outcome.choice
+    why = "here the tests of all folds and the report share these 5%"
+    assert choice.expected_holdout < choice.certificate.bound
+    assert why in words(report_html(outcome.results))
+
+
+def test_plain_sentences__need_that_equal_rows_are_no_copies():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(200, 2)).astype(float)
+    y = (X[:, 0] + rng.normal(size=200) > 0.5).astype(int)
+    plan = dsel.plan_search(Sign(), {"column": [0]}, X, y, random_state=0)
+    outcome = plan.run(n_jobs=1)
+    condition = "at the end of this page hold, and equal rows are no copies, at most 5%"
+    assert outcome.certificate.needs_no_copies
+    assert condition in words(report_html(outcome.results))
