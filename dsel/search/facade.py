@@ -89,59 +89,59 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator
+    estimator : estimator or None
         Unfitted scikit-learn classifier, regressor or pipeline; None if `param_grid`
         lists estimators, all of one kind.
-    param_grid
+    param_grid : dict, list of dicts or iterable
         Dict of parameter to values, list of such dicts, or list of estimators; or
         candidates one by one, such as a ``ParameterSampler``, see `plan_search`.
-    certificate
+    certificate : {"nested", "cv_bound", "best_fold", "holdout"} or None
         Kind of bound: ``"nested"`` (the default), ``"cv_bound"``, ``"best_fold"`` or
         ``"holdout"``, see `plan_search`. The bound itself is `certificate_`.
-    deploy
+    deploy : {"one_fold", "all_rows"} or None
         The model of a nested search that is `best_estimator_`: ``"one_fold"``, the
         default, or ``"all_rows"``, which needs a pool. Both are in `models_`.
-    cv
+    cv : int, splitter, iterable or None
         Number of plain random folds, 5 by default, or ``KFold(n, shuffle=True)``, whose
         seed must be None, since `random_state` draws the folds. Any other splitter, or
         a list of (train rows, test rows), gives estimates only.
-    delta
+    delta : float in (0, 0.5]
         Probability that the certificate fails, in (0, 0.5].
-    prune
+    prune : bool, "halving", "exact" or None
         True takes ``"halving"`` for nested searches and ``"exact"`` for all others; see
         `plan_search`. False counts every candidate in full.
-    max_pool_rows
+    max_pool_rows : int or None
         About how many pool rows to count at most: a random part, fixed in advance.
-    loss
+    loss : str or Loss
         ``"error"``, or another loss that ranks candidates and is certified, such as
         ``dsel.losses.recall("fraud")``, or its name as in the shell:
         ``"recall:fraud"``, ``"balanced"``, ``"cost:fraud>ok=50,ok>fraud=1"``. For
         regressors ``"error"`` means ``dsel.losses.error_quantile(0.9)``, the distance
         to the target that 90% of the predictions keep; see `plan_search`.
-    report
+    report : bool or list
         True, or a list of classes: certifies recall and precision of each class, too.
         For regressors the distances that 50, 80, 90 and 95% of the predictions keep, or
         a list of shares. See `certified_report`.
-    report_by
+    report_by : str, int or None
         A column of `X`, such as ``"site"``: its name, or its position if columns have
         no names. The error is certified for each of its values, at most 100, all at
         once; see `report_by_value`.
-    prior
+    prior : array-like, callable or None
         For ``"cv_bound"`` and ``"best_fold"``: weights by which delta is divided among
         the candidates, an array or a function of their parameters; see `plan_search`.
-    n_queries
+    n_queries : int
         Number of pool rows to label after the run, drawn where both models of a nested
         search differ, for a smaller bound of the model trained on all rows; see
         `query_rows` and `certify_with_labels`; for ``loss="error"`` without `report`,
         `report_by` and groups. 0 queries none.
-    random_state
+    random_state : int, RandomState, Generator or None
         None, an integer, a RandomState or a Generator.
-    n_jobs
+    n_jobs : int or None
         Without a Dask client: number of threads for kernel SVMs, or of processes for
         other learners, which start after one second. None and -1 mean one for each core
         (in scikit-learn None means 1). No effect with a client, whose workers do the
         work.
-    verbose
+    verbose : int or None
         0 shows nothing; 1 or more shows progress on standard error: bars in terminals
         and notebooks, lines elsewhere. None shows bars, and lines only of runs that
         last longer than 15 seconds.
@@ -194,13 +194,25 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = load_iris(return_X_y=True)
+    A table with labels, as for a `GridSearchCV`:
+
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sklearn.svm import SVC
+    >>> X, y = load_digits(return_X_y=True)
+    >>> X, pool, y, _ = train_test_split(X, y, train_size=500, random_state=0)
     >>> search = SemiSupervisedSearchCV(
-    ...     LogisticRegression(max_iter=1000), {"C": [0.1, 1.0]}, random_state=0)
+    ...     SVC(), {"C": [1, 10], "gamma": [1e-4, 1e-3]}, random_state=0)
     >>> search.fit(X, y).best_params_
-    {'C': 1.0}
+    {'C': 10, 'gamma': 0.001}
+    >>> print(search.certificate_.headline())
+    Error at most 4.3% (95% confidence), model trained on 80% of the labels
+
+    With rows without labels, the model of all labels has a bound, too:
+
+    >>> search = search.fit(X, y, pool)
+    >>> round(search.certificates_["all_rows"].bound, 3)
+    0.057
     """
 
     estimator: Estimator
@@ -238,25 +250,25 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X
-            Labeled rows, shape (n_labeled, n_columns).
-        y
-            Labels, shape (n_labeled,).
-        pool
+        X : array-like or data frame of shape (n_labeled, n_columns)
+            Labeled rows.
+        y : array-like of shape (n_labeled,)
+            Labels, or for a regressor numbers.
+        pool : array-like, data frame, path or Pool of shape (n_unlabeled, n_columns)
             Unlabeled rows: anything that `dsel.open_pool` takes.
-        groups
+        groups : array-like of shape (n_labeled,), str or None
             If rows come in groups (customers, patients, documents): the key of each
             labeled row, or the name of a column of a data frame `X`, which is no
             feature then. Folds consist of whole groups, and the bound is about a random
             row of a new group; see `plan_search`.
-        baseline
+        baseline : fitted model, path, "largest class" or None
             A fitted classifier that was trained on none of these labels, such as the
             one in production, a place that `dsel.results.open_model` opens, or
             ``"largest class"``: ``choice_.baseline`` shows whether the deployed model
             is proved to err less; see `plan_search`.
-        out
+        out : path or None
             Directory or URL where counts are stored; the same call continues from them.
-        storage_options
+        storage_options : dict or None
             Options of fsspec if `out` is a URL; never stored.
         **fit_params
             For the estimator's `fit`, by scikit-learn's metadata routing where it is

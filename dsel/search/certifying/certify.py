@@ -64,9 +64,9 @@ def certify(
     random_state: RandomState = None,
     delta: float = 0.05,
     loss: Loss | str = "error",
+    groups: GroupsLike = None,
     report: ReportLike = False,
     report_by: str | int | None = None,
-    groups: GroupsLike = None,
     baseline: BaselineLike = None,
 ) -> PrefitCertificate: ...
 @overload
@@ -78,20 +78,20 @@ def certify(
     *,
     random_state: RandomState = None,
     delta: float = 0.05,
-    loss: Loss | str = "error",
-    deploy: str | None = None,
     cv: int = 5,
+    loss: Loss | str = "error",
+    groups: GroupsLike = None,
     report: ReportLike = False,
     report_by: str | int | None = None,
-    groups: GroupsLike = None,
     baseline: BaselineLike = None,
+    deploy: str | None = None,
     n_queries: int = 0,
     out: PathLike | None = None,
-    verbose: bool | int | None = None,
     n_jobs: int | None = None,
-    client: "Client | None" = None,
-    fit_params: Options | None = None,
+    verbose: bool | int | None = None,
     max_pool_rows: int | None = None,
+    fit_params: Options | None = None,
+    client: "Client | None" = None,
     storage_options: Options | None = None,
     on_failure: str = "record",
     on_progress: Callable[[Progress], None] | None = None,
@@ -105,20 +105,20 @@ def certify(
     *,
     random_state: RandomState = None,
     delta: float = 0.05,
-    loss: Loss | str = "error",
-    deploy: str | None = None,
     cv: int | str = 5,
+    loss: Loss | str = "error",
+    groups: GroupsLike = None,
     report: ReportLike = False,
     report_by: str | int | None = None,
-    groups: GroupsLike = None,
     baseline: BaselineLike = None,
+    deploy: str | None = None,
     n_queries: int = 0,
     out: PathLike | None = None,
-    verbose: bool | int | None = None,
     n_jobs: int | None = None,
-    client: "Client | None" = None,
-    fit_params: Options | None = None,
+    verbose: bool | int | None = None,
     max_pool_rows: int | None = None,
+    fit_params: Options | None = None,
+    client: "Client | None" = None,
     storage_options: Options | None = None,
     on_failure: str = "record",
     on_progress: Callable[[Progress], None] | None = None,
@@ -132,54 +132,64 @@ def certify(
 
     Parameters
     ----------
-    model
-        A scikit-learn classifier or regressor, such as a `GridSearchCV` or a pipeline
-        with a feature selection, of which unfitted clones are fitted; or a function of
-        features and labels that returns a new fitted one (a regressor if `loss` is for
-        regressors, or `y` has fractions). It may use the rows that it gets in any way,
-        but no other rows. With ``cv="prefit"`` a fitted model, or a path that
-        `dsel.results.open_model` opens.
-    X, y, pool
-        Labeled rows, their labels and unlabeled rows, as for `plan_search`. With
-        ``cv="prefit"`` labeled rows that the model has not seen, and no pool.
-    random_state
-        None, an integer, a RandomState or a Generator: the seed of the folds. With
-        ``cv="prefit"`` it draws the row of each group, and None is 0; without groups
-        nothing is drawn.
-    delta
-        Probability that the bounds fail, as `plan_search` takes it: 0.05 is 95%
-        confidence.
-    loss
-        What is certified, as `plan_search` takes it. It does not change what a
-        `GridSearchCV` ranks by: set ``scoring=`` of the search for that.
-    deploy
-        Which model is deployed: ``"one_fold"``, the default, that of a fold, or
-        ``"all_rows"``, which needs a pool. Both are certified at once.
-    cv
-        Folds, at least 2: the model is fitted once without each. Few large folds give
-        a smaller bound for models that have seen fewer rows. ``"prefit"`` fits nothing.
-    report, report_by
-        More that is certified at once: numbers of each class, or of each value of a
-        column; as `plan_search` takes them.
-    groups
-        The group of each row, as `plan_search` takes it. The inner splitter of a
-        model, or a function with a parameter ``groups``, gets those of its rows. With
-        ``cv="prefit"`` one row of each group is drawn by `random_state`.
-    baseline
-        A fitted model to compare with, as `plan_search` takes it.
-    n_queries
-        Pool rows to label after the run, as `plan_search` takes it. This argument and
-        those below are refused with ``cv="prefit"``.
-    out, verbose, n_jobs
-        Where results are kept, what is shown, and how many processes fit, as `Plan.run`
-        takes them.
-    client
-        A `distributed.Client`; None means the current one, else local threads. Each fit
-        is one task.
-    fit_params
-        Keyword arguments of the `fit` of an estimator, as `plan_search` takes them.
-    max_pool_rows
-        As `plan_search` takes it.
+    model : estimator or callable
+        An unfitted scikit-learn classifier or regressor, a search such as
+        `GridSearchCV`, or a pipeline: clones of it are fitted. Or a function of
+        features and labels that returns a new fitted model. It may use the rows that it
+        gets in any way, but no other rows. With ``cv="prefit"`` a fitted model, or a
+        path that `dsel.results.open_model` opens.
+    X : array-like or data frame of shape (n_labeled, n_columns)
+        Labeled rows; with ``cv="prefit"`` rows that the model has not seen.
+    y : array-like of shape (n_labeled,)
+        Labels of any kind, or for a regressor numbers.
+    pool : array-like, data frame, path or Pool of shape (n_unlabeled, n_columns)
+        Rows without labels, drawn like `X`: anything that `open_pool` takes. With them
+        the model trained on all labels has a bound, too.
+    random_state : int, RandomState, Generator or None
+        Seed of the folds. With ``cv="prefit"`` it draws the row of each group, and None
+        is 0; without groups nothing is drawn.
+    delta : float in (0, 0.5]
+        Probability that the bounds fail: 0.05 is 95% confidence.
+    cv : int >= 2, or "prefit"
+        Number of folds: the model is fitted once without each. Few large folds give a
+        smaller bound for models that have seen fewer rows. ``"prefit"`` fits nothing.
+    loss : str or Loss
+        What is certified: ``"error"``, or such as ``"recall:fraud"``, ``"balanced"`` or
+        ``dsel.losses.error_quantile(0.9)``, see `dsel.losses`. It does not change what
+        a `GridSearchCV` ranks by: set ``scoring=`` of the search for that.
+    groups : array-like of shape (n_labeled,), str or None
+        If rows come in groups (customers, patients): the key of each row, or the name
+        of a column of `X`, which is no feature then. Folds consist of whole groups. The
+        inner splitter of a model, or a function with a parameter ``groups``, gets those
+        of its rows. With ``cv="prefit"`` one row of each group is drawn.
+    report : bool or list
+        True, or a list of classes: recall and precision of each class are certified,
+        too; for a regressor several tolerances.
+    report_by : str, int or None
+        Name or position of a column: the error is certified for each of its values.
+    baseline : fitted model, path, "largest class" or None
+        A model to compare with, trained on none of these labels, such as the one in
+        production.
+    deploy : {"one_fold", "all_rows"} or None
+        Which model is deployed: that of a fold, the default, or that of all labels,
+        which needs a pool. Both are certified at once. This argument and those below
+        are refused with ``cv="prefit"``.
+    n_queries : int
+        Number of pool rows to label after the run, for a smaller bound of the model of
+        all labels; see `Outcome.query_rows`.
+    out : path or None
+        Directory or URL where results are kept; the same call continues from them.
+    n_jobs : int or None
+        Number of local processes that fit; None and -1 mean one for each core.
+    verbose : bool, int or None
+        Whether progress is shown on standard error; None shows bars, and lines only of
+        runs that last longer than 15 seconds.
+    max_pool_rows : int or None
+        About how many pool rows to count at most: a random part.
+    fit_params : dict or None
+        Keyword arguments of every `fit` of an estimator, such as ``sample_weight``.
+    client : distributed.Client or None
+        None means the current client, else local workers. Each fit is one task.
     storage_options, on_failure, on_progress
         As `Plan.run` takes them.
 
@@ -222,23 +232,25 @@ def certify(
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.model_selection import GridSearchCV
-    >>> from sklearn.svm import SVC
-    >>> X, y = load_iris(return_X_y=True)
-    >>> search = GridSearchCV(SVC(), {"C": [0.1, 1, 10]}, cv=3)
-    >>> outcome = certify(search, X, y, cv=3, random_state=0)
-    >>> outcome.certificates["one_fold"].certified
-    True
-    >>> type(outcome.model).__name__
-    'GridSearchCV'
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> search = GridSearchCV(
+    ...     DecisionTreeClassifier(random_state=0), {"max_depth": [1, 3]}
+    ... )
+    >>> outcome = certify(search, X, y, random_state=0)
+    >>> print(outcome.certificate.headline())
+    Error at most 9.9% (95% confidence), model trained on 80% of the labels
+    >>> outcome.model.predict(X[:2])
+    array([0, 0])
 
     A model that is fitted already, on rows that it has not seen:
 
-    >>> fitted = SVC().fit(X[::2], y[::2])
+    >>> fitted = DecisionTreeClassifier(random_state=0).fit(X[::2], y[::2])
     >>> made = certify(fitted, X[1::2], y[1::2], cv="prefit")
     >>> print(made.headline())  # doctest: +NORMALIZE_WHITESPACE
-    Error at most 13.6% (95% confidence), model as given, 75 rows that it has
+    Error at most 12.1% (95% confidence), model as given, 284 rows that it has
     not seen, as you declare (A3)
     """
     if isinstance(cv, str) and cv == PREFIT:  # arrays compare by element

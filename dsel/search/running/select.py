@@ -160,13 +160,13 @@ def select(
 
     Parameters
     ----------
-    results
+    results : SemiSupervisedSearchCV, Outcome or xarray.Dataset
         A fitted search, the `Outcome` of a plan, or a cube of results.
-    criterion
+    criterion : str or None
         Such as ``"cv_error"``, ``"cv_bound"`` or ``"best_fold"``; by default that of
         the search. The counts of a nested search allow ``"cv_error"``, ``"mean_loss"``
         if it has a loss, and ``"nested"``, its own choice.
-    delta
+    delta : float in (0, 0.5] or None
         Probability that a bound fails; by default that of the search.
 
     Returns
@@ -190,16 +190,18 @@ def select(
 
     Examples
     --------
+    A fitted search, and its candidate with the smallest cross-validated error:
+
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> import dsel
     >>> X, y = load_iris(return_X_y=True)
-    >>> plan = dsel.plan_search(
-    ...     KNeighborsClassifier(), {"n_neighbors": [1, 5, 9]}, X, y, random_state=0,
-    ...     prune=False)
-    >>> outcome = plan.run()
-    >>> dsel.select(outcome, "cv_error").params
-    {'n_neighbors': 9}
+    >>> search = dsel.SemiSupervisedSearchCV(
+    ...     KNeighborsClassifier(), {"n_neighbors": [1, 5, 9]}, prune=False,
+    ...     random_state=0)
+    >>> choice = dsel.select(search.fit(X, y), "cv_error")
+    >>> choice.params, choice.certificate.certified
+    ({'n_neighbors': 9}, False)
     """
     if criterion is not None:
         check_string(criterion, "criterion")
