@@ -13,7 +13,7 @@ is there (``DSEL_DATA`` names it), else scikit-learn's images of digits.
 # %%
 # 1. Rows
 # -------
-# 800 rows keep their labels. Which ones is drawn at random, as assumption A1 asks. The
+# 800 rows keep their labels. Which ones is drawn at random, as A1 requires. The
 # others are the pool.
 
 import os

@@ -63,7 +63,7 @@ from dsel.losses import balanced, beyond, cost, error_quantile, precision, recal
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.typing import BaselineLike
 
-# Population, learner and grid of what several settings search.
+# Population, learner and grid that several settings share.
 _COIN: Final = biased_coin(0.5)
 _TEN: Final = {"number": [*range(10)]}
 _NOISE: Final = (_COIN, RandomTable(), {"number": [*range(20)]})

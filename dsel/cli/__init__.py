@@ -1,4 +1,4 @@
-"""The command line: for each command a file of options, and one of what it does.
+"""The command line: for each command a file of options, and a file of its work.
 
 A command parses, calls one public function, and prints or saves what it returns. It
 ends with a status of `exit_status.ExitStatus`.

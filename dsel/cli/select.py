@@ -72,7 +72,7 @@ REPORT: Final = "report"
 
 @dataclass(frozen=True)
 class SelectInputs:
-    """What the files of a command hold, and what its options mean for them."""
+    """The contents of a command's files, and its options in terms of them."""
 
     table: Table
     X: Any

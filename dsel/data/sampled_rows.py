@@ -1,8 +1,8 @@
 """Some rows of a pool, by which a later pass sees that it reads other rows.
 
 Files have stamps that tell whether they were written. A Dask graph has only its keys,
-and may give other rows each time that it is computed: it draws without a seed, reads
-a clock, or a table that grows.
+and may give other rows each time that it is computed, if it draws without a seed, or
+reads a clock or a table that grows.
 """
 
 from dataclasses import dataclass

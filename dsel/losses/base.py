@@ -254,7 +254,7 @@ class PlannedDelta:
         return self.divide(self.model_delta).label_delta
 
     def divide(self, delta: float) -> Shares:
-        """Return the division of delta, or of a part of it, by what was planned."""
+        """Return the planned division of delta, or of a part of it."""
         if self.has_queries:
             query_share = QUERY_SHARES.pool + QUERY_SHARES.queries
             return Shares(delta, QUERY_SHARES.labeled, query_share)

@@ -371,8 +371,8 @@ error the limit would be above 50%; a value needs about 40 rows"]
         self, evidence: Evidence, planned: PlannedDelta, fold: int
     ) -> tuple[ModelBounds, ...]:
         """Bound the model of this fold, and that of all rows, for each value."""
-        # Equal parts depend on the column alone; parts by what was counted would be
-        # chosen by what they bound.
+        # Equal parts depend on the column alone. Parts that depend on the counts would
+        # be chosen by the same counts from which the bounds are computed.
         value_delta = planned.model_delta * VALUES_SHARE / len(self.losses)
         shares = planned.divide(value_delta)
         return tuple(bound_models(loss, evidence, shares, fold) for loss in self.losses)

@@ -90,10 +90,10 @@ class NonconformityClassifier(
         Rows held out; None for min(n / 5, 50), the paper's rule. With few validation
         rows, or rows of one class only, several models tie at most test rows.
     ties
-        What is done where this number is smallest for several models. ``"random"`` (the
-        paper's rule) draws one of them. ``"literal"`` follows the printed algorithm:
-        where a model's labels tie, too, the sign of its score is ignored and a label is
-        drawn.
+        How to choose among models whose second largest p-values are equally small.
+        ``"random"`` (the paper's rule) draws one of them. ``"literal"`` follows the
+        printed algorithm: where a model's labels tie, too, the sign of its score is
+        ignored and a label is drawn.
     random_state
         Seed of split, ties and learners.
 

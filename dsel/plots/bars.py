@@ -138,8 +138,10 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
 def estimate_name(certificate: Certificate) -> str:
     """Return the name of the estimate that is drawn with a bound."""
     what = "error" if certificate.loss == "error" else "estimate"
-    is_holdout = certificate.is_holdout  # then a single model is tested
-    return f"{what} of this model" if is_holdout else f"cross-validated {what}"
+    # A hold-out set tests one model, and cross-validation the models of all folds.
+    if certificate.is_holdout:
+        return f"{what} of this model"
+    return f"cross-validated {what}"
 
 
 def plot_comparison(comparison: ModelComparison, *, ax: "Axes | None" = None) -> "Axes":

@@ -83,7 +83,7 @@ class Assumption:
     state: str = DECLARED
     """``declared`` by the user, or ``violated``."""
     reason: str = ""
-    """What violates it, or what was found that does not."""
+    """The finding that violates it, or a finding that does not."""
     says: str = ""
     """Its text here, if that is not the one of `STATEMENTS`."""
 

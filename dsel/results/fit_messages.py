@@ -23,7 +23,7 @@ class FitProblem(Enum):
 
 @dataclass(frozen=True)
 class FitMessage:
-    """What a fit reports in addition to its counts."""
+    """A message of a fit, in addition to its counts."""
 
     problem: FitProblem
     text: str

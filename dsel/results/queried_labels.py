@@ -37,7 +37,7 @@ class LabelTerms:
     partial_option: str = "partial=True"
     unknown_option: str = "allow_unknown=True"
     effect: str = "counts against whatever is proved"
-    """What happens with a row without a usable label."""
+    """How a row without a usable label is treated."""
 
 
 def check_same_labels(

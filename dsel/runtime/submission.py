@@ -54,7 +54,7 @@ def make_executor(
         return LocalExecutor(context, n_jobs, processes_since)
     if callable(client):
         executor: Executor = client(context)
-        # Of the type: a Delayed, say, has every attribute that one asks for.
+        # The type is inspected, since instances such as a Delayed have any attribute.
         if getattr_static(type(executor), "submit", None) is None:
             raise TypeError(
                 f"`client` must be a distributed.Client, or a function that returns an "

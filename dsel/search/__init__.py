@@ -5,7 +5,7 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
 1. `facade.SemiSupervisedSearchCV.fit` passes its options on, as one record
 2. `planning.plan_search.make_plan` checks them and decides what will be done; nothing
    is fitted
-3. `running.execute.execute` opens the store, or reads what has ended there
+3. `running.execute.execute` opens the store, and only reads it if its run has ended
 4. `running.nested.search_nested` opens the executor and makes the other steps; next to
    the fits `design.assumptions.compare_pool` compares the pool with the labeled rows
 5. `engine.fit_loop.FitLoop.fit` prunes, submits fits, and takes their results, in a

@@ -374,7 +374,7 @@ def check_model(
         )
     try:
         signature = inspect.signature(model)
-    except ValueError:  # of what has no signature
+    except ValueError:  # some builtins have no signature
         return
     # As `FunctionEstimator.fit` calls it.
     groups = {"groups": None} if "groups" in signature.parameters else {}

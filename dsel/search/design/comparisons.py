@@ -268,7 +268,7 @@ class EachFold(Comparison):
         counts = np.concatenate(
             [np.ravel(pair_counts) for pair_counts in counted_pairs]
         )
-        counts = counts[np.newaxis]  # of the only model set
+        counts = counts[np.newaxis]  # one row for each set of models
         if not self.n_queries:
             return counts, DrawnRows()
         one_fold_codes, all_rows_codes = predicted[self.deployed_fold], predicted[-1]

@@ -102,7 +102,7 @@ def count_slice(
     # Number of predictions for each pool row; which splits are compared does not depend
     # on the rows, so none are passed.
     n_predictions = sum(len(c.compared_splits(NO_ROWS, all_sets)) for c in comparisons)
-    # Predictions are int64; as much again is for what comparisons make of them.
+    # Predictions are int64, and comparisons need as much memory again.
     row_nbytes = max(one.row_nbytes for _, one in predictors)
     row_nbytes += 16 * n_predictions * len(all_sets)
     counts = {c.key: np.zeros((len(all_sets), c.n_bins), np.int64) for c in comparisons}

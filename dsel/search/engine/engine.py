@@ -49,7 +49,7 @@ class BatchSize:
 
 @dataclass(frozen=True)
 class Engine:
-    """What all loops of a run share."""
+    """The executor, store, pool and task numbers that all loops of a run share."""
 
     executor: Executor
     store: Store | None

@@ -108,7 +108,7 @@ class FitLoop(Generic[TableT]):
                 self.give_up(jobs, ended.error)
 
     def begin_turn(self) -> None:
-        """Prune by what has come, and show the progress."""
+        """Prune by the counts that have arrived, and show the progress."""
         self.prune()
         self.show_progress(self)
 

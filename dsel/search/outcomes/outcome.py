@@ -72,7 +72,7 @@ class Outcome:
         The functions that fit or open models again hold rows, or the options of a
         store, so the models themselves take their place.
         """
-        # Cached properties are made again: some of them refer to what is left out.
+        # Cached properties are left out too: some refer to the labeled rows.
         state = {field.name: getattr(self, field.name) for field in fields(self)}
         make_models: Callable[[], Mapping[str, Any]]
         try:

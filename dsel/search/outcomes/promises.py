@@ -75,8 +75,9 @@ class Promises:
 def disagreement_delta(choice: Choice) -> float:
     """Return the probability that the limit of the disagreement does not hold.
 
-    A bound of the error without queries gives as much of its delta to the pool. Other
-    bounds divide theirs otherwise, so the limit is printed with its confidence.
+    It is the part of delta that a bound of the error spends on the pool if no rows are
+    queried. Other bounds spend other parts, so the limit is printed with its own
+    confidence.
     """
     planned = PlannedDelta(delta=choice.delta, has_pool=True)
     return planned.divide(choice.delta).pool_delta

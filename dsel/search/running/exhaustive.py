@@ -55,7 +55,7 @@ def search_exhaustively(run: Run) -> Outcome:
         )
         loop = make_loop(run, engine, pruner, partial(show_search, run))
         models = None
-        # Until the model that the counts choose is one of those that were counted.
+        # Repeated until the model that the counts choose is one that was counted.
         while models is None:
             loop.fit_and_count()
             counts = pruner.final_counts(loop.table)
