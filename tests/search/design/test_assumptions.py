@@ -9,7 +9,12 @@ from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsClassifier
 
 import dsel
-from dsel.search.design.assumptions import two_sample_test
+from dsel.results.certificate import VIOLATED, Assumption
+from dsel.search.design.assumptions import (
+    PoolFacts,
+    two_sample_test,
+    with_pool_facts,
+)
 
 
 def certified(labels, model=None):
@@ -160,3 +165,46 @@ def test_copies__in_one_group_say_nothing():
     outcome = search_copies(COPIED, groups=np.repeat(np.arange(100), 2))
     assert outcome.certificate.certified
     assert "equal rows of other folds" not in str(outcome.choice)
+
+
+A1 = Assumption("A1")
+
+
+def with_facts(violation="", known=A1, **facts):
+    """Return A1 with the facts of a pool; A2 never changes."""
+    first, other = with_pool_facts(
+        [known, Assumption("A2")], PoolFacts(**facts), violation
+    )
+    assert other == Assumption("A2")
+    return first
+
+
+def test_with_pool_facts__says_what_was_found_where_nothing_refutes():
+    for n, text in ((0, "no pool row equals"), (1, "1 pool row equals a"),
+                    (1_200, "1,200 pool rows equal a")):  # fmt: skip
+        found = with_facts(equal_rows=n, auc=0.52, p_value=0.4)
+        assert not found.is_violated
+        assert text in found.reason
+        assert "does not refute it (AUC 0.52, p = 0.4;" in found.reason
+    assert "too few rows for a two-sample test" in with_facts().reason
+
+
+def test_with_pool_facts__a_classifier_refutes_and_names_its_column():
+    found = with_facts(auc=0.9, p_value=1e-5, telling_column="age")
+    assert found.is_violated
+    assert found.reason == (
+        "a classifier distinguishes labeled rows from pool rows, most by column age "
+        "(AUC 0.90, p = 1e-05)"
+    )
+
+
+def test_with_pool_facts__copies_refute_and_stand_first():
+    assert with_facts("copies", p_value=0.4) == Assumption("A1", VIOLATED, "copies")
+    found = with_facts("copies", auc=0.9, p_value=1e-5)
+    assert found.is_violated
+    assert found.reason.startswith("copies; a classifier distinguishes")
+
+
+def test_with_pool_facts__keep_a_violation_that_the_plan_has_found():
+    known = Assumption("A1", VIOLATED, "rows come in groups")
+    assert with_facts(known=known, auc=0.5, p_value=0.5) == known

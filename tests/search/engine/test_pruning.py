@@ -8,6 +8,7 @@ from dsel.search.design.folds import pairs_of_folds, scheme_of_pairs
 from dsel.search.engine.counts import FitTable
 from dsel.search.engine.inner_searches import InnerSearches
 from dsel.search.engine.jobs import FitStatus
+from dsel.search.engine.pruning import first_proofs
 
 N_FOLDS, N_CANDIDATES = 5, 3
 SCHEME = scheme_of_pairs(N_FOLDS, 50, seed=7, n_candidates=N_CANDIDATES)
@@ -132,3 +133,38 @@ def test_choices__say_which_search_has_no_candidate(halving):
     table.fit_status[:, 0] = FitStatus.FAILED
     with pytest.raises(AllFitsFailedError, match="chosen by all folds"):
         halving.choose_candidates(table)
+
+
+ERRORS = np.array([[1, 1, 1], [0, 5, 0], [4, 0, 0], [0, 0, 3]])
+"""Errors of four candidates on three splits; the first one wins with 3."""
+
+
+def proofs_by_sums(shown, n_most=3):
+    """Return `first_proofs` where a candidate is beaten by more than 3 errors."""
+    return first_proofs(shown, n_most, lambda fits: (ERRORS * fits).sum(axis=1) > 3)
+
+
+def test_first_proofs__end_with_the_fit_that_proves_a_candidate_worse():
+    shown, beaten = proofs_by_sums(np.ones((4, 3), bool))
+    np.testing.assert_array_equal(beaten, [False, True, True, False])
+    np.testing.assert_array_equal(shown.sum(axis=1), [3, 2, 1, 3])
+    assert shown[2, 0]  # the first fits, in order
+
+
+def test_first_proofs__do_not_depend_on_fits_that_a_run_made_after_them():
+    most, fewest = np.ones((4, 3), bool), np.ones((4, 3), bool)
+    fewest[1, 2:] = fewest[2, 1:] = False  # another run has dropped them at once
+    for one, other in zip(proofs_by_sums(most), proofs_by_sums(fewest), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_first_proofs__need_no_fit_of_a_candidate_with_an_infinite_bound():
+    is_excluded = np.array([False, False, False, True])
+    shown, beaten = first_proofs(np.ones((4, 3), bool), 3, lambda _: is_excluded)
+    assert shown[3].sum() == 0
+    assert beaten.tolist() == is_excluded.tolist()
+
+
+def test_first_proofs__of_the_first_folds_alone():
+    _, beaten = proofs_by_sums(np.ones((4, 3), bool), n_most=1)
+    assert beaten.tolist() == [False, False, True, False]
