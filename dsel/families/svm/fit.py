@@ -199,7 +199,7 @@ class GroupFit:
     ) -> Iterator[tuple[FitId, FitMessage]]:
         """Yield a message for each candidate whose solver stopped early."""
         for number, gap in zip(self.candidates, gaps, strict=True):
-            if gap < self.svc.tol:
+            if not gap >= self.svc.tol:  # NaN is not
                 continue
             text = (
                 f"The solver stopped at max_iter={self.svc.max_iter} with a KKT gap of "
