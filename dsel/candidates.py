@@ -412,8 +412,10 @@ def _check_one_kind(estimators: Sequence[Estimator]) -> None:
         )
 
 
-def with_learner_tags(tags: Tags, estimator: Estimator) -> Tags:
+def with_learner_tags(tags: Tags, estimator: Estimator | None) -> Tags:
     """Return the tags of a search, with the input and target tags of its estimator."""
+    if estimator is None:
+        return tags
     # `fit` refuses an object that is no estimator, with a clearer error.
     if isinstance(estimator, type) or not hasattr(estimator, "__sklearn_tags__"):
         return tags

@@ -30,7 +30,11 @@ def signatures():
         (dsel.certify, "X: RowsLike, y: LabelsLike, pool: PoolLike = None", "Outcome"),
         (dsel.open_pool, "(source: PoolLike, *,", "Pool"),
         (dsel.bounds.holdout_bound, ": ArrayLike", None),
-        (dsel.SemiSupervisedSearchCV, "(estimator: Estimator, param_grid:", None),
+        (
+            dsel.SemiSupervisedSearchCV,
+            "(estimator: Estimator | None, param_grid:",
+            None,
+        ),
         (dsel.results.Caveat, "effect: Effect", None),
     ],
     ids=lambda value: getattr(value, "__name__", None),

@@ -77,7 +77,7 @@ def seed_from(random_state: RandomState) -> int:
         return int(random_state.randint(2**31))
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**63))
-    if isinstance(random_state, Integral):
+    if isinstance(random_state, int | np.integer):
         return check_integer(
             random_state, "random_state", at_least=0, at_most=2**64 - 1
         )

@@ -60,7 +60,7 @@ def check_fit_params(
 
 
 def check_fit_names(
-    fit_params: Iterable[str], fit: Callable[..., Any], estimator: Estimator
+    fit_params: Iterable[str], fit: Callable[..., Any], estimator: Estimator | None
 ) -> None:
     """Raise TypeError where a fit parameter is a misspelled argument of `fit`.
 

@@ -15,7 +15,7 @@ from dsel.kernels.functions import Kernel
 from dsel.kernels.reference_rows import DISTANCES, PRODUCTS, VALUES
 
 
-def check_kernel(kernel: Kernel, *, n_rows: int = 30, seed: int = 0) -> None:
+def check_kernel(kernel: object, *, n_rows: int = 30, seed: int = 0) -> None:
     """Raise where a kernel does not meet what a kernel SVM needs.
 
     Parameters
@@ -36,7 +36,7 @@ def check_kernel(kernel: Kernel, *, n_rows: int = 30, seed: int = 0) -> None:
     >>> check_kernel(Rbf(gamma=0.5))
     """
     name = type(kernel).__name__
-    if not (is_dataclass(kernel) and isinstance(kernel, Kernel)):
+    if not (isinstance(kernel, Kernel) and is_dataclass(type(kernel))):
         raise TypeError(f"{name} must be a frozen dataclass that inherits from Kernel.")
     if deepcopy(kernel) != kernel or hash(kernel) != hash(kernel):
         raise ValueError(f"{name} must be equal to its copy, since it is a cache key.")

@@ -43,7 +43,7 @@ from dsel.search.running.cube_of_run import TOKEN, describe_run
 from dsel.search.running.nested import certify_choices, make_pair_results
 from dsel.search.running.pool_check import check_pool
 from dsel.search.running.run import Run, RunOptions, open_engine
-from dsel.typing import AnyArray, PoolLike, SplitsLike
+from dsel.typing import AnyArray, PoolLike
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -143,7 +143,7 @@ def plan_certified_search(
     return replace(plan, axes=axes, fit_notes=())  # no family fits the candidates
 
 
-def is_auto(cv: SplitsLike) -> bool:
+def is_auto(cv: object) -> bool:
     """Return whether the number of folds was left to the search."""
     return isinstance(cv, str) and cv == AUTO
 

@@ -385,7 +385,7 @@ class SingleLoss:
 
 
 @runtime_checkable
-class RefutableLoss(Protocol):
+class RefutableLoss(Loss, Protocol):
     """A loss whose bound new labeled rows can refute; not every loss is one."""
 
     def lower_limits(self, rows: PoolCounts, delta: float) -> Floats:
@@ -406,7 +406,7 @@ class Exceedance(NamedTuple):
 
 
 @runtime_checkable
-class DistanceLoss(Protocol):
+class DistanceLoss(Loss, Protocol):
     """A loss whose bound says how many predictions are how far off.
 
     New labeled rows can refute its bound, without `RefutableLoss.lower_limits`: these

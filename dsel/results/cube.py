@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from math import prod
-from typing import Any, Final, NamedTuple, Protocol, cast
+from typing import Any, Final, NamedTuple, Protocol, TypeGuard, cast
 
 import numpy as np
 import xarray as xr
@@ -26,7 +26,7 @@ from dsel.results.certificate import Assumption, full_list
 from dsel.results.records import check_version
 from dsel.results.values import UNSET, coordinate_of, value_text
 from dsel.runtime.versions import installed_versions
-from dsel.typing import Options, ResultsLike
+from dsel.typing import AnyArray, Options, ResultsLike
 
 SCHEMA_VERSION: Final = 3
 """Raised whenever a reader of the old schema could misread a cube."""
@@ -143,7 +143,7 @@ def product_grids(grid: Any) -> tuple[Mapping[str, Sequence[Any]], ...]:
     return tuple(grids)
 
 
-def is_list(values: object) -> bool:
+def is_list(values: object) -> TypeGuard[Sequence[Any] | AnyArray]:
     """Return whether this is a list of values of a parameter, and not one value."""
     if isinstance(values, np.ndarray):
         return values.ndim == 1

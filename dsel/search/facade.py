@@ -215,7 +215,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
     0.057
     """
 
-    estimator: Estimator
+    estimator: Estimator | None
     param_grid: Grid
     _: KW_ONLY
     certificate: str | None = None
@@ -602,13 +602,13 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         return self._repr_mimebundle_()["text/html"]
 
     def __sklearn_tags__(self) -> Any:
-        learner = self.estimator
-        if learner is None and is_list(self.param_grid) and len(self.param_grid):
-            learner = self.param_grid[0]
+        learner, grid = self.estimator, self.param_grid
+        if learner is None and is_list(grid) and len(grid):
+            learner = grid[0]
         tags = with_learner_tags(super().__sklearn_tags__(), learner)
         tags.estimator_type = tags.estimator_type or "classifier"
         tags.target_tags.required = True
-        if hasattr(self.estimator, "__sklearn_tags__"):
+        if self.estimator is not None and hasattr(self.estimator, "__sklearn_tags__"):
             tags.input_tags.allow_nan = takes_nan([self.estimator])
         return tags
 

@@ -9,7 +9,6 @@ trained without fold i, and on all rows. Co-validation trains on random halves.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
-from numbers import Real
 from typing import Final
 
 import numpy as np
@@ -272,7 +271,7 @@ def number_of_folds(cv: SplitsLike, n_rows: int) -> int | None:
     is_other = isinstance(cv, str | bytes | Mapping | type)
     if not is_other and (hasattr(cv, "split") or np.iterable(cv)):
         return None
-    if is_other or not isinstance(cv, Real):
+    if is_other or not isinstance(cv, int | float | np.number):
         raise TypeError(
             f"`cv` must be a number of folds, a scikit-learn splitter such as "
             f"KFold(5), or a list of (train rows, test rows), got {show(cv)}."

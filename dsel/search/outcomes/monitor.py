@@ -219,10 +219,11 @@ def _test_errors(
     limits, rates = None, [nan] * len(promises.models)
     loss, why_no_labels = context.loss, _reason_without_labels(context, tally)
     if n_labels and isinstance(loss, RefutableLoss):
-        rows = PoolCounts(*tally.counts, n_labels, n_duplicates)
+        counts, duplicates = tally.counts
+        rows = PoolCounts(counts, duplicates, n_labels, n_duplicates)
         with naming_loss(loss, "lower_limits"):
             limits = loss.lower_limits(rows, level)
-        models = FoldCounts(tally.counts[0], np.full(len(tally.counts[0]), n_labels))
+        models = FoldCounts(counts, np.full(len(counts), n_labels))
         with naming_loss(loss, "estimate"):
             rates = [loss.estimate(model) for model in models.iter_folds()]
     tests = []
