@@ -115,7 +115,7 @@ def _schema_of(
 def info(path: str) -> None:
     """Describe the pool at PATH, without reading its rows."""
     pool = open_pool(path)
-    click.echo(f"{path}: {pool!r}")
+    click.echo(f"{path}: {pool}")
     columns = list(pool.columns or ())
     if columns:
         say(f"columns: {listing(columns, 10)}", indent=9)

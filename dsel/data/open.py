@@ -103,7 +103,7 @@ def open_pool(
     Examples
     --------
     >>> open_pool(np.zeros((3, 2)), columns=["a", "b"])
-    <Pool: 3 rows x 2 columns, float64, 1 chunks, 0.0 MiB>
+    <Pool: 3 rows x 2 columns, float64, 1 chunk, 48 B>
     """
     if other_records is not None:
         if not isinstance(other_records, bool | np.bool_):

@@ -16,6 +16,7 @@ import pandas as pd
 from dask.base import tokenize
 from dask.local import get_sync
 from dask.optimization import cull
+from dask.utils import format_bytes
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
@@ -41,6 +42,7 @@ from dsel.data.identity import content_hash, row_hashes
 from dsel.data.pool_parts import POOL, Blocks, Origin, RowFilter, StoredSchema
 from dsel.data.row_random import PART_STREAM, row_random_at
 from dsel.errors import RowError, reach_and_read
+from dsel.rounded_texts import count_of
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Output, Task
@@ -296,10 +298,11 @@ class Pool:
         return f"rows-{tokenize(head, words.tolist())}"
 
     def __repr__(self) -> str:
-        return (
-            f"<Pool: {self._size}, {self._kind}, {len(self.blocks.keys):,} chunks, "
-            f"{self.nbytes / 2**20:,.1f} MiB>"
-        )
+        return f"<Pool: {self}>"
+
+    def __str__(self) -> str:
+        n_chunks = count_of(len(self.blocks.keys), "chunk")
+        return f"{self._size}, {self._kind}, {n_chunks}, {format_bytes(self.nbytes)}"
 
     def _repr_html_(self) -> str:
         facts = [
@@ -307,7 +310,7 @@ class Pool:
             ("rows", self._size),
             ("of", self._kind),
             ("chunks", f"{len(self.blocks.keys):,}"),
-            ("size", f"{self.nbytes / 2**20:,.1f} MiB"),
+            ("size", format_bytes(self.nbytes)),
         ]
         if self.columns:
             facts.append(("columns", listing(list(self.columns), 10)))

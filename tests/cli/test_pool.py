@@ -22,7 +22,8 @@ def test_build__writes_a_pool_that_info_describes(table, tmp_path):
     built, shown = run(*asked), run("info", tmp_path / "p.zarr")
     assert built.exit_code == 0
     assert shown.stdout == built.stdout
-    assert "250 rows x 2 columns" in shown.stdout
+    about = f"{tmp_path / 'p.zarr'}: 250 rows x 2 columns, float64, 1 chunk, 3.91 kiB"
+    assert shown.stdout.startswith(f"{about}\n")
     assert "columns: len, width\n" in shown.stdout
     quiet = run(*asked[:2], tmp_path / "q.zarr", "--target=label", "--quiet")
     assert (quiet.exit_code, quiet.output) == (0, "")
