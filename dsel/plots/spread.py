@@ -271,6 +271,8 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
         numbers.index(4 * n_labeled)
     ].clip(max=1.0)
     bound = in_percent(later.item())
+    if choice.reports or choice.reports_by_value:  # they have a part of delta
+        what += ", without a report"
     title = f"4 times as many {what}: a bound of {bound} on average"
     if certificate.certified and not certificate.says_nothing:
         title += f" (this run: {certificate.amount(certificate.bound)})"
