@@ -20,6 +20,7 @@ from sklearn.svm import SVC
 
 import dsel
 from dsel.co_validation import learn_actively
+from dsel.criteria import CRITERIA
 
 X, y = load_digits(return_X_y=True)
 kept = np.isin(y, (3, 8))
@@ -49,15 +50,16 @@ for step in steps:
     shown = "".join(f"{step.estimates[name]:13.4f}" for name in names)
     print(f"{len(step.rows):6d}{shown}")
 
-figure, ax = plt.subplots(figsize=(7.4, 3.4), layout="constrained")
+figure, ax = plt.subplots(figsize=(7.4, 4.4), layout="constrained")
 labels = [len(step.rows) for step in steps]
 for name, mark in zip(names, "os^Dv", strict=True):
     values = [step.estimates[name] for step in steps]
-    ax.plot(labels, values, marker=mark, fillstyle="none", label=name)  # some are equal
+    style = {"marker": mark, "fillstyle": "none"}  # some estimates are equal
+    ax.plot(labels, values, **style, label=CRITERIA[name].title)
 ax.set_title("Estimates of the error while labels are picked")
 ax.set_xlabel("labels asked for")
 ax.set_ylabel("estimated error")
-figure.legend(loc="outside right upper", frameon=False)
+figure.legend(loc="outside lower center", ncols=2, frameon=False)
 plt.show()
 
 # %%

@@ -74,9 +74,16 @@ class Criterion:
     """Whether it is the mean of the loss that a plan declares, not an error."""
     is_guarantee: bool = False
     """Whether the number bounds the true error with probability 1 - delta."""
+    words: str = ""
+    """What it is, for figures and tables; by default its name."""
     tie_break: Formula | None = None
     """Among equal numbers the candidate with the smallest value of this is chosen,
     then the first."""
+
+    @property
+    def title(self) -> str:
+        """What the number is, in words if there are any."""
+        return self.words or self.name
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -126,6 +126,7 @@ FOLDS: Final[tuple[Criterion, ...]] = (
         (names.FOLD_ERRORS,),
         (names.FOLD_ROWS,),
         label_term=fold_error,
+        words="cross-validated error",
     ),
     Estimate(
         "mean_loss",
@@ -135,6 +136,7 @@ FOLDS: Final[tuple[Criterion, ...]] = (
         label_term=mean_loss,
         can_prune=False,  # a mean of fewer models may be larger
         uses_declared_loss=True,
+        words="mean loss",
     ),
     Estimate(
         "mean_squared_error",
@@ -144,6 +146,7 @@ FOLDS: Final[tuple[Criterion, ...]] = (
         label_term=mean_loss,
         can_prune=False,
         is_regression=True,
+        words="mean squared error",
     ),
     Estimate(
         "loo_error",
@@ -151,6 +154,7 @@ FOLDS: Final[tuple[Criterion, ...]] = (
         (names.LOO_ERRORS,),
         (names.N_LABELED,),
         label_term=loo_error,
+        words="leave-one-out error",
     ),
 )
 """All criteria of folds, and leave-one-out."""

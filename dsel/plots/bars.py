@@ -381,8 +381,8 @@ def plot_terms(
     patches = _draw_bars(ax, texts, bars, BLUE, label="from labeled rows")
     is_bound = ranking.is_guarantee and select(results).certificate.certified
     mark_unproved_bars(ax, patches, certified=is_bound)
-    ax.set_xlabel(f"{ranking.name}, %")
-    what = f"{labels[best[0]]} has the smallest {ranking.name}"
+    ax.set_xlabel(f"{ranking.title}, %")
+    what = f"{labels[best[0]]} has the smallest {ranking.title}"
     tidy(ax, title=f"{what}: {amount(sums[0])}")
     return ax
 

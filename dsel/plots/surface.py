@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 _ROOTS: Final = {"mean_squared_error": "root mean squared error"}
 """Labels of criteria whose root is drawn."""
-_WORDS: Final = {**_ROOTS, "cv_error": "cross-validated error"}
-"""Labels of criteria that have a name in words."""
 MOST_SLANTED: Final = 15
 """Most labels of ticks that are slanted, not thinned."""
 
@@ -209,7 +207,7 @@ class ValueAxis(NamedTuple):
 def _value_axis(results: xr.Dataset, ranking: Criterion, others: str) -> ValueAxis:
     """Return how the numbers of a criterion are shown, smallest over other axes."""
     loss = declared_loss(results) if ranking.uses_declared_loss else None
-    label = loss.what if loss else _WORDS.get(ranking.name, ranking.name)
+    label = loss.what if loss else _ROOTS.get(ranking.name, ranking.title)
     label = f"{label} (estimate){UNITS if ranking.name in _ROOTS else ''}"
     if ranking.is_guarantee:
         label = f"error (bound by {ranking.name})"

@@ -18,6 +18,7 @@ from markupsafe import Markup
 from dsel import names
 from dsel.cards import mark_code
 from dsel.checks import check_path
+from dsel.criteria import CRITERIA
 from dsel.errors import reword
 from dsel.files import check_free, check_no_link, whole_file
 from dsel.plots import (
@@ -60,8 +61,6 @@ FOLDER: Final = Path(__file__).parent
 NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
 BEGINS: Final = "<!DOCTYPE html>\n<!-- Written by dsel report -->\n"
 """First lines of a page: only a file that begins with them is replaced."""
-TITLES: Final = {CV_ERROR: "cross-validated error"}
-"""Heads of columns that have a name in words."""
 N_ROWS: Final = 10
 """Rows of a table of candidates."""
 MOST_DRAWN: Final = 20
@@ -487,7 +486,7 @@ def _best(results: xr.Dataset, choice: Choice) -> list[list[Any]]:
     texts = {CV_ERROR: about_percent, criterion: in_percent if is_bound else loss.about}
     columns = [name for name in dict.fromkeys([criterion, CV_ERROR]) if name in table]
     shown = table[np.isfinite(table[criterion])].sort_values(criterion, kind="stable")
-    titles = [TITLES.get(name, name.replace("_", " ")) for name in columns]
+    titles = [CRITERIA[name].title for name in columns]
     if is_squared(results):
         texts[criterion] = _about_root
         titles[0] = f"root {titles[0]}"

@@ -547,6 +547,23 @@ def test_plot_surface__shows_differences_of_dots_on_an_axis_that_need_not_begin_
     assert most - least > 0.8 * (high - low)
 
 
+def test_plot_bound_by_labels__says_that_its_lines_are_of_a_run_without_a_report():
+    ax = plot_bound_by_labels(run({"n_neighbors": [3]}, report=True))
+    title = ax.get_title(loc="left").replace("\n", " ")
+    assert title.startswith("4 times as many labels, without a report: a bound of ")
+
+
+def test_criteria__have_words_on_the_axes_of_figures():
+    rng = np.random.default_rng(0)
+    X, grid = rng.normal(size=(200, 2)), {"n_neighbors": [1, 3]}
+    y = (X[:40, 0] > 0).astype(int)
+    results = dsel.covalidate(
+        KNeighborsClassifier(), grid, X[:40], y, X[40:], repeats=2, random_state=0
+    )
+    ax = plot_surface(results, "dis_error")
+    assert ax.get_ylabel() == "error by disagreement (estimate), %"
+
+
 def test_plot_bound_by_labels__falls_and_marks_the_run():
     cube = run({"n_neighbors": [1, 3, 9]})
     ax = plot_bound_by_labels(cube)
