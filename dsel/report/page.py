@@ -164,7 +164,7 @@ def comparison_html(
         style=_style(),
         title="Is the new model better?",
         comparison=comparison,
-        figure=_svg(plot_comparison, comparison, height=2.2),
+        figure=_svg(plot_comparison, comparison, height=1.8, titled=False),
     )
 
 

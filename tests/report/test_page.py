@@ -12,6 +12,7 @@ import dsel
 from dsel.cli.commands.select import command as select_command
 from dsel.cli.options import shell_names
 from dsel.report.page import BEGINS, report_html, write_report
+from dsel.results.comparison import ModelComparison
 from dsel.results.inputs import RunInputs, save_inputs
 from tests.shell import run as run_command
 from tests.shell import succeed
@@ -304,3 +305,21 @@ def test_plain_sentences__need_that_equal_rows_are_no_copies():
     condition = "at the end of this page hold, and equal rows are no copies, at most 5%"
     assert outcome.certificate.needs_no_copies
     assert condition in words(report_html(outcome.results))
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+def test_pages__show_names_of_python_as_code_and_no_backticks(grouped, tmp_path):
+    if grouped:
+        rng = np.random.default_rng(0)
+        X, groups = rng.normal(size=(200, 2)), np.repeat(np.arange(100), 2)
+        y, pool = (X[:, 0] > 0).astype(int), rng.normal(size=(50, 2))
+        plan = dsel.plan_search(
+            Sign(), {"column": [0]}, X, y, pool, groups=groups, random_state=0
+        )
+        results, code = plan.run(n_jobs=1), "<code>pool</code> is not read"
+    else:
+        results = ModelComparison(0.05, 10_000, n_differ=200)
+        code = "<code>predict</code> answers each row by itself"
+    page = write_report(results, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert code in page
+    assert "`" not in words(page)
