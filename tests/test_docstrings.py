@@ -9,6 +9,7 @@ import re
 import pytest
 
 import dsel
+from dsel.results.renderings import INTERNAL
 
 LEAD_WORDS = ["Guarantee:", "Assumes:", "Source:"]
 # The seams of criteria and the look-up of one by name are no formulas.
@@ -39,21 +40,6 @@ FORMULAS = [
     if value.__module__ not in SEAMS and not _is_record(value)
 ]
 
-# Dsel's own code calls these methods of results; users print the result.
-CALLED_BY_DSEL = {
-    "about",
-    "amount",
-    "from_json",
-    "headline",
-    "headline_after",
-    "upgrade_record",
-    "with_baseline",
-    "with_caveats",
-    "with_labels",
-    "with_loss",
-    "with_report",
-}
-
 
 def _methods(value):
     """Public methods of a class that take arguments, as (name, function)."""
@@ -69,7 +55,7 @@ METHODS = {
     if inspect.isclass(value)
     and not value.__module__.startswith(("dsel.criteria", "dsel.families"))
     for name, method in _methods(value)
-    if name not in CALLED_BY_DSEL
+    if name not in INTERNAL
 }
 
 

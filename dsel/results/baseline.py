@@ -92,7 +92,17 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
     def headline(self, printed: Container[str] = ()) -> str:
         """Return the verdict in one line, rounded so that it still holds.
 
-        `printed` are reasons against the guarantee that were printed above.
+        Parameters
+        ----------
+        printed
+            Reasons against the guarantee that were printed above: they are not
+            repeated.
+
+        Returns
+        -------
+        str
+            Such as "Better than the baseline (LinearSVC): errs at least 3.1 percentage
+            points less".
         """
         if self.reasons:
             reason = self.reasons[0]

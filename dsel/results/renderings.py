@@ -9,8 +9,41 @@ from dsel.errors import OldName, reword
 from dsel.results import records
 from dsel.rounded_texts import terminal_width, wrap_line
 
-INTERNAL: Final = frozenset(("facts", "upgrade_record", "why_useless"))
-"""Names that other modules call: completion does not offer them, nor old names."""
+INTERNAL: Final = frozenset(
+    (
+        "about",
+        "amount",
+        "assumption",
+        "details",
+        "estimate_where_fitted",
+        "facts",
+        "has_failed_folds",
+        "headline_after",
+        "holdout_text",
+        "is_below_estimate",
+        "model_on_rows",
+        "most",
+        "name_in_reports",
+        "needs_no_copies",
+        "no_tolerance",
+        "note_on_equal_rows",
+        "note_on_estimate",
+        "notes",
+        "on_rows",
+        "origins",
+        "pooled_line",
+        "pooled_table",
+        "upgrade_record",
+        "why_nothing",
+        "why_useless",
+        "with_baseline",
+        "with_caveats",
+        "with_labels",
+        "with_loss",
+        "with_report",
+    )
+)
+"""Names that only dsel calls: completion does not offer them, nor old names."""
 
 
 class Renderable:

@@ -175,9 +175,16 @@ def test_name_of_a_model__that_is_unknown_is_answered_with_those_that_there_are(
 def test_completion__offers_what_users_need():
     choice = certify(MODEL).choice
     assert {"bound", "params", "certificates"} <= {*dir(choice)}
-    assert not {"facts", "upgrade_record", "held_out_fifth", "estimate"} & {
-        *dir(choice)
-    }
+    assert not {"facts", "with_caveats", "held_out_fifth", "estimate"} & {*dir(choice)}
+
+
+def test_prompt__shows_what_to_call_next_and_a_print_does_not():
+    outcome = certify(MODEL)
+    result, _, steps = repr(outcome).rpartition("\nNext")
+    assert result == str(outcome) == str(outcome.choice)
+    names = re.findall(r"`(\w+)`", steps)
+    assert "monitor" in names
+    assert all(name in dir(outcome) for name in names)
 
 
 def test_plot__lists_its_figures():

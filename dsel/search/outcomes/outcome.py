@@ -12,6 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dsel.arrays import ArrayLike
+from dsel.cards import render_card
 from dsel.checks import check_choice, did_you_mean
 from dsel.data.labeled import LabeledRows
 from dsel.errors import GuaranteeWarning, names_of, warn
@@ -24,7 +25,9 @@ from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import CHOICE, NO_QUERIES
 from dsel.results.choice import OF_OUTCOME, ByModel
 from dsel.results.monitoring import MonitorReport
+from dsel.results.renderings import render_lines
 from dsel.results.tolerances import ToleranceReport
+from dsel.rounded_texts import terminal_width
 from dsel.runtime.progress import check_verbose, row_progress
 from dsel.search.outcomes.deployed_model import Deployed, InputFormat
 from dsel.search.outcomes.intervals import predict_interval
@@ -588,11 +591,25 @@ class Outcome:
         rows = self.input_format.convert(X)
         return predict_interval(self.choice, self.models, rows, deploy)
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return str(self.choice)
 
+    # A prompt and a notebook also show where to go on; a print has the result only.
+    def __repr__(self) -> str:
+        next_line = render_lines([("Next", self._next_steps)], terminal_width())
+        return f"{self}\n{next_line}"
+
     def _repr_html_(self) -> str:
-        return self.choice._repr_html_()
+        return render_card([*self.choice.facts(), ("Next", self._next_steps)])
+
+    @property
+    def _next_steps(self) -> str:
+        steps = ["`predict` or `predict_table` for new rows", "`plot` for figures"]
+        if self.choice.queries is not None:
+            steps.insert(0, "`query_rows` for the rows to label")
+        return (
+            f"{', '.join(steps)}, and `monitor` to see whether the promise still holds"
+        )
 
 
 def _raise_no_models(reason: str) -> Never:
