@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from math import nan
 from typing import Any, Final, NamedTuple, cast
 
 from dsel.arrays import Integers
@@ -142,12 +143,13 @@ class DeclaredLosses:
         at twice delta.
         """
         main = bound_models(self.main, evidence, self.main_shares(planned), fold)
-        with naming_loss(self.main, "expected_holdout"):
-            # A report costs the bound some of delta. A hold-out set has no report and
-            # could spend all of delta, so the comparison does not change with `report`.
-            expected_holdout = self.main.expected_holdout(
-                evidence.folds[self.main.statistic], planned.delta
-            )
+        folds, expected_holdout = evidence.folds[self.main.statistic], nan
+        if len(folds.n_rows) > 1:  # a single fold is a hold-out set itself
+            with naming_loss(self.main, "expected_holdout"):
+                # A report costs the bound some of delta. A hold-out set has no report
+                # and could spend all of delta, so that the comparison is the same for
+                # every `report`.
+                expected_holdout = self.main.expected_holdout(folds, planned.delta)
         shares = planned.divide(self.divide_delta(planned.model_delta).reported)
         report_bounds = tuple(
             bound_models(loss, evidence, shares, fold) for loss in self.report_losses
@@ -182,7 +184,8 @@ class JointBounds:
     baseline_bounds: tuple[BaselineBound, ...]
     """Comparisons of the model of one fold and then, if any, of that of all rows."""
     expected_holdout: float
-    """The bound by the main loss to expect of a 20% hold-out set."""
+    """The bound by the main loss to expect of a 20% hold-out set; NaN if the only fold
+    is one."""
 
 
 def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> DeclaredLosses:

@@ -77,6 +77,14 @@ def test_bounds__compare_with_a_hold_out_set_at_all_of_delta(n_compared):
     assert made.expected_holdout == expected
 
 
+def test_bounds__of_a_hold_out_set_are_compared_with_no_other():
+    folds = {ERROR_RATE.statistic: FoldCounts(ERRORS[:1], ROWS[:1])}
+    planned = PlannedDelta(delta=0.05, has_pool=False)
+    made = DeclaredLosses().bound(Evidence(folds, {}), planned, 0)
+    assert np.isnan(made.expected_holdout)
+    assert made.main.one_fold_bound < 1
+
+
 @pytest.mark.parametrize("query_share", [0.0, 0.21])
 def test_shares__of_labels_pool_and_queries_are_all_of_delta(query_share):
     made = Shares(0.05, 0.78, query_share)

@@ -14,6 +14,7 @@ from dsel.losses.declared import JointBounds
 from dsel.losses.joint import ModelBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
+from dsel.results.caveats import Caveat
 from dsel.results.loss_reports import ModelReports
 from dsel.results.queries import Queries
 from dsel.results.tables import constant_fields, largest_class
@@ -52,30 +53,26 @@ def bound_chosen(
         chosen.evidence, plan.planned_delta, chosen.deployed_fold
     )
     models = {name: chosen.models[n] for name, n in chosen.split_of_model.items()}
-    bounded_models = {
+    made = {
         name: make_bounded_model(plan, chosen, description, bounds, name)
         for name in models
     }
+    failed = caveats_of_failures(plan, chosen, bounds, made[ONE_FOLD].certificate)
+    missed = caveats_of_missed_classes(plan.context, made, models)
+    bounded_models = {
+        name: model.with_caveats(*failed, *missed.get(name, ()))
+        for name, model in made.items()
+    }
     # The fit of all rows may have failed; the bound of a fold holds all the same.
     deploy = plan.deploy if plan.deploy in models else ONE_FOLD
-    deployed = bounded_models[deploy]
-    certificates = {name: model.certificate for name, model in bounded_models.items()}
-    unit = "row" if plan.groups is None else "group"
-    failed = caveats_of_failed_folds(plan.context, chosen.failed_folds, bounds, unit)
-    failed += caveats_of_failed_all_rows(
-        plan.deploy, chosen.all_rows_failure, certificates[ONE_FOLD]
-    )
-    missed = caveats_of_missed_classes(plan.context, certificates, models)
     choice = Choice(
         criterion=plan.criterion.name,
-        criterion_value=mean_inner_loss(counts.by_name, deployed.candidate),
-        bounded_models={
-            name: model.with_caveats(*failed, *missed.get(name, ()))
-            for name, model in bounded_models.items()
-        },
+        criterion_value=mean_inner_loss(
+            counts.by_name, bounded_models[deploy].candidate
+        ),
+        bounded_models=bounded_models,
         deploy=deploy,
-        # One that is a hold-out set already is compared with none.
-        expected_holdout=np.nan if plan.scheme.is_holdout else bounds.expected_holdout,
+        expected_holdout=bounds.expected_holdout,
         caveats=caveats_of_choice(
             description.caveats,
             notes_on_found_rows(plan.context, chosen.models, chosen.folds),
@@ -84,18 +81,32 @@ def bound_chosen(
             ),
             caveats_of_counts(counts.by_name, counts.problems, plan.axes.candidates),
         ),
-        queries=make_queries(plan, chosen, bounds.main) if ALL_ROWS in models else None,
+        queries=make_queries(plan, chosen, bounds.main),
         fold_params=tuple(
             plan.axes.candidates[number] for number in chosen.candidates.by_fold
         ),
         **largest_class(description.class_rows),
         **constant_fields(description.constant),
     )
+    if choice.params:
+        return choice, models
     # A grid has set no parameter: its only candidate may have chosen some in its fit.
-    if not choice.params:
-        fold_models = [chosen.models.get(fold) for fold in range(plan.scheme.n_folds)]
-        choice = name_procedure(choice, models, fold_models)
-    return choice, models
+    fold_models = [chosen.models.get(fold) for fold in range(plan.scheme.n_folds)]
+    return name_procedure(choice, models, fold_models), models
+
+
+def caveats_of_failures(
+    plan: PlannedSearch,
+    chosen: ChosenModels,
+    bounds: JointBounds,
+    one_fold: Certificate,
+) -> list[Caveat]:
+    """Return the caveats of fits of chosen candidates that have failed."""
+    unit = "row" if plan.groups is None else "group"
+    return [
+        *caveats_of_failed_folds(plan.context, chosen.failed_folds, bounds, unit),
+        *caveats_of_failed_all_rows(plan.deploy, chosen.all_rows_failure, one_fold),
+    ]
 
 
 def make_bounded_model(
@@ -164,8 +175,11 @@ def make_certificate(
 def make_queries(
     plan: PlannedSearch, chosen: ChosenModels, bounds: ModelBounds
 ) -> Queries | None:
-    """Return the record of queried rows; None if no queries were planned."""
-    if not plan.n_queries:
+    """Return the record of queried rows.
+
+    None if no queries were planned, or there is no model of all rows.
+    """
+    if not plan.n_queries or ALL_ROWS not in chosen.split_of_model:
         return None
     pool = chosen.pool_counts[plan.context.losses.main.statistic]
     n_duplicates_differ = int(pool.duplicates[chosen.deployed_fold])

@@ -18,7 +18,7 @@ from dsel.families.generic import collect_warnings
 from dsel.losses.base import FoldCounts, Statistic
 from dsel.losses.by_class import ClassRate
 from dsel.losses.error_rate import ERROR_RATE
-from dsel.results import Certificate
+from dsel.results import BoundedModel
 from dsel.results.caveats import Caveat, Effect, make_caveats
 from dsel.rounded_texts import about_percent, count_of
 from dsel.search.engine.jobs import JobContext
@@ -189,7 +189,7 @@ def notes_on_found_rows(
 
 def caveats_of_missed_classes(
     context: JobContext,
-    certificates: Mapping[str, Certificate],
+    bounded_models: Mapping[str, BoundedModel],
     models: Mapping[str, Model],
 ) -> dict[str, list[Caveat]]:
     """Return caveats about classes that each model misses, by its name.
@@ -210,7 +210,7 @@ def caveats_of_missed_classes(
         )
     X, y = labeled.take(rows), labeled.y[rows]
     for name, model in models.items():
-        bound, unseen = certificates[name], np.zeros(len(rows), bool)
+        bound, unseen = bounded_models[name].certificate, np.zeros(len(rows), bool)
         if bound.fold is not None:
             unseen = np.isin(rows, context.scheme.held_out[bound.fold].test_rows)
         with collect_warnings(), suppress(Exception):  # other caveats name what raises

@@ -158,7 +158,7 @@ def caveats_of_failed_folds(
     rows = count_of(int(context.scheme.fold_rows[list(failed)].sum()), unit)
     causes = [f"fold {fold}: {why}" for fold, why in failed.items()]
     is_too_large = "is"
-    if np.isfinite(bounds.expected_holdout) and not context.scheme.is_holdout:
+    if np.isfinite(bounds.expected_holdout):
         is_too_large = "and the comparison with a hold-out set are"
     is_error = context.losses.main == ERROR_RATE
     end = f"the estimate {is_too_large} too large"
