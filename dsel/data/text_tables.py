@@ -413,6 +413,8 @@ def read_text(location: str, request: TableRequest) -> Table:
     source.complete_scans(marked, scanned)
     scans = {name: marked[name] for name in names}
     like = request.like
+    if like is None:
+        _refuse_units(scans, rows, source)
     amounts = dict.fromkeys(request.number) if like is None else like.amount_marks
     decimal = decimal_of(source, marked, amounts)
     labels = _NO_LABELS
@@ -532,6 +534,31 @@ def _notes_on_spellings(name: str, values: pa.ChunkedArray, decimal: str) -> lis
         f"column {name!r} is read as numbers, of which {one!r} and {other!r} are one; "
         f"{way}"
     ]
+
+
+def _refuse_units(
+    scans: Mapping[str, ColumnScan], rows: pa.Table, source: TextSource
+) -> None:
+    """Raise ValueError if the first row has units, or is another header.
+
+    Of several columns it has the one value that is no number. They would be text, and
+    the rows below a table of texts.
+    """
+    units = {}
+    for name, scan in scans.items():
+        n_numbers = max(scan.n_numbers, scan.n_whole + scan.n_commas)
+        if n_numbers < 2 or n_numbers != scan.n_values - 1:
+            continue
+        first = trim(rows.column(name).slice(0, 1).combine_chunks())
+        if first.is_valid()[0].as_py() and first[0].as_py() == scan.examples["other"]:
+            units[name] = first[0].as_py()
+    if len(units) > 1:
+        shown = [f"{text!r} in {name!r}" for name, text in units.items()]
+        raise ValueError(
+            f"{source.line_of(0)} of {source.location!r} has units, or a second "
+            f"header: {listing(shown, 5)}, where all other values are numbers; remove "
+            f"this line."
+        )
 
 
 def _notes_on_empty_rows(

@@ -600,6 +600,16 @@ def test_read_table__refuses_a_number_that_would_become_0(tmp_path):
             read_table(path, like=schema)
 
 
+def test_read_table__refuses_a_line_of_units_below_the_header(tmp_path):
+    text = "id,a,b,c\n,s,kg,1\nx,1,2.5,3\ny,2,3.5,4\n"
+    words = "line 2 of .* has units, or a second header: 's' in 'a', 'kg' in 'b', where"
+    with pytest.raises(ValueError, match=words):
+        read_table(text_table(tmp_path, text))
+    # One word is a wrong value, or a category.
+    for other in (text.replace("s,kg", "5,kg"), text.replace("2,3.5", "NA,x")):
+        assert read_table(text_table(tmp_path, other)).X["b"].tolist()[0] == "kg"
+
+
 def test_read_table__takes_texts_that_are_named_for_texts_alone(tmp_path):
     path = text_table(tmp_path, "q|x|y\n1.1|1|a\n1.10|2|b\n")
     for words, options in (
