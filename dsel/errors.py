@@ -90,6 +90,17 @@ class UndecidedError(ValueError):
         """Options for each of the possible decisions; a flag has the value ""."""
 
 
+def ways_of(error: Exception) -> tuple[ShellOptions, ...]:
+    """Return the options for each decision that ends an error; () where none does."""
+    return error.ways if isinstance(error, UndecidedError) else ()
+
+
+def join_stops(error: Exception, other: Exception) -> UndecidedError:
+    """Return one error of two, with the ways that end both."""
+    ways = [[*one, *more] for one in ways_of(error) for more in ways_of(other)]
+    return UndecidedError(f"{error} Also: {other}", *ways)
+
+
 ROWS_FROM_0: Final = "rows are counted from 0"
 """How messages count rows that are no lines, as arrays and data frames do."""
 

@@ -21,9 +21,9 @@ from dsel.errors import (
     ClusterLostError,
     DselWarning,
     ShellOptions,
-    UndecidedError,
     UserCodeError,
     reaching,
+    ways_of,
 )
 
 COMMANDS: Final = {
@@ -150,8 +150,7 @@ def _line_of(error: Exception) -> str:
 
 def _commands(words: Sequence[str], error: Exception) -> list[str]:
     """Return the command that was run, with each of the ways that an error offers."""
-    ways = error.ways if isinstance(error, UndecidedError) else ()
-    return [_with_options(words, way) for way in ways]
+    return [_with_options(words, way) for way in ways_of(error)]
 
 
 def _with_options(words: Sequence[str], options: ShellOptions) -> str:

@@ -45,7 +45,7 @@ from dsel.data.unknown_values import (
     find_unknown_values,
     known_values,
 )
-from dsel.errors import AllFitsFailedError, RowError, reword
+from dsel.errors import AllFitsFailedError, RowError, join_stops, reword
 from dsel.families.kinds import is_classifier, is_regressor
 from dsel.losses.texts import UnfitLossError, class_of_text, loss_of_name
 from dsel.option_values import CLASSIFICATION, LARGEST_CLASS, LOSS_FORMS, REGRESSION
@@ -221,10 +221,10 @@ def read_labeled_table(options: SelectOptions) -> Table:
                 f"{error} The pool {options.pool!r} has this column: are LABELED and "
                 f"--pool swapped?"
             ) from error
-        also = describe_undecided_options(error, options, arguments)
+        also = find_next_stop(error, options, arguments)
         if also is None:
             raise
-        raise ValueError(f"{error} Also: {also}") from error
+        raise join_stops(error, also) from error
     if table.y is None:
         raise ValueError(
             f"LABELED {labeled!r} holds no labels; name their array by --target."
@@ -247,10 +247,10 @@ def only_pool_has_target(options: SelectOptions) -> bool:
     return has_target == [False, True]
 
 
-def describe_undecided_options(
+def find_next_stop(
     error: Exception, options: SelectOptions, arguments: Mapping[str, Any]
-) -> str | None:
-    """Return what else of a table needs a decision, once `error` has one; else None.
+) -> Exception | None:
+    """Return the error that the table has next, once `error` is decided; else None.
 
     The table is read as if the encoding or the word was decided: else a user mends
     one thing, and meets the other in the next run.
@@ -275,8 +275,8 @@ def describe_undecided_options(
     except (TypeError, ValueError) as other:
         further = None
         if decided.keys() != {"gap_classes"}:
-            further = describe_undecided_options(other, options, arguments)
-        return str(other) if further is None else f"{other} Also: {further}"
+            further = find_next_stop(other, options, arguments)
+        return other if further is None else join_stops(other, further)
     return None
 
 

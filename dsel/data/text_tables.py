@@ -52,7 +52,7 @@ from dsel.data.text import (
     header_line,
     open_text,
 )
-from dsel.errors import RowError, UndecidedError
+from dsel.errors import RowError, UndecidedError, ways_of
 from dsel.option_values import CLASSIFICATION
 from dsel.rounded_texts import count_of
 from dsel.runtime.clients import count_threads, current_worker
@@ -610,8 +610,7 @@ def _naming_notes(
         also = " ".join(f"Also, {note}." for note in notes if note)
         if not also:
             raise
-        ways = error.ways if isinstance(error, UndecidedError) else ()
-        raise UndecidedError(f"{error} {also}", *ways) from error
+        raise UndecidedError(f"{error} {also}", *ways_of(error)) from error
 
 
 def _remove_missing_labels(

@@ -116,6 +116,12 @@ def test_select__names_all_that_needs_a_decision_at_once(
     assert sorted(options) == wanted, stop
     assert ("--encoding" in stop) == (encoding != "utf-8")
     assert "--drop customer (or" in stop  # not the amounts, which have another way
+    # An encoding has no command: dsel does not know which one is right.
+    assert stop.count(" Or: dsel ") == (encoding == "utf-8") * (1 + 2 * has_gaps)
+    if has_gaps and encoding == "utf-8":
+        command = re.search(" Run: dsel (.*?) Or: ", stop)[1]
+        assert "--unlabeled NULL --number amount --number rate" in command
+        succeed(*command.split())
     if encoding != "utf-8":
         options.append(f"--encoding {encoding}")
     succeed(*select, *" ".join(options).split())
