@@ -369,9 +369,9 @@ def why_chosen(results: xr.Dataset, choice: Choice) -> str:
     means = losses.mean(axis=1)
     about: Callable[[float], str]
     about = about_percent if in_percent else choice.certificate.about
-    root = ""
     if is_squared(results):  # in units of the target
-        about, root = _about_root, "Root mean squared errors: "
+        about = _about_root
+    what = name_of_fold_losses(results).removesuffix(" on the fold")
     others = np.flatnonzero(is_whole & (np.arange(len(means)) != choice.candidate))
     second = int(others[np.argmin(means[others])])
     least, most = (about(f(losses[choice.candidate])) for f in (np.min, np.max))
@@ -389,9 +389,10 @@ def why_chosen(results: xr.Dataset, choice: Choice) -> str:
         other = f"the next best candidate, {other}".replace(" has ", ", has ", 1)
     chosen, choices = short_params_text(choice.params), choice.choices_of_folds
     return (
-        f"{root}{chosen} has {about(means[choice.candidate])} on average "
-        f"over the folds, from {least} to {most}; {other}. Differences that "
-        f"are small compared to the spread of the folds mean little."
+        f"{what[:1].upper()}{what[1:]}: {chosen} has "
+        f"{about(means[choice.candidate])} on average over the folds, "
+        f"from {least} to {most}; {other}. Differences that are small compared "
+        f"to the spread of the folds mean little."
         + (f" The searches without a fold chose {choices}." if choices else "")
     )
 

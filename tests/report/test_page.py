@@ -267,6 +267,7 @@ def test_report_html__names_tables_baseline_classes_and_folds():
     bound = outcome.certificate
     assert f"The {bound.about(bound.estimate)} at the top is about models that" in text
     assert f"can promise is the bound, {bound.amount(bound.bound)} (95% conf" in text
+    assert "The candidates Error: column=0 has " in text
     assert "on average over the folds, from" in text
     outcome = dsel.plan_search(
         Sign(), {"column": [0]}, X[:200], y, random_state=0,
