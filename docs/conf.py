@@ -90,6 +90,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 maximum_signature_line_length = 80
+default_role = "literal"  # `name` in a docstring is code
 numpydoc_show_class_members = False
 toc_object_entries_show_parents = "hide"
 
