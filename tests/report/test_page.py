@@ -324,3 +324,16 @@ def test_pages__show_names_of_python_as_code_and_no_backticks(grouped, tmp_path)
     page = write_report(results, tmp_path / "page.html").read_text(encoding="utf-8")
     assert code in page
     assert "`" not in words(page)
+
+
+def test_report_html__explains_an_auc_only_where_it_has_one():
+    rng = np.random.default_rng(0)
+    X, pool = rng.normal(size=(100, 2)), rng.normal(size=(400, 2))
+    X = np.concatenate([X, X])  # copies alone violate A1
+    y = (X[:, 0] > 0).astype(int)
+    plan = dsel.plan_search(Sign(), {"column": [0]}, X, y, pool, random_state=0)
+    outcome = plan.run(n_jobs=1)
+    [reason] = [a.reason for a in outcome.certificate.assumptions if a.name == "A1"]
+    assert "copies" in reason
+    assert "AUC" not in reason
+    assert "About A1" not in words(report_html(outcome.results))
