@@ -28,9 +28,9 @@ CRITERIA: Final[dict[str, Criterion]] = {
 """Every criterion by name."""
 
 
-def get_criterion(name: str, argument: str = "criterion") -> Criterion:
-    """Return a criterion by name; messages call the name `argument`."""
-    return CRITERIA[check_choice(name, argument, sorted(CRITERIA))]
+def get_criterion(name: str) -> Criterion:
+    """Return a criterion by name; ValueError where there is none."""
+    return CRITERIA[check_choice(name, "criterion", sorted(CRITERIA))]
 
 
 __all__ = ["CRITERIA", "Bound", "Estimate", "Settings"]

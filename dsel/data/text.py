@@ -172,10 +172,14 @@ class TextFile:
                     batch.column(k) if name in raw else trim(batch.column(k))
                     for k, name in enumerate(wanted)
                 ]
-                if len(self.header) == 1:
-                    self._check_empty_lines(batch.column(0))
-                elif is_checked:
+                if len(self.header) != 1 and is_checked:
                     self._check_headers(wanted, arrays, n_rows)
+                elif len(self.header) == 1 and batch.column(0).null_count:
+                    raise ValueError(
+                        "it has one column and lines that are empty, which may be gaps "
+                        'or nothing at all; write NA or "" for a gap, and remove other '
+                        "such lines"
+                    )
                 n_rows += batch.num_rows
                 yield pa.RecordBatch.from_arrays(arrays, names=list(wanted))
         if not n_rows:
@@ -248,13 +252,6 @@ class TextFile:
             raise ValueError(
                 f"its line {self.line_of(first + bad)} is its header again, as in "
                 f"files that were joined; remove this line"
-            )
-
-    def _check_empty_lines(self, values: pa.Array) -> None:
-        if values.null_count:
-            raise ValueError(
-                "it has one column and lines that are empty, which may be gaps or "
-                'nothing at all; write NA or "" for a gap, and remove other such lines'
             )
 
     def name_line(self, error: Exception) -> Exception:

@@ -215,8 +215,8 @@ def test_criteria__say_what_they_are():
     assert all(name == rule.name for name, rule in CRITERIA.items())
     guaranteed = [name for name, rule in CRITERIA.items() if rule.is_guarantee]
     assert sorted(guaranteed) == GUARANTEES
-    with pytest.raises(ValueError, match=r"`certificate` must be one of .*'cv_bound'"):
-        get_criterion("nested_vote", "certificate")
+    with pytest.raises(ValueError, match=r"`criterion` must be one of .*'cv_bound'"):
+        get_criterion("nested_vote")
 
 
 def test_estimate__is_added_from_outside_in_one_line(counted):
