@@ -15,9 +15,11 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import ParameterGrid, ParameterSampler, PredefinedSplit
 from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.svm import SVC
 from sklearn.utils import ClassifierTags, RegressorTags, Tags, get_tags
 from typing_extensions import TypeAliasType
 
@@ -150,10 +152,12 @@ def make_candidates(
         for number, each in enumerate(grid):
             _check_learner(each, f"param_grid[{number}]", allows_regression)
         _check_one_kind(grid)
-        return tuple(
+        listed = [
             Candidate(number, {}, _copy_value(each, f"param_grid[{number}]"))
             for number, each in enumerate(grid)
-        )
+        ]
+        _check_values(listed)
+        return tuple(listed)
     _check_learner(estimator, "estimator", allows_regression)
     if not all(product_grids(grid)):
         raise ValueError(
@@ -173,6 +177,7 @@ def make_candidates(
         _check_candidate(model, params, allows_regression)
         candidates.append(Candidate(number, copied, model))
     _check_one_kind([candidate.estimator for candidate in candidates])
+    _check_values(candidates)
     return tuple(candidates)
 
 
@@ -476,6 +481,40 @@ def _check_parts(estimator: Estimator, name: str) -> None:
                 f"labeled rows ({kind}), but it is fitted on fewer of them; give its "
                 f"`cv` as a number or as a splitter such as StratifiedKFold(5)."
             )
+
+
+def _check_values(candidates: Sequence[Candidate]) -> None:
+    """Raise ValueError where scikit-learn would refuse every fit of every candidate.
+
+    Some candidates may fail, as in `GridSearchCV`: the others go on.
+    """
+    errors = []
+    for candidate in candidates:
+        try:
+            _check_constraints(candidate.estimator)
+            return
+        except ValueError as error:
+            errors.append(error)
+    first, why = candidates[0], errors[0]
+    if first.params:
+        raise _refusal(first.estimator, first.params, why) from why
+    raise ValueError(f"`param_grid[0]` cannot be fitted: {why}") from why
+
+
+def _check_constraints(estimator: Any) -> None:
+    """Raise ValueError for values with which scikit-learn refuses every fit.
+
+    Parts that are not fitted as they are, such as the estimator of an inner search, are
+    not checked, nor is an SVC: its family takes more values than scikit-learn does.
+    """
+    if isinstance(estimator, Pipeline):
+        for _, step in estimator.steps:
+            _check_constraints(step)
+    is_theirs = type(estimator).__module__.startswith("sklearn.")
+    has_rules = is_theirs and hasattr(estimator, "_parameter_constraints")
+    is_wanted = not get_config()["skip_parameter_validation"]
+    if has_rules and is_wanted and type(estimator) is not SVC:
+        estimator._validate_params()
 
 
 def _class_in(value: Any) -> type | None:

@@ -8,11 +8,17 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import make_classification
-from sklearn.ensemble import BaggingClassifier, VotingClassifier
+from sklearn.ensemble import (
+    BaggingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, ParameterGrid
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -20,7 +26,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
-from dsel.candidates import candidate_key, candidate_texts
+from dsel.candidates import candidate_key, candidate_texts, make_candidates
 from dsel.data.identity import exact_text
 from dsel.errors import GuaranteeWarning
 from dsel.families.family import Candidate
@@ -369,3 +375,33 @@ def test_classifier__is_one_whatever_the_order_of_its_bases(estimator, tmp_path)
     parts = [values for _, values in read_rows(tmp_path / "labels", "label")]
     codes = np.concatenate(parts)
     assert outcome.model.classes_[codes].tolist() == outcome.model.predict(X).tolist()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid", "message"),
+    [
+        (
+            RandomForestClassifier(),
+            {"n_estimators": ["a", "b"]},
+            r"`param_grid` sets .*'a'.* refuses: The 'n_estimators' parameter of "
+            "RandomForestClassifier must be an int",
+        ),
+        (
+            make_pipeline(StandardScaler(), LogisticRegression()),
+            {"logisticregression__C": [-1.0, 0.0]},
+            r"`param_grid` sets .* which Pipeline refuses: The 'C' parameter",
+        ),
+        (None, [LogisticRegression(C=-1)], r"`param_grid\[0\]` cannot be fitted: The"),
+    ],
+)
+def test_make_candidates__refuses_grids_of_which_nothing_fits(estimator, grid, message):
+    with pytest.raises(ValueError, match=message):
+        make_candidates(estimator, grid)
+
+
+def test_make_candidates__checks_values_as_they_are_fitted():
+    search = GridSearchCV(LogisticRegression(C=-1), {"C": [1, 10]})
+    assert len(make_candidates(None, [search])) == 1
+    assert len(make_candidates(LogisticRegression(C=-1), {"C": [-1, 10]})) == 2
+    with config_context(skip_parameter_validation=True):
+        assert len(make_candidates(None, [LogisticRegression(C=-1)])) == 1

@@ -333,8 +333,11 @@ class Certificate(Renderable):
         """
         amount = self.amount(self.bound)
         if not self.certified:
-            number = f"about {amount}" if isfinite(self.bound) else "no number"
-            reason = self.reasons[0]
+            number, reason = "no number", self.reasons[0]
+            if isfinite(self.bound):
+                is_bound = not self.is_estimate
+                number = "the bound would otherwise be" if is_bound else "about"
+                number += f" {amount}"
             why = "for the reason above" if reason in printed else f"since {reason}"
             return f"No guarantee, {why}: {number}, {self.model_text}"
         if self.is_tolerance and self.says_nothing:

@@ -300,8 +300,8 @@ class ModelComparison(Renderable):
                 f"points ({level}, from the pool alone)"
             )
         return (
-            f"Not proved either way: the new model errs at most {less} percentage "
-            f"points less and at most {more} more than the old one ({level})"
+            f"Not proved either way: the error of the new model is between {less} "
+            f"percentage points below and {more} above that of the old one ({level})"
         )
 
     def facts(self) -> list[Fact]:

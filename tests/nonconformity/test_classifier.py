@@ -167,10 +167,17 @@ class ScoresNaN(LogisticRegression):
         return super().decision_function(X) * (np.nan if self.C < 1 else 1.0)
 
 
+class RaisesBelow1(LogisticRegression):
+    def fit(self, X, y):
+        if self.C < 1:
+            raise ValueError("C is below 1")
+        return super().fit(X, y)
+
+
 @pytest.mark.parametrize(
     ("learner", "bad", "words"),
     [
-        (LogisticRegression(), -1.0, "1 of 2 candidates failed"),
+        (RaisesBelow1(), 0.1, "1 of 2 candidates failed"),
         (ScoresNaN(), 0.1, "scores NaN on validation rows"),
     ],
 )

@@ -134,8 +134,9 @@ READ = [
      ["By       nested; 14.2% from errors on labeled rows, 0.9% from pool rows "
       "on which the models differ",
       "1,200 of 100,000 pool rows equal labeled rows", "\nAssumes  A4, "]),
-    ({"assumptions": full_list([VIOLATED]), "caveats": (ESTIMATE,)},
-     False, ["No guarantee, since it is an estimate: about 15.1%",
+    ({"assumptions": full_list([VIOLATED]), "caveats": (ESTIMATE,),
+      "is_estimate": True},
+     False, ["No guarantee, since it is an estimate: about 15.0%",
              "But      A1 is violated: the rows come in groups"]),
     ({"assumptions": ()}, False, ["No guarantee, since the results lost their attr"]),
     ({"bound": 1.2}, True, ["Error: no bound below 100%, model", "Because  "]),

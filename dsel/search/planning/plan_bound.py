@@ -308,11 +308,10 @@ def plan_bound(
     rates = ", ".join(
         f"{100 * case.disagreement(k):.2g}% with {k} folds" for k in folds
     )
-    how = "as declared of five" if disagreement else "a third of the error in five"
+    how = "as declared" if disagreement else "a third of the assumed error"
     remarks = [
-        f"Guessed: on how many rows{'' if class_share is None else ' of the class'} "
-        f"the model of all rows differs from that of a fold: {rates} ({how}, more in "
-        f"fewer)."
+        f"Guessed: the model of all rows differs from that of a fold on {rates} of the "
+        f"rows{'' if class_share is None else ' of the class'} ({how} with 5 folds)."
     ]
     is_holdout = plan[names.CERTIFICATE].values == PLAIN_HOLDOUT
     dsel_bound = plan[names.BOUND][~is_holdout].min()

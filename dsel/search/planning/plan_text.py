@@ -101,9 +101,9 @@ def _folds_and_fits(plan: PlannedSearch) -> tuple[str, str, dict[str, str]]:
     least, most = plan.fits_range()
     if plan.is_halved:
         pruning = (
-            "each search without a fold goes on with the best third of the candidates "
-            "after a first round, so it may not choose the one that is best on all "
-            "folds; prune='exact' does"
+            "after a first round of fits each search keeps the best third of its "
+            "candidates, and may miss the one that is best on all folds; "
+            "prune='exact' never does"
         )
         return folds, f"{least:,} to {most:,}", {"pruning": pruning}
     unit = plan.fit_unit.removeprefix("fits")
