@@ -130,7 +130,8 @@ class LazyGroup(click.Group):
                 code = ExitStatus.INTERRUPTED
             except FORESEEN as error:
                 _show_traceback(error, shows)
-                first, *others = _commands(words, error) or [""]
+                commands = [_with_options(words, way) for way in ways_of(error)]
+                first, *others = commands or [""]
                 run = f" Run: {first}" if first else ""
                 say(f"Error: {_line_of(error)}{run}", err=True)
                 for command in others:
@@ -146,11 +147,6 @@ def _line_of(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         text = text.removeprefix(f"[Errno {error.errno}] ")
     return text
-
-
-def _commands(words: Sequence[str], error: Exception) -> list[str]:
-    """Return the command that was run, with each of the ways that an error offers."""
-    return [_with_options(words, way) for way in ways_of(error)]
 
 
 def _with_options(words: Sequence[str], options: ShellOptions) -> str:

@@ -325,6 +325,7 @@ def _mapped_file(rows: Any) -> str:
 
 
 def _csr_rows(matrix: Any, rows: slice) -> Any:
+    # All slices of a pool in memory are made at once, and those of scipy are copies.
     first, last = matrix.indptr[[rows.start, rows.stop]]
     indptr = matrix.indptr[rows.start : rows.stop + 1] - first
     parts = (matrix.data[first:last], matrix.indices[first:last], indptr)
