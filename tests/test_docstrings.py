@@ -93,3 +93,20 @@ def test_public_methods__describe_their_arguments_and_what_they_return(name):
     if method.__annotations__["return"] not in (None, "None"):
         titles.append("Returns")
     assert [title for title in titles if not _section(method.__doc__, title)] == []
+
+
+FIRST_USED = {
+    f"{value.__name__}.{name}": method
+    for value in (dsel.SemiSupervisedSearchCV, dsel.search.Outcome)
+    for name, method in vars(value).items()
+    if inspect.isfunction(method) and not name.startswith("_")
+} | {
+    name: value
+    for name in dsel.__all__
+    if not inspect.ismodule(value := getattr(dsel, name))
+}
+
+
+@pytest.mark.parametrize("name", FIRST_USED)
+def test_names_that_users_meet_first__have_an_example(name):
+    assert ">>>" in _section(FIRST_USED[name].__doc__, "Examples")

@@ -132,6 +132,19 @@ def open_model(
     ValueError
         If it is damaged, has types that are not trusted, or was written by a newer
         skops.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from tempfile import TemporaryDirectory
+    >>> from dsel import certify
+    >>> with TemporaryDirectory() as folder:
+    ...     outcome = certify(SVC(), X, y, out=f"{folder}/results", random_state=0)
+    ...     model = open_model(f"{folder}/results")
+    >>> model.predict(X[:3]).tolist()
+    [0, 0, 0]
     """
     where = Place(place, storage_options=storage_options, name="place")
     if name is not None:

@@ -142,6 +142,19 @@ def open_results(
     See Also
     --------
     save_results : Writes a cube; a run with ``out=`` does so at its end.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from tempfile import TemporaryDirectory
+    >>> from dsel import certify
+    >>> with TemporaryDirectory() as folder:
+    ...     outcome = certify(SVC(), X, y, out=f"{folder}/results", random_state=0)
+    ...     cube = open_results(f"{folder}/results")
+    >>> cube.identical(outcome.results)
+    True
     """
     where = Place(place, storage_options=storage_options, name="place")
     check_has_results(where)

@@ -287,6 +287,15 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
             If no candidate could be fitted.
         StoreMismatchError
             If `out` belongs to another plan.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> search = SemiSupervisedSearchCV(SVC(), {"C": [1, 10]}, random_state=0)
+        >>> search.fit(X, y).best_params_
+        {'C': 10}
         """
         for name in set(fit_params) & set(OF_OTHER_SEARCHES):
             raise TypeError(
@@ -361,6 +370,13 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         ------
         ValueError
             If a name is no parameter of the search or of its estimator.
+
+        Examples
+        --------
+        >>> from sklearn.svm import SVC
+        >>> search = SemiSupervisedSearchCV(SVC(), {"gamma": [0.1, 1]})
+        >>> search.set_params(delta=0.01, estimator__C=10).estimator
+        SVC(C=10)
         """
         for name in set(params) & set(OF_OTHER_SEARCHES):
             raise ValueError(
@@ -410,6 +426,18 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         -------
         ReportByValue
             The error of each value with its limit, or the tolerance of a regressor.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> site = [0, 1, 2] * 50
+        >>> X = np.column_stack([X, site])
+        >>> search = SemiSupervisedSearchCV(
+        ...     SVC(), {"C": [1, 10]}, report_by=4, random_state=0)
+        >>> search.fit(X, y).report_by_value().values
+        (0.0, 1.0, 2.0)
         """
         check_is_fitted(self, "choice_")
         return self.choice_.report_by_value(deploy)
@@ -433,6 +461,16 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         ------
         ValueError
             If `n_queries` was 0, or the models differ on no pool row.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from sklearn.svm import SVC
+        >>> X, y = load_digits(return_X_y=True)
+        >>> search = SemiSupervisedSearchCV(
+        ...     SVC(), {"C": [1, 10]}, n_queries=5, random_state=0)
+        >>> search.fit(X[:200], y[:200], X[200:]).query_rows().shape
+        (5, 64)
         """
         check_is_fitted(self, "choice_")
         return self.outcome_.query_rows()
@@ -451,6 +489,18 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         -------
         Outcome
             The final outcome; the search itself stays as it is.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from sklearn.svm import SVC
+        >>> X, y = load_digits(return_X_y=True)
+        >>> search = SemiSupervisedSearchCV(
+        ...     SVC(), {"C": [1, 10]}, n_queries=5, random_state=0)
+        >>> rows = search.fit(X[:200], y[:200], X[200:]).query_rows()
+        >>> outcome = search.certify_with_labels(y[200:][rows.index])
+        >>> outcome.choice.queries.labels is None
+        False
         """
         check_is_fitted(self, "choice_")
         return self.outcome_.certify_with_labels(
@@ -478,6 +528,15 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         RuntimeError
             If the fit fails, or if the search comes from a pickle, which has no labeled
             rows.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> search = SemiSupervisedSearchCV(SVC(), {"C": [1, 10]}, random_state=0)
+        >>> search.fit(X, y).model(candidate=0).C
+        1
         """
         check_is_fitted(self, "best_estimator_")
         if not hasattr(self, "plan_"):
@@ -538,6 +597,15 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         -------
         float
             Accuracy in [0, 1], or R^2, at most 1: an estimate, with no bound.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> search = SemiSupervisedSearchCV(SVC(), {"C": [1, 10]}, random_state=0)
+        >>> round(search.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+        0.97
         """
         predicted = np.asarray(self.predict(X))
         measure = r2_score if is_regressor(self.best_estimator_) else accuracy_score
@@ -555,6 +623,17 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         -------
         ndarray
             Lower and upper end for each row, shape (n_rows, 2), in units of the target.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.linear_model import Ridge
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> search = SemiSupervisedSearchCV(
+        ...     Ridge(), {"alpha": [0.1, 1]}, random_state=0)
+        >>> low, high = search.fit(X, y).predict_interval(X[:2]).T
+        >>> bool((low < high).all())
+        True
         """
         check_is_fitted(self, "choice_")
         return predict_interval(self.choice_, self.models_, self._rows(X))

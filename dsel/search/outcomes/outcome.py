@@ -196,6 +196,18 @@ class Outcome:
         ------
         ValueError
             If no queries were planned, or the models differ on no pool row.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from sklearn.svm import SVC
+        >>> X, y = load_digits(return_X_y=True)
+        >>> from dsel import certify
+        >>> outcome = certify(
+        ...     SVC(), X[:200], y[:200], X[200:], n_queries=5, random_state=0)
+        >>> rows = outcome.query_rows()
+        >>> rows.shape, rows.index.name
+        ((5, 64), 'pool_row')
         """
         if self.choice.queries is None:
             raise ValueError(NO_QUERIES)
@@ -285,6 +297,16 @@ class Outcome:
         ------
         ValueError
             If the plan had no ``report``: it must be declared before the run.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> from dsel import certify
+        >>> outcome = certify(SVC(), X, y, report=True, random_state=0)
+        >>> outcome.certified_report().classes
+        (0, 1, 2)
         """
         return self.choice.report(deploy)
 

@@ -131,6 +131,16 @@ class Plan(PlannedSearch):
             If the scheduler or all workers are gone.
         VersionMismatchError
             If a worker has another version of a package that affects results.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> from dsel import plan_search
+        >>> plan = plan_search(SVC(), {"C": [1, 10]}, X, y, random_state=0)
+        >>> plan.run().choice.params
+        {'C': 10}
         """
         options = RunOptions(
             client=client,
