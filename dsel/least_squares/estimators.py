@@ -113,8 +113,10 @@ class KernelModel(BaseEstimator):
                 f"matrix, {limit:.1e}: the coefficients are mostly noise.",
                 GuaranteeWarning,
             )
-        lams = np.array([lam])
-        solution = solve_dual(spectrum, y, lams, fit_intercept=self.fit_intercept)
+        regularizations = np.array([lam])
+        solution = solve_dual(
+            spectrum, y, regularizations, fit_intercept=self.fit_intercept
+        )
         dual = solution.values[:, :, 0]
         if self.penalty == "coefficients":
             dual = gram @ dual  # alpha = X' G y with X = K

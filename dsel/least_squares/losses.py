@@ -67,17 +67,19 @@ ESTIMATES: Final[Mapping[str, Callable[[xr.Dataset], xr.DataArray]]] = {
 """Functions that compute an estimate from the sums of squares in a cube, by name."""
 
 
-def why_unusable(lams: Floats, limit: float, *, is_singular: bool) -> NDArray[Any]:
+def why_unusable(
+    regularizations: Floats, limit: float, *, is_singular: bool
+) -> NDArray[Any]:
     """Return why each regularization cannot be chosen; "" where it can.
 
     Regularizations up to `limit` are below the rounding of the kernel matrix.
     """
-    reasons = np.full(len(lams), "", dtype=object)
-    reasons[(lams > 0) & (lams <= limit)] = (
+    reasons = np.full(len(regularizations), "", dtype=object)
+    reasons[(regularizations > 0) & (regularizations <= limit)] = (
         f"lambda is below the rounding of the kernel matrix, {limit:.1e}"
     )
     if is_singular:
-        reasons[lams == 0] = (
+        reasons[regularizations == 0] = (
             "lambda is 0 and the kernel matrix is singular: search above 0"
         )
     return reasons
@@ -229,8 +231,10 @@ def select_least_squares(
             "no candidate has a finite estimate; `results.message` has the reason for "
             "each."
         )
-    widths, lams = np.meshgrid(*(estimate[axis] for axis in axes), indexing="ij")
-    pairs = list(zip(lams.flat, widths.flat, strict=True))
+    widths, regularizations = np.meshgrid(
+        *(estimate[axis] for axis in axes), indexing="ij"
+    )
+    pairs = list(zip(regularizations.flat, widths.flat, strict=True))
     equal = np.flatnonzero(values <= values.min() * (1.0 + TIE_TOLERANCE)).tolist()
     chosen = max(equal, key=pairs.__getitem__)
     lam, width = map(float, pairs[chosen])

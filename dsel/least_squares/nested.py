@@ -79,11 +79,11 @@ def smallest_regularization(n_rows: int) -> float:
     return n_rows**2 * EPS
 
 
-def why_below_rounding(lams: Floats, n_rows: int) -> NDArray[Any]:
+def why_below_rounding(regularizations: Floats, n_rows: int) -> NDArray[Any]:
     """Return why each regularization cannot be chosen; "" where it can."""
     limit = smallest_regularization(n_rows)
-    reasons = np.full(len(lams), "", dtype=object)
-    reasons[lams <= limit] = (
+    reasons = np.full(len(regularizations), "", dtype=object)
+    reasons[regularizations <= limit] = (
         f"lambda is not above {limit:.1e}, the rounding of a kernel matrix of "
         f"{n_rows:,} rows"
     )
@@ -97,7 +97,7 @@ def plan_certified_search(
 
     Raises ValueError where a model without a fold may depend on this fold.
     """
-    widths, lams = grid
+    widths, regularizations = grid
     check_choice(search.certificate, "certificate", ("nested",))
     limit = smallest_regularization(len(y))
     raise_first(
@@ -114,15 +114,15 @@ def plan_certified_search(
         (y.ndim > 1 and y.shape[1] > 1,
          f"`y` must be one column for certificate='nested', got shape {y.shape}; "
          f"search a model for each output by itself."),
-        ((lams <= limit).all(),
+        ((regularizations <= limit).all(),
          f"`regularizations` must have one above {limit:.1e}, the rounding of a kernel "
          f"matrix of {len(y):,} rows, for certificate='nested', got at most "
-         f"{lams.max():g}."),
+         f"{regularizations.max():g}."),
     )  # fmt: skip
     candidates = [
         {names.WIDTH: [width], names.REGULARIZATION: [lam]}
         for width in widths
-        for lam in lams.tolist()
+        for lam in regularizations.tolist()
     ]
     plan = naming(WORDS)(plan_search)(
         KernelLeastSquares(penalty=search.penalty, fit_intercept=search.fit_intercept),
@@ -139,7 +139,7 @@ def plan_certified_search(
         loss=search.loss,
         report=search.report,
     )
-    axes = axes_of(widths, lams, plan.axes.candidates)
+    axes = axes_of(widths, regularizations, plan.axes.candidates)
     return replace(plan, axes=axes, fit_notes=())  # no family fits the candidates
 
 

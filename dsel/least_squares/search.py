@@ -382,14 +382,16 @@ def evaluate_width(plan: LeastSquaresPlan, width: float) -> Record:
             is_singular=spectrum.is_singular(),
         )
     usable = reasons == ""
-    lams = plan.regularizations[usable]
-    solution = solve_dual(spectrum, plan.y, lams, fit_intercept=fit_intercept)
+    regularizations = plan.regularizations[usable]
+    solution = solve_dual(
+        spectrum, plan.y, regularizations, fit_intercept=fit_intercept
+    )
     loo = np.square(leave_one_out_residuals(solution)).sum(axis=(0, 1))
     every, splits = np.arange(len(plan.y)), (*plan.folds, *plan.pairs)
     # A splitter may test fewer rows than it leaves out of the training.
     left_out = [np.setdiff1d(every, split.train_rows) for split in splits]
-    folds = np.empty((len(lams), len(plan.folds)))
-    pairs = np.empty((len(lams), len(plan.pairs), 2))
+    folds = np.empty((len(regularizations), len(plan.folds)))
+    pairs = np.empty((len(regularizations), len(plan.pairs), 2))
     for sums, means, residuals in zip(
         folds, pairs, block_residuals(solution, left_out), strict=True
     ):
@@ -411,7 +413,9 @@ def evaluate_width(plan: LeastSquaresPlan, width: float) -> Record:
         if penalty == "coefficients":
             dual = gram @ dual
         fitted = gaussian_kernel(rows, X, width=width) @ dual
-        fitted = fitted.reshape(*targets.shape, len(lams)) + solution.intercept
+        fitted = (
+            fitted.reshape(*targets.shape, len(regularizations)) + solution.intercept
+        )
         squares = np.square(fitted - targets[:, :, np.newaxis])
         variables[names.EXTRA_LOSS_MEAN] = squares.sum(axis=(0, 1)) / len(targets)
     # Regularizations that cannot be chosen have NaN, and their reason as a message.
@@ -570,7 +574,7 @@ class LeastSquaresSearch(BaseSearch):
         LeastSquaresPlan
             Its print shows what `fit` will do.
         """
-        widths, lams = self._check_grid(list(ESTIMATES))
+        widths, regularizations = self._check_grid(list(ESTIMATES))
         check_targets(X, y)
         least = 2 + bool(self.fit_intercept)
         X, y = validate_data(
@@ -581,7 +585,9 @@ class LeastSquaresSearch(BaseSearch):
         seed = seed_from(self.random_state)
         certified = None
         if self.certificate is not None:
-            certified = plan_certified_search(self, (widths, lams), X, y, pool, seed)
+            certified = plan_certified_search(
+                self, (widths, regularizations), X, y, pool, seed
+            )
             folds = certified.scheme.held_out
         else:
             self._check_no_certificate_options(pool)
@@ -608,7 +614,7 @@ class LeastSquaresSearch(BaseSearch):
         return LeastSquaresPlan(
             search=clone(self),
             widths=widths,
-            regularizations=lams,
+            regularizations=regularizations,
             X=X,
             y=y.reshape(len(y), -1),
             extra=extra,

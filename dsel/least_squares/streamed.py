@@ -135,7 +135,7 @@ class StreamedLeastSquaresSearch(BaseSearch):
         AllFitsFailedError
             Where no candidate has a finite estimate.
         """
-        widths, lams = self._check_grid(("loo", "gcv"))
+        widths, regularizations = self._check_grid(("loo", "gcv"))
         check_targets(X, y)
         options: dict[str, Any] = {"ensure_min_samples": 2, **NUMERIC}
         if hasattr(X, "dask"):
@@ -162,14 +162,16 @@ class StreamedLeastSquaresSearch(BaseSearch):
         )
         with open_store(out, inputs) as store:
             self.centers_ = get_or_store(store, "centers", make_centers)["points"]
-            passes = partial(self._stream, lams, rows, n_targets, client, store)
+            passes = partial(
+                self._stream, regularizations, rows, n_targets, client, store
+            )
             # BLAS on several threads sums in another order, so that the last digits
             # would depend on the machine's cores.
             with limit_threads():
                 models = list(map(passes, widths))
             cube = make_loss_cube(
                 widths,
-                lams,
+                regularizations,
                 [record for record, _, _ in models],
                 rows.n_rows,
                 criterion=self.criterion,
@@ -179,7 +181,7 @@ class StreamedLeastSquaresSearch(BaseSearch):
             if store is not None:
                 store.save(CUBE, cube)
         model = self._choose(cube, self.centers_)
-        width_index, column = divmod(self.best_index_, len(lams))
+        width_index, column = divmod(self.best_index_, len(regularizations))
         _, root, solution = models[width_index]
         slopes = solution.coefficients[:, :, column]
         model.n_features_in_ = self.n_features_in_
@@ -195,7 +197,7 @@ class StreamedLeastSquaresSearch(BaseSearch):
 
     def _stream(
         self,
-        lams: Floats,
+        regularizations: Floats,
         rows: Pool,
         n_targets: int,
         client: Any,
@@ -230,9 +232,9 @@ class StreamedLeastSquaresSearch(BaseSearch):
 
         moments = add_up(f"moments/{width!r}", count_moments, merge_moments)
         solution = solve_moments(
-            moments, n_targets, lams, fit_intercept=self.fit_intercept
+            moments, n_targets, regularizations, fit_intercept=self.fit_intercept
         )
-        key, count = content_hash(lams), partial(count_losses, solution)
+        key, count = content_hash(regularizations), partial(count_losses, solution)
         losses = add_up(
             f"losses/{key}/{width!r}",
             count,
@@ -243,7 +245,7 @@ class StreamedLeastSquaresSearch(BaseSearch):
             names.GCV_LOSS_SUM: solution.gcv_factor * losses["train"],
             names.FOLD_LOSS_SUM: losses["loo"][:, np.newaxis],
             names.MESSAGE: why_unusable(
-                lams, solution.rounding_limit, is_singular=False
+                regularizations, solution.rounding_limit, is_singular=False
             ),
         }
         return record, root, solution

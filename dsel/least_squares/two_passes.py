@@ -72,7 +72,11 @@ class ThinSolution:
 
 
 def solve_moments(
-    moments: Sums, n_outputs: int, lams: Floats, *, fit_intercept: bool = False
+    moments: Sums,
+    n_outputs: int,
+    regularizations: Floats,
+    *,
+    fit_intercept: bool = False,
 ) -> ThinSolution:
     """Factor X'X once and solve for every regularization, lam >= 0.
 
@@ -91,8 +95,8 @@ def solve_moments(
     squares = np.maximum(values, 0.0)[:, np.newaxis]
     # At lam = 0 directions that differ from null directions only by rounding are left
     # out, as in a pseudoinverse.
-    is_null = (squares <= limit) & (lams == 0)
-    inverse = ~is_null / np.where(is_null, 1.0, squares + lams)
+    is_null = (squares <= limit) & (regularizations == 0)
+    inverse = ~is_null / np.where(is_null, 1.0, squares + regularizations)
     rotated = vectors.T @ scatter[:b, b:]
     filtered = inverse[:, np.newaxis, :] * rotated[:, :, np.newaxis]
     coefficients = vectors @ filtered.reshape(b, -1)

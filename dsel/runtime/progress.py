@@ -130,7 +130,9 @@ def check_verbose(verbose: Any) -> bool | None:
 
 
 @contextmanager
-def run_progress(verbose: bool | None) -> Iterator[Callable[[Progress], None] | None]:
+def progress_display(
+    verbose: bool | None,
+) -> Iterator[Callable[[Progress], None] | None]:
     """Yield a function that shows the progress of a run; None if nothing is shown."""
     is_told = False
     with _display(verbose) as show:

@@ -122,12 +122,17 @@ def test_block_residuals__of_pairs_of_folds_equal_those_of_refits(
     rng, fit_intercept, n_folds
 ):
     X, y = rng.uniform(-2, 2, (60, 2)), rng.standard_normal((60, 1))
-    lams, fold_of = np.array([1e-3, 0.1, 10.0]), rng.permutation(60) % n_folds
+    regularizations, fold_of = (
+        np.array([1e-3, 0.1, 10.0]),
+        rng.permutation(60) % n_folds,
+    )
     pairs = list(combinations(range(n_folds), 2))[:10]
     blocks = [np.flatnonzero(np.isin(fold_of, pair)) for pair in pairs]
     spectrum = decompose_gram(gaussian_gram(X, width=0.7), penalty="rkhs")
-    solution = solve_dual(spectrum, y, lams, fit_intercept=fit_intercept)
-    for lam, found in zip(lams, block_residuals(solution, blocks), strict=True):
+    solution = solve_dual(spectrum, y, regularizations, fit_intercept=fit_intercept)
+    for lam, found in zip(
+        regularizations, block_residuals(solution, blocks), strict=True
+    ):
         model = KernelLeastSquares(
             0.7, lam, penalty="rkhs", fit_intercept=fit_intercept
         )

@@ -32,11 +32,11 @@ def table():
     return X[:400], y[:400], X[400:], y[400:]
 
 
-def search(widths=WIDTHS, lams=LAMS, **options):
+def search(widths=WIDTHS, regularizations=LAMS, **options):
     options = {
         "penalty": "rkhs", "certificate": "nested", "random_state": 0, "n_jobs": 1
     } | options  # fmt: skip
-    return LeastSquaresSearch(widths, lams, **options)
+    return LeastSquaresSearch(widths, regularizations, **options)
 
 
 @pytest.fixture(scope="module")
