@@ -5,7 +5,7 @@ splits. A store finds results by it in another process.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from inspect import signature
@@ -346,13 +346,32 @@ def takes_nan(estimators: Iterable[Estimator]) -> bool:
     A ColumnTransformer may accept them in some columns, which its tags cannot declare:
     it counts as accepting, and its fits raise if it does not.
     """
-    # The first step of a pipeline decides; the pipeline's own tags do not show it.
     return all(
         hasattr(step, "transformers")
         # A class is refused where steps are checked, by its name.
         or (not isinstance(step, type) and get_tags(step).input_tags.allow_nan)
-        for step in map(first_step, estimators)
+        for estimator in estimators
+        for step in _readers_of_gaps(estimator)
     )
+
+
+_LEAVE_GAPS: Final = "sklearn.preprocessing._data", "sklearn.feature_selection"
+"""Modules of transformers, such as StandardScaler, that leave missing values there."""
+
+
+def _readers_of_gaps(estimator: Any) -> Iterator[Any]:
+    """Yield the steps of an estimator that get the missing values of its rows.
+
+    The tags of a pipeline do not show what its later steps accept.
+    """
+    step = first_step(estimator)
+    yield step
+    if not isinstance(estimator, Pipeline):
+        return
+    kept = [each for _, each in estimator.steps if each not in (None, "passthrough")]
+    if len(kept) > 1 and type(step).__module__.startswith(_LEAVE_GAPS):
+        rest = Pipeline([(str(n), each) for n, each in enumerate(kept[1:])])
+        yield from _readers_of_gaps(rest)
 
 
 def check_text(estimators: Iterable[Estimator], X: RowsLike) -> None:

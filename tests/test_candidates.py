@@ -18,6 +18,7 @@ from sklearn.ensemble import (
     VotingClassifier,
 )
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, ParameterGrid
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -405,3 +406,25 @@ def test_make_candidates__checks_values_as_they_are_fitted():
     assert len(make_candidates(LogisticRegression(C=-1), {"C": [-1, 10]})) == 2
     with config_context(skip_parameter_validation=True):
         assert len(make_candidates(None, [LogisticRegression(C=-1)])) == 1
+
+
+@pytest.mark.parametrize(
+    ("steps", "accepts"),
+    [
+        ([StandardScaler(), LogisticRegression()], False),
+        (["passthrough", StandardScaler(), LogisticRegression()], False),
+        ([StandardScaler(), SimpleImputer(), LogisticRegression()], True),
+        ([StandardScaler(), DecisionTreeClassifier()], True),
+        ([make_pipeline(SimpleImputer(), StandardScaler()), SVC()], True),
+    ],
+)
+def test_plan__knows_before_a_fit_whether_gaps_reach_a_step_that_refuses_them(
+    steps, accepts
+):
+    X, y = make_classification(60, random_state=0)
+    X[7, 3] = np.nan
+    if not accepts:
+        with pytest.raises(ValueError, match=r"row 7, column 3 is NaN.*SimpleImputer"):
+            dsel.plan_search(None, [make_pipeline(*steps)], X, y, random_state=0)
+    else:
+        dsel.plan_search(None, [make_pipeline(*steps)], X, y, random_state=0)

@@ -22,7 +22,6 @@ from sklearn.preprocessing import (
 from dsel.arrays import Features
 from dsel.checks import listing
 from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, Column, columns_of
-from dsel.data.table_request import identifies_rows
 from dsel.errors import ShellOptions, UndecidedError
 
 Steps = list[tuple[str, Any]]
@@ -81,8 +80,8 @@ def encoders(
             each for each in undecided if "--number" not in why_texts.get(each.name, "")
         ]
         names = ",".join(each.name for each in others)
-        # A column with unique values may identify rows in the predictions.
-        texts = [c.name for c in undecided if c.kind in (TEXT, NUMBER)]
+        # A text column with unique values may identify rows in the predictions.
+        texts = [c.name for c in undecided if c.kind == TEXT]
         ids = [t for t in texts if t not in why_texts and X[t].is_unique]
         dropped = [c.name for c in undecided if c.name not in ids]
         named = {
@@ -162,7 +161,7 @@ def _kind(column: Column, values: pd.Series) -> str | None:
         return "left out"
     is_category = isinstance(values.dtype, pd.CategoricalDtype)
     if column.kind == NUMBER and not is_category:
-        return None if identifies_rows(values) else "numbers"
+        return "numbers"
     if column.is_time:
         return "dates"
     most = min(MOST_VALUES, max(2, len(known) // 2))
@@ -175,9 +174,6 @@ def _describe_unencodable(column: Column, values: pd.Series) -> str:
     """Return a description of a column that no encoder accepts."""
     known, name = values.dropna(), f"column {column.name!r} "
     content = f"{column.kind}, which no encoder of `dsel select` takes"
-    if column.kind == NUMBER and not isinstance(values.dtype, pd.CategoricalDtype):
-        content = f"a number of its own in each of {len(known):,} rows"
-        return f"{name}holds {content}, such as {int(known.iloc[0])}"
     if column.kind in (TEXT, TRUTH, NUMBER):
         content = f"{known.nunique():,} different texts in {len(known):,} rows"
     return f"{name}holds {content}, such as {str(known.iloc[0])[:40]!r}"

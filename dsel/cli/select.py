@@ -271,7 +271,7 @@ def find_next_stop(
     try:
         table = read_table(options.labeled, **arguments)
         if ":" not in (options.model or ""):  # a pipeline may encode more
-            encoders(named_columns(table), is_scaled=False, why_texts=table.why_texts)
+            encoders(table.X, is_scaled=False, why_texts=table.why_texts)
     except (TypeError, ValueError) as other:
         further = None
         if decided.keys() != {"gap_classes"}:
@@ -489,13 +489,6 @@ def write_rows(options: SelectOptions, inputs: SelectInputs, outcome: Outcome) -
     )
 
 
-def named_columns(table: Table) -> Any:
-    """Return the features, in a frame where they have names."""
-    if table.columns is None or not isinstance(table.X, np.ndarray):
-        return table.X
-    return pd.DataFrame(table.X, columns=list(table.columns))
-
-
 def take_labeled_rows(
     table: Table, options: SelectOptions
 ) -> tuple[Any, Any, Any, list[str]]:
@@ -503,8 +496,10 @@ def take_labeled_rows(
 
     Rows with an empty target are the pool if there is no other one.
     """
-    X, y, others, remarks = named_columns(table), np.asarray(table.y), None, list[str]()
+    X, y, others, remarks = table.X, np.asarray(table.y), None, list[str]()
     target, has_pool = options.target, options.pool is not None
+    if table.columns is not None and isinstance(X, np.ndarray):
+        X = pd.DataFrame(X, columns=list(table.columns))  # so that names are compared
     missing = pd.isna(y) if y.ndim == 1 else np.zeros(len(y), dtype=np.bool_)
     if missing.any() and missing.all():
         raise ValueError(

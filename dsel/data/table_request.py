@@ -309,30 +309,10 @@ def is_name_of_identifier(name: str) -> bool:
     >>> names = ["customerID", "patient", "KundenNr", "customer age", "number_of_rooms"]
     >>> [is_name_of_identifier(name) for name in names]
     [True, True, True, False, False]
-    >>> is_name_of_identifier("customers")  # a number of them
-    False
     """
     words = [word.lower() for word in re.findall(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+", name)]
     is_owner = len(words) == 1 and words[0].startswith(_OWNERS)
-    is_plural = is_owner and words[0].endswith("s")
-    return (is_owner and not is_plural) or (bool(words) and words[-1] in _IDENTIFIERS)
-
-
-def identifies_rows(values: pd.Series) -> bool:
-    """Return whether a column of numbers identifies rows, by its name and its values.
-
-    Numbers that only count rows, or are all different, may be measurements.
-
-    Examples
-    --------
-    >>> customers = pd.Series(range(7000, 7060), name="customer_id")
-    >>> identifies_rows(customers), identifies_rows(customers.rename("week"))
-    (True, False)
-    """
-    known = values.dropna()
-    if len(known) < FEWEST_ROWS or not is_name_of_identifier(str(values.name)):
-        return False
-    return known.is_unique and bool((known % 1 == 0).all())
+    return is_owner or (bool(words) and words[-1] in _IDENTIFIERS)
 
 
 def notes_on_repeats(values: pd.Series) -> list[str]:

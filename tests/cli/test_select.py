@@ -757,30 +757,6 @@ def test_select__ends_a_stop_with_the_command_that_goes_on(tmp_path, rng):
         assert "Error at most" in succeed(*commands[0]).stdout
 
 
-@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
-def test_select__stops_where_numbers_identify_rows(name, tmp_path, rng):
-    frame = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"])
-    frame["label"] = np.where(frame["a"] > 0, "yes", "no")
-    numbers = {"customer_id": rng.permutation(10**6)[:200], "nr": np.arange(200)}
-    path = tmp_path / name
-    words = ["select", path, "--target", "label", "--model", "logistic", "--grid",
-             "C=1", "--quiet"]  # fmt: skip
-
-    def write(table):
-        table.to_csv(path, index=False) if name == "t.csv" else table.to_parquet(path)
-
-    write(frame.assign(**numbers))
-    said = " ".join(run(*words).output.split())
-    assert "column 'customer_id' holds a number of its own in each of 200 rows" in said
-    command = said.partition(" Run: dsel ")[2]
-    assert command.endswith("--id customer_id,nr")
-    assert "Error at most" in succeed(*shlex.split(command)).stdout
-    # Counts, a running number of another name, and a few rows may be features.
-    others = {"customers": numbers["customer_id"], "week": numbers["nr"]}
-    write(frame.assign(**others, client=numbers["nr"] // 2))
-    assert "Error at most" in succeed(*words).stdout
-
-
 def test_select__ends_with_3_where_nothing_is_certified(tmp_path, rng):
     frame = pd.DataFrame(rng.normal(size=(700, 3)), columns=list("abc")).round(6)
     frame["label"] = np.where(frame["a"] > 0, "yes", "no")
