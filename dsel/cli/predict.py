@@ -67,11 +67,11 @@ def run(options: PredictOptions) -> None:
 
 
 def bound_lines(made: PredictedTable) -> list[str]:
-    """Return the bound of the model, and whether it is about these rows."""
+    """Return the bound; before it, where it is so, that it is not about these rows."""
     unknown = "No error bound: the model was stored by `save_model`, not by a search"
     certificate, note = made.certificate, made.note_on_bound
     line = unknown if certificate is None else certificate.headline()
-    return [line, f"{note}."] if note else [line]
+    return [f"{note}.", line] if note else [line]
 
 
 def all_lines(made: PredictedTable, out: str, target: str | None) -> list[str]:

@@ -133,7 +133,7 @@ def loss_of_name(text: str, classes: Sequence[Any], *, name: str = "`loss`") -> 
     sign = named.form[len(kind) :][:1]
     if text[len(kind) :][:1] != sign or (sign == ":" and not argument):
         example = named.form
-        for word, position in (("CLASS", 0), ("TRUE", 0), ("ANSWER", -1)):
+        for word, position in (("CLASS", -1), ("TRUE", 0), ("ANSWER", -1)):
             example = example.replace(word, str(classes[position]) if classes else word)
         raise ValueError(f"{must_be}; write {example}.")
     if named.read is None:

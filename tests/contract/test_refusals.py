@@ -214,7 +214,7 @@ PLANS = [
     ({"report": itertools.count()}, ValueError, "`report` 100 count"),
     ({"loss": "recal:3"}, ValueError, "`loss` recall:CLASS 'recal:3' did you mean"),
     ({"loss": "recall:77"}, ValueError, "`loss` '77' class (0, 1, 2"),
-    ({"loss": "recall"}, ValueError, "`loss` 'recall' write recall:0"),
+    ({"loss": "recall"}, ValueError, "`loss` 'recall' write recall:9"),
     ({"loss": "cost:1>2"}, ValueError, "`loss` fraud>ok=50 '1>2'"),
     ({"loss": "beyond=2"}, ValueError, "`loss` beyond numbers classes recall"),
     ({"report": [[1]]}, TypeError, "`report` label [1]"),
