@@ -41,7 +41,7 @@ from dsel.losses.base import (
     stack_folds,
 )
 from dsel.losses.calls import rate_beyond
-from dsel.losses.joint import Evidence, ModelBounds, bound_models
+from dsel.losses.joint import Evidence, ModelBounds, bound_models, limit_folds
 
 VALUES_SHARE: Final = 0.5
 """Share of delta that goes to the values of a column; the main bound gets the rest.
@@ -375,7 +375,12 @@ error the limit would be above 50%; a value needs about 40 rows"]
         # be chosen by the same counts from which the bounds are computed.
         value_delta = planned.model_delta * VALUES_SHARE / len(self.losses)
         shares = planned.divide(value_delta)
-        return tuple(bound_models(loss, evidence, shares, fold) for loss in self.losses)
+        return tuple(
+            bound_models(
+                loss, evidence, shares, limit_folds(loss, evidence.folds, shares), fold
+            )
+            for loss in self.losses
+        )
 
     def caveats(self, n_folds: int, delta: float) -> list[str]:
         """Name values of which too few rows are labeled, before anything is counted.

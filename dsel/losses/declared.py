@@ -6,15 +6,15 @@ from itertools import islice
 from math import nan
 from typing import Any, Final, NamedTuple, cast
 
-from dsel.arrays import Integers
+from dsel.arrays import Floats, Integers
 from dsel.checks import check_probability, did_you_mean, show
-from dsel.losses.base import Loss, PlannedDelta, Shares, Statistic
+from dsel.losses.base import FoldCounts, Loss, PlannedDelta, Shares, Statistic
 from dsel.losses.baseline import BaselineBound, BaselineDifference
 from dsel.losses.by_class import ClassTable, Precision, Recall
 from dsel.losses.by_value import VALUES_SHARE, LossByValue, ValueColumn
 from dsel.losses.calls import naming_loss
 from dsel.losses.error_rate import ERROR_RATE
-from dsel.losses.joint import Evidence, ModelBounds, bound_models
+from dsel.losses.joint import Evidence, ModelBounds, bound_models, limit_folds
 from dsel.losses.makers import MOST_CLASSES, as_labels
 from dsel.losses.regression import DEFAULT, ErrorQuantile
 from dsel.losses.texts import loss_of_name
@@ -133,16 +133,23 @@ class DeclaredLosses:
         """Return the division of the main loss's part of delta."""
         return planned.divide(self.divide_delta(planned.model_delta).main)
 
+    def limit_folds(
+        self, folds: Mapping[Statistic, FoldCounts], planned: PlannedDelta
+    ) -> Floats:
+        """Return the main loss's limits of the models of all folds, (n_folds,)."""
+        return limit_folds(self.main, folds, self.main_shares(planned))
+
     def bound(
-        self, evidence: Evidence, planned: PlannedDelta, fold: int
+        self, evidence: Evidence, planned: PlannedDelta, limits: Floats, fold: int
     ) -> "JointBounds":
         """Bound the main loss and all numbers of the reports, all at once.
 
-        The model of `fold` is deployed, which may have been chosen by these counts. The
-        comparison with a baseline has its own delta: it holds together with the others
-        at twice delta.
+        `limits` are those of `limit_folds`, by which `fold`, whose model is deployed,
+        may have been chosen. The comparison with a baseline has its own delta: it holds
+        together with the others at twice delta.
         """
-        main = bound_models(self.main, evidence, self.main_shares(planned), fold)
+        shares = self.main_shares(planned)
+        main = bound_models(self.main, evidence, shares, limits, fold)
         folds, expected_holdout = evidence.folds[self.main.statistic], nan
         if len(folds.n_rows) > 1:  # a single fold is a hold-out set itself
             with naming_loss(self.main, "expected_holdout"):
@@ -152,7 +159,10 @@ class DeclaredLosses:
                 expected_holdout = self.main.expected_holdout(folds, planned.delta)
         shares = planned.divide(self.divide_delta(planned.model_delta).reported)
         report_bounds = tuple(
-            bound_models(loss, evidence, shares, fold) for loss in self.report_losses
+            bound_models(
+                loss, evidence, shares, limit_folds(loss, evidence.folds, shares), fold
+            )
+            for loss in self.report_losses
         )
         by_value: tuple[ModelBounds, ...] = ()
         if self.by_value is not None:

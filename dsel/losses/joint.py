@@ -117,14 +117,14 @@ def limit_folds(
 
 
 def bound_models(
-    loss: Loss, evidence: Evidence, shares: Shares, fold: int
+    loss: Loss, evidence: Evidence, shares: Shares, limits: Floats, fold: int
 ) -> ModelBounds:
     """Bound the model of a fold, and that of all rows, by one loss.
 
-    All limits hold at once, so counts may have chosen the fold.
+    `limits` are those of `limit_folds`. All of them hold at once, so counts may have
+    chosen the fold.
     """
-    folds = evidence.folds[loss.statistic]
-    one_fold = float(limit_folds(loss, evidence.folds, shares)[fold])
+    folds, one_fold = evidence.folds[loss.statistic], float(limits[fold])
     with naming_loss(loss, "estimate"):
         estimate = loss.estimate(folds)
     pool = evidence.pool.get(loss.statistic)

@@ -113,7 +113,8 @@ def run(name, rate, n, learner, draw, loss):
     # Outcomes keep the bounded models only; the call has those of all folds.
     with patch.object(nested, "bound_chosen", wraps=nested.bound_chosen) as bound:
         outcome = plan.run(n_jobs=1)
-    _, counts, chosen, _ = bound.call_args.args
+    _, counts, counted, _ = bound.call_args.args
+    chosen = counted.chosen
     counts, numbers = counts.by_name, list(chosen.candidates.by_fold)
     main, classes = plan.context.losses.main, range(len(shares))
     if (means := counts.get("fold_loss_mean")) is None:

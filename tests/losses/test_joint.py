@@ -8,7 +8,7 @@ from dsel.bounds.holdout import expected_holdout_bound
 from dsel.losses.base import FoldCounts, PlannedDelta, PoolCounts, Shares
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR_RATE
-from dsel.losses.joint import Evidence, bound_models, fold_to_deploy
+from dsel.losses.joint import Evidence, bound_models, fold_to_deploy, limit_folds
 
 ERRORS, ROWS = np.array([9, 4, 7, 6, 8]), np.full(5, 80)
 DIFFER, N_POOL = np.array([150, 90, 120, 80, 130]), 10_000
@@ -47,10 +47,15 @@ def evidence(has_pool=True):
     return Evidence({statistic: FoldCounts(ERRORS, ROWS)}, pools)
 
 
+def bound(evidence, fold):
+    limits = limit_folds(ERROR_RATE, evidence.folds, SHARES)
+    return bound_models(ERROR_RATE, evidence, SHARES, limits, fold)
+
+
 def test_bounds__of_both_models_are_the_formulas_at_their_shares():
     fold, limit = nested_one_fold(ERRORS, ROWS, delta=0.95 * 0.05)
     _, terms = nested_all_rows(ERRORS, ROWS, DIFFER, N_POOL, delta=0.05)
-    made = bound_models(ERROR_RATE, evidence(), SHARES, int(fold))
+    made = bound(evidence(), int(fold))
     assert made.of("one_fold") == made.one_fold_bound == limit
     assert made.of("all_rows") == made.all_rows_bound == terms.bound
     assert (made.label_term, made.disagreement_term) == pytest.approx(terms[1:])
@@ -58,21 +63,24 @@ def test_bounds__of_both_models_are_the_formulas_at_their_shares():
 
 
 def test_bounds__of_a_fold_are_of_that_fold_and_need_no_pool():
-    made = [
-        bound_models(ERROR_RATE, evidence(has_pool=False), SHARES, n).one_fold_bound
-        for n in range(5)
-    ]
-    both = bound_models(ERROR_RATE, evidence(), SHARES, 0)
+    made = [bound(evidence(has_pool=False), n).one_fold_bound for n in range(5)]
+    both = bound(evidence(), 0)
     assert len(set(made)) == 5
     assert made[0] == both.one_fold_bound
-    without = bound_models(ERROR_RATE, evidence(has_pool=False), SHARES, 0)
+    without = bound(evidence(has_pool=False), 0)
     assert np.isnan(without.all_rows_bound)
+
+
+def bound_declared(evidence, planned):
+    losses = DeclaredLosses()
+    limits = losses.limit_folds(evidence.folds, planned)
+    return losses.bound(evidence, planned, limits, 0)
 
 
 @pytest.mark.parametrize("n_compared", [1, 3])
 def test_bounds__compare_with_a_hold_out_set_at_all_of_delta(n_compared):
     planned = PlannedDelta(delta=0.01, has_pool=True, n_compared=n_compared)
-    made = DeclaredLosses().bound(evidence(), planned, 0)
+    made = bound_declared(evidence(), planned)
     expected = expected_holdout_bound(made.main.estimate, 80, delta=0.01)
     assert made.expected_holdout == expected
 
@@ -80,7 +88,7 @@ def test_bounds__compare_with_a_hold_out_set_at_all_of_delta(n_compared):
 def test_bounds__of_a_hold_out_set_are_compared_with_no_other():
     folds = {ERROR_RATE.statistic: FoldCounts(ERRORS[:1], ROWS[:1])}
     planned = PlannedDelta(delta=0.05, has_pool=False)
-    made = DeclaredLosses().bound(Evidence(folds, {}), planned, 0)
+    made = bound_declared(Evidence(folds, {}), planned)
     assert np.isnan(made.expected_holdout)
     assert made.main.one_fold_bound < 1
 

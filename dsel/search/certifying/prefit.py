@@ -86,7 +86,8 @@ def certify_prefit(
         for statistic in losses.statistics
     }
     evidence = Evidence(folds, {})
-    bounds = losses.bound(evidence, PlannedDelta(delta=delta, has_pool=False), 0)
+    planned = PlannedDelta(delta=delta, has_pool=False)
+    bounds = losses.bound(evidence, planned, losses.limit_folds(folds, planned), 0)
     reports = ModelReports(
         losses=losses,
         evidence=evidence,

@@ -5,6 +5,7 @@ them there; a search by a hold-out set counts the regressor that was chosen by s
 errors.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -31,7 +32,11 @@ from dsel.search.running.cube_caveats import (
     notes_of_choice,
 )
 from dsel.search.running.cube_of_run import RunDescription
-from dsel.search.running.fit_chosen import ChosenModels, mean_inner_loss
+from dsel.search.running.fit_chosen import (
+    ChosenModels,
+    CountedModels,
+    mean_inner_loss,
+)
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.procedures import name_procedure
 from dsel.typing import Model
@@ -40,7 +45,7 @@ from dsel.typing import Model
 def bound_chosen(
     plan: PlannedSearch,
     counts: SearchCounts,
-    chosen: ChosenModels,
+    counted: CountedModels,
     description: RunDescription,
 ) -> tuple[Choice, dict[str, Model]]:
     """Return the choice of a search, with the bounds of its models; and the models.
@@ -49,12 +54,13 @@ def bound_chosen(
     bound of the model of all rows holds where the limits of all folds and of the pool
     counts do, and the bound of the deployed fold is one of these limits.
     """
+    chosen = counted.chosen
     bounds = plan.context.losses.bound(
-        chosen.evidence, plan.planned_delta, chosen.deployed_fold
+        counted.evidence, plan.planned_delta, chosen.limits, chosen.deployed_fold
     )
     models = {name: chosen.models[n] for name, n in chosen.split_of_model.items()}
     made = {
-        name: make_bounded_model(plan, chosen, description, bounds, name)
+        name: make_bounded_model(plan, counted, description, bounds, name)
         for name in models
     }
     failed = caveats_of_failures(plan, chosen, bounds, made[ONE_FOLD].certificate)
@@ -63,36 +69,50 @@ def bound_chosen(
         name: model.with_caveats(*failed, *missed.get(name, ()))
         for name, model in made.items()
     }
-    # The fit of all rows may have failed; the bound of a fold holds all the same.
-    deploy = plan.deploy if plan.deploy in models else ONE_FOLD
-    choice = Choice(
-        criterion=plan.criterion.name,
-        criterion_value=mean_inner_loss(
-            counts.by_name, bounded_models[deploy].candidate
-        ),
-        bounded_models=bounded_models,
-        deploy=deploy,
-        expected_holdout=bounds.expected_holdout,
-        caveats=caveats_of_choice(
-            description.caveats,
-            notes_on_found_rows(plan.context, chosen.models, chosen.folds),
-            notes_of_choice(
-                plan.context.losses, plan.delta, bounded_models, missed, deploy
-            ),
-            caveats_of_counts(counts.by_name, counts.problems, plan.axes.candidates),
-        ),
-        queries=make_queries(plan, chosen, bounds.main),
-        fold_params=tuple(
-            plan.axes.candidates[number] for number in chosen.candidates.by_fold
-        ),
-        **largest_class(description.class_rows),
-        **constant_fields(description.constant),
+    choice = make_choice(
+        plan, counts, counted, description, bounds, bounded_models, missed
     )
     if choice.params:
         return choice, models
     # A grid has set no parameter: its only candidate may have chosen some in its fit.
     fold_models = [chosen.models.get(fold) for fold in range(plan.scheme.n_folds)]
     return name_procedure(choice, models, fold_models), models
+
+
+def make_choice(
+    plan: PlannedSearch,
+    counts: SearchCounts,
+    counted: CountedModels,
+    description: RunDescription,
+    bounds: JointBounds,
+    bounded_models: Mapping[str, BoundedModel],
+    missed: Mapping[str, Sequence[Caveat]],
+) -> Choice:
+    """Return the choice of bounded models.
+
+    `missed` has caveats about classes that each model misses, by its name.
+    """
+    chosen, context = counted.chosen, plan.context
+    values, candidates = counts.by_name, plan.axes.candidates
+    # The fit of all rows may have failed; the bound of a fold holds all the same.
+    deploy = plan.deploy if plan.deploy in bounded_models else ONE_FOLD
+    return Choice(
+        criterion=plan.criterion.name,
+        criterion_value=mean_inner_loss(values, bounded_models[deploy].candidate),
+        bounded_models=bounded_models,
+        deploy=deploy,
+        expected_holdout=bounds.expected_holdout,
+        caveats=caveats_of_choice(
+            description.caveats,
+            notes_on_found_rows(context, chosen.models, chosen.folds),
+            notes_of_choice(context.losses, plan.delta, bounded_models, missed, deploy),
+            caveats_of_counts(values, counts.problems, candidates),
+        ),
+        queries=make_queries(plan, counted, bounds.main),
+        fold_params=tuple(candidates[number] for number in chosen.candidates.by_fold),
+        **largest_class(description.class_rows),
+        **constant_fields(description.constant),
+    )
 
 
 def caveats_of_failures(
@@ -111,16 +131,17 @@ def caveats_of_failures(
 
 def make_bounded_model(
     plan: PlannedSearch,
-    chosen: ChosenModels,
+    counted: CountedModels,
     description: RunDescription,
     bounds: JointBounds,
     name: str,
 ) -> BoundedModel:
     """Return the certificate and the reports of one model, by its name."""
+    chosen = counted.chosen
     candidate = chosen.candidates.by_split[chosen.split_of_model[name]]
     reports = ModelReports(
         losses=plan.context.losses,
-        evidence=chosen.evidence,
+        evidence=counted.evidence,
         bounds=bounds,
         deployed_fold=chosen.deployed_fold,
         delta=plan.delta,
@@ -173,23 +194,24 @@ def make_certificate(
 
 
 def make_queries(
-    plan: PlannedSearch, chosen: ChosenModels, bounds: ModelBounds
+    plan: PlannedSearch, counted: CountedModels, bounds: ModelBounds
 ) -> Queries | None:
     """Return the record of queried rows.
 
     None if no queries were planned, or there is no model of all rows.
     """
+    chosen = counted.chosen
     if not plan.n_queries or ALL_ROWS not in chosen.split_of_model:
         return None
-    pool = chosen.pool_counts[plan.context.losses.main.statistic]
+    pool = counted.pool_counts[plan.context.losses.main.statistic]
     n_duplicates_differ = int(pool.duplicates[chosen.deployed_fold])
-    order = np.argsort(chosen.drawn.rows)  # in the order of the pool
+    order = np.argsort(counted.drawn.rows)  # in the order of the pool
     rows, one_fold_codes, all_rows_codes = (
         tuple(drawn[n] for n in order)
         for drawn in (
-            chosen.drawn.rows,
-            chosen.drawn.one_fold_codes,
-            chosen.drawn.all_rows_codes,
+            counted.drawn.rows,
+            counted.drawn.one_fold_codes,
+            counted.drawn.all_rows_codes,
         )
     )
     return Queries(

@@ -29,7 +29,7 @@ from dsel.search.running.cube_of_run import (
     make_data_counts,
 )
 from dsel.search.running.failures import check_failures
-from dsel.search.running.fit_chosen import ChosenModels
+from dsel.search.running.fit_chosen import ChosenModels, CountedModels
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.pool_check import check_pool
 from dsel.search.running.run import Remade, Run, open_engine, replay_counts
@@ -61,11 +61,11 @@ def search_exhaustively(run: Run) -> Outcome:
             counts = pruner.final_counts(loop.table)
             check_failures(plan, counts, loop.table.unpredicting_candidates)
             if bounds_only_choice(plan):
-                chosen = count_only_fold(plan, loop, *pruner.choose_candidate(counts))
-                if chosen is None:
+                counted = count_only_fold(plan, loop, *pruner.choose_candidate(counts))
+                if counted is None:
                     continue
-                counts = replace(counts, evidence=chosen.evidence)
-                choice, models = bound_chosen(plan, counts, chosen, description)
+                counts = replace(counts, evidence=counted.evidence)
+                choice, models = bound_chosen(plan, counts, counted, description)
                 cube = make_cube_of_run(plan, counts, description, choice)
             else:
                 cube = make_cube_of_run(plan, counts, description)
@@ -115,7 +115,7 @@ def bounds_only_choice(plan: PlannedSearch) -> bool:
 
 def count_only_fold(
     plan: PlannedSearch, loop: ExhaustiveLoop, number: int, score: float
-) -> ChosenModels | None:
+) -> CountedModels | None:
     """Count the losses of a candidate's model on the only fold; None if it is gone.
 
     The bounds of all candidates share delta equally and hold at once, so that the same
@@ -132,14 +132,16 @@ def count_only_fold(
         statistic: FoldCounts(n[np.newaxis], scheme.fold_rows)
         for statistic, n in zip(context.losses.statistics, counts, strict=True)
     }
-    return ChosenModels(
+    chosen = ChosenModels(
         # One fold has read one model: it is chosen without this fold, and by all rows.
         candidates=ChosenCandidates(number, (number,)),
         models={0: fitted_group.model(number, 0)},
         folds=folds,
+        limits=context.losses.limit_folds(folds, plan.planned_delta),
         scores=np.array([score]),
         deployed_fold=0,
     )
+    return CountedModels(chosen)
 
 
 def fetch_deployed_model(
@@ -160,17 +162,18 @@ def remake_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     plan, number, counts = run.plan, choice.candidate, read_counts(cube)
     with open_engine(run) as engine:
         loop = make_loop(run, engine, OnlyCandidate(number), lambda _: None)
-        models = chosen = None
-        while models is None and chosen is None:
+        models = counted = None
+        while models is None and counted is None:
             loop.fit_and_count()
             if bounds_only_choice(plan):
-                chosen = count_only_fold(plan, loop, number, choice.criterion_value)
+                counted = count_only_fold(plan, loop, number, choice.criterion_value)
             else:
                 models = fetch_deployed_model(plan, loop, choice)
         repeated = loop.table.counts(make_data_counts(plan)).by_name
-        if chosen is not None:
-            pairs = {k: (cube[k].values, n) for k, n in chosen.evidence.by_name.items()}
-            return Remade({choice.deploy: chosen.models[0]}, pairs)
+        if counted is not None:
+            evidence = counted.evidence.by_name
+            pairs = {name: (cube[name].values, n) for name, n in evidence.items()}
+            return Remade({choice.deploy: counted.chosen.models[0]}, pairs)
     variables = names.FOLD_ERRORS, names.DISAGREEMENTS, names.BEST_FOLD_DISAGREEMENTS
     pairs = {
         name: (np.ravel(counts[name][number]), np.ravel(repeated[name][number]))

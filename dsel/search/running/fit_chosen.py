@@ -20,7 +20,7 @@ from dsel.data.equal_rows import duplicate_finder
 from dsel.errors import AllFitsFailedError
 from dsel.losses.base import FoldCounts, PoolCounts, Statistic, stack_folds
 from dsel.losses.error_rate import ERROR_RATE
-from dsel.losses.joint import Evidence, fold_to_deploy, limit_folds
+from dsel.losses.joint import Evidence, fold_to_deploy
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.cube import cv_error
 from dsel.results.fit_messages import FitMessage
@@ -59,7 +59,7 @@ NOTHING_DONE: Final = Progress()
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenModels:
-    """The fitted models of the chosen candidates, with all counts of them."""
+    """The fitted models of the chosen candidates, with their counts on the folds."""
 
     candidates: ChosenCandidates
     """The chosen candidates: one for each fold, and one by all rows."""
@@ -68,6 +68,8 @@ class ChosenModels:
     `all_rows`."""
     folds: Mapping[Statistic, FoldCounts]
     """Counts of the models without a fold on this fold."""
+    limits: Floats
+    """Limits of the main loss of these models, (n_folds,), which hold at once."""
     scores: Floats
     """The ranking loss of each model on its fold, (n_folds,)."""
     deployed_fold: int
@@ -81,10 +83,6 @@ class ChosenModels:
     then all of its rows count as errors."""
     messages: Mapping[int, FitMessage] = field(default_factory=dict)
     """The first message of completed fits by candidate, such as an early stop."""
-    pool_counts: Mapping[Statistic, PoolCounts] = field(default_factory=dict)
-    """Counts on the pool; empty without a pool, or without a model of all rows."""
-    drawn: DrawnRows = field(default_factory=DrawnRows)
-    """Pool rows to label."""
 
     @property
     def all_rows(self) -> int:
@@ -99,11 +97,6 @@ class ChosenModels:
             splits[ALL_ROWS] = self.all_rows
         return splits
 
-    @property
-    def evidence(self) -> Evidence:
-        """The counts from which losses bound the models."""
-        return Evidence(self.folds, self.pool_counts)
-
     def without_failed_folds(self, statistic: Statistic) -> FoldCounts:
         """Return the counts of the folds that a model has predicted."""
         folds = self.folds[statistic]
@@ -111,10 +104,27 @@ class ChosenModels:
         return FoldCounts(folds.counts[kept], folds.n_rows[kept])
 
 
+@dataclass(frozen=True)
+class CountedModels:
+    """The chosen models, with their counts on the pool."""
+
+    chosen: ChosenModels
+    pool_counts: Mapping[Statistic, PoolCounts] = field(default_factory=dict)
+    """Counts on the pool; empty without a pool, or without a model of all rows."""
+    drawn: DrawnRows = field(default_factory=DrawnRows)
+    """Pool rows to label."""
+
+    @property
+    def evidence(self) -> Evidence:
+        """The counts from which losses bound the models."""
+        return Evidence(self.chosen.folds, self.pool_counts)
+
+
 def add_chosen(
-    plan: PlannedSearch, counts: SearchCounts, chosen: ChosenModels
+    plan: PlannedSearch, counts: SearchCounts, counted: CountedModels
 ) -> SearchCounts:
     """Return the counts of inner searches, completed by those of the chosen models."""
+    chosen = counted.chosen
     if plan.n_candidates == 1:  # inner searches have counted nothing
         errors, n_rows = chosen.folds.get(ERROR_RATE.statistic), counts.fold_rows
         counts = replace(
@@ -129,7 +139,7 @@ def add_chosen(
         counts,
         messages={**chosen.messages, **counts.messages},
         outer_candidate=np.array(chosen.candidates.by_fold),
-        evidence=chosen.evidence,
+        evidence=counted.evidence,
     )
 
 
@@ -247,17 +257,19 @@ def collect_models(
         statistic: FoldCounts(stack_folds(by_fold), plan.scheme.fold_rows)
         for statistic, by_fold in zip(losses.statistics, counts, strict=True)
     }
+    limits = losses.limit_folds(folds, plan.planned_delta)
     inner_losses = [mean_inner_loss(inner_counts, n) for n in candidates.by_fold]
     causes = why_failed | {n: f"`predict`: {why}" for n, why in unpredicting.items()}
     return ChosenModels(
         candidates=candidates,
         models=models,
         folds=folds,
+        limits=limits,
         # A failed fit has no score.
         scores=np.ravel([fit.result.scores[:1] or (np.nan,) for fit in fold_fits]),
         # By labeled rows alone, so that it is known before the pool is read.
         deployed_fold=fold_to_deploy(
-            limit_folds(losses.main, folds, losses.main_shares(plan.planned_delta)),
+            limits,
             np.isin(np.arange(n_folds), list(models)),
             tie_ranks(np.array(inner_losses)),
         ),
@@ -320,7 +332,7 @@ def count_chosen(
     chosen: ChosenModels,
     pool_check: PoolFindings,
     progress: ChosenProgress,
-) -> ChosenModels:
+) -> CountedModels:
     """Return the chosen models with their counts on the pool, if there is one.
 
     They are compared on all pool rows, except those that an earlier run has counted.
@@ -328,7 +340,7 @@ def count_chosen(
     plan, pool, n_duplicates = run.plan, run.plan.pool, pool_check.facts.equal_rows
     # Where the model of all rows failed, that of one fold still has its bound.
     if pool is None or ALL_ROWS not in chosen.split_of_model:
-        return chosen
+        return CountedModels(chosen)
     fits = chosen.fits
     comparison = EachFold(
         chosen.folds,
@@ -363,7 +375,7 @@ def count_chosen(
     counts = comparison.unpack(
         table.differences[0][CHOSEN_SET], pool.n_rows, n_duplicates
     )
-    return replace(chosen, pool_counts=counts, drawn=table.drawn)
+    return CountedModels(chosen, counts, table.drawn)
 
 
 def refuse_other_models(model_sets: list[int]) -> NoReturn:

@@ -118,9 +118,9 @@ def certify_choices(
     chosen = fit_chosen(run, engine, candidates, counts.by_name, progress)
     # The counts on the folds are complete here. From now on only the pool is random,
     # which is the order in which the proof conditions (docs/theory/nested.md).
-    chosen = count_chosen(run, engine, chosen, pool_check, progress)
-    counts = add_chosen(plan, counts, chosen)
-    choice, models = bound_chosen(plan, counts, chosen, description)
+    counted = count_chosen(run, engine, chosen, pool_check, progress)
+    counts = add_chosen(plan, counts, counted)
+    choice, models = bound_chosen(plan, counts, counted, description)
     return Outcome(
         make_cube_of_run(plan, counts, description, choice),
         choice,
@@ -175,14 +175,14 @@ def remake_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
     with open_engine(run) as engine:
         progress = ChosenProgress(run)
         remade = fit_chosen(run, engine, candidates, read_counts(cube), progress)
-        remade = count_chosen(run, engine, remade, pool_check, progress)
+        counted = count_chosen(run, engine, remade, pool_check, progress)
     models = {
         name: remade.models[remade.all_rows if c.fold is None else c.fold]
         for name, c in choice.certificates.items()
     }
     # Runs of 0.2 have no counts of duplicates.
-    repeated = {name: n for name, n in remade.evidence.by_name.items() if name in cube}
+    repeated = {name: n for name, n in counted.evidence.by_name.items() if name in cube}
     counts = {name: (cube[name].values, n) for name, n in repeated.items()}
     if choice.queries is not None:
-        counts["queries"] = np.array(choice.queries.rows), np.sort(remade.drawn.rows)
+        counts["queries"] = np.array(choice.queries.rows), np.sort(counted.drawn.rows)
     return Remade(models, counts)

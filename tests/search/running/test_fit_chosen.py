@@ -46,7 +46,8 @@ def test_fit_chosen__counts_each_model_on_its_fold_and_on_the_pool(n_failures):
             failed.append(task)
             raise OSError("a file system")
 
-    chosen = fit(shown, fault)
+    counted = fit(shown, fault)
+    chosen = counted.chosen
     models = [chosen.models[split] for split in range(6)]
     depths = [model.max_depth for model in models]
     assert depths == [DEPTHS[number] for number in CANDIDATES.by_split]
@@ -56,7 +57,7 @@ def test_fit_chosen__counts_each_model_on_its_fold_and_on_the_pool(n_failures):
         errors = (model.predict(X[rows]) != Y[rows]).sum()
         assert chosen.folds[statistic].counts[fold] == errors
         differ = (model.predict(POOL) != predictions).sum()
-        assert chosen.pool_counts[statistic].counts[fold] == differ
+        assert counted.pool_counts[statistic].counts[fold] == differ
     assert shown[0].fits_done == 0
     assert (shown[-1].fits_done, shown[-1].pool_rows_done) == (6, len(POOL))
 
