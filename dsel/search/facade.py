@@ -24,7 +24,6 @@ from dsel.candidates import Grid, takes_nan, with_learner_tags
 from dsel.checks import explain_unknown
 from dsel.data.groups import take_groups, without_column
 from dsel.data.lazy import takes_dask_arrays
-from dsel.errors import GuaranteeWarning, warn
 from dsel.families.fit_arguments import RoutedFit, check_fit_names
 from dsel.families.kinds import is_regressor
 from dsel.losses.base import Loss
@@ -306,28 +305,14 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         self._groups_column = None if keys is groups else groups
         # It only sets the number and names of features; the plan checks the rows.
         validate_data(self, X, y, skip_check_array=True)
-        options = SearchOptions(
-            certificate=self.certificate,
-            deploy=self.deploy,
+        options = SearchOptions.of(
+            self,
             criterion=None,
-            cv=self.cv,
-            delta=self.delta,
-            prune=self.prune,
-            max_pool_rows=self.max_pool_rows,
-            random_state=self.random_state,
             fit_params=self.routed_fit_params(fit_params),
             groups=keys,
-            loss=self.loss,
-            report=self.report,
-            report_by=self.report_by,
-            prior=self.prior,
-            n_queries=self.n_queries,
             baseline=baseline,
         )
         plan = make_plan(self.estimator, self.param_grid, X, y, pool, options)
-        if not plan.scheme.is_plain_random:
-            text = "no bound: the folds of `cv` are not plain random; write cv=5."
-            warn(text, GuaranteeWarning)
         outcome = plan.run(
             out=out,
             storage_options=storage_options,

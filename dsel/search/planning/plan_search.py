@@ -3,6 +3,7 @@
 from dsel.arrays import Estimator, RandomState
 from dsel.candidates import Grid
 from dsel.data.groups import take_groups
+from dsel.errors import GuaranteeWarning, warn
 from dsel.losses.base import Loss
 from dsel.search.design.certificate_methods import choose_method
 from dsel.search.design.search_options import SearchOptions
@@ -233,6 +234,9 @@ def make_plan(
     design = make_design(options, inputs, parts, method, context)
     check_queries(design)
     # From here on nothing is refused.
+    if options.criterion is None and not scheme.is_plain_random:
+        text = "no bound: the folds of `cv` are not plain random; write cv=5."
+        warn(text, GuaranteeWarning)
     return Plan.of(
         design,
         identity=plan_identity(design, options, inputs),
