@@ -176,7 +176,7 @@ def certify(
     scheme, groups = plan.scheme, plan.context.candidate_groups
     table = FitTable(scheme, groups, plan.n_candidates)
     is_usable = reasons == ""
-    table.scores[:], table.errors[:], table.predicting_fits[:] = losses, 0, True
+    table.losses[:], table.errors[:], table.predicting_fits[:] = losses, 0, True
     table.fit_status[:] = np.where(
         is_usable[:, np.newaxis], FitStatus.DONE, FitStatus.FAILED
     )

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 SLICE_ROWS: Final = 2**16
-"""Rows of a task: seconds of scoring, and about a megabyte of results to transfer."""
+"""Rows of a task: seconds to predict, and about a megabyte of results to transfer."""
 CHUNK_ROWS: Final = 2**18
 """Rows of a chunk of the written arrays."""
 WAY_OUT: Final = "delete it and write it again"

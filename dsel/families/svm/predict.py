@@ -33,7 +33,7 @@ from dsel.typing import SplitNumbers
 
 
 @dataclass(frozen=True)
-class ScoringPlan:
+class SharedSupport:
     """Models that predict from the same support rows, arranged for one kernel block."""
 
     labeled: RowsByClass
@@ -44,7 +44,7 @@ class ScoringPlan:
     reference: Mapping[str, ReferenceRows]
     """The support rows as reference rows, by the base of the kernels."""
     splits: Sequence[int]
-    """Numbers of the splits whose machines are in this plan."""
+    """Numbers of the splits whose machines are among them."""
 
     def blocks(self, X: Features, rows: Integers) -> Iterator[tuple[Integers, Any]]:
         """Yield blocks of row numbers, and of `X` transformed for the SVMs.
@@ -151,14 +151,14 @@ class PackedSVMs(FittedGroup):
         return 8 * (2 * len(self.candidates) + 4 * columns + 4)
 
     @cached_property
-    def plans(self) -> tuple[ScoringPlan, ...]:
+    def shared_supports(self) -> tuple[SharedSupport, ...]:
         """The models, arranged over the kernel blocks that they read."""
 
         def order(machines: Machines) -> tuple[str, float, str]:
             kernel = machines.kernel
             return type(kernel).__name__, decay_of(kernel) or 0.0, repr(kernel)
 
-        plans = []
+        supports = []
         for origin, labeled in self.row_sets.items():
             by_kernel: dict[Kernel, list[DecisionWeights]] = {}
             same_rows = [m for m in self.machines if m.rows_of == origin]
@@ -168,12 +168,12 @@ class PackedSVMs(FittedGroup):
             kinds = {kernel.base for kernel in by_kernel}
             reference = {kind: reference_rows(labeled.rows, kind) for kind in kinds}
             splits = [machines.split for machines in same_rows]
-            plans.append(ScoringPlan(labeled, by_kernel, reference, splits))
-        return tuple(plans)
+            supports.append(SharedSupport(labeled, by_kernel, reference, splits))
+        return tuple(supports)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out arrays that are computed again after unpickling."""
-        remade = ("plans", "_hashes")
+        remade = ("shared_supports", "_hashes")
         return {name: v for name, v in self.__dict__.items() if name not in remade}
 
     def predict(self, X: Features, splits: Sequence[SplitNumbers]) -> Integers:
@@ -183,17 +183,17 @@ class PackedSVMs(FittedGroup):
         by_row = [numbers for numbers in splits if np.ndim(numbers) == 1]
         # Rows that are predicted by the models of one split come in one block.
         order = np.argsort(by_row[0], kind="stable") if by_row else np.arange(n_rows)
-        for plan in self.plans:
+        for support in self.shared_supports:
             is_needed = np.zeros(n_rows, dtype=np.bool_)
             for numbers in splits:
-                is_needed |= np.isin(np.atleast_2d(numbers), plan.splits).any(axis=0)
-            for rows, transformed in plan.blocks(X, order[is_needed[order]]):
-                self._predict_block(plan, transformed, splits, rows, codes)
+                is_needed |= np.isin(np.atleast_2d(numbers), support.splits).any(axis=0)
+            for rows, transformed in support.blocks(X, order[is_needed[order]]):
+                self._predict_block(support, transformed, splits, rows, codes)
         return codes
 
     def _predict_block(
         self,
-        plan: ScoringPlan,
+        support: SharedSupport,
         transformed: Features,
         splits: Sequence[SplitNumbers],
         rows: Integers,
@@ -209,8 +209,8 @@ class PackedSVMs(FittedGroup):
         requests: dict[int, list[tuple[int, Integers, Integers]]] = {}
         for item, split, some, at in iter_splits(splits, len(every)):
             requests.setdefault(split, []).append((item, every[some], numbered[at]))
-        for block in plan.kernels(transformed):
-            for duals in plan.by_kernel[block.kernel]:
+        for block in support.kernels(transformed):
+            for duals in support.by_kernel[block.kernel]:
                 machines = duals.machines
                 indices = np.array([index_of[number] for number in machines.candidates])
                 for item, some, at in requests.get(machines.split, ()):

@@ -155,7 +155,7 @@ class FitTable:
     n_candidates: int
     errors: Integers = field(init=False)
     """Errors on both `Split.counted_parts`, (n_candidates, n_splits, 2)."""
-    scores: Floats = field(init=False)
+    losses: Floats = field(init=False)
     """The loss of the plan on both parts."""
     fit_status: NDArray[np.int8] = field(init=False)
     fit_seconds: Floats = field(init=False)
@@ -172,7 +172,7 @@ class FitTable:
     def __post_init__(self) -> None:
         fits = self.n_candidates, len(self.scheme.splits)
         self.errors = np.full((*fits, 2), names.UNCOUNTED, np.int64)
-        self.scores = np.full((*fits, 2), np.nan)
+        self.losses = np.full((*fits, 2), np.nan)
         self.fit_status = np.full(fits, FitStatus.OPEN, np.int8)
         self.fit_seconds = np.full(fits, np.nan)
         self.predicting_fits = np.zeros(fits, bool)
@@ -187,8 +187,8 @@ class FitTable:
         """Write the result of a fit."""
         fit = FitId(number, split)
         self.errors[fit] = result.errors or names.UNCOUNTED
-        self.scores[fit] = np.nan
-        self.scores[fit][: len(result.scores)] = result.scores
+        self.losses[fit] = np.nan
+        self.losses[fit][: len(result.losses)] = result.losses
         self.fit_status[fit] = result.status
         self.fit_seconds[fit] = result.seconds
         self.messages.pop(fit, None)

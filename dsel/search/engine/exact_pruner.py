@@ -119,7 +119,7 @@ class ExhaustiveTable(FitTable):
         loo = scheme.leave_one_out_number
         # The errors of a regressor are predictions that are no number.
         is_regression = not data.n_classes
-        losses = np.where(shown, self.scores[..., 0], np.nan)[:, :k]
+        losses = np.where(shown, self.losses[..., 0], np.nan)[:, :k]
         return SearchCounts(
             data,
             status,

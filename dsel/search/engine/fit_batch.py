@@ -116,17 +116,19 @@ def make_results(
 ) -> tuple[FitResult, ...]:
     """Return the results of candidates on a split, with the losses of their models."""
     column = fitted_group.splits.index(split.number)
-    scores = zip(
+    losses = zip(
         *(
-            score_models(context, fitted_group, split, part)
+            compute_losses(context, fitted_group, split, part)
             for part in range(len(split.counted_parts))
         ),
         strict=True,
     )
     fits = [FitId(number, split.number) for number in candidates]
     return tuple(
-        make_result(fitted_group.counts, (row, column), fit, tokens.get(fit, ""), s)
-        for row, (fit, s) in enumerate(zip(fits, scores, strict=True))
+        make_result(
+            fitted_group.counts, (row, column), fit, tokens.get(fit, ""), its_losses
+        )
+        for row, (fit, its_losses) in enumerate(zip(fits, losses, strict=True))
     )
 
 
@@ -135,7 +137,7 @@ def make_result(
     index: tuple[int, int],
     fit: FitId,
     token: str = "",
-    scores: Sequence[float] = (),
+    losses: Sequence[float] = (),
 ) -> FitResult:
     """Return the result of one fit, at `index` of the arrays."""
     seconds = round(float(fit_counts.seconds[index]), 6)
@@ -143,7 +145,7 @@ def make_result(
     if fit_counts.has_failed[index]:
         return FitResult(FitStatus.FAILED, seconds, message=message)
     errors = tuple(fit_counts.errors[index].tolist())
-    return FitResult(FitStatus.DONE, seconds, errors, tuple(scores), message, token)
+    return FitResult(FitStatus.DONE, seconds, errors, tuple(losses), message, token)
 
 
 def fit_splits(
@@ -171,7 +173,7 @@ def fit_splits(
     return fitted_group
 
 
-def score_models(
+def compute_losses(
     context: JobContext, fitted_group: FittedGroup, split: Split, part: int
 ) -> list[float]:
     """Return the loss of each candidate on one part of a split's test rows."""
@@ -180,9 +182,9 @@ def score_models(
     errors = counts.errors[:, column, part]
     if not len(rows):  # a model of all rows has none; a loss may divide by them
         return [loss.largest] * len(errors)
-    scores = [calls.score_from_errors(loss, n, len(rows)) for n in errors.tolist()]
-    if None not in scores:
-        return cast(list[float], scores)  # no row is predicted twice
+    losses = [calls.score_from_errors(loss, n, len(rows)) for n in errors.tolist()]
+    if None not in losses:
+        return cast(list[float], losses)  # no row is predicted twice
     predictions = fitted_group.test_predictions(split.number, part)
     if predictions is None:
         predictions = predict_labeled_rows(context, fitted_group, split.number, rows)

@@ -26,20 +26,20 @@ def count_survivors(n_candidates: int) -> int:
     return max(1, round(n_candidates / 3))
 
 
-def tie_ranks(scores: Floats) -> NDArray[np.intp]:
-    """Return the rank of each score along the last axis; equal scores share one.
+def tie_ranks(losses: Floats) -> NDArray[np.intp]:
+    """Return the rank of each loss along the last axis; equal losses share one.
 
     Examples
     --------
     >>> tie_ranks(np.array([[0.3, 0.1, 0.1 + 1e-15, np.inf]])).tolist()
     [[1, 0, 0, 2]]
     """
-    order = np.argsort(scores, axis=-1, kind="stable")
-    ascending = np.take_along_axis(scores, order, -1)
+    order = np.argsort(losses, axis=-1, kind="stable")
+    ascending = np.take_along_axis(losses, order, -1)
     with np.errstate(invalid="ignore"):  # infinity less infinity is NaN
         differences = np.diff(ascending, axis=-1, prepend=ascending[..., :1])
         is_larger = (differences > TIE_TOLERANCE * ascending) | (differences == np.inf)
-    # A run of scores, each within a tie of the one before, has one rank.
+    # A run of losses, each within a tie of the one before, has one rank.
     ranks = np.empty_like(order)
     np.put_along_axis(ranks, order, np.cumsum(is_larger, axis=-1), -1)
     return ranks
@@ -83,8 +83,8 @@ class InnerSearches:
         return self.pruning == Pruning.EXACT
 
     def compare(self, table: FitTable) -> Standing:
-        """Return lower bounds of scores in any search, and the fits that it needs."""
-        lower, complete = self.scores(table, table.consecutive_fits)
+        """Return a lower bound of each candidate's mean loss, and the needed fits."""
+        lower, complete = self.mean_losses(table, table.consecutive_fits)
         needed = table.needed_fits
         if self.pruning == Pruning.EXACT:
             best = np.where(complete, lower, np.inf).min(axis=1, keepdims=True)
@@ -117,18 +117,19 @@ class InnerSearches:
                 needed[:, test.split] |= kept[test.left_out_fold]
         return needed
 
-    def scores(self, table: FitTable, readable_fits: Flags) -> tuple[Floats, Flags]:
-        """Return scores with missing losses at 0, and whether none is missing.
+    def mean_losses(
+        self, table: FitTable, readable_fits: Flags
+    ) -> tuple[Floats, Flags]:
+        """Return mean losses with missing ones at 0, and whether none is missing.
 
         Both (n_searches, n_candidates): the searches without each fold, then the one by
-        all folds. A score is the mean of the losses over the tests of the search;
-        infinity if a fit failed.
+        all folds. The mean is over the tests of the search; infinity if a fit failed.
         """
         all_tests, by_all = self.scheme.inner_tests, self.scheme.n_folds
-        scores = np.zeros((by_all + 1, table.n_candidates))
-        complete = np.ones(scores.shape, bool)
-        for number, (score, is_complete) in enumerate(
-            zip(scores, complete, strict=True)
+        mean_losses = np.zeros((by_all + 1, table.n_candidates))
+        complete = np.ones(mean_losses.shape, bool)
+        for number, (mean_loss, is_complete) in enumerate(
+            zip(mean_losses, complete, strict=True)
         ):
             # What the search without a fold may see is decided here and nowhere else:
             # nothing that was counted on its fold. The proof (docs/theory/nested.md)
@@ -138,12 +139,12 @@ class InnerSearches:
                 continue
             splits, parts = zip(*((t.split, t.part) for t in tests), strict=True)
             is_known = readable_fits[:, splits]
-            losses = table.scores[:, splits, parts]
-            score[:] = np.where(is_known, losses, 0.0).mean(axis=1)
+            losses = table.losses[:, splits, parts]
+            mean_loss[:] = np.where(is_known, losses, 0.0).mean(axis=1)
             status = np.where(is_known, table.fit_status[:, splits], FitStatus.OPEN)
-            score[(status == FitStatus.FAILED).any(axis=1)] = np.inf
+            mean_loss[(status == FitStatus.FAILED).any(axis=1)] = np.inf
             is_complete[:] = (status == FitStatus.DONE).all(axis=1)
-        return scores, complete
+        return mean_losses, complete
 
     def survivors(self, table: FitTable) -> Flags:
         """Return which candidates each search keeps, (n_searches, n_candidates).
@@ -152,13 +153,13 @@ class InnerSearches:
         """
         readable_fits = np.zeros(table.fit_status.shape, bool)
         readable_fits[:, list(self.scheme.first_round)] = True
-        scores, _ = self.scores(table, readable_fits)
+        mean_losses, _ = self.mean_losses(table, readable_fits)
         if self.pruning != Pruning.HALVING or not self.scheme.inner_tests:
-            return np.ones(scores.shape, bool)
+            return np.ones(mean_losses.shape, bool)
         # Rates that are equal up to rounding keep the order of the grid on every
         # machine.
-        order = np.argsort(tie_ranks(scores), axis=1, kind="stable")
-        kept = np.zeros(scores.shape, bool)
+        order = np.argsort(tie_ranks(mean_losses), axis=1, kind="stable")
+        kept = np.zeros(mean_losses.shape, bool)
         survivors = order[:, : count_survivors(table.n_candidates)]
         np.put_along_axis(kept, survivors, True, axis=1)
         kept[-1] = True
@@ -182,10 +183,10 @@ class InnerSearches:
         Raises AllFitsFailedError if a search has no candidate left.
         """
         readable_fits = table.ended_fits
-        scores, complete = self.scores(table, readable_fits)
+        mean_losses, complete = self.mean_losses(table, readable_fits)
         # Any function of the labeled rows may choose here.
         complete[-1] = self.finalists(table, readable_fits)
-        eligible = np.where(complete & self.survivors(table), scores, np.inf)
+        eligible = np.where(complete & self.survivors(table), mean_losses, np.inf)
         is_empty = np.asarray(np.isinf(eligible).all(axis=1))
         if is_empty.any():
             search = f"without fold {is_empty.argmax()}"
@@ -206,12 +207,12 @@ class InnerSearches:
         if self.pruning != Pruning.EXACT:
             return table.ended_fits
         fits = table.consecutive_fits
-        scores, complete = self.scores(table, fits)
-        best = np.where(complete, scores, np.inf).min(axis=1, keepdims=True)
+        mean_losses, complete = self.mean_losses(table, fits)
+        best = np.where(complete, mean_losses, np.inf).min(axis=1, keepdims=True)
         readable_fits, _ = first_proofs(
             fits,
             fits.shape[1],
-            lambda some: self._is_beaten(self.scores(table, some)[0], best),
+            lambda some: self._is_beaten(self.mean_losses(table, some)[0], best),
         )
         return readable_fits
 
@@ -246,7 +247,7 @@ class InnerSearches:
             test_cells = is_done, test.split, test.part
             errors[fold_cells] += table.errors[test_cells]
             answers[fold_cells] += test.n_rows
-            loss_sums[fold_cells] += table.scores[test_cells]
+            loss_sums[fold_cells] += table.losses[test_cells]
             n_models[fold_cells] += 1
         means = np.where(n_models > 0, loss_sums / np.maximum(n_models, 1), np.nan)
         return SearchCounts(

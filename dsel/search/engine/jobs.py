@@ -22,7 +22,7 @@ from dsel.families.family import Candidate, Family, FittedGroup
 from dsel.losses.base import Counts
 from dsel.losses.declared import DeclaredLosses
 from dsel.results.fit_messages import FitMessage, FitProblem, message_of_text
-from dsel.results.records import to_record
+from dsel.results.records import kept_as, to_record
 from dsel.search.design.baseline import Baseline
 from dsel.search.design.comparisons import DrawnRows
 from dsel.search.design.folds import CVScheme
@@ -142,7 +142,7 @@ class FitResult:
     errors: tuple[int, ...] = ()
     """Errors on each of two parts of the split's test rows, as in `FitCounts`; -1 for a
     part that it does not have. Empty for a failed fit."""
-    scores: tuple[float, ...] = ()
+    losses: tuple[float, ...] = field(default=(), metadata=kept_as("scores"))
     """The loss of the plan on each part of the split, one number or two."""
     message: FitMessage | None = None
     """The problem of the fit; None without one."""
@@ -188,15 +188,15 @@ def join_tests(tests: tuple[FitResult, FitResult], split: Split) -> FitResult:
     failed = [test for test in tests if test.status is FitStatus.FAILED]
     if len(failed) == 2:
         return failed[0]
-    errors, scores = [], []
+    errors, losses = [], []
     for part, (test, rows) in enumerate(zip(tests, split.counted_parts, strict=True)):
         is_done = test.status is FitStatus.DONE
         errors.append(test.errors[part] if is_done else len(rows))
         # As if the fit had failed, which the other test must not decide.
-        scores.append(test.scores[part] if is_done else np.inf)
+        losses.append(test.losses[part] if is_done else np.inf)
     message = next((t.message for t in (*failed, *tests) if t.message), None)
     seconds = float(np.nansum([test.seconds for test in tests]))
-    return FitResult(FitStatus.DONE, seconds, tuple(errors), tuple(scores), message)
+    return FitResult(FitStatus.DONE, seconds, tuple(errors), tuple(losses), message)
 
 
 @dataclass(frozen=True)

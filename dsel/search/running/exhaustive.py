@@ -114,7 +114,7 @@ def bounds_only_choice(plan: PlannedSearch) -> bool:
 
 
 def count_only_fold(
-    plan: PlannedSearch, loop: ExhaustiveLoop, number: int, score: float
+    plan: PlannedSearch, loop: ExhaustiveLoop, number: int, loss: float
 ) -> CountedModels | None:
     """Count the losses of a candidate's model on the only fold; None if it is gone.
 
@@ -138,7 +138,7 @@ def count_only_fold(
         models={0: fitted_group.model(number, 0)},
         folds=folds,
         limits=context.losses.limit_folds(folds, plan.planned_delta),
-        scores=np.array([score]),
+        fold_losses=np.array([loss]),
         deployed_fold=0,
     )
     return CountedModels(chosen)

@@ -70,7 +70,7 @@ class ChosenModels:
     """Counts of the models without a fold on this fold."""
     limits: Floats
     """Limits of the main loss of these models, (n_folds,), which hold at once."""
-    scores: Floats
+    fold_losses: Floats
     """The ranking loss of each model on its fold, (n_folds,)."""
     deployed_fold: int
     """The fold whose model is deployed: labeled rows decide it, before the pool."""
@@ -87,7 +87,7 @@ class ChosenModels:
     @property
     def all_rows(self) -> int:
         """Number of the split on all rows: it follows those without a fold."""
-        return len(self.scores)
+        return len(self.fold_losses)
 
     @property
     def split_of_model(self) -> dict[str, int]:
@@ -131,7 +131,7 @@ def add_chosen(
             counts,
             fold_errors=None if errors is None else errors.integers[np.newaxis],
             fold_answers=n_rows[np.newaxis],
-            fold_loss_mean=chosen.scores[np.newaxis],
+            fold_loss_mean=chosen.fold_losses[np.newaxis],
         )
     if names.FOLD_LOSS_MEAN not in plan.criterion.needs:  # errors say the same
         counts = replace(counts, fold_loss_mean=None)
@@ -265,8 +265,8 @@ def collect_models(
         models=models,
         folds=folds,
         limits=limits,
-        # A failed fit has no score.
-        scores=np.ravel([fit.result.scores[:1] or (np.nan,) for fit in fold_fits]),
+        # A failed fit has no loss.
+        fold_losses=np.ravel([fit.result.losses[:1] or (np.nan,) for fit in fold_fits]),
         # By labeled rows alone, so that it is known before the pool is read.
         deployed_fold=fold_to_deploy(
             limits,

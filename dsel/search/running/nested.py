@@ -154,7 +154,7 @@ def make_pair_results(plan: PlannedSearch, table: FitTable) -> xr.Dataset:
     ]
     counts: dict[str, Integers | Floats] = {names.FOLD_ERRORS: table.errors}
     if plan.is_regression:
-        counts = {names.FOLD_LOSS_MEAN: table.scores}
+        counts = {names.FOLD_LOSS_MEAN: table.losses}
     return make_pair_cube(
         plan.axes,
         [(split.numbers[0], split.numbers[-1]) for split in splits],

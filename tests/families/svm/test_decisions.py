@@ -7,7 +7,7 @@ from numba import njit
 from dsel.families.svm.decisions import arrange_duals, cell_decisions
 from dsel.families.svm.lanes import LANES, ROWS, add_products
 from dsel.families.svm.machines import Machines
-from dsel.families.svm.predict import ScoringPlan
+from dsel.families.svm.predict import SharedSupport
 from dsel.families.svm.rows import rows_by_class
 from dsel.kernels.functions import Rbf
 from dsel.kernels.reference_rows import DISTANCES, reference_rows
@@ -52,7 +52,7 @@ def blocks_of(rows, y, machines, seen):
     labeled = labeled_of(rows, y)
     by_kernel = {each.kernel: [arrange_duals(each, labeled)] for each in machines}
     reference = {DISTANCES: reference_rows(labeled.rows, DISTANCES)}
-    for block in ScoringPlan(labeled, by_kernel, reference, ()).kernels(seen):
+    for block in SharedSupport(labeled, by_kernel, reference, ()).kernels(seen):
         yield block, by_kernel[block.kernel][0]
 
 

@@ -20,17 +20,17 @@ def test_tests__that_are_done_are_one_result():
 
 
 @pytest.mark.parametrize(
-    ("tests", "errors", "scores"),
+    ("tests", "errors", "losses"),
     [
         ((FAILED, SECOND), (len(SPLIT.test_rows), 3), (np.inf, 0.3)),
         ((FIRST, FAILED), (2, len(SPLIT.second_part)), (0.2, np.inf)),
     ],
 )
 def test_tests__that_failed_fail_the_search_that_reads_them_alone(
-    tests, errors, scores
+    tests, errors, losses
 ):
     made = join_tests(tests, SPLIT)
-    assert (made.status, made.errors, made.scores) == (FitStatus.DONE, errors, scores)
+    assert (made.status, made.errors, made.losses) == (FitStatus.DONE, errors, losses)
     assert made.message == FAILED.message
     assert np.isfinite(made.seconds)
 

@@ -18,7 +18,7 @@ PAIRS = pairs_of_folds(N_FOLDS)
 def table_of(losses, done=True):
     """Return a table of these losses on both folds of each pair, (3, 10, 2)."""
     table = FitTable(SCHEME, (), N_CANDIDATES)
-    table.scores[:] = losses
+    table.losses[:] = losses
     table.errors[:] = 0
     table.fit_status[:, :] = np.where(done, FitStatus.DONE, FitStatus.OPEN)
     return table
@@ -98,10 +98,10 @@ def test_compare__needs_a_second_round_once_the_first_has_ended(halving):
 @pytest.mark.parametrize("pruning", ["exact", "halving", ""])
 def test_compare__changes_nothing(pruning):
     table = table_of(flat(0.2, 0.3, 0.4), np.arange(10) < 6)
-    before = table.needed_fits.copy(), table.fit_status.copy(), table.scores.copy()
+    before = table.needed_fits.copy(), table.fit_status.copy(), table.losses.copy()
     standing = InnerSearches(SCHEME, pruning).compare(table)
     for old, now in zip(
-        before, (table.needed_fits, table.fit_status, table.scores), strict=True
+        before, (table.needed_fits, table.fit_status, table.losses), strict=True
     ):
         np.testing.assert_array_equal(old, now)
     # A missing loss may be as small as 0: the bound is a mean with zeros.
