@@ -37,8 +37,7 @@ from dsel.data.schema import TableSchema
 from dsel.data.table_files import TEXT_FILES, files_in
 from dsel.data.table_request import Table
 from dsel.data.tables import read_table
-from dsel.data.text import first_bad_byte
-from dsel.data.text_tables import GapWordError, is_text, text_source
+from dsel.data.text_tables import GapWordError, is_text, is_utf8, text_source
 from dsel.data.unknown_values import (
     check_spellings,
     describe_alike,
@@ -256,13 +255,12 @@ def find_next_stop(
     one thing, and meets the other in the next run.
     """
     decided: dict[str, Any]
-    paths = files_in(options.labeled, TEXT_FILES) or [options.labeled]
     if isinstance(error, GapWordError):
         decided = {"gap_classes": (*options.gap_classes, error.word)}
     elif (
         arguments["encoding"] is None
         and is_text(options.labeled)
-        and any(first_bad_byte(path, "utf-8") for path in paths)
+        and has_other_encoding(options.labeled)
     ):
         decided = {"encoding": "latin-1"}
     else:
@@ -278,6 +276,14 @@ def find_next_stop(
             further = find_next_stop(other, options, arguments)
         return other if further is None else join_stops(other, further)
     return None
+
+
+def has_other_encoding(labeled: str) -> bool:
+    """Return whether a file of a text table is whole, but not UTF-8."""
+    paths = files_in(labeled, TEXT_FILES) or [labeled]
+    with suppress(ValueError):  # a damaged file is already the error
+        return not all(map(is_utf8, paths))
+    return False
 
 
 def make_plan(options: SelectOptions, inputs: SelectInputs) -> Plan:

@@ -59,7 +59,9 @@ def name_file(path: str) -> Iterator[None]:
     """Add the name of the file to error messages that lack it."""
     try:
         yield
-    except UNREADABLE as error:
+    except (*UNREADABLE, OSError) as error:
+        if is_of_system(error):
+            raise
         text = str(error).strip()
         if path in text:
             raise
@@ -78,10 +80,18 @@ def name_text_file(path: str) -> Iterator[None]:
     try:
         yield
     except (*UNREADABLE, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
+        if is_of_system(error):
             raise
         text = " ".join(str(error).split()).rstrip(".")
         raise ValueError(f"{path!r} cannot be read: {text}.") from error
+
+
+def is_of_system(error: Exception) -> bool:
+    """Return whether the system refused the file: it names it, and says why.
+
+    Libraries raise OSError without a number for content that they cannot decode.
+    """
+    return isinstance(error, OSError) and error.errno is not None
 
 
 def listed_formats() -> list[str]:

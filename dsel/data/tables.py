@@ -204,7 +204,7 @@ def _respelling_line(
 
 
 def _new_file(location: str, addition: str, ending: str | None = None) -> str:
-    """Return a path beside a table where no file is, for a command that writes one.
+    """Return a path next to a table that no file has yet.
 
     It has the ending of the table, or the named one.
     """

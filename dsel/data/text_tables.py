@@ -305,11 +305,17 @@ def text_source(
     return TextSource(location, tuple(files), like, tuple(drop))
 
 
+def is_utf8(path: str) -> bool:
+    """Return whether a text file is UTF-8; raise ValueError where it is damaged."""
+    with name_text_file(path):
+        return first_bad_byte(path, "utf-8") is None
+
+
 def _open_like(
     path: str, separator: str | None, encoding: str | None, like: TableSchema | None
 ) -> TextFile:
     like_encoding = None if like is None else like.encoding
-    if encoding is None and like_encoding and first_bad_byte(path, "utf-8"):
+    if encoding is None and like_encoding and not is_utf8(path):
         encoding = like_encoding
     try:
         return open_text(path, separator=separator, encoding=encoding)

@@ -207,7 +207,7 @@ def report_html(
         return sorted(reports.values(), key=lambda each: each is not reports[deploy])
 
     deploy = choice.deploy
-    # Titles of these would repeat the lines beside them.
+    # The page prints the headings of these figures itself.
     figures = {
         "certificates": _svg(plot_certificates, results, height=3.1, titled=False)
     }

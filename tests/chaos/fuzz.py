@@ -275,6 +275,8 @@ def invoke(arguments):
     if error is not None and not isinstance(error, SystemExit):
         return found, "".join(traceback.format_exception(error))
     said = [line for line in found.stderr.splitlines() if "Error:" in line]
+    if found.exit_code == 3 and VERDICT.search(found.stdout):
+        return found, None  # the search has ended, and certifies nothing
     if found.exit_code and (len(said) != 1 or not said[0].partition("Error:")[2]):
         return found, f"no error of one line: {found.stderr!r}"
     return found, None

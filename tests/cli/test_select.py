@@ -1,5 +1,6 @@
 """What `dsel select`, `demo` and `report` print, through the command."""
 
+import gzip
 import json
 import shlex
 import subprocess
@@ -352,6 +353,15 @@ def test_select__refuses_in_one_line(folder, rng, words, columns, code, message)
     assert message in found.output
     if code == 1:
         assert found.output.count("\n") == 1
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[: len(b) // 2], lambda b: b[:-8] * 2])
+def test_select__names_a_damaged_file(folder, damage):
+    content = gzip.compress((folder / "labeled.csv").read_bytes())
+    (folder / "t.csv.gz").write_bytes(damage(content))
+    found = run("select", folder / "t.csv.gz", "--target", "label")
+    assert (found.exit_code, found.output.count("\n")) == (1, 1)
+    assert "t.csv.gz' cannot be read: " in found.output
 
 
 def test_select__names_a_file_beside_a_missing_one(folder):

@@ -86,6 +86,8 @@ def test_read_table__keeps_a_frame_where_a_column_is_no_number(tmp_path, ending)
         ("cut.parquet", b"PAR1 and no more"),
         ("text.svm", b"hello world\n"),
         ("text.csv.gz", b"hello"),
+        ("cut.csv.gz", gzip.compress(b"a,label\n1,x\n" * 50, mtime=0)[:30]),
+        ("cut.jsonl.zst", pa.compress(b"[1]\n" * 50, "zstd", asbytes=True)[:15]),
     ],
 )
 @pytest.mark.parametrize("read", [read_table, read_to_write])
