@@ -13,9 +13,10 @@ The whole method is five lines::
 Conventions, everywhere: labels of any kind become class codes 0..C-1 at the boundary
 and come back as labels at the end; an error rate is in [0, 1]; counts are integers;
 `delta` is the probability that a bound *fails*; bounds are upper bounds; logarithms are
-natural; every criterion is smaller-is-better; folds are numbered from 0. Arguments come
-in the order estimator, grid, X, y, pool, then keywords. `random_state` becomes one
-integer seed at once, which is recorded; no count depends on chunks, workers or order.
+natural; every criterion is smaller-is-better; folds are numbered from 0, and from 1 in
+messages and figures. Arguments come in the order estimator, grid, X, y, pool, then
+keywords. `random_state` becomes one integer seed at once, which is recorded; no count
+depends on chunks, workers or order.
 """
 
 import sys

@@ -34,6 +34,18 @@ def at_most(
     return f"{exact.quantize(Decimal(1).scaleb(-decimals), rounding, EXACT):f}"
 
 
+def name_folds(*numbers: int) -> str:
+    """Return folds as people number them, from 1; arrays and cubes begin at 0.
+
+    Examples
+    --------
+    >>> name_folds(0), name_folds(2, 4)
+    ('fold 1', 'folds 3 and 5')
+    """
+    texts = [str(number + 1) for number in numbers]
+    return f"fold{'s' * (len(texts) > 1)} {' and '.join(texts)}"
+
+
 def in_percent(rate: float) -> str:
     """Return an upper limit in percent with one decimal, rounded up.
 

@@ -18,6 +18,7 @@ from dsel.data.row_random import (
     row_random,
 )
 from dsel.errors import OldName
+from dsel.rounded_texts import name_folds
 
 MOST_SPLITS: Final = 10_000
 """Largest number of splits of a splitter; no real search needs more."""
@@ -90,12 +91,11 @@ class Split:
     @property
     def trained_on(self) -> str:
         """The training rows in the words of messages, such as ``without fold 3``."""
-        names = {SplitKind.FOLD: "without fold", SplitKind.PAIR: "without folds"}
         if self.kind is SplitKind.ALL_ROWS:
             return "on all rows"
-        if self.kind not in names:
+        if self.kind not in (SplitKind.FOLD, SplitKind.PAIR):
             return self.name
-        return f"{names[self.kind]} {' and '.join(map(str, self.numbers))}"
+        return f"without {name_folds(*self.numbers)}"
 
     def test_only(self, part: int) -> "Split":
         """Return a pair of folds of which one alone is tested."""

@@ -219,7 +219,7 @@ def select_least_squares(
             )
         last = results.sizes[names.FOLD] - 1
         number = check_integer(fold, "fold", at_least=0, at_most=last)
-        name = f"fold {number}"
+        name = f"fold={number}"
         estimate = _fold_means(results).isel({names.FOLD: number}, drop=True)
         estimate = estimate.where(results[names.STATUS] == names.STATUS_DONE)
     estimate = estimate.fillna(np.inf)

@@ -34,7 +34,14 @@ from dsel.results.records import kept_as
 from dsel.results.renderings import Renderable
 from dsel.results.tolerances import amount_about, amount_at_most
 from dsel.results.values import value_text
-from dsel.rounded_texts import about_percent, at_most, confidence, count_of, in_percent
+from dsel.rounded_texts import (
+    about_percent,
+    at_most,
+    confidence,
+    count_of,
+    in_percent,
+    name_folds,
+)
 from dsel.typing import Options
 
 T = TypeVar("T")
@@ -318,9 +325,9 @@ class Certificate(Renderable):
         """Description of the model."""
         if self.model_name == ALL_ROWS:
             return "model trained on all labels"
-        if self.trained_on:
-            return f"model trained on {self.trained_on}"
-        return f"model trained without fold {self.fold}"
+        if self.trained_on or self.fold is None:
+            return f"model trained on {self.trained_on or 'a part of the labels'}"
+        return f"model trained without {name_folds(self.fold)}"
 
     def headline(self) -> str:
         """Return the error bound in one line, rounded up."""
@@ -503,7 +510,8 @@ class Certificate(Renderable):
             return f"{first} from {errors} on labeled rows, {second} from {pool}"
         is_of_one_model = not (self.is_estimate or self.divides_delta)
         if is_of_one_model and self.fold is not None:
-            return f"from {errors} on fold {self.fold}, which the model had not seen"
+            tested = name_folds(self.fold)
+            return f"from {errors} on {tested}, which the model had not seen"
         return ""
 
     @property

@@ -362,7 +362,7 @@ def test_certify__of_a_search_whose_fits_all_fail_has_the_cause_and_its_column()
             dsel.certify(model, TOWNS, Y, random_state=0)
         text = str(caught.value)
         assert re.fullmatch(
-            r"what was chosen cannot be fitted: without fold 0: ValueError: could not "
+            r"what was chosen cannot be fitted: without fold 1: ValueError: could not "
             r"convert string to float: '[ab]' \(column 'job'\)", text
         )  # fmt: skip
 

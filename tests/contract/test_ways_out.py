@@ -212,7 +212,7 @@ def test_pool__with_another_spelling_of_a_column_gets_the_name_that_is_meant():
 def test_function__that_raises_is_called_the_users():
     with pytest.raises(dsel.errors.AllFitsFailedError) as caught:
         dsel.certify(lambda X, y: 1 / 0, X, Y)
-    text = "your function raised an error when called without fold 0: ZeroDivisionError"
+    text = "your function raised an error when called without fold 1: ZeroDivisionError"
     assert str(caught.value).startswith(text)
 
 

@@ -15,6 +15,7 @@ from dsel.arrays import Floats
 from dsel.criteria.base import TIE_TOLERANCE
 from dsel.errors import AllFitsFailedError
 from dsel.option_values import Pruning
+from dsel.rounded_texts import name_folds
 from dsel.search.design.folds import CVScheme
 from dsel.search.engine.counts import DataCounts, FitTable, SearchCounts
 from dsel.search.engine.jobs import FitStatus
@@ -189,7 +190,7 @@ class InnerSearches:
         eligible = np.where(complete & self.survivors(table), mean_losses, np.inf)
         is_empty = np.asarray(np.isinf(eligible).all(axis=1))
         if is_empty.any():
-            search = f"without fold {is_empty.argmax()}"
+            search = f"without {name_folds(int(is_empty.argmax()))}"
             if is_empty[-1]:
                 search = "by all folds"
             texts = (message.text for message in table.messages.values())

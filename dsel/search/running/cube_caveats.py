@@ -27,7 +27,7 @@ from dsel.results.cube import read_counts
 from dsel.results.fit_messages import FitProblem, problems_of_cube
 from dsel.results.records import from_record
 from dsel.results.tables import all_params
-from dsel.rounded_texts import confidence, count_of, shorten_text
+from dsel.rounded_texts import confidence, count_of, name_folds, shorten_text
 from dsel.search.engine.jobs import JobContext
 from dsel.typing import AnyArray, Options
 
@@ -156,7 +156,7 @@ def caveats_of_failed_folds(
     # A failed fit keeps its share of delta: leaving its fold out would divide delta
     # after the fits.
     rows = count_of(int(context.scheme.fold_rows[list(failed)].sum()), unit)
-    causes = [f"fold {fold}: {why}" for fold, why in failed.items()]
+    causes = [f"{name_folds(fold)}: {why}" for fold, why in failed.items()]
     is_too_large = "is"
     if np.isfinite(bounds.expected_holdout):
         is_too_large = "and the comparison with a hold-out set are"

@@ -140,7 +140,7 @@ def test_chosen__a_model_that_cannot_be_fitted_counts_as_wrong_everywhere():
     assert int(cube["outer_errors"][fold]) == len(folds[fold].test_rows)
     assert int(cube["outer_disagreements"][fold]) == len(POOL)
     assert (cube["outer_errors"] < 60).sum() == 4
-    assert f"(fold {fold}: " in str(outcome.choice)
+    assert f"(fold {fold + 1}: " in str(outcome.choice)
 
 
 @pytest.mark.parametrize(
