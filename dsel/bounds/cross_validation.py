@@ -382,12 +382,12 @@ def nested_all_rows(
         pool_rows=checks.check_counts(pool_rows, "pool_rows"), disagreements=counts
     )
     label_delta, pool_delta = _divide_delta(delta, label_share)
-    return all_rows_terms(
+    return bound_by_folds(
         errors, rows, counts, pool_rows, label_delta=label_delta, pool_delta=pool_delta
     )
 
 
-def all_rows_terms(
+def bound_by_folds(
     errors: Integers,
     rows: Integers,
     counts: Integers,

@@ -7,7 +7,7 @@ import numpy as np
 
 from dsel import names
 from dsel.arrays import Floats, Integers
-from dsel.bounds.cross_validation import BoundTerms, all_rows_terms, fold_limits
+from dsel.bounds.cross_validation import BoundTerms, bound_by_folds, fold_limits
 from dsel.bounds.duplicates import lower_rate_limits
 from dsel.losses.base import (
     Counts,
@@ -87,7 +87,7 @@ class ErrorRate(SingleLoss):
     ) -> BoundTerms:
         """Return the smallest sum; see :func:`dsel.bounds.nested_all_rows`."""
         rows = pool.upper_rows(pool.duplicates)
-        _, terms = all_rows_terms(
+        _, terms = bound_by_folds(
             folds.integers,
             folds.n_rows,
             pool.counts,

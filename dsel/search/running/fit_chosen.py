@@ -65,7 +65,7 @@ class ChosenModels:
     """The chosen candidates: one for each fold, and one by all rows."""
     models: Mapping[int, Model]
     """Fitted estimators by fold; that of all rows, if there is one, has the key
-    `all_rows`."""
+    `all_rows_number`."""
     folds: Mapping[Statistic, FoldCounts]
     """Counts of the models without a fold on this fold."""
     limits: Floats
@@ -85,7 +85,7 @@ class ChosenModels:
     """The first message of completed fits by candidate, such as an early stop."""
 
     @property
-    def all_rows(self) -> int:
+    def all_rows_number(self) -> int:
         """Number of the split on all rows: it follows those without a fold."""
         return len(self.fold_losses)
 
@@ -93,8 +93,8 @@ class ChosenModels:
     def split_of_model(self) -> dict[str, int]:
         """Number of the split of each bounded model, by the name of the model."""
         splits = {ONE_FOLD: self.deployed_fold}
-        if self.all_rows in self.models:
-            splits[ALL_ROWS] = self.all_rows
+        if self.all_rows_number in self.models:
+            splits[ALL_ROWS] = self.all_rows_number
         return splits
 
     def without_failed_folds(self, statistic: Statistic) -> FoldCounts:
@@ -356,7 +356,7 @@ def count_chosen(
     key = f"chosen-{'-'.join(map(str, chosen.candidates.by_split))}"
     lacking = sorted({*range(plan.n_chosen_fits)} - chosen.models.keys())
     key += "".join(f"-without-{split}" for split in lacking)
-    key += f"-best-{comparison.deployed_fold}" * (plan.n_queries > 0)
+    key += f"-deployed-{comparison.deployed_fold}" * (plan.n_queries > 0)
     token = join_tokens({split: fit.result.token for split, fit in fits.items()})
     table = PoolTable(plan.slices, (comparison,), [key], lambda _: token)
     replay_counts(run, table)

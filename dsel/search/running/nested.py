@@ -177,7 +177,7 @@ def remake_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
         remade = fit_chosen(run, engine, candidates, read_counts(cube), progress)
         counted = count_chosen(run, engine, remade, pool_check, progress)
     models = {
-        name: remade.models[remade.all_rows if c.fold is None else c.fold]
+        name: remade.models[remade.all_rows_number if c.fold is None else c.fold]
         for name, c in choice.certificates.items()
     }
     # Runs of 0.2 have no counts of duplicates.

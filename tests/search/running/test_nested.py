@@ -277,7 +277,7 @@ def test_slices__are_stored_by_the_failed_fits_and_the_best_fold(tmp_path):
     with Store(tmp_path, kind="search", plan=made.identity) as store:
         keys = {key.split("/")[2] for key in store.records if key.startswith("slice")}
     fold = outcome.certificates["one_fold"].fold
-    assert keys == {f"chosen-0-0-0-0-0-0-without-{lacking}-best-{fold}"}
+    assert keys == {f"chosen-0-0-0-0-0-0-without-{lacking}-deployed-{fold}"}
 
 
 def test_count_table__drops_what_was_counted_with_other_models():
