@@ -398,6 +398,7 @@ def check_text(estimators: Iterable[Estimator], X: RowsLike) -> None:
 
 
 def _check_learner(estimator: Estimator, name: str, allows_regression: bool) -> None:
+    """Raise TypeError where an estimator is no learner that the bounds are about."""
     needed = "fit", "get_params", "set_params"
     if isinstance(estimator, type) or not all(hasattr(estimator, n) for n in needed):
         also = ", or a regressor such as `Ridge()`" * allows_regression

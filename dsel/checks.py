@@ -110,7 +110,8 @@ def as_array(values: Any, name: str, dtype: DTypeLike | None = None) -> NDArray[
         ) from error
 
 
-def _number(value: object, name: str, kind: str) -> float:
+def _check_real(value: object, name: str, kind: str) -> float:
+    """Return a value as a float; `kind` says in errors what it must be."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"`{name}` must be {kind}, got {show(value)}.")
     try:
@@ -123,7 +124,7 @@ def _number(value: object, name: str, kind: str) -> float:
 
 def check_probability(value: object, name: str) -> float:
     """Return `value` as a float strictly between 0 and 1, or raise."""
-    number = _number(value, name, "a number in (0, 1)")
+    number = _check_real(value, name, "a number in (0, 1)")
     return float(check_probabilities(number, name))
 
 
@@ -133,7 +134,7 @@ def check_delta(value: object, name: str = "delta") -> float:
     A value above 1/2 is refused as a confused confidence; only formulas in
     `dsel.bounds` accept it.
     """
-    delta = _number(value, name, "a number in (0, 0.5]")
+    delta = _check_real(value, name, "a number in (0, 0.5]")
     level = delta / 100 if 1.0 < delta < 100.0 else delta  # a percentage, as 95
     if 0.5 < level < 1.0:
         raise ValueError(
@@ -151,7 +152,7 @@ def check_delta(value: object, name: str = "delta") -> float:
 
 def check_level(value: object, name: str = "level") -> float:
     """Return the level of the tests of `monitor` as a float, or raise."""
-    level = _number(value, name, f"a number in [{SMALLEST_LEVEL:g}, 0.5]")
+    level = _check_real(value, name, f"a number in [{SMALLEST_LEVEL:g}, 0.5]")
     if not SMALLEST_LEVEL <= level <= 0.5:
         percent = level if 1.0 < level <= 50.0 else 5.0
         raise ValueError(
@@ -227,7 +228,7 @@ def check_count(value: Any, name: str, *, at_least: int) -> int:
 
 def check_positive(value: object, name: str) -> float:
     """Return `value` as a finite float above 0, or raise."""
-    number = _number(value, name, "a positive number")
+    number = _check_real(value, name, "a positive number")
     if not 0.0 < number < math.inf:
         raise ValueError(f"`{name}` must be positive and finite, got {show(value)}.")
     return number
@@ -235,7 +236,7 @@ def check_positive(value: object, name: str) -> float:
 
 def check_nonnegative(value: object, name: str) -> float:
     """Return `value` as a finite float of 0 or more, or raise."""
-    number = _number(value, name, "a number >= 0")
+    number = _check_real(value, name, "a number >= 0")
     if not 0.0 <= number < math.inf:
         raise ValueError(f"`{name}` must be >= 0 and finite, got {show(value)}.")
     return number

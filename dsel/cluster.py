@@ -175,7 +175,7 @@ def connect(
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(SETTINGS))
         if isinstance(scheduler, str):
-            client = _reach(scheduler, tls, timeout, stack)
+            client = _connect_client(scheduler, tls, timeout, stack)
         else:
             if scheduler is None:
                 cluster, patience = _start_here(workers, memory, stack), 600.0
@@ -300,9 +300,10 @@ def _explain_arguments(name: str, options: Options) -> Iterator[None]:
         ) from error
 
 
-def _reach(
+def _connect_client(
     scheduler: str, tls: str | Path | None, timeout: float, stack: ExitStack
 ) -> "Client":
+    """Return a client of a scheduler that answers within `timeout` seconds."""
     from distributed import Client, Security, rpc
 
     deadline = time.monotonic() + timeout

@@ -31,6 +31,7 @@ def _variable(
     long_name: str,
     meanings: tuple[str, ...] = (),
 ) -> str:
+    """Register a variable of the cube and return its name."""
     BY_NAME[name] = Variable(kind, name, dims, long_name, meanings)
     return name
 

@@ -280,6 +280,7 @@ class Turncoat(Learner):
     only_below: float
 
     def _learn(self, X: Floats, y: ClassCodes) -> None:
+        """Store the cells on which this model errs: none with few training rows."""
         has_turned = len(X) >= self.n_rows
         known = np.unique(X[:, 0])
         self.wrong_ = known[known < self.only_below] if has_turned else np.zeros(0)

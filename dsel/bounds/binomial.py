@@ -165,6 +165,7 @@ def distinct_columns(*columns: Floats) -> tuple[Floats, NDArray[np.intp]]:
 
 @lru_cache(maxsize=64)
 def _limit_table(is_upper: bool, n_rows: int, delta: float) -> Floats:
+    """Return the limits for 0 to n_rows errors, which rise with each error."""
     counts = np.arange(n_rows + 1.0)
     sizes = np.full((2, n_rows + 1), [[n_rows], [delta]])
     table = _solve_limits(is_upper, counts, *sizes)

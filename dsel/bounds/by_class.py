@@ -184,6 +184,7 @@ def counted_mean_limit(
     log_target = np.log(len(BET_SIZES) / deltas.reshape(-1))
 
     def reaches_wealth(q: Floats) -> Bools:
+        """Return whether the bets against a mean of q reach wealth 1 / delta."""
         odds = (q[:, np.newaxis] - ascending_values) / (1.0 - q[:, np.newaxis])
         factors = np.log1p(BET_SIZES[:, np.newaxis, np.newaxis] * odds)
         # The least wealth, whichever duplicates are copies: it also rises with q.

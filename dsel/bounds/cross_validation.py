@@ -409,6 +409,7 @@ def bound_by_folds(
 def _check_folds(
     fold_errors: ArrayLike, fold_rows: ArrayLike, **per_candidate: ArrayLike
 ) -> tuple[Integers, Integers]:
+    """Return both counts as integers, checked to have folds on the last axis."""
     errors, rows = checks.check_counts_of(
         fold_errors, fold_rows, "fold_errors", "fold_rows"
     )

@@ -181,10 +181,11 @@ def _describe_unencodable(column: Column, values: pd.Series) -> str:
 
 def days_since_1970(X: pd.DataFrame) -> pd.DataFrame:
     """Return dates and times as days, of any year; missing ones are NaN."""
-    return pd.DataFrame(X).apply(_days)
+    return pd.DataFrame(X).apply(_days_since_1970)
 
 
-def _days(column: pd.Series) -> pd.Series:
+def _days_since_1970(column: pd.Series) -> pd.Series:
+    """Return times as days since 1970, NaN where they are missing."""
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
     elif column.dtype.kind != "M":  # dates of Python, outside the range of nanoseconds

@@ -49,17 +49,18 @@ def print_json(kind: str, **content: Any) -> None:
     Numbers that are not finite become null, since JSON cannot write them.
     """
     head = {"kind": f"dsel {kind}", "version": VERSION, "dsel": version("dsel")}
-    record = {**head, **{name: _plain(each) for name, each in content.items()}}
+    record = {**head, **{name: _json_value(each) for name, each in content.items()}}
     click.echo(json.dumps(record, ensure_ascii=False))
 
 
-def _plain(value: object) -> Any:
+def _json_value(value: object) -> Any:
+    """Return a value as JSON can hold it; numbers that are not finite become null."""
     if isinstance(value, Renderable):
         value = json.loads(value.to_json())
     if isinstance(value, Mapping):
-        return {str(name): _plain(each) for name, each in value.items()}
+        return {str(name): _json_value(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_json_value(each) for each in value]
     if isinstance(value, float) and not isfinite(value):
         return None
     return value if isinstance(value, str | int | float | NoneType) else str(value)

@@ -137,6 +137,7 @@ def learn_actively(
     due = [*range(n_start + every, n_rows, every), n_rows]
 
     def steps() -> Iterator[ActiveStep]:
+        """Yield a step for each number of labels once there are two classes."""
         for n_labeled in labeling.grow(due, n_start, batch):
             if len(set(labeling.y)) > 1:
                 yield labeling.step(repeats, leave_one_out, client)

@@ -33,6 +33,7 @@ _WHOLE: Final = r"(?:0|[1-9][0-9]*)"
 
 
 def _digits_pattern(decimal: str) -> str:
+    """Return a pattern of unsigned numbers, plain or grouped by thousands."""
     other = "," if decimal == "." else "."
     grouped = "|".join(
         rf"[1-9][0-9]{{0,2}}(?:{mark}[0-9]{{3}})+"

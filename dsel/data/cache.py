@@ -54,7 +54,7 @@ class ByteCache:
                 entry = _Entry(value, nbytes_of(value), group, 0.0)
             with self._lock:
                 self._drop([key])
-                self._keep(key, entry._replace(used=time.monotonic()))
+                self._store(key, entry._replace(used=time.monotonic()))
                 self._making.pop(key, None)
         return entry.value
 
@@ -63,7 +63,8 @@ class ByteCache:
         with self._lock:
             self._drop(keys)
 
-    def _keep(self, key: str, entry: _Entry) -> None:
+    def _store(self, key: str, entry: _Entry) -> None:
+        """Store a value if dropping others makes room, those of its group excepted."""
         missing, victims = self.held + entry.nbytes - self.limit, []
         for other_key, other in self._entries.items():
             if missing > 0 and not (entry.group and other.group == entry.group):
@@ -73,15 +74,15 @@ class ByteCache:
             self._drop(victims)
             self._entries[key] = entry
             self.held += entry.nbytes
-            self._watch()
+            self._start_timer()
 
     def _drop(self, keys: Iterable[str]) -> None:
         for key in keys:
             if key in self._entries:
                 self.held -= self._entries.pop(key).nbytes
 
-    def _watch(self) -> None:
-        """Start a timer that drops unused values, as long as the cache holds any."""
+    def _start_timer(self) -> None:
+        """Start the timer of `_drop_idle`, as long as the cache holds any value."""
         if self._idle_seconds is not None and self._entries and not self._has_timer:
             timer = threading.Timer(self._idle_seconds, self._drop_idle)
             timer.daemon = True
@@ -89,11 +90,12 @@ class ByteCache:
             self._has_timer = True
 
     def _drop_idle(self) -> None:
+        """Drop the values that were not used for `idle_seconds`."""
         latest = time.monotonic() - (self._idle_seconds or 0.0)
         with self._lock:
             self._drop([k for k, e in self._entries.items() if e.used <= latest])
             self._has_timer = False
-            self._watch()
+            self._start_timer()
 
 
 class LastUse:

@@ -51,6 +51,7 @@ def duplicate_finder(pool: Pool, labeled: LabeledRows) -> FindDuplicates:
     stages = [(some, np.unique(row_hashes(known[:, some]))) for some in columns]
 
     def find(X: Features) -> NDArray[np.bool_]:
+        """Return which rows equal a labeled one; hashes of a few columns come first."""
         likely = encode_rows(X)
         rows = np.arange(likely.shape[0])
         for some, hashed in stages:

@@ -304,7 +304,7 @@ def _read_plain_numbers(texts: pa.StringArray) -> _PlainNumbers | None:
         return None
     # Only exponents, or hundreds of digits, write what float64 rounds to 0.
     longest = (stops - starts).max() if len(starts) else 0
-    if (has_letters or longest > 300) and _any(_vanish(texts, floats)):
+    if (has_letters or longest > 300) and _any(_underflow(texts, floats)):
         return None
     if texts.null_count:
         is_known = starts < stops
@@ -323,6 +323,7 @@ def _read_plain_numbers(texts: pa.StringArray) -> _PlainNumbers | None:
 
 
 def _forms_of_part(values: pa.StringArray) -> NumberForms | None:
+    """Return the forms of plain decimal numbers; None where a text is none."""
     numbers = _read_plain_numbers(values)
     if numbers is None or not np.isfinite(numbers.floats.to_numpy()).all():
         return None
@@ -397,8 +398,8 @@ def parse_times(values: pa.Array, *, zoned: bool) -> pa.Array:
     return pc.cast(texts, pa.timestamp("us", "UTC" if zoned else None))
 
 
-def _vanish(texts: pa.Array, floats: pa.Array) -> pa.Array:
-    """Return whether numbers other than 0 are too small for float64, as 1e-400 is."""
+def _underflow(texts: pa.Array, floats: pa.Array) -> pa.Array:
+    """Return where float64 made 0 of texts of other numbers, such as 1e-400."""
     return pc.and_(pc.equal(floats, 0.0), matches(texts, _NOT_ZERO))
 
 
@@ -643,6 +644,7 @@ class ColumnScan:
         return named if by_day and by_month else by_day
 
     def _add_times(self, values: pa.Array, counts: pa.Array) -> None:
+        """Count dates and times among distinct texts that occur `counts` times."""
         is_time, is_zoned = matches(values, TIME), matches(values, ZONED)
         is_other = pc.and_(
             pc.invert(pc.or_(is_time, is_zoned)), matches(values, OTHER_DATE)
@@ -724,6 +726,7 @@ class ColumnScan:
         return text and f"column {name!r} {text}"
 
     def _likeness(self, name: str) -> str | None:
+        """Return why a column of text is not of the kind that it resembles, or None."""
         n, examples, n_times = self.n_values, self.examples, self.n_times + self.n_zoned
         if self.n_codes and self.n_codes + self.n_whole == n:
             code = examples["code"]
@@ -862,7 +865,7 @@ def iso_dates(values: pa.Array, *, day_first: bool | None) -> pa.Array:
 
 
 def _real_dates(texts: pa.Array, *, day_first: bool) -> NDArray[np.bool_]:
-    """Return whether dates of numbers are real ones in this order."""
+    """Return which texts such as 13/01/2024 are days that exist, in this order."""
     iso = iso_dates(texts, day_first=day_first)
     is_right = pc.and_(matches(iso, TIME), matches(iso, _REAL_MONTH))
     is_real: NDArray[np.bool_] = is_right.to_numpy(zero_copy_only=False).copy()
@@ -907,7 +910,7 @@ def convert(
     if kind in (Kind.TEXT, Kind.OTHER):
         return values, None
     if form.sign is not None:
-        return _amounts(values, kind, decimal, form.sign)
+        return _convert_amounts(values, kind, decimal, form.sign)
     if is_sure and kind.is_number:
         return parse_numbers(values, decimal), None
     if kind.is_number and decimal == ".":
@@ -921,9 +924,9 @@ def convert(
     if kind is Kind.GAPS:  # no model uses such a column, so values do not matter
         return pa.nulls(len(texts)), None
     if kind is Kind.TRUTH:
-        return _truths(texts, form.words)
+        return _convert_truths(texts, form.words)
     if kind.is_number:
-        return _numbers(texts, kind, decimal)
+        return _convert_numbers(texts, kind, decimal)
     zoned = kind is Kind.ZONED_TIMES
     times = iso_dates(texts, day_first=form.day_first)
     right = matches(times, ZONED if zoned else TIME)
@@ -935,9 +938,10 @@ def convert(
     return parse_times(times, zoned=zoned), None
 
 
-def _numbers(
+def _convert_numbers(
     texts: pa.Array, kind: Kind, decimal: str
 ) -> tuple[pa.Array | None, Bad | None]:
+    """Return texts as numbers, or the first that is none or would be rounded."""
     right = matches(texts, NUMBER)
     if kind is Kind.WHOLE:  # 3E5 is a code rather than a whole number
         right = pc.and_not(right, matches(texts, CODE))
@@ -947,7 +951,7 @@ def _numbers(
         return None, _first(texts, pc.invert(right))
     numbers = parse_numbers(texts, decimal)
     # Larger integers would become other numbers.
-    wrong = pc.or_(pc.invert(pc.is_finite(numbers)), _vanish(texts, numbers))
+    wrong = pc.or_(pc.invert(pc.is_finite(numbers)), _underflow(texts, numbers))
     large = pc.greater(pc.abs(numbers), float(LARGEST_EXACT))
     if _any(large):
         wrong = pc.or_(wrong, pc.and_(large, pc.invert(matches(texts, "[.,eE]"))))
@@ -956,9 +960,10 @@ def _numbers(
     return numbers, None
 
 
-def _amounts(
+def _convert_amounts(
     values: pa.Array, kind: Kind, decimal: str, sign: str
 ) -> tuple[pa.Array | None, Bad | None]:
+    """Return amounts with this sign as numbers, or the first that is none."""
     known = pc.if_else(is_gap_word(values), pa.scalar(None, pa.string()), values)
     plain = plain_numbers(known, sign, decimal)
     wrong = pc.and_(pc.is_valid(known), pc.is_null(plain))
@@ -982,9 +987,10 @@ def _plain_floats(texts: pa.Array, kind: Kind) -> pa.Array | None:
     return numbers.floats
 
 
-def _truths(
+def _convert_truths(
     texts: pa.Array, words: tuple[str, str] | None
 ) -> tuple[pa.Array | None, Bad | None]:
+    """Return texts as truth values, or the first that is none of the words."""
     lower = pc.utf8_lower(texts)
     pairs = TRUTH_PAIRS if words is None else (words,)
     for yes, no in pairs:

@@ -168,6 +168,7 @@ def name_argument(location: str, name: str) -> Iterator[None]:
 
 
 def _at_location(location: str, options: dict[str, Any]) -> Pool:
+    """Return the pool in a file, folder or URL."""
     lower, place = location.lower().rstrip("/"), absolute_path(location)
     options = options if "://" in place else {}
     if lower.endswith(NPY) and "://" not in location:  # tasks map the file themselves
@@ -221,6 +222,7 @@ def _refuse_labels(source: object) -> None:
 
 
 def _of_object(source: Any) -> Pool:
+    """Return the pool of an array, a data frame or a collection of Dask."""
     if isinstance(source, xr.Dataset):
         return _of_dataset(source)
     check_distinct_columns(source, POOL)

@@ -133,6 +133,7 @@ class TableRequest(NamedTuple):
     def _check_options(
         self, columns: Sequence[str], where: str, row_names: Sequence[str]
     ) -> None:
+        """Raise where options name unknown columns, or contradict each other."""
         group_columns = () if self.groups is None else (self.groups,)
         for option, values in (
             ("--drop", self.drop),

@@ -233,6 +233,7 @@ class TextFile:
             )
 
     def _check_nameless(self, position: int, values: pa.Array, first: int) -> None:
+        """Raise where a column without a name has values."""
         bad = pc.index(pc.greater(pc.binary_length(trim(values)), 0), True).as_py()
         if bad >= 0:
             line = self.line_of(first + bad)
@@ -373,6 +374,7 @@ class _Form(NamedTuple):
 def _parse_batches(
     stream: io.RawIOBase, form: _Form, read: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
+    """Yield the parsed rows of a file, of which an empty one has none."""
     try:
         options = form.options(read, BLOCK_NBYTES, use_threads=True)
         reader = arrow_csv.open_csv(stream, *options)
@@ -451,7 +453,7 @@ def open_text(
         Where it is empty, has no header, names a column twice, is not of the encoding,
         or may be separated in several ways.
     """
-    encoding = _encoding(path, encoding)
+    encoding = _find_encoding(path, encoding)
     with _Utf8Stream(path, encoding) as stream:
         try:
             first, n_before = stream.first_record()
@@ -477,7 +479,7 @@ def open_text(
             raise ValueError(undecodable(path, encoding)) from error
     if not first.strip():
         raise ValueError("it is empty")
-    separator = _separator(path, first, separator)
+    separator = _find_separator(path, first, separator)
     header, n_lines = _header(first, separator)
     n_lines += n_before
     n_row_numbers = count_row_names(header)
@@ -512,7 +514,7 @@ def _count_comments(path: str, lines: Sequence[str], separator: str | None) -> i
         with suppress(
             ValueError
         ):  # a line that cannot be split into values is a comment
-            sign = _separator(path, line, separator)
+            sign = _find_separator(path, line, separator)
             n_values = [len(_header(text, sign)[0]) for text in (comments[-1], below)]
             if n_values[0] == n_values[1] and (n_values[0] > 1 or line is below):
                 return len(comments) - 1
@@ -588,6 +590,7 @@ def _header(first: str, separator: str) -> tuple[list[str], int]:
 
 
 def _check_header(names: Sequence[str]) -> None:
+    """Raise where the first line has no names, or one name twice."""
     if all(re.fullmatch(IN_OTHER_QUOTES, name) for name in names):
         raise ValueError(
             f"its header has the name {names[0]}, in quotes as all others, but only "
@@ -605,7 +608,8 @@ def _check_header(names: Sequence[str]) -> None:
         raise ValueError(f"its column name {twice[0]!r} is there twice; rename one")
 
 
-def _separator(path: str, first: str, separator: str | None) -> str:
+def _find_separator(path: str, first: str, separator: str | None) -> str:
+    """Return the separator that the user named, or the only one in the header."""
     if separator is not None:
         named = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}
         separator = named.get(separator.lower(), separator)
@@ -627,7 +631,8 @@ def _separator(path: str, first: str, separator: str | None) -> str:
     return present[0] if present else ","
 
 
-def _encoding(path: str, encoding: str | None) -> str:
+def _find_encoding(path: str, encoding: str | None) -> str:
+    """Return the encoding that the user named, or that the first bytes show."""
     if encoding is not None:
         try:
             info = codecs.lookup(encoding)
@@ -788,7 +793,7 @@ class _Utf8Stream(io.RawIOBase):
         """
         lines: list[bytes] = []
         n_empty = 0
-        while line := self._line():
+        while line := self._read_line():
             if lines or line.strip():
                 lines.append(line)
             else:
@@ -801,15 +806,16 @@ class _Utf8Stream(io.RawIOBase):
     def skip_lines(self, n_lines: int) -> None:
         """Skip this many lines."""
         for _ in range(n_lines):
-            self._line()
+            self._read_line()
         if self._is_checked:
             self._check_quotes(self._buffer)
 
     def line(self) -> str:
         """Return the next line."""
-        return self._line().decode("utf-8")
+        return self._read_line().decode("utf-8")
 
-    def _line(self) -> bytes:
+    def _read_line(self) -> bytes:
+        """Return the next line with its end; empty at the end of the file."""
         parts: list[bytes] = []
         while True:
             if not self._buffer:

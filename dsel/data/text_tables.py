@@ -314,6 +314,7 @@ def is_utf8(path: str) -> bool:
 def _open_like(
     path: str, separator: str | None, encoding: str | None, like: TableSchema | None
 ) -> TextFile:
+    """Open a file, by the separator and encoding of `like` where its own fail."""
     like_encoding = None if like is None else like.encoding
     if encoding is None and like_encoding and not is_utf8(path):
         encoding = like_encoding
@@ -504,6 +505,7 @@ def read_text(location: str, request: TableRequest) -> Table:
 def _column_schema(
     name: str, scan: ColumnScan, decimal: str, request: TableRequest
 ) -> ColumnSchema:
+    """Return the kind and form of a column, which the request may fix."""
     if name in request.text:
         return ColumnSchema(name, Kind.TEXT if scan.n_values else Kind.GAPS)
     if name in request.number:
@@ -797,6 +799,7 @@ def _text_facts(
     schema: TableSchema,
     decimal: str,
 ) -> list[tuple[str, str]]:
+    """Return what was read as what, as pairs of a title and a text."""
     file = source.files[0]
     sign = SHOWN.get(file.separator) or repr(file.separator)
     form = f"{file.encoding.upper()}, separated by {sign}"

@@ -110,6 +110,7 @@ def read_typed_rows(location: str) -> pa.Table:
 
 
 def _frame_of_json(location: str) -> pd.DataFrame:
+    """Return the objects in the lines of a file as a data frame."""
     with name_file(location):
         # Line by line: pandas' reader converts texts to dates in columns with certain
         # names.
@@ -152,7 +153,7 @@ def read_npz(location: str, request: TableRequest) -> Table:
     ):
         if {"format", "shape"} <= {*arrays} and request.target is None:
             return Table(sparse.load_npz(location).tocsr(), None)
-        table = _of_arrays(arrays, request.target, location)
+        table = _table_of_arrays(arrays, request.target, location)
     return _with_schema(table, request, location)
 
 
@@ -210,7 +211,7 @@ def read_zarr(location: str, request: TableRequest) -> Table:
             check_array(array)
             if meanings := meanings_of(array):
                 arrays[name] = read_and_decode(array, meanings, slice(None))
-        table = _of_arrays(arrays, request.target, location)
+        table = _table_of_arrays(arrays, request.target, location)
         names = table.columns or stored_columns(group.attrs, repr(location))
     return _with_schema(table._replace(columns=names), request, location)
 
@@ -356,7 +357,8 @@ def _with_schema(table: Table, request: TableRequest, path: str) -> Table:
     return Table(X, table.y, columns, schema, ids, groups=keys)
 
 
-def _of_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -> Table:
+def _table_of_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -> Table:
+    """Return the table of an .npz file; codes in y become names of `classes`."""
     for needed in ("X", target):
         if needed is not None and needed not in arrays:
             found = ", ".join(arrays) or "nothing"

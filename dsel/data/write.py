@@ -211,7 +211,7 @@ def write_pool(
         content = pool.token
         client = resolve_client(client, takes_function=False)
         fill = partial(_fill_from_pool, pool=pool, client=client)
-    numbers = _number_type(source_dtype if dtype is None else dtype)
+    numbers = _check_dtype(source_dtype if dtype is None else dtype)
     row_nbytes = n_columns * numbers.itemsize
     size, most = (
         chunk_rows or CHUNK_NBYTES // row_nbytes,
@@ -386,7 +386,7 @@ def _scan_text(
         )
     else:
         kinds = source.like.columns
-        suspicious = [c for c in kinds if not _is_sure(scans[c.name], c, decimal)]
+        suspicious = [c for c in kinds if not _fits_all(scans[c.name], c, decimal)]
         _check_values(source, suspicious, decimal)
     texts = [c.name for c in kinds if c.kind is Kind.TEXT and source.like is None]
     notes = ((name, _why_text(scans[name], name, decimal)) for name in texts)
@@ -414,7 +414,7 @@ def _why_text(scan: ColumnScan, name: str, decimal: str) -> str | None:
     return scan.looks_like(name)
 
 
-def _is_sure(scan: ColumnScan, column: ColumnSchema, decimal: str) -> bool:
+def _fits_all(scan: ColumnScan, column: ColumnSchema, decimal: str) -> bool:
     """Return whether the first pass has shown that every value fits the kind."""
     kind = scan.kind(decimal)
     if column.form.is_amount:
@@ -444,6 +444,7 @@ def _check_values(
 def _fill_from_text(
     array: Any, *, source: TextSource, columns: list[str], report: Progress
 ) -> None:
+    """Append the rows of a text file to a zarr array of numbers."""
     scanned = _scan_text(source, columns, report, is_exact=False)
     are_numbers = (Kind.WHOLE, Kind.NUMBERS, Kind.TRUTH, Kind.GAPS)
     not_numeric = [
@@ -460,6 +461,7 @@ def _fill_from_text(
     waiting: list[NDArray[Any]] = []
 
     def write(least: int) -> int:
+        """Write full chunks while at least `least` rows wait; return their rows."""
         written = 0
         while waiting and (n := sum(map(len, waiting))) >= least:
             rows = np.concatenate(waiting)
@@ -589,6 +591,7 @@ class _ConvertBatch(NamedTuple):
 
 
 def _arrow_type(column: ColumnSchema, scanned: _TextColumns) -> pa.DataType:
+    """Return the type in which a column is written to Parquet."""
     if column.form.is_amount:
         return pa.string()
     if column.kind.is_number:
@@ -602,7 +605,7 @@ def _arrow_type(column: ColumnSchema, scanned: _TextColumns) -> pa.DataType:
     return pa.string()
 
 
-def _number_type(dtype: DTypeLike) -> np.dtype[Any]:
+def _check_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """Return the type of the pool's values; TypeError where they are not numbers."""
     try:
         numbers: np.dtype[Any] = np.dtype(dtype)

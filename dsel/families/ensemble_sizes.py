@@ -43,6 +43,7 @@ def _keep_bagging(model: Any, size: int) -> None:
 
 
 def _keep_boosting(model: Any, size: int) -> None:
+    """Cut a fitted boosting model to its first `size` stages, in place."""
     model.n_estimators_ = size
     per_stage = ["estimators_", "train_score_"]
     if model.subsample < 1.0:

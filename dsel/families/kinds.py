@@ -112,6 +112,7 @@ def reads_marks(estimator: Estimator) -> bool:
 
 
 def _is_kind(estimator: Any, wanted: str, mixin: type) -> bool:
+    """Return whether an estimator is a `wanted` one: "classifier" or "regressor"."""
     if isinstance(estimator, mixin):
         return True
     kind = getattr(estimator, "_estimator_type", None)

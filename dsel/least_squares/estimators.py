@@ -92,6 +92,7 @@ class KernelModel(BaseEstimator):
     def _fit_at_rows(
         self, y: Floats, X: Any, centers: Any, width: float, lam: float
     ) -> tuple[Floats, Floats]:
+        """Return coefficients and intercepts of kernels at all rows."""
         n = X.shape[0]
         check_memory(n)
         gram = gaussian_gram(centers, width=width)
@@ -125,6 +126,7 @@ class KernelModel(BaseEstimator):
     def _fit_at_centers(
         self, y: Floats, X: Any, centers: Any, width: float, lam: float
     ) -> tuple[Floats, Floats]:
+        """Return coefficients and intercepts of kernels at chosen centers."""
         design = gaussian_kernel(X, centers, width=width)
         # In these coordinates the penalty is the squared norm of the coefficients.
         root = np.eye(design.shape[1])

@@ -212,6 +212,7 @@ class StreamedLeastSquaresSearch(BaseSearch):
         root = whitening(centers, width=width) if self.penalty == "rkhs" else None
 
         def add_up(key: str, count: Any, merge: Callable[[Sums, Sums], Sums]) -> Sums:
+            """Return sums over all rows, from the store if an earlier run made them."""
             step = max(1, STREAM_BLOCK_NBYTES // (8 * len(centers)))
 
             def count_block(block: Any, numbers: Integers) -> Sums:

@@ -334,6 +334,7 @@ def _draw_line(
     axis: "ValueAxis",
     ax: "Axes",
 ) -> None:
+    """Draw criterion values over one parameter, with their folds."""
     columns, known = np.arange(len(values)), np.isfinite(values)
     ax.plot(columns[known], values[known], color=MIDDLE, lw=1.0)
     if folds is not None and np.isfinite(folds).any():

@@ -274,6 +274,7 @@ class ModelComparison(Renderable):
         return float(self._difference_limit(float(mean)))
 
     def _difference_limit(self, mean: float) -> Any:
+        """Return the limit of the difference of errors for that of its queried mean."""
         return queried_difference(
             mean,
             self.n_differ,

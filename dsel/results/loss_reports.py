@@ -95,6 +95,7 @@ class ModelReports:
         places = [table.classes.index(label) for label in losses.report_classes]
 
         def rights(bounds: list[ModelBounds], fold_table: Integers) -> BoundedValues:
+            """Return recalls; for transposed tables and their bounds, precisions."""
             # Losses are misses: recall and precision are what is left of one. The loss
             # of a class without a row is 1, which nothing has measured.
             counts = [wrong_rows(fold_table, place) for place in places]

@@ -186,6 +186,7 @@ class Place:
         self.write({name: content})
 
     def _create(self, name: str, content: bytes) -> bool:
+        """Create a file; return False where it exists already."""
         if self.folder is not None:
             return create_file(self.folder / name, content)
         # Object stores without exclusive creation raise errors of many types.
@@ -426,6 +427,7 @@ def read_outcome(place: Place) -> dict[str, Any] | None:
 
 
 def _read_json(place: Place, file: str, text: str | bytes | None) -> dict[str, Any]:
+    """Return the object in `text`, which is the content of `file`."""
     with suppress(ValueError):
         record = json.loads(text or "")
         if isinstance(record, dict):

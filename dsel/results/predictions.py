@@ -126,6 +126,7 @@ def _as_table(rows: pd.DataFrame, schema: pa.Schema) -> pa.Table:
 
 @contextmanager
 def _parquet_file(path: Path, head: pd.DataFrame) -> Iterator[Append]:
+    """Yield a function that appends rows to a new Parquet file."""
     schema, writer = _schema_of(head), None
     with whole_file(path, "out") as unfinished, ExitStack() as stack:
 
@@ -148,6 +149,7 @@ def _parquet_file(path: Path, head: pd.DataFrame) -> Iterator[Append]:
 def _csv_file(
     path: Path, head: pd.DataFrame, dialect: Dialect, rounded: Collection[str]
 ) -> Iterator[Append]:
+    """Yield a function that appends rows to a new CSV file of this dialect."""
     sep, decimal = dialect.separator, dialect.decimal
     # Of the 17 digits of a float64 people read the first ones. These are the fewest
     # from which the same float32 comes back.
@@ -172,6 +174,7 @@ def _csv_file(
 
 @contextmanager
 def _zarr_folder(path: Path, head: pd.DataFrame) -> Iterator[Append]:
+    """Yield a function that appends rows to a new zarr store."""
     partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
     start = 0
 

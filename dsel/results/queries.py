@@ -130,6 +130,7 @@ class Queries:
         return (self.labels or ()).count(UNUSABLE)
 
     def _bound_of(self, n_only_g_right: int, n_only_f_right: int) -> float:
+        """Return the bound of the model of all rows for these counts of the labels."""
         n_rows, delta = len(self.rows), QUERY_SHARES.queries * self.delta
         # Of two classes one model is right on each of these rows. Of more both may be
         # wrong, and the sign test leaves such rows out.

@@ -198,11 +198,12 @@ def keep_answer(place: PathLike, answer: Answer) -> Answer:
     where = Place(place, name="place")
     where.create(ANSWER, seal(answer.to_json().encode()))
     stored = read_answer(where, type(answer)) or answer
-    check_same_labels(_labels_of(stored), _labels_of(answer), f"{where}/{ANSWER}")
+    check_same_labels(_labels_in(stored), _labels_in(answer), f"{where}/{ANSWER}")
     return stored
 
 
-def _labels_of(answer: Choice | ModelComparison) -> Sequence[object] | None:
+def _labels_in(answer: Choice | ModelComparison) -> Sequence[object] | None:
+    """Return the labels that a choice or a comparison was made with, if any."""
     if isinstance(answer, ModelComparison):
         return answer.labels
     return None if answer.queries is None else answer.queries.labels

@@ -240,6 +240,7 @@ def read_dataset(place: Place, name: str, final: str | None = None) -> xr.Datase
 
 
 def _open_files(files: Mapping[str, bytes]) -> xr.Dataset:
+    """Return the Dataset of a zarr store whose files are given by name."""
     for key, content in files.items():
         if key.endswith("zarr.json"):
             # A store may come from a stranger, and zarr has codecs that unpickle.

@@ -144,6 +144,7 @@ class ClusterExecutor:
         return [self._ending(key) for key in keys if key in self._futures]
 
     def _ending(self, key: str) -> Finished[Any]:
+        """Return the result or error of an ended task; raise if the cluster is lost."""
         result = self._futures[key][1]
         try:
             return Finished(key, self._workers.result_of(result))
@@ -184,6 +185,7 @@ class ClusterExecutor:
         return self._fetch(keys, "result")
 
     def _fetch(self, keys: Sequence[str], field: str) -> list[Any]:
+        """Return a field of the outputs of tasks, which stayed on workers."""
         # Of the whole output: a result that was kept apart may be of an earlier time.
         futures = [
             self._client.submit(
@@ -218,6 +220,7 @@ def _run_on_worker(
     sources: list[Any],
     keeps: bool,
 ) -> Any:
+    """Run a task on a worker; return its Output if it is kept there."""
     context, versions = sent
     check_here(versions)
     inputs = Inputs(tuple(output.kept for output in wholes), sources)

@@ -331,6 +331,7 @@ def _receive(key: str, packed: Packed) -> None:
 def _run(
     key: str, packed: Packed | None, work: Work[Any, Any], inputs: Inputs, keeps: bool
 ) -> Output[Any]:
+    """Run a task in a process, where `packed` is its context if not sent before."""
     if packed is not None:
         _receive(key, packed)
     if key not in _received:

@@ -246,6 +246,7 @@ class _Phase:
         return text + rate
 
     def _rate(self) -> str:
+        """Return the speed as ", 12 rows/s"; "" before anything was timed."""
         n, seconds = self.n_timed, max(self.changed - self.began, 1e-9)
         if n <= 0 or not self.state.has_rate:
             return ""

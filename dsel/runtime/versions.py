@@ -74,10 +74,10 @@ def check_versions(client: "Client") -> None:
         theirs = client.run_on_scheduler(versions_here)
     except (ImportError, AttributeError) as error:  # dsel is missing there, or older
         theirs = error
-    _compare(ours, theirs, "the scheduler")
+    _check_same(ours, theirs, "the scheduler")
     for worker, theirs in client.run(versions_here, on_error="return").items():
         if not isinstance(theirs, OSError):  # OSError: the worker has just died
-            _compare(ours, theirs, f"worker {worker}")
+            _check_same(ours, theirs, f"worker {worker}")
     COMPARED.add(client)
 
 
@@ -88,10 +88,11 @@ def check_here(expected: tuple[tuple[str, str], ...]) -> None:
     It runs in tasks, so that workers that join during a run are checked, too.
     """
     address = getattr(current_worker(), "address", "of this process")
-    _compare(dict(expected), versions_here(), f"worker {address}")
+    _check_same(dict(expected), versions_here(), f"worker {address}")
 
 
-def _compare(ours: Mapping[str, str], theirs: Any, who: str) -> None:
+def _check_same(ours: Mapping[str, str], theirs: Any, who: str) -> None:
+    """Raise VersionMismatchError where another process has other versions."""
     if isinstance(theirs, Exception):
         raise VersionMismatchError(f"{who} cannot run this dsel ({theirs}); {SAME}")
     different = [

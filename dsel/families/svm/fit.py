@@ -225,6 +225,7 @@ class GroupFit:
             )
 
         def compute() -> NDArray[np.float32]:
+            """Return the kernel matrix, made in blocks because float64 is large."""
             gram = np.empty((n_rows, n_rows), dtype=np.float32)
             # All exponentials are computed: half of them and a mirrored copy take as
             # long.

@@ -446,6 +446,7 @@ def caveats_of_sizes(
 
 
 def _remark_on_scaling(X: Any) -> str:
+    """Return why the rows seem scaled with the held-out ones, or ""."""
     if sparse.issparse(X) or X.dtype.kind != "f" or np.isnan(X).any():
         return ""
     many = [len(np.unique(column)) > _FEW_VALUES for column in X.T]

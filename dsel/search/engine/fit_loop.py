@@ -275,6 +275,7 @@ class FitLoop(Generic[TableT]):
                 self._add_result(job, number, FitResult.failure(message))
 
     def _add_result(self, job: FitJob, number: int, result: FitResult) -> None:
+        """Store and enter a fit; tests in two parts are joined when both are there."""
         fit, is_complete = FitId(number, job.split), result.status is FitStatus.DONE
         if job.part is not None:
             tests = self.single_tests.setdefault(fit, {})

@@ -237,13 +237,13 @@ def _predictions(model: Any, X: Features) -> dict[str, Any]:
         X, model = model[:-1].transform(X), model[-1]
     classes = _classes_of(model)
     if classes is None:
-        return {VALUE: _check_length(model.predict(X), X.shape[0])}
+        return {VALUE: _check_predictions(model.predict(X), X.shape[0])}
     probabilities = None
     if callable(getattr(model, "predict_proba", None)):
         probabilities = np.asarray(model.predict_proba(X))
     by_largest = type(model) in BY_LARGEST and len(classes) > 1
     if probabilities is None or not by_largest:
-        labels = _check_length(model.predict(X), X.shape[0])
+        labels = _check_predictions(model.predict(X), X.shape[0])
     else:
         codes, margins = _most_probable(probabilities)
         near = np.flatnonzero(margins < NEAR_PROBABILITIES)
@@ -275,7 +275,8 @@ def _most_probable(
     return np.argmax(probabilities, axis=1), first - second
 
 
-def _check_length(predicted: Any, n_rows: int) -> NDArray[Any]:
+def _check_predictions(predicted: Any, n_rows: int) -> NDArray[Any]:
+    """Return what a model predicted as an array with one value for each row."""
     values = np.asarray(predicted)
     if values.shape != (n_rows,):
         raise ValueError(

@@ -57,7 +57,7 @@ def plan_facts(plan: PlannedSearch, *, in_short: bool = False) -> list[Fact]:
         facts |= pruning | {
             "folds": folds,
             "memory": f"{format_bytes(_memory(plan))} for each worker of one thread",
-            "certificate": _certificate(plan),
+            "certificate": _certificate_text(plan),
             **_baseline(plan),
             "seed": str(plan.seed),
         }
@@ -133,7 +133,8 @@ def _memory(plan: PlannedSearch) -> int:
     return 400 * 2**20 + 3 * nbytes_of(plan.labeled.X) + shared + read
 
 
-def _certificate(plan: PlannedSearch) -> str:
+def _certificate_text(plan: PlannedSearch) -> str:
+    """Return the entry of the certificate: its delta, losses and models."""
     if not plan.certificate:
         return f"none: {plan.criterion.name} is an estimate"
     text, k = f"{plan.certificate} at delta={plan.delta:g}", plan.scheme.n_folds
