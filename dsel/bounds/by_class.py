@@ -48,8 +48,8 @@ def added_misses(
     was named before the rows were seen.
     Source: {second misses, of class c} lies in {first misses, of class c} or {first
     predicts c, second does not}; division by P(c), a constant, so that all labels may
-    serve although the second model depends on them. Not in the papers that dsel
-    follows.
+    serve although the second model depends on them. Derived for dsel:
+    docs/theory/by_class.md.
 
     Examples
     --------
@@ -99,8 +99,8 @@ def added_false_answers(
     which `first_limits` fail.
     Assumes: a pool of fresh rows that no model saw; a class that was named before.
     Source: {second predicts c, wrongly} lies in {first predicts c, wrongly} or {second
-    predicts c, first does not}; division by P(second predicts c). Not in the papers
-    that dsel follows.
+    predicts c, first does not}; division by P(second predicts c). Derived for dsel:
+    docs/theory/by_class.md.
 
     Examples
     --------

@@ -126,7 +126,7 @@ def cv_bound(
         for each candidate.
     label_share
         Share of ``delta`` for the first term, :math:`\delta_1 / \delta`, in ``(0, 1)``.
-        One half in the paper.
+        Kaariainen (2005) takes one half.
 
     Returns
     -------
@@ -218,9 +218,9 @@ def best_fold(
     fold's model.
     Assumes: what :func:`cv_bound` assumes, with no draw of folds; the fold is a
     function of labeled rows, so it is picked before the pool is read.
-    Source: union bound over folds and the triangle inequality for one fold; not
-    in the papers that dsel follows. More errors can make another fold the best one
-    and the bound smaller, so no candidate can be pruned by it.
+    Source: union bound over folds and the triangle inequality for one fold;
+    derived for dsel: docs/theory/best_fold.md. More errors can make another fold
+    the best one and the bound smaller, so no candidate can be pruned by it.
 
     Examples
     --------
@@ -295,8 +295,8 @@ def nested_one_fold(
     Assumes: i.i.d. labeled rows in random folds, numbered and sized in advance. The
     model of fold i may come of any selection, adaptive or by hand, that has seen
     nothing of the rows of fold i.
-    Source: union bound of the test-set bound over folds, at unequal shares; not in the
-    papers that dsel follows.
+    Source: union bound of the test-set bound over folds, at unequal shares;
+    derived for dsel: docs/theory/nested.md.
 
     Examples
     --------
@@ -359,8 +359,8 @@ def nested_all_rows(
     they hold on the same event, so either model may be taken after looking at both.
     Assumes: what :func:`nested_one_fold` assumes; a pool of fresh rows that no model
     saw. The model of all rows may be any function of the labeled rows.
-    Source: union bound over folds and the triangle inequality; not in the papers that
-    dsel follows.
+    Source: union bound over folds and the triangle inequality; derived for dsel:
+    docs/theory/nested.md.
 
     Examples
     --------

@@ -113,7 +113,7 @@ def fold_shares(n_folds: int) -> Floats:
     Guarantee: limits of the folds at shares ``delta * fold_shares(n_folds)`` hold all
     at once with probability at least ``1 - delta``.
     Assumes: folds that were numbered before any count was inspected.
-    Source: the union bound; not in the papers that dsel follows.
+    Source: the union bound over folds; derived for dsel: docs/theory/nested.md.
 
     Examples
     --------

@@ -118,8 +118,8 @@ def learn_actively(
     Notes
     -----
     Rows that are picked by uncertainty are no random sample, so no bound holds for
-    models trained on them. In the paper's experiments disagreement is then nearer to
-    the true error than cross-validation.
+    models trained on them. In the experiments of Madani, Pennock and Flake (2004)
+    disagreement is then nearer to the true error than cross-validation.
 
     Examples
     --------

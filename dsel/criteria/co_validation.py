@@ -36,7 +36,7 @@ def pool_disagreement(counts: CandidateCounts) -> Floats:
     .. math:: \hat d = \frac1R \sum_{r=1}^R \frac{s_r}{m}.
 
     Unbiased for the expected disagreement of models of half the labeled rows, where
-    these were drawn at random (section 3.1).
+    these were drawn at random: Madani, Pennock and Flake (2004), section 3.1.
     """
     # Divided by the size of the whole pool: rows that are not compared yet count as
     # agreement, so that the number never falls (pruning needs this).
@@ -45,9 +45,10 @@ def pool_disagreement(counts: CandidateCounts) -> Floats:
 
 
 def dis_error(counts: CandidateCounts) -> Floats:
-    r"""Return :math:`e_l(\hat d; C)`, the paper's disE (equation 4), for C classes.
+    r"""Return :math:`e_l(\hat d; C)` for C classes.
 
-    An estimate of a lower bound on the error at half the rows, in [0, (C-1)/C].
+    It is disE in Madani, Pennock and Flake (2004), equation (4): an estimate of a lower
+    bound on the error at half the rows, in [0, (C-1)/C].
     """
     # The formula of the mean, not the mean of the formula: e_l is convex, so the mean
     # of e_l(D_r) would be larger.
@@ -57,12 +58,13 @@ def dis_error(counts: CandidateCounts) -> Floats:
 
 
 def dis_error_upper(counts: CandidateCounts) -> Floats:
-    r"""Return :math:`1 - e_l(\hat d)`, the upper end of the paper's equation 4.
+    r"""Return :math:`1 - e_l(\hat d)`.
 
-    An estimate of an upper bound on the error of a two-class learner at half the rows,
-    where labels are a function of the row. It is at least 1/2, and 1 for more classes,
-    for which disagreement gives no upper bound. It falls where models differ more, so
-    it must not be used to choose a candidate.
+    It is the upper end in equation (4) of Madani, Pennock and Flake (2004): an estimate
+    of an upper bound on the error of a two-class learner at half the rows, where labels
+    are a function of the row. It is at least 1/2, and 1 for more classes, for which
+    disagreement gives no upper bound. It falls where models differ more, so it must not
+    be used to choose a candidate.
     """
     if int(counts[names.N_CLASSES]) > 2:
         return np.ones(len(counts[names.DISAGREEMENTS]))
@@ -70,10 +72,10 @@ def dis_error_upper(counts: CandidateCounts) -> Floats:
 
 
 def row_variance(counts: CandidateCounts) -> Floats:
-    r"""Return :math:`\hat d / 2`, Theorem 1's bound on the variance of the error.
+    r"""Return :math:`\hat d / 2`, an upper bound on the variance of the error.
 
-    It is also the mean variance of the 0/1 error at a row (equation 3) of a two-class
-    learner.
+    It is also the mean variance of the 0/1 error of a two-class learner at a row:
+    Madani, Pennock and Flake (2004), Theorem 1 and equation (3).
     """
     return error_variance_from_disagreement(pool_disagreement(counts))
 
@@ -93,8 +95,8 @@ def train_error(counts: CandidateCounts) -> Floats:
 
     .. math:: \frac{1}{2R} \sum_{r, h} \frac{c_{rh}}{n_{rh}}.
 
-    The paper does not say whether its trainE is that of the halves or of the full
-    model; this is that of the halves.
+    Madani, Pennock and Flake (2004) do not say whether their trainE is that of the
+    halves or of the full model; this is that of the halves.
     """
     rates = counts[names.TRAIN_ERRORS] / counts[names.TRAIN_ROWS]
     return np.asarray(rates.reshape(len(rates), -1).mean(axis=1))
@@ -103,10 +105,11 @@ def train_error(counts: CandidateCounts) -> Floats:
 def two_fold_cv(counts: CandidateCounts) -> Floats:
     r"""Mean over halvings of the error rate when each half's model tests the other.
 
-    .. math:: \frac1R \sum_r \frac{c_{r1} + c_{r2}}{n}, \text{ the paper's 2cvE.}
+    .. math:: \frac1R \sum_r \frac{c_{r1} + c_{r2}}{n}.
 
-    Nearly unbiased for the error of models of half the rows where rows were drawn at
-    random, too high where hard ones were picked.
+    It is 2cvE in Madani, Pennock and Flake (2004). Nearly unbiased for the error of
+    models of half the rows where rows were drawn at random, too high where hard ones
+    were picked.
     """
     errors = counts[names.FOLD_ERRORS]
     n_tested = counts[names.FOLD_ROWS].sum()
@@ -114,17 +117,21 @@ def two_fold_cv(counts: CandidateCounts) -> Floats:
 
 
 def max_dt_e(counts: CandidateCounts) -> Floats:
-    """Return max(trainE, disE), the paper's maxDtE (section 2.2).
+    """Return the larger of the training error and the lower end by disagreement.
 
-    A constant learner never disagrees, so its training error is needed as well. With
-    random rows it is usually below the error at half the rows; with picked rows nearer
-    to the truth than cross-validation.
+    It is maxDtE in Madani, Pennock and Flake (2004), section 2.2. A constant learner
+    never disagrees, so its training error is needed as well. With random rows it is
+    usually below the error at half the rows; with picked rows nearer to the truth than
+    cross-validation.
     """
     return np.maximum(train_error(counts), dis_error(counts))
 
 
 def max_cv_dt_e(counts: CandidateCounts) -> Floats:
-    """Return max(2cvE, maxDtE) (section 3.2)."""
+    """Return the larger of the two-fold error and `max_dt_e`.
+
+    Madani, Pennock and Flake (2004), section 3.2, propose it where rows are random.
+    """
     return np.maximum(two_fold_cv(counts), max_dt_e(counts))
 
 

@@ -87,13 +87,14 @@ class NonconformityClassifier(
         Parameter grid as in `GridSearchCV`, or a ``ParameterSampler``; or, with
         ``estimator=None``, a list of classifiers.
     validation_size
-        Rows held out; None for min(n / 5, 50), the paper's rule. With few validation
-        rows, or rows of one class only, several models tie at most test rows.
+        Rows held out; None for min(n / 5, 50), as Hardoon, Hussain and Shawe-Taylor
+        (2009) have it. With few validation rows, or rows of one class only, several
+        models tie at most test rows.
     ties
         How to choose among models whose second largest p-values are equally small.
-        ``"random"`` (the paper's rule) draws one of them. ``"literal"`` follows the
-        printed algorithm: where a model's labels tie, too, the sign of its score is
-        ignored and a label is drawn.
+        ``"random"``, the rule in the text of Hardoon, Hussain and Shawe-Taylor (2009),
+        draws one of them. ``"literal"`` follows their printed algorithm: where a
+        model's labels tie, too, the sign of its score is ignored and a label is drawn.
     random_state
         Seed of split, ties and learners.
 
@@ -275,8 +276,8 @@ class NonconformityClassifier(
     def critical_epsilon(self, X: RowsLike) -> Any:
         """Return the smallest epsilon at which the region of a model has one label.
 
-        It is the smallest over models of a row's second largest p-value, as the paper
-        defines p-values.
+        It is the smallest over models of a row's second largest p-value, with p-values
+        as in Hardoon, Hussain and Shawe-Taylor (2009).
 
         Parameters
         ----------
