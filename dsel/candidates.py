@@ -181,10 +181,10 @@ def make_candidates(
     return tuple(candidates)
 
 
-def remarks_on_parameters(
+def caveats_of_parameters(
     estimator: Estimator | None, candidates: Iterable[Candidate]
 ) -> list[str]:
-    """Return a note for each parameter that only `set_params` knows.
+    """Return a caveat for each parameter that only `set_params` knows.
 
     Learners of other libraries accept aliases and options that `get_params` does not
     list; some accept any name, so that a misspelled one has no effect.

@@ -277,7 +277,7 @@ class Hidden(ClassifierMixin, BaseEstimator):
 
 
 @pytest.mark.parametrize("prefix", ["", "hidden__", "estimator__"])
-def test_parameter__that_only_set_params_knows_is_taken_with_a_remark(prefix):
+def test_parameter__that_only_set_params_knows_is_taken_with_a_caveat(prefix):
     outer = {
         "": Hidden(),
         "hidden__": make_pipeline(StandardScaler(), Hidden()),

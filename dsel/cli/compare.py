@@ -12,10 +12,10 @@ from dsel.cli.options import ClusterOptions, OutputOptions, TextOptions
 from dsel.cli.printing import say
 from dsel.cli.running import (
     format_names_columns,
-    notes,
     open_client,
     print_facts,
     print_json,
+    print_notes,
 )
 from dsel.data.frames import Frame
 from dsel.data.like import convert_pool
@@ -84,14 +84,14 @@ def run(
         click.echo()
         say(way)
     if queries and file is None:
-        notes(["the models differ on no row that may be labeled"])
+        print_notes(["the models differ on no row that may be labeled"])
 
 
 def open_rows(location: str, deployed: list[Deployed], text: dict[str, Any]) -> Any:
     """Open the pool with all of its columns, converted as the models' training rows."""
     if "://" not in location and is_text(location):
         table, pool = read_all_columns(location, joint_schema(deployed, location), text)
-        notes(table.caveats)
+        print_notes(table.caveats)
         return pool
     pool = open_pool(location)
     schemas = [each.input_format.table_schema for each in deployed]

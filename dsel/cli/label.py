@@ -6,9 +6,9 @@ from dsel.cli.options import OutputOptions, TextOptions
 from dsel.cli.running import (
     choice_content,
     choice_facts,
-    notes,
     print_facts,
     print_json,
+    print_notes,
 )
 from dsel.data.targets import notes_on_blanks
 from dsel.results.certificate import NO_QUERIES
@@ -38,7 +38,7 @@ def run(
         if not question.rows:
             question.query_rows()  # raises with the reason
         column = target or column
-        notes(notes_on_blanks(question.known_labels))
+        print_notes(notes_on_blanks(question.known_labels))
         row_labels = read_labels(
             labels,
             question.rows,
@@ -61,7 +61,7 @@ def run(
     if not choice.queries.rows:
         raise ValueError(choice.queries.why_no_rows)
     column = target or (None if schema is None else schema.target) or "label"
-    notes(notes_on_blanks(choice.queries.classes))
+    print_notes(notes_on_blanks(choice.queries.classes))
     row_labels = read_labels(
         labels,
         choice.queries.rows,

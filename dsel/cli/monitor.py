@@ -9,7 +9,7 @@ import click
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.models import import_from_here
 from dsel.cli.options import ClusterOptions, OutputOptions, TextOptions
-from dsel.cli.running import notes, open_client, print_facts, print_json
+from dsel.cli.running import open_client, print_facts, print_json, print_notes
 from dsel.data.table_files import NPY, NPZ, SVMLIGHT
 from dsel.data.tables import read_table
 from dsel.runtime.progress import row_progress
@@ -32,7 +32,7 @@ def run(
 ) -> None:
     """Test whether the promises of RESULTS still hold on the rows of NEXT_MONTH."""
     import_from_here(trust)
-    promises, remarks = open_promises(
+    promises, notes = open_promises(
         results, labeled=labeled, trusted=trust, groups=groups, **text.arguments
     )
     source, labels = _rows_and_labels(next_month, target)
@@ -48,7 +48,7 @@ def run(
             on_progress=shown,
             **text.arguments,
         )
-    notes(remarks)
+    print_notes(notes)
     if output.as_json:
         print_json(
             "monitor", refuted=[test.name for test in report.refuted], report=report

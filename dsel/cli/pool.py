@@ -9,7 +9,7 @@ import click
 from dsel.checks import describe_unused_columns, listing
 from dsel.cli.options import ClusterOptions, TextOptions
 from dsel.cli.printing import say
-from dsel.cli.running import names_in, notes, open_client
+from dsel.cli.running import names_in, open_client, print_notes
 from dsel.data.like import open_pool_like
 from dsel.data.open import open_pool
 from dsel.data.schema import TableSchema
@@ -49,16 +49,16 @@ def build(
     if os.path.exists(source) and is_text(source):
         if like is not None:
             schema, lines = _schema_of(like, target, text, day_first, number, texts)
-            notes(lines)
+            print_notes(lines)
             target = None
         opened = text_source(source, **text.arguments, like=schema, drop=names_in(drop))
         if schema is not None and schema.target in opened.names:
-            notes([f"column {schema.target!r}, the target, is left out"])
-        notes(opened.notes)
+            print_notes([f"column {schema.target!r}, the target, is left out"])
+        print_notes(opened.notes)
         if schema is not None:
             known = {*schema.used_names, *schema.dropped, *names_in(drop)}
             unused = describe_unused_columns(opened.names, known)
-            notes([f"left out: {unused}"] * bool(unused))
+            print_notes([f"left out: {unused}"] * bool(unused))
     elif like is not None or drop is not None:
         raise click.UsageError(
             f"--like and --drop are for text files, and {source!r} keeps the types "
@@ -75,10 +75,10 @@ def build(
             client=client,
             on_progress=shown,
         )
-    notes(pool_notes(path))
+    print_notes(pool_notes(path))
     if schema is not None:
         _, _, caveats, unknown = open_pool_like(path, opened.like)
-        notes([*caveats, *describe_alike(unknown)])
+        print_notes([*caveats, *describe_alike(unknown)])
     if not quiet:
         info(path)
 

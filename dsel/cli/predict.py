@@ -10,7 +10,7 @@ from dsel.cli.commands.predict import PredictOptions
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.models import import_from_here
 from dsel.cli.printing import say
-from dsel.cli.running import names_in, notes, open_client, print_facts, print_json
+from dsel.cli.running import names_in, open_client, print_facts, print_json, print_notes
 from dsel.data.table_request import is_name_of_identifier
 from dsel.results.predictions import ROW
 from dsel.runtime.progress import row_progress
@@ -40,7 +40,7 @@ def run(options: PredictOptions) -> None:
     except KeyboardInterrupt:  # unlike a search it does not continue
         say(f"Interrupted. Nothing is at {out}.", err=True)
         click.get_current_context().exit(ExitStatus.INTERRUPTED)
-    notes(made.notes)
+    print_notes(made.notes)
     if output.as_json:
         print_json(
             "predict",

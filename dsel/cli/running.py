@@ -139,7 +139,7 @@ def format_names_columns(location: str) -> bool:
     return is_text(location) or location.lower().endswith(endings)
 
 
-def notes(lines: Iterable[str]) -> None:
+def print_notes(lines: Iterable[str]) -> None:
     """Print notes on standard error, also with --quiet: numbers depend on them."""
     lines = list(lines)
     for line in lines[:MOST_NOTES]:
@@ -230,7 +230,7 @@ def print_outcome(
         return
     if untrusted:
         options = " ".join(f"--trust {name}" for name in untrusted)
-        notes([f"to open the models, dsel predict and others need {options}"])
+        print_notes([f"to open the models, dsel predict and others need {options}"])
     print_facts([*choice_facts(choice), *[("", line)] * bool(line)])
     reports: list[Renderable] = []
     if choice.reports or choice.tolerances:

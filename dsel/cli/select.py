@@ -27,7 +27,13 @@ from dsel.cli.models import (
     show_failure,
 )
 from dsel.cli.options import NAMES, TextOptions
-from dsel.cli.running import format_names_columns, names_in, notes, numbers_in, run_plan
+from dsel.cli.running import (
+    format_names_columns,
+    names_in,
+    numbers_in,
+    print_notes,
+    run_plan,
+)
 from dsel.data.frames import take_rows
 from dsel.data.labeled import MOST_WHOLE, check_labels, seen_rows
 from dsel.data.like import open_pool_like
@@ -105,7 +111,7 @@ def run(options: SelectOptions) -> None:
     # Notes come after all checks, so that a refusal is a single line, and before a run
     # that may take hours. What the plan found, too, is printed with the choice.
     known = {caveat.text for caveat in plan.caveats}
-    notes(
+    print_notes(
         [*(line for line in inputs.notes if line not in known), *plan.notes_on_few_rows]
     )
     pool = options.pool
@@ -502,7 +508,7 @@ def take_labeled_rows(
 
     Rows with an empty target are the pool if there is no other one.
     """
-    X, y, others, remarks = table.X, np.asarray(table.y), None, list[str]()
+    X, y, others, notes = table.X, np.asarray(table.y), None, list[str]()
     target, has_pool = options.target, options.pool is not None
     if table.columns is not None and isinstance(X, np.ndarray):
         X = pd.DataFrame(X, columns=list(table.columns))  # so that names are compared
@@ -514,7 +520,7 @@ def take_labeled_rows(
         )
     if n_missing := int(missing.sum()):
         use = "are left out, since --pool names others" if has_pool else "are the pool"
-        remarks.append(
+        notes.append(
             f"{n_missing:,} of {len(y):,} rows have no label in {target or 'y'!r}: "
             f"they {use}"
         )
@@ -523,8 +529,8 @@ def take_labeled_rows(
         X, y = take_rows(X, known), narrow_objects(y[known])
     if table.schema is not None and all(isinstance(label, str) for label in y):
         # The reader knows which labels were missing: texts such as "None" are classes.
-        return X, pd.Series(y, dtype="category"), others, remarks
-    return X, y, others, remarks
+        return X, pd.Series(y, dtype="category"), others, notes
+    return X, y, others, notes
 
 
 @contextmanager

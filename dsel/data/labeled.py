@@ -161,7 +161,7 @@ def labeled_rows(
     return LabeledRows(copy_rows(features), codes, classes, names, schema)
 
 
-def remark_on_order(X: RowsLike, y: LabelsLike | None, name: str = "y") -> str:
+def caveat_of_order(X: RowsLike, y: LabelsLike | None, name: str = "y") -> str:
     """Return a caveat where rows and labels have one index in two orders, or "".
 
     `name` is that of the argument `y`, which may also be the keys of groups, or None.
@@ -182,8 +182,8 @@ def remark_on_order(X: RowsLike, y: LabelsLike | None, name: str = "y") -> str:
     )
 
 
-def remark_on_targets(labeled: LabeledRows, estimator: str) -> str:
-    """Return a remark where the numbers of a regression may be classes, or ""."""
+def note_on_targets(labeled: LabeledRows, estimator: str) -> str:
+    """Return a note where the numbers of a regression may be classes, or ""."""
     if len(labeled.classes) or (labeled.y != np.rint(labeled.y)).any():
         return ""
     n_values = len(np.unique(labeled.y))

@@ -38,7 +38,7 @@ class Assignment:
     family: Family
     candidate_groups: tuple[tuple[Candidate, ...], ...]
     """Groups of candidates that share work, sorted by number."""
-    remark: str
+    fit_note: str
     """How they are fitted, as text that the plan prints."""
 
 
@@ -78,8 +78,8 @@ def assign_families(
             family.check(accepted, X)
             # The plan also prints why faster families did not take these candidates.
             texts = dict.fromkeys(text for c in accepted for text in refusals[c.number])
-            remark = "; ".join([family.remark(len(groups), X.shape[0]), *texts])
-            assignments.append(Assignment(family, groups, remark))
+            fit_note = "; ".join([family.fit_note(len(groups), X.shape[0]), *texts])
+            assignments.append(Assignment(family, groups, fit_note))
     return tuple(assignments)
 
 

@@ -41,7 +41,7 @@ class EnsembleFamily(ScikitLearnFamily):
             groups.setdefault(key, []).append(candidate)
         return [tuple(group) for group in groups.values()]
 
-    def remark(self, n_groups: int, n_rows: int) -> str:
+    def fit_note(self, n_groups: int, n_rows: int) -> str:
         """Return the number of ensembles that are fitted on each split, as text."""
         return f"one ensemble for all its sizes, {n_groups} on each split"
 

@@ -267,7 +267,7 @@ class Family:
     def refusal(self, estimator: Estimator) -> str | None:
         """Return why this family cannot fit a candidate; None if it can.
 
-        The plan prints the reason after the remark of the family that takes the
+        The plan prints the reason after the note of the family that takes the
         candidate. An estimator of another kind needs no reason: then the text is empty.
         """
         return None
@@ -285,7 +285,7 @@ class Family:
         """Split candidates into groups that share work, by number within."""
         return [(candidate,) for candidate in candidates]
 
-    def remark(self, n_groups: int, n_rows: int) -> str:
+    def fit_note(self, n_groups: int, n_rows: int) -> str:
         """Return a line for the plan on how the candidates are fitted."""
         return "fitted one by one"
 

@@ -96,7 +96,7 @@ def texts_of(caveats: Iterable[Caveat], *effects: Effect) -> tuple[str, ...]:
     return tuple(caveat.text for caveat in caveats if caveat.effect in effects)
 
 
-def remarks_of(caveats: Iterable[Caveat]) -> tuple[str, ...]:
+def texts_that_void_nothing(caveats: Iterable[Caveat]) -> tuple[str, ...]:
     """Return the texts of the caveats that leave a number a guarantee."""
     return texts_of(caveats, *(set(Effect) - {Effect.VOIDS}))
 

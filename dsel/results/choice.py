@@ -22,7 +22,7 @@ from dsel.results.caveats import (
     caveat_facts,
     collect_caveats,
     make_caveats,
-    remarks_of,
+    texts_that_void_nothing,
     upgrade_texts,
     warnings_first,
 )
@@ -289,7 +289,7 @@ class Choice(Renderable):
     @property
     def remarks(self) -> tuple[str, ...]:
         """Texts of the caveats of the choice that do not void its bounds."""
-        return remarks_of(self.caveats)
+        return texts_that_void_nothing(self.caveats)
 
     @property
     def all_caveats(self) -> tuple[Caveat, ...]:

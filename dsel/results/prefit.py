@@ -8,7 +8,7 @@ from dsel.cards import Fact
 from dsel.results.baseline import BaselineComparison
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
-from dsel.results.caveats import caveat_facts, remarks_of, warnings_first
+from dsel.results.caveats import caveat_facts, texts_that_void_nothing, warnings_first
 from dsel.results.certificate import Certificate
 from dsel.results.tolerances import ToleranceReport
 from dsel.rounded_texts import confidence, count_of
@@ -131,7 +131,7 @@ class PrefitCertificate(Certificate):
     @property
     def remarks(self) -> tuple[str, ...]:
         """Texts of the caveats that weaken the number without voiding it."""
-        return remarks_of(self.caveats)
+        return texts_that_void_nothing(self.caveats)
 
     @property
     def model_text(self) -> str:

@@ -178,10 +178,10 @@ def test_refusal__where_a_larger_fit_need_not_contain_a_smaller_one(estimator):
     assert monitored.refusal(Boosting()) == ""
 
 
-def remarks(candidates, X):
+def notes_on_fits(candidates, X):
     made = assign_families(candidates, X, classes=np.arange(3), seed=0, fit_params={})
     return [
-        (type(a.family), a.remark, [len(g) for g in a.candidate_groups]) for a in made
+        (type(a.family), a.fit_note, [len(g) for g in a.candidate_groups]) for a in made
     ]
 
 
@@ -189,13 +189,13 @@ def test_assign__leaves_ensembles_of_one_size_to_the_next_family(rng):
     X, _, _ = rows_of(Forest(), rng)
     one = Candidate(0, {"max_depth": 2}, Forest(max_depth=2))
     pair = [Candidate(n, {"n_estimators": n}, Forest(n)) for n in (1, 2)]
-    assert remarks([one, *pair], X) == [
+    assert notes_on_fits([one, *pair], X) == [
         (EnsembleFamily, "one ensemble for all its sizes, 1 on each split", [2]),
         (ScikitLearnFamily, "fitted one by one", [1]),
     ]
     # Ensembles without a seed that no grid has made draw by their parameters.
     listed = [Candidate(n, {}, Forest(n)) for n in (1, 2)]
-    assert [kind for kind, *_ in remarks(listed, X)] == [ScikitLearnFamily]
+    assert [kind for kind, *_ in notes_on_fits(listed, X)] == [ScikitLearnFamily]
 
 
 def test_fit__of_members_that_fail_or_stop_is_made_for_each_size(rng):

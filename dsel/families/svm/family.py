@@ -99,7 +99,7 @@ class KernelSVMFamily(Family):
             groups.setdefault(exact_text([steps, params]), []).append(candidate)
         return [tuple(group) for group in groups.values()]
 
-    def remark(self, n_groups: int, n_rows: int) -> str:
+    def fit_note(self, n_groups: int, n_rows: int) -> str:
         """Return the number and the size of the kernel matrices, as text."""
         size = 12 * n_rows**2 / 2**20
         return f"one kernel for all C and folds, {n_groups} in all, each {size:.3g} MiB"

@@ -63,7 +63,7 @@ COPIES_ALARM: Final = 1e-6
 MANY_COPIES: Final = 0.01
 """Share of labeled rows with a copy in another fold from which on a caveat is made."""
 MOST_CLASSES_NAMED: Final = 5
-"""Most classes that a remark names."""
+"""Most classes that a caveat names."""
 RARE_ROWS: Final = 5
 """Most rows of a class whose name may be a misspelling ..."""
 LARGE_TIMES: Final = 20
@@ -335,12 +335,12 @@ def caveats_of_rows(
     Without a pool nothing tests whether equal rows are copies.
     """
     X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
-    texts = [_remark_on_scaling(X)]
-    copies = CopiedRows.of(labeled.X, scheme).remark
+    texts = [_caveat_of_scaling(X)]
+    copies = CopiedRows.of(labeled.X, scheme).caveat_text
     if len(labeled.classes):
         texts += [
-            _remark_on_absent_classes(labeled, scheme),
-            *_remarks_on_spelling(labeled),
+            _caveat_of_absent_classes(labeled, scheme),
+            *_caveats_of_spelling(labeled),
         ]
     effect = Effect.WEAKENS if has_pool else Effect.WARNS
     return [
@@ -349,8 +349,8 @@ def caveats_of_rows(
     ]
 
 
-def _remark_on_absent_classes(labeled: LabeledRows, scheme: CVScheme) -> str:
-    """Return a remark if some models are trained without any row of a class."""
+def _caveat_of_absent_classes(labeled: LabeledRows, scheme: CVScheme) -> str:
+    """Return a caveat if some models are trained without any row of a class."""
     everything = np.arange(len(labeled.classes))
     lacking = [
         np.setdiff1d(everything, labeled.y[split.train_rows])
@@ -369,8 +369,8 @@ def _remark_on_absent_classes(labeled: LabeledRows, scheme: CVScheme) -> str:
     )
 
 
-def _remarks_on_spelling(labeled: LabeledRows) -> list[str]:
-    """Return remarks on rare classes named like a large one, but for one letter."""
+def _caveats_of_spelling(labeled: LabeledRows) -> list[str]:
+    """Return caveats about rare classes named like a large one, but for one letter."""
     rows = np.bincount(labeled.y, minlength=len(labeled.classes))
     names = [n if isinstance(n, str) else "" for n in labeled.classes.tolist()]
     rare = [code for code, n in enumerate(rows) if n <= RARE_ROWS and names[code]]
@@ -445,7 +445,7 @@ def caveats_of_sizes(
     return make_caveats(Effect.PLAN, texts)
 
 
-def _remark_on_scaling(X: Any) -> str:
+def _caveat_of_scaling(X: Any) -> str:
     """Return why the rows seem scaled with the held-out ones, or ""."""
     if sparse.issparse(X) or X.dtype.kind != "f" or np.isnan(X).any():
         return ""
@@ -513,7 +513,7 @@ class CopiedRows:
         )
 
     @property
-    def remark(self) -> str:
+    def caveat_text(self) -> str:
         """Text of the caveat about copies; "" if there are few."""
         return f"{self.text}: {IF_COPIES}" if self.n_reported else ""
 
@@ -529,7 +529,7 @@ class CopiedRows:
         p_value = stats.hypergeom.sf(
             equal - 1, self.n_tested + n_pool, equal + n_equal, self.n_tested
         )
-        if not self.remark or p_value > COPIES_ALARM:
+        if not self.caveat_text or p_value > COPIES_ALARM:
             return ""
         few = f"only {n_equal:,} of {n_pool:,} pool rows equal" if n_equal else ""
         return (

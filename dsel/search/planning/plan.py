@@ -16,7 +16,7 @@ from dsel.checks import check_integer
 from dsel.data.splits import all_rows_split
 from dsel.errors import OldName
 from dsel.families.family import FitId
-from dsel.results.caveats import remarks_of
+from dsel.results.caveats import texts_that_void_nothing
 from dsel.runtime.progress import Progress
 from dsel.runtime.tasks import limit_threads
 from dsel.search.design.folds import with_leave_one_out
@@ -24,7 +24,7 @@ from dsel.search.engine.fit_batch import fit_splits
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan_caveats import name_counted_rows
 from dsel.search.planning.plan_text import plan_facts, plan_lines
-from dsel.search.planning.possible_bound import remark_on_possible_bound
+from dsel.search.planning.possible_bound import note_on_possible_bound
 from dsel.search.running.execute import execute
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.run import RunOptions
@@ -50,10 +50,10 @@ class Plan(PlannedSearch):
             self.scheme.n_folds,
             self.planned_delta.label_delta,
         )
-        remark = remark_on_possible_bound(self)
+        note = note_on_possible_bound(self)
         return [
             *name_counted_rows(texts, self.scheme, self.groups),
-            *[remark] * bool(remark),
+            *[note] * bool(note),
         ]
 
     @property
@@ -73,7 +73,7 @@ class Plan(PlannedSearch):
     @property
     def remarks(self) -> tuple[str, ...]:
         """Texts of the caveats that do not void a bound, and notes about the fits."""
-        return (*remarks_of(self.caveats), *self.fit_notes)
+        return (*texts_that_void_nothing(self.caveats), *self.fit_notes)
 
     layout = OldName("scheme")
     spans = OldName("slices")

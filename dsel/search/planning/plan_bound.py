@@ -101,7 +101,7 @@ class BoundPlan(xr.Dataset):  # type: ignore[no-untyped-call]  # of xarray
         cells = {
             title: [[show(number) for number in row] for row in shown[name].values]
             for name, (title, show) in QUANTITIES.items()
-            # A remark says so where no number of rows is enough.
+            # A note says so where no number of rows is enough.
             if name in shown and bool((shown[name] != NEVER).any())
             if name not in PARTS or (len(folds) == 1 and "labels_needed" not in shown)
         }
@@ -119,12 +119,12 @@ class BoundPlan(xr.Dataset):  # type: ignore[no-untyped-call]  # of xarray
         ]
 
     def facts(self) -> list[Fact]:
-        """Return the sentence, tables, remarks, and what the names of rows mean."""
+        """Return the sentence, tables, notes, and what the names of rows mean."""
         (_, first), *others = self.tables()
         facts: list[Fact] = [("", f"{self.attrs['title']}:"), *first]
         for title, rows in others:
             facts += [("", f"{title.capitalize()}:"), *rows]
-        facts += [("Note", remark) for remark in self.attrs["remarks"]]
+        facts += [("Note", note) for note in self.attrs["remarks"]]
         rows_of_table = table_rows()
         heads = [name for name, *_ in first]
         return facts + [
@@ -309,14 +309,14 @@ def plan_bound(
         f"{100 * case.disagreement(k):.2g}% with {k} folds" for k in folds
     )
     how = "as declared" if disagreement else "a third of the assumed error"
-    remarks = [
+    notes = [
         f"Guessed: the model of all rows differs from that of a fold on {rates} of the "
         f"rows{'' if class_share is None else ' of the class'} ({how} with 5 folds)."
     ]
     is_holdout = plan[names.CERTIFICATE].values == PLAIN_HOLDOUT
     dsel_bound = plan[names.BOUND][~is_holdout].min()
     if plan[names.BOUND][is_holdout].min() <= dsel_bound:
-        remarks.append("A 20% hold-out set would give the smallest of these bounds.")
+        notes.append("A 20% hold-out set would give the smallest of these bounds.")
     what = "error" if class_share is None else "misses of the class"
     title = (
         f"Bound on the {what} ({confidence(case.delta)}% confidence), on average, for "
@@ -329,13 +329,13 @@ def plan_bound(
         plan = plan.assign(needed)
         if limit > case.error:
             title += f"; and rows needed for a bound of {100 * limit:g}%"
-            remarks += [
+            notes += [
                 f"No number of {kind} rows gives a bound of {100 * limit:g}%."
                 for kind, name in (("labeled", "labels"), ("pool", "pool_rows"))
                 if (needed[f"{name}_needed"][1] == NEVER).all()
             ]
-        remarks += _remarks_on_limit(case, folds, limit)
-    return plan.assign_attrs(title=title, remarks=remarks)
+        notes += _notes_on_limit(case, folds, limit)
+    return plan.assign_attrs(title=title, remarks=notes)
 
 
 def _refuse_rates(**rates: float | None) -> None:
@@ -372,7 +372,7 @@ def _plan_rates(case: Case, folds: Sequence[int]) -> BoundPlan:
     )
 
 
-def _remarks_on_limit(case: Case, folds: Sequence[int], limit: float) -> list[str]:
+def _notes_on_limit(case: Case, folds: Sequence[int], limit: float) -> list[str]:
     """Return why no number of rows gives a wanted bound, where none does."""
     least = min(case.disagreement(k) for k in folds)
     if limit <= case.error:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dsel.arrays import Floats
-from dsel.candidates import remarks_on_parameters
+from dsel.candidates import caveats_of_parameters
 from dsel.checks import show
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
@@ -17,7 +17,7 @@ from dsel.results.certificate import DECLARED, VIOLATED, Assumption, full_list
 from dsel.search.design.assumptions import caveats_of_rows, caveats_of_sizes
 from dsel.search.design.folds import CVScheme
 from dsel.search.planning.plan_inputs import PoolParts, SearchInputs
-from dsel.search.planning.possible_bound import remark_on_possible_bound
+from dsel.search.planning.possible_bound import note_on_possible_bound
 from dsel.search.running.planned_search import SearchDesign
 
 GIVEN_FOLDS: Final = "the folds are not plain random: `cv` gave them"
@@ -93,7 +93,7 @@ def plan_caveats(
         parts.caveats,
         make_caveats(
             Effect.WEAKENS,
-            group_caveats + remarks_on_parameters(inputs.estimator, inputs.candidates),
+            group_caveats + caveats_of_parameters(inputs.estimator, inputs.candidates),
         ),
         caveats_of_rows(labeled, scheme, has_pool=design.pool is not None),
         make_caveats(
@@ -102,7 +102,7 @@ def plan_caveats(
         ),
         make_caveats(Effect.WARNS, similar),
         make_caveats(Effect.PLAN, _of_prior(design.prior_shares)),
-        make_caveats(Effect.PLAN, filter(None, [remark_on_possible_bound(design)])),
+        make_caveats(Effect.PLAN, filter(None, [note_on_possible_bound(design)])),
         caveats_of_sizes(
             scheme,
             design.pool,

@@ -25,10 +25,10 @@ from dsel.data.groups import RowGroups, row_groups
 from dsel.data.identity import NEVER_AGAIN
 from dsel.data.labeled import (
     LabeledRows,
+    caveat_of_order,
     labeled_rows,
     matching_pool,
-    remark_on_order,
-    remark_on_targets,
+    note_on_targets,
 )
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
@@ -148,7 +148,7 @@ def read_inputs(
         candidates, texts, labeled, seed, params, groups
     )
     kind = type(estimators[0]).__name__
-    order = [remark_on_order(X, y), remark_on_order(X, options.groups, "groups")]
+    order = [caveat_of_order(X, y), caveat_of_order(X, options.groups, "groups")]
     inputs = SearchInputs(
         seed=seed,
         estimator=estimator,
@@ -166,7 +166,7 @@ def read_inputs(
         fit_notes=tuple(fit_notes),
         caveats=collect_caveats(
             make_caveats(Effect.WEAKENS, filter(None, order)),
-            make_caveats(Effect.INFO, filter(None, [remark_on_targets(labeled, kind)])),
+            make_caveats(Effect.INFO, filter(None, [note_on_targets(labeled, kind)])),
             make_caveats(Effect.PLAN, _notes_of_keys(texts)),
         ),
     )
@@ -299,7 +299,7 @@ def group_candidates(
             )
         n = sum(map(len, assigned.candidate_groups))
         plural = "s" if n != 1 else ""
-        notes.append(f"{n} candidate{plural} by {family.name}: {assigned.remark}")
+        notes.append(f"{n} candidate{plural} by {family.name}: {assigned.fit_note}")
     return tuple(candidate_groups), notes
 
 

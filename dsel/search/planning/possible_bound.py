@@ -45,8 +45,8 @@ def smallest_limit(design: SearchDesign, times: int = 1) -> float:
         return float(np.min(main.limits(counts, delta))) / main.largest
 
 
-def remark_on_possible_bound(design: SearchDesign, above: float = LARGE) -> str:
-    """Return a remark if the bound is above a limit whatever the models are, else "".
+def note_on_possible_bound(design: SearchDesign, above: float = LARGE) -> str:
+    """Return a note if the bound is above a limit whatever the models are, else "".
 
     It says how many rows are enough for a bound of `LARGE`.
     """
@@ -79,10 +79,10 @@ def check_possible_bound(design: SearchDesign) -> None:
     """
     # The other certificates may compare candidates by folds of single rows.
     bounds_folds = design.method.is_nested or design.scheme.is_holdout
-    if bounds_folds and (remark := remark_on_possible_bound(design, USELESS)):
+    if bounds_folds and (note := note_on_possible_bound(design, USELESS)):
         what = design.context.losses.main.label
         name = "`y` has" if design.groups is None else "`groups` have"
-        raise ValueError(f"{name} too few rows for a bound of {what!r}: {remark}.")
+        raise ValueError(f"{name} too few rows for a bound of {what!r}: {note}.")
     pool = design.pool
     # A larger pool is compared in the pass that reads it, next to the fits.
     has_bound = design.method.is_guarantee and design.scheme.is_plain_random

@@ -94,7 +94,7 @@ def describe_run(plan: PlannedSearch, facts: PoolFacts) -> RunDescription:
         violation = copies.violation(facts.equal_rows, plan.pool.n_rows)
         assumptions = with_pool_facts(assumptions, facts, violation)
         if violation:  # the plan could only suspect copies
-            caveats = [caveat for caveat in caveats if caveat.text != copies.remark]
+            caveats = [c for c in caveats if c.text != copies.caveat_text]
     classes, class_rows = plan.classes.tolist(), dict[str, int]()
     if classes:
         n_rows = np.bincount(labeled.y, minlength=len(classes)).tolist()

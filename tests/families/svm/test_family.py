@@ -401,12 +401,12 @@ def test_assign_families__splits_a_mixed_list():
     )
     assert machines.family.name == "kernel SVM"
     assert [[c.number for c in group] for group in machines.candidate_groups] == [[0]]
-    assert "one kernel for all C and folds, 1 in all" in machines.remark
+    assert "one kernel for all C and folds, 1 in all" in machines.fit_note
     assert [[c.number for c in group] for group in others.candidate_groups] == [
         [1],
         [2],
     ]
-    assert "break_ties" in others.remark
+    assert "break_ties" in others.fit_note
 
 
 GRAM = SVC(kernel="precomputed")

@@ -127,7 +127,7 @@ def test_equal_rows__are_no_copies_where_pool_rows_are_equal_as_often():
     few = np.random.default_rng(3).integers(9, size=(800, 2)).astype(float)
     outcome = search_copies(few[:200], few[200:])
     assert outcome.certificate.certified
-    assert "Caveat" in str(outcome.choice)  # what the plan has remarked stays
+    assert "Caveat" in str(outcome.choice)  # caveats of the plan stay
 
 
 def test_two_sample_test__is_not_misled_by_copies_in_one_table():

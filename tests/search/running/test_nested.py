@@ -92,7 +92,7 @@ def test_inner_search__a_failed_predict_counts_in_the_search_that_reads_it_alone
         (X[:, :1].round(), "labeled rows equal rows of other folds"),
     ],
 )
-def test_plan__remarks_on_rows_that_weaken_a_search(rows, words):
+def test_plan__has_caveats_about_rows_that_weaken_a_search(rows, words):
     made = dsel.plan_search(SVC(), {"C": [1, 10]}, rows, Y, random_state=7)
     assert words in " ".join(str(made).split())
     assert words in str(made.run().choice)
@@ -413,7 +413,7 @@ def test_estimate__without_a_pool_keeps_no_model_of_who_cannot_be_chosen():
     assert len(kept) <= 6  # of the chosen candidate, five folds and all rows
 
 
-def test_fits__that_stopped_early_are_a_remark_and_no_warning():
+def test_fits__that_stopped_early_are_a_note_and_no_warning():
     learner = LogisticRegression(max_iter=2)
     choice = plan(learner, {"C": [1.0]}).run().choice
     assert "1 candidate stopped before they converged" in " ".join(choice.remarks)
