@@ -100,20 +100,10 @@ def likely_counts(n_rows: int, rate: float) -> tuple[Integers, Floats]:
 def likely_tables(table: NDArray[np.number], n_rows: int) -> Integers:
     """Return evenly spread tables of rows that are drawn with replacement from a table.
 
-    Each cell is a quantile of its binomial distribution, given the cells before, at the
-    points of a Sobol sequence: a multinomial distribution without random numbers.
-
-    Parameters
-    ----------
-    table
-        Counts of rows, any shape, not all 0.
-    n_rows
-        Rows of each returned table.
-
-    Returns
-    -------
-    ndarray
-        Counts, shape (256, *table.shape).
+    `table` has counts of rows, in any shape, not all 0; those returned have `n_rows`
+    rows each, shape (256, *table.shape). Each cell is a quantile of its binomial
+    distribution, given the cells before, at the points of a Sobol sequence: a
+    multinomial distribution without random numbers.
 
     Examples
     --------

@@ -34,24 +34,9 @@ SMALLEST_WEIGHT: Final = 1e-100
 def proportional_shares(weights: Floats) -> Floats:
     """Return shares of delta that are proportional to weights, and sum to 1.
 
-    A candidate of weight 0 has no bound.
-
-    Parameters
-    ----------
-    weights
-        One for each candidate, finite and >= 0, one of them at least > 0; shape
-        (n_candidates,).
-
-    Returns
-    -------
-    ndarray
-        Shape (n_candidates,).
-
-    Raises
-    ------
-    ValueError
-        Where a weight is negative or not finite, all are 0, or one is positive and
-        less than 1e-100 of their sum.
+    `weights` has one for each candidate, finite and >= 0. A candidate of weight 0 has
+    no bound. ValueError where all are 0, or one is positive and less than 1e-100 of
+    their sum.
 
     Notes
     -----

@@ -38,23 +38,9 @@ def allowed_exceedances(
     r"""Return how many held-out rows may exceed a tolerance that still holds.
 
     The largest :math:`K` with :math:`B(K, n, \delta) \le \beta`, where :math:`B` is
-    `binomial_tail_inversion`.
-
-    Parameters
-    ----------
-    n_rows
-        Held-out rows, :math:`n`. Integers >= 0, any shape.
-    level
-        Share of new rows that may exceed the tolerance, :math:`\beta`, in ``(0, 1)``.
-    delta
-        Probability with which the tolerance may fail, in ``(0, 1)``, broadcast against
-        `n_rows`.
-
-    Returns
-    -------
-    ndarray
-        Integers >= -1 in the broadcast shape; -1 where the rows are too few even if
-        none of them exceeds the tolerance.
+    `binomial_tail_inversion`, :math:`n` is `n_rows` >= 0, and :math:`\beta` is `level`,
+    the share of new rows that may exceed the tolerance. `delta` is the probability with
+    which it may fail. -1 where the rows are too few even if none exceeds it.
 
     Examples
     --------
@@ -75,17 +61,9 @@ def allowed_exceedances(
 
 
 def minimum_rows(*, level: float, delta: float) -> int:
-    """Return how many held-out rows a tolerance needs to be finite.
+    """Return the smallest n with ``B(0, n, delta) <= level``.
 
-    Parameters
-    ----------
-    level, delta
-        As `tolerance_limit` takes them.
-
-    Returns
-    -------
-    int
-        The smallest n with ``B(0, n, delta) <= level``.
+    With fewer held-out rows the tolerance of `tolerance_limit` is infinite.
 
     Examples
     --------
@@ -275,16 +253,9 @@ def divide_level(
 def deviation_edges(scale: float) -> Floats:
     """Return the edges of bins in which deviations of two models are counted.
 
-    Parameters
-    ----------
-    scale
-        A residual, finite and > 0, by which deviations are measured.
-
-    Returns
-    -------
-    ndarray
-        0, then the edges of 256 geometric bins from 1e-3 to 10 times `scale`; rising,
-        shape (258,). Each bin begins above its edge, the last one has no end.
+    They are 0, then the edges of 256 geometric bins from 1e-3 to 10 times `scale`, a
+    residual, finite and > 0; rising, shape (258,). Each bin begins above its edge, the
+    last one has no end.
 
     Examples
     --------
@@ -421,20 +392,9 @@ def expected_tolerance(
 ) -> float:
     """Return the average of `tolerance_limit` over draws of rows with such residuals.
 
-    Parameters
-    ----------
-    residuals
-        Absolute residuals of rows that stand for all rows, shape (n,), n >= 1.
-    n_rows
-        How many rows are drawn from them, with replacement.
-    level, delta
-        As `tolerance_limit` takes them.
-
-    Returns
-    -------
-    float
-        In the units of the target: an estimate, no bound. Infinite where this number of
-        rows gives no finite tolerance, or infinite residuals are drawn too often.
+    `residuals` are absolute ones of rows that stand for all rows, shape (n,), n >= 1;
+    `n_rows` are drawn from them with replacement. An estimate, no bound. Infinite where
+    these rows give no finite tolerance, or infinite residuals are drawn too often.
 
     Examples
     --------

@@ -181,10 +181,10 @@ def _describe_unencodable(column: Column, values: pd.Series) -> str:
 
 def days_since_1970(X: pd.DataFrame) -> pd.DataFrame:
     """Return dates and times as days, of any year; missing ones are NaN."""
-    return pd.DataFrame(X).apply(_days_since_1970)
+    return pd.DataFrame(X).apply(_days_of_column)
 
 
-def _days_since_1970(column: pd.Series) -> pd.Series:
+def _days_of_column(column: pd.Series) -> pd.Series:
     """Return times as days since 1970, NaN where they are missing."""
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)

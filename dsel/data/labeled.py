@@ -500,13 +500,8 @@ def check_spelling(
 ) -> None:
     """Raise ValueError for labels that differ by blanks, case or Unicode forms only.
 
-    Parameters
-    ----------
-    n_rows
-        Number of rows of each label.
-    way
-        Function of other spellings and the most frequent ones, which returns the line
-        that replaces the former by the latter.
+    `n_rows` has the rows of each label. `way` takes other spellings and the most
+    frequent ones, and returns the line that replaces the former by the latter.
     """
     by_letters: dict[str, list[str]] = {}
     for label in sorted(label for label in n_rows if isinstance(label, str)):

@@ -71,15 +71,9 @@ def open_pool_like(
     """Open a pool with the column kinds of a labeled table.
 
     Returns it, the pool as it is stored, with all columns, caveats, and values that no
-    labeled row has. Text columns are read once, to check every value.
-
-    Raises
-    ------
-    TypeError
-        Where a column holds values that cannot be converted, such as lists.
-    ValueError
-        Where columns are missing, or values are not of their kind; the message has
-        column, row and value, for all columns at once.
+    labeled row has. Text columns are read once, to check every value. TypeError where a
+    column holds what cannot be converted, such as lists; ValueError for all columns at
+    once that are missing, or hold a value of another kind.
     """
     stored = pool = open_pool(location)
     columns = pool.columns or ()

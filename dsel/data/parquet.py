@@ -153,15 +153,9 @@ def join_schemas(
 ) -> pa.Schema:
     """Return the common schema of all files, with the fields of partition folders.
 
-    Categories become plain values, since the labeled rows decide the categories. Errors
-    begin with `what`.
-
-    Raises
-    ------
-    TypeError
-        Where files have a column in types that no type holds both.
-    ValueError
-        Where files have different columns, or one of them twice.
+    Categories become plain values, since the labeled rows decide the categories.
+    TypeError where no type holds those of a column, and ValueError where files have
+    different columns, or one of them twice; both begin with `what`.
     """
     first, joined = fragments[0].path, None
     for fragment in fragments:

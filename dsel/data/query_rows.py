@@ -58,19 +58,8 @@ def read_pool_rows(
 ) -> pd.DataFrame:
     """Read some rows of a pool again, with all of its columns.
 
-    Parameters
-    ----------
-    pool
-        The pool, with all columns to return.
-    rows
-        Global row numbers, distinct, in any order.
-    client
-        As `Pool.reduce` takes it.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row for each number, in the order of `rows`; the index is ``pool_row``.
+    `rows` are distinct global row numbers, in any order, which the returned frame
+    keeps; its index is ``pool_row``.
     """
     wanted = np.asarray(rows, dtype=np.int64)
     ascending = np.sort(wanted)

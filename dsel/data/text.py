@@ -418,10 +418,7 @@ class TextPart:
     def texts(self) -> pa.RecordBatch:
         """Return the values without surrounding blanks; a cell without one is null.
 
-        Raises
-        ------
-        UnreadableRowsError
-            Where a line has another number of values than the header.
+        UnreadableRowsError where a line has another number of values than the header.
         """
         rows = self.content
         if isinstance(rows, bytes):
@@ -445,13 +442,8 @@ def open_text(
 ) -> TextFile:
     """Read the header of a text table, and find its encoding and its separator.
 
-    Error messages describe the fault; the caller adds the name of the file.
-
-    Raises
-    ------
-    ValueError
-        Where it is empty, has no header, names a column twice, is not of the encoding,
-        or may be separated in several ways.
+    ValueError where it is empty, has no header, names a column twice, is not of the
+    encoding, or may be separated in several ways; the caller adds the name of the file.
     """
     encoding = _find_encoding(path, encoding)
     with _Utf8Stream(path, encoding) as stream:

@@ -244,12 +244,8 @@ class TextRows:
     def frames(self, n_rows: int) -> Iterator[pd.DataFrame]:
         """Yield frames of about `n_rows` rows, whose indices are row numbers.
 
-        Raises
-        ------
-        UnreadableRowsError
-            Where a line has another number of values than the header.
-        ValueError
-            Where a value is not of the kind of its column.
+        UnreadableRowsError where a line has another number of values than the header,
+        ValueError where a value is not of the kind of its column.
         """
         texts = self.part.texts()
         # No small rest, for which a model would take nearly as long.

@@ -89,17 +89,9 @@ def fit_prefix(
     share. The steps are fitted on the training rows of `split`. Without room in the
     cache they are fitted for each candidate.
 
-    Returns
-    -------
-    key
-        A cache key for these steps and rows.
-    steps
-        The fitted steps.
-    rows
-        The training rows that `fit_transform` returned.
-    tests
-        Each part of the test rows, transformed; None for an empty part, the exception
-        where a step raised one.
+    Returns a cache key for these steps and rows; the fitted steps; the training rows
+    that `fit_transform` returned; and each part of the test rows, transformed: None for
+    an empty part, the exception where a step raised one.
     """
     rows = content_hash(split.train_rows, *split.counted_parts)
     # The labels are part of the key, too: a step such as SelectKBest reads them.

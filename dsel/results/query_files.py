@@ -239,13 +239,9 @@ def read_labels(
     `like` is the schema of the labeled table, as `text_source` takes it.
 
     Lines with neither a row number nor a label are skipped. A text that is one of the
-    `known` labels becomes that label.
-
-    Raises
-    ------
-    ValueError
-        If the file has no column of row numbers or labels, or a line has the number of
-        a row that was not queried, or a label without a number.
+    `known` labels becomes that label. ValueError where the file has no column of row
+    numbers or labels, or a line has the number of a row that was not queried, or a
+    label without a number.
     """
     location = os.fspath(path)
     if not os.path.exists(location):

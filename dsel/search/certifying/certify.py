@@ -9,7 +9,6 @@ is tested on rows that it was not trained on.
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
@@ -328,7 +327,10 @@ def certify(
     )
     if is_estimator:
         return outcome
-    return replace(outcome, make_models=partial(_return_models, outcome))
+    return replace(
+        outcome,
+        make_models=lambda: {n: returned_model(m) for n, m in outcome.models.items()},
+    )
 
 
 def check_folds(cv: int | str) -> int:
@@ -434,8 +436,3 @@ def certify_selection(
     )
     outcome: Outcome = certify(procedure, X, y, pool, **options)
     return outcome
-
-
-def _return_models(outcome: Outcome) -> dict[str, Model]:
-    """Return the fitted models that the user's function returned."""
-    return {name: returned_model(model) for name, model in outcome.models.items()}

@@ -161,24 +161,11 @@ def read_baseline(
 ) -> Baseline:
     """Return the baseline of a plan, with its predictions.
 
-    Parameters
-    ----------
-    baseline
-        A fitted classifier, a place that `open_model` opens, or `LARGEST_CLASS`.
-    losses, method
-        Losses and certificate of the plan.
-    X
-        The labeled rows as an array, CSR matrix or `Frame`.
-    labeled
-        The same with their labels.
-    folds
-        The splits without each fold: on the test rows of each its model is compared.
+    `X` are the rows of `labeled` as an array, CSR matrix or `Frame`, and `folds` the
+    splits without each fold: on the test rows of each its model is compared.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If it is something else, cannot predict these rows and classes, or the plan does
-        not certify the error of models without a fold.
+    TypeError or ValueError where `baseline` is none, cannot predict these rows and
+    classes, or the plan does not certify the error of models without a fold.
     """
     check_baseline(baseline, losses, method)
     if isinstance(baseline, str) and baseline == LARGEST_CLASS:

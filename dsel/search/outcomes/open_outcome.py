@@ -2,8 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from functools import partial
-from typing import Any
 
 from dsel.checks import check_strings
 from dsel.results.choice import Choice
@@ -92,25 +90,14 @@ def open_outcome(
         results,
         choice if labeled is None else labeled,
         pairs,
-        partial(
-            _open_models, place, tuple(choice.bounded_models), trusted, storage_options
-        ),
+        lambda: {
+            name: open_model(
+                place, name=name, trusted=trusted, storage_options=storage_options
+            )
+            for name in choice.bounded_models
+        },
         read_query_rows(where),
         read_input_format(
             place, statements, InputFormat(), storage_options=storage_options
         ),
     )
-
-
-def _open_models(
-    place: str | os.PathLike[str],
-    names: Sequence[str],
-    trusted: Sequence[str],
-    storage_options: Options | None,
-) -> dict[str, Any]:
-    return {
-        name: open_model(
-            place, name=name, trusted=trusted, storage_options=storage_options
-        )
-        for name in names
-    }

@@ -269,12 +269,17 @@ def plan_bound(
             f"`cv` must be a number of folds >= 2, or several, got {show(cv)}."
         )
     if error_quantile is not None:
-        _refuse_rates(
-            error=error,
-            disagreement=disagreement,
-            class_share=class_share,
-            wanted=wanted,
-        )
+        for name, rate in (
+            ("error", error),
+            ("disagreement", disagreement),
+            ("class_share", class_share),
+            ("wanted", wanted),
+        ):
+            if rate is not None:
+                raise ValueError(
+                    f"`{name}` is of classifiers and `error_quantile` of regressors; "
+                    f"leave one of them out."
+                )
         n = check_integer(n_labeled, "n_labeled", at_least=2)
         has_pool = check_integer(n_unlabeled, "n_unlabeled", at_least=0) > 0
         share = check_probability(error_quantile, "error_quantile")
@@ -336,16 +341,6 @@ def plan_bound(
             ]
         notes += _notes_on_limit(case, folds, limit)
     return plan.assign_attrs(title=title, remarks=notes)
-
-
-def _refuse_rates(**rates: float | None) -> None:
-    """Raise where an option of classifiers is given for regressors."""
-    for name, value in rates.items():
-        if value is not None:
-            raise ValueError(
-                f"`{name}` is of classifiers and `error_quantile` of regressors; "
-                f"leave one of them out."
-            )
 
 
 def _plan_rates(case: Case, folds: Sequence[int]) -> BoundPlan:

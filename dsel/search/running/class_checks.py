@@ -57,16 +57,8 @@ def describe_missed_classes(
 ) -> list[Caveat]:
     """Return warnings if a model predicts one class only, or found no row of another.
 
-    Parameters
-    ----------
-    model
-        Description of the model.
-    y, predicted
-        Class codes of some labeled rows, and those that the model predicts.
-    classes
-        Labels of the classes.
-    unseen
-        Whether the model was trained without the row.
+    `model` is its description, `y` and `predicted` are class codes of labeled rows, and
+    `unseen` says whether it was trained without the row.
     """
     labels = classes.tolist()
     is_right = predicted == y
@@ -136,18 +128,10 @@ def notes_on_found_rows(
 ) -> list[Caveat]:
     """Return notes on how many rows of rare classes the models of all folds found.
 
-    Each model predicts the rows of its fold. The class of a loss has the precision,
-    too, since recall alone is large where nearly all rows get this class. A report by
-    class says more than these notes.
-
-    Parameters
-    ----------
-    context
-        The labeled rows, folds and losses of the search.
-    models
-        Fitted estimators by fold.
-    folds
-        Counts on the folds, by statistic.
+    `models` are fitted estimators by fold, and each predicts the rows of its fold;
+    `folds` are the counts there. The class of a loss has the precision, too, since
+    recall alone is large where nearly all rows get this class. A report by class says
+    more than these notes.
     """
     labeled, losses = context.labeled, context.losses
     if len(labeled.classes) < 2 or losses.report_classes:
