@@ -102,6 +102,7 @@ class LazyGroup(click.Group):
         if current_thread() is main_thread():  # `kill` and `timeout` end it as Ctrl-C
             signal.signal(signal.SIGTERM, signal.default_int_handler)
         words = [*(args[0] if args else options.get("args") or sys.argv[1:])]
+        options["obj"] = words  # of which commands make others
         shows = TRACEBACK in words
         # When a read fails, asyncio logs the other reads, for which zarr does not wait.
         logging.getLogger("asyncio").setLevel(logging.CRITICAL)
@@ -130,7 +131,7 @@ class LazyGroup(click.Group):
                 code = ExitStatus.INTERRUPTED
             except FORESEEN as error:
                 _show_traceback(error, shows)
-                commands = [_with_options(words, way) for way in ways_of(error)]
+                commands = [with_options(words, way) for way in ways_of(error)]
                 first, *others = commands or [""]
                 run = f" Run: {first}" if first else ""
                 say(f"Error: {_line_of(error)}{run}", err=True)
@@ -149,7 +150,7 @@ def _line_of(error: Exception) -> str:
     return text
 
 
-def _with_options(words: Sequence[str], options: ShellOptions) -> str:
+def with_options(words: Sequence[str], options: ShellOptions) -> str:
     """Return a command with other options, as a shell takes it."""
     changed = [*map(str, words)]
     for option, value in options:

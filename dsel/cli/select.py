@@ -17,6 +17,7 @@ from dsel.checks import describe_unused_columns, listing
 from dsel.cli.commands.select import SelectOptions
 from dsel.cli.compare import join_columns, read_all_columns
 from dsel.cli.encoders import encoders
+from dsel.cli.group import with_options
 from dsel.cli.models import (
     MODELS,
     REGRESSORS,
@@ -126,6 +127,7 @@ def run(options: SelectOptions) -> None:
                 pool if pool is None or "://" in pool else os.path.abspath(pool),
                 inputs.model,
                 date.today().isoformat(),
+                _command_of_report(options, is_regression=inputs.table.is_regression),
             ),
             after=partial(write_rows, options, inputs),
             cluster=options.cluster,
@@ -138,6 +140,15 @@ def run(options: SelectOptions) -> None:
                 inputs.model, inputs.estimator, inputs.grid, inputs.X, inputs.y
             )
         raise
+
+
+def _command_of_report(options: SelectOptions, *, is_regression: bool) -> str:
+    """Return the command of this run with a report of the classes, or ""."""
+    if is_regression or options.out is None or any(map(_is_report, options.loss)):
+        return ""
+    folder = f"{options.out.rstrip('/')}_report"
+    words = click.get_current_context().obj
+    return with_options(words, [("--loss", "report"), ("--out", folder)])
 
 
 def read_inputs(options: SelectOptions) -> SelectInputs:

@@ -85,14 +85,15 @@ class DeclaredLosses:
         """Return the losses with a comparison of the models with a baseline."""
         return replace(self, baseline=baseline)
 
-    def divide_delta(self, delta: float) -> "LossDeltas":
+    def divide_delta(self, delta: float, *, has_values: bool = False) -> "LossDeltas":
         """Return delta of the main loss, and of each number of a report.
 
         All numbers of a report share delta equally. The main loss is one of them, or
         the mean of several, whose shares it gets. A report by the values of a column
-        has a fixed part, for any number of values.
+        has a fixed part, for any number of values; `has_values` says so of a finished
+        search, whose column is not at hand.
         """
-        if self.by_value is not None:
+        if has_values or self.by_value is not None:
             delta *= 1.0 - VALUES_SHARE
         if not self.report_losses:
             return LossDeltas(delta, delta)

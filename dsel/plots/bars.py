@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 LONGEST = 24
 """Largest number of letters of a class name in a figure."""
+FROM_POOL = "from pool rows on which models differ"
+"""Label of the second part of bars."""
 PHASES = {
     names.FIT_SECONDS: "fits on folds",
     names.FULL_FIT_SECONDS: "fits on all labeled rows",
@@ -450,7 +452,7 @@ def _draw_bars(
     places = np.arange(len(texts))[::-1]
     patches: Any = ax.barh(places, firsts, height=0.4, color=color, label=label)
     if (ends > firsts).any():
-        rest, label = ends - firsts, "from the pool"
+        rest, label = ends - firsts, FROM_POOL
         ax.barh(places, rest, height=0.4, left=firsts, color=PALE, label=label)
     _draw_measured_values(ax, dots, places, measured)
     _above_bars(ax, texts)

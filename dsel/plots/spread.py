@@ -6,6 +6,8 @@ import numpy as np
 import xarray as xr
 
 from dsel import names
+from dsel.arrays import Floats
+from dsel.losses.declared import DeclaredLosses
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.plots.style import (
     ACCENT,
@@ -23,6 +25,7 @@ from dsel.plots.style import (
     new_axes,
     tidy,
 )
+from dsel.results.choice import Choice
 from dsel.results.cube import answers_behind, read_counts
 from dsel.results.tables import all_params
 from dsel.results.tolerances import amount_about
@@ -41,6 +44,8 @@ FEWEST_CANDIDATES_DRAWN: Final = 3
 ROW_HEIGHT: Final = 28.0
 """Points that the label and the dots of a candidate need, one above the other."""
 WITH_LABELS: Final = "this run, with queried labels"
+BY_OTHER_FOLDS: Final = "chosen by the other folds"
+"""Legend entry of a candidate for whose choice the fold of its bound was not read."""
 FAR: Final = 3.0
 """Means of losses, relative to the smallest, above which a figure of folds ends."""
 FACTORS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -87,6 +92,18 @@ def is_squared(results: xr.Dataset) -> bool:
 def name_of_fold_losses(results: xr.Dataset) -> str:
     """Return the name of the numbers in a figure of folds: roots of squared errors."""
     return "root " * is_squared(results) + fold_losses(results).name
+
+
+def name_chosen(choice: Choice, values: Floats) -> str:
+    """Return the legend entry of the chosen candidate; where others are below it, why.
+
+    `values` are those of all candidates, NaN or infinite where a candidate has none.
+    """
+    if not values[choice.candidate] > np.fmin.reduce(values, initial=np.inf):
+        return "chosen"
+    if is_nested(choice.certificate) and choice.deploy == ONE_FOLD:
+        return BY_OTHER_FOLDS
+    return "chosen by another number"
 
 
 def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
@@ -151,7 +168,7 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         color = ACCENT if number == chosen else INK
         style = DROPPED_MARK if is_dropped[number] else {"marker": "o"}
         ax.plot(mean, place, color=color, ms=7, **style)
-    for color, label in ((INK, what_mean), (ACCENT, "chosen")):
+    for color, label in ((INK, what_mean), (ACCENT, name_chosen(choice, means))):
         ax.plot([], [], "o", color=color, ms=7, label=label)
     if is_dropped[order].any():
         ax.plot([], [], color=INK, ms=7, label=DROPPED, **DROPPED_MARK)
@@ -217,19 +234,32 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     if names.OUTER_DISAGREEMENTS in results and n_pool:
         differ = results[names.OUTER_DISAGREEMENTS].values
         disagreement = _clip_rate(float(np.nanmean(differ)) / n_pool)
-    plans = [
-        plan_bound(
-            n,
-            n_pool,
-            n_candidates=int(counts[names.N_CANDIDATES]),
-            error=error,
-            cv=k,
-            disagreement=disagreement,
-            delta=certificate.delta,
-        )[names.BOUND].isel({names.N_FOLDS: 0})
-        for n in numbers
-    ]
-    bounds = xr.concat(plans, "n_labels")
+    # Reports have their part of delta; a hold-out set spends all of it on its bound.
+    report, by_value = choice.reports.get(choice.deploy), choice.reports_by_value
+    classes = tuple(report.classes) if report is not None else ()
+    declared = DeclaredLosses(report_classes=classes)
+    main_delta = declared.divide_delta(
+        certificate.delta, has_values=bool(by_value)
+    ).main
+    own, holdout = (
+        xr.concat(
+            [
+                plan_bound(
+                    n,
+                    n_pool,
+                    n_candidates=int(counts[names.N_CANDIDATES]),
+                    error=error,
+                    cv=k,
+                    disagreement=disagreement,
+                    delta=delta,
+                )[names.BOUND].isel({names.N_FOLDS: 0})
+                for n in numbers
+            ],
+            "n_labels",
+        )
+        for delta in (main_delta, certificate.delta)
+    )
+    bounds = own.where(own[names.CERTIFICATE] != PLAIN_HOLDOUT, holdout)
     ax = new_axes(ax, height=3.2)
     part = f"{1 - 1 / k:.0%}" if k else "a part"
     texts = {
@@ -271,8 +301,6 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
         numbers.index(4 * n_labeled)
     ].clip(max=1.0)
     bound = in_percent(later.item())
-    if choice.reports or choice.reports_by_value:  # they have a part of delta
-        what += ", without a report"
     title = f"4 times as many {what}: a bound of {bound} on average"
     if certificate.certified and not certificate.says_nothing:
         title += f" (this run: {certificate.amount(certificate.bound)})"

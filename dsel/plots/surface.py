@@ -11,7 +11,7 @@ from dsel.arrays import Bools, Floats
 from dsel.checks import check_choice
 from dsel.criteria.base import Criterion
 from dsel.plots.fitting import LINE_HEIGHT, axes_size, text_width
-from dsel.plots.spread import fold_losses
+from dsel.plots.spread import fold_losses, name_chosen
 from dsel.plots.style import (
     ACCENT,
     COLORMAP,
@@ -139,17 +139,18 @@ def plot_surface(
     short = dict(zip(dims, short_names(parameters).values(), strict=True))
     others = ", ".join(short[dim] for dim in rest if results.sizes[dim] > 1)
     axis = _value_axis(results, ranking, others)
-    place, title = _place_and_title(results, criterion)
+    place, title, name = _place_and_title(results, criterion, shown)
     ax = new_axes(ax)
     if rows is None:
         folds = _fold_values(results, ranking.name, by_loss, rest)
-        _draw_line(plane.values, dropped.values, folds, place.get(columns), axis, ax)
+        chosen = place.get(columns), name
+        _draw_line(plane.values, dropped.values, folds, chosen, axis, ax)
     else:
         values, triangles = (
             plane.transpose(rows, columns).values for plane in (plane, dropped)
         )
-        chosen = place.get(rows), place.get(columns)
-        image = _draw_map(values, triangles, chosen, axis, ax)
+        chosen_cell = place.get(rows), place.get(columns), name
+        image = _draw_map(values, triangles, chosen_cell, axis, ax)
         y_labels = value_labels(results[rows])
         ax.set_yticks(range(len(y_labels)), y_labels)
         ax.set_ylabel(short[rows])
@@ -176,13 +177,13 @@ def procedure_without_grid(results: xr.Dataset) -> str:
 
 
 def _place_and_title(
-    results: xr.Dataset, criterion: str | None
-) -> tuple[dict[str, int], str]:
-    """Return the position of the choice along each dimension, if any, and a title."""
+    results: xr.Dataset, criterion: str | None, shown: Floats
+) -> tuple[dict[str, int], str, str]:
+    """Return the place of the choice along each dimension, a title, a legend entry."""
     try:
         choice = select(results, criterion)
     except ValueError as error:
-        return {}, f"no choice: {str(error).split(':')[0]}"
+        return {}, f"no choice: {str(error).split(':')[0]}", ""
     dims = candidate_dims(results)
     places = np.unravel_index(choice.candidate, [results.sizes[dim] for dim in dims])
     certificate = choice.certificate
@@ -192,7 +193,8 @@ def _place_and_title(
         number = number if np.isfinite(number) else certificate.estimate
         verdict = f"{certificate.about(number)}, an estimate"
     place = dict(zip(dims, map(int, places), strict=True))
-    return place, f"Chosen: {short_params_text(choice.params)}\n{verdict}"
+    title = f"Chosen: {short_params_text(choice.params)}\n{verdict}"
+    return place, title, name_chosen(choice, shown)
 
 
 class ValueAxis(NamedTuple):
@@ -222,7 +224,7 @@ def _value_axis(results: xr.Dataset, ranking: Criterion, others: str) -> ValueAx
 def _draw_map(
     values: Floats,
     dropped: Bools,
-    chosen: tuple[int | None, int | None],
+    chosen: tuple[int | None, int | None, str],
     axis: "ValueAxis",
     ax: "Axes",
 ) -> "AxesImage":
@@ -251,8 +253,9 @@ def _draw_map(
         ax.plot(column, row - 0.35, color=color, ms=4, mew=0.8, **DROPPED_MARK)
     if dropped.any():  # for the legend
         ax.plot([], [], color=INK, ms=6, label=DROPPED, **DROPPED_MARK)
-    if chosen[0] is not None:
-        frame(*chosen, linewidth=2.5, edgecolor=ACCENT, zorder=5, label="chosen")
+    *cell, label = chosen
+    if cell[0] is not None:
+        frame(*cell, linewidth=2.5, edgecolor=ACCENT, zorder=5, label=label)
     # In axes of their own inside these, so that any layout of the figure keeps them.
     width = min(0.045, 0.12 * ax.figure.dpi / ax.get_window_extent().width)
     place = ax.inset_axes((1.0 + width / 2, 0.0, width, 1.0))
@@ -330,7 +333,7 @@ def _draw_line(
     values: Floats,
     dropped: Bools,
     folds: Floats | None,
-    chosen: int | None,
+    chosen: tuple[int | None, str],
     axis: "ValueAxis",
     ax: "Axes",
 ) -> None:
@@ -349,8 +352,9 @@ def _draw_line(
     ):
         if shown.any():
             ax.plot(columns[shown], values[shown], color=INK, label=legend, **style)
-    if chosen is not None:
-        ax.plot(chosen, values[chosen], "o", color=ACCENT, ms=9, label="chosen")
+    column, label = chosen
+    if column is not None:
+        ax.plot(column, values[column], "o", color=ACCENT, ms=9, label=label)
     # Not from 0, as bars: dots are compared with each other, and folds show the spread.
     ax.margins(y=0.08)
     ax.set_xlim(-0.5, len(values) - 0.5)

@@ -33,9 +33,11 @@ from dsel.plots import (
 )
 from dsel.plots.bars import estimate_name
 from dsel.plots.spread import (
+    BY_OTHER_FOLDS,
     MOST_CANDIDATES_DRAWN,
     fold_losses,
     is_squared,
+    name_chosen,
     name_of_fold_losses,
 )
 from dsel.plots.style import INK
@@ -206,7 +208,7 @@ def report_html(
     def sort_reports(reports: Mapping[str, Any]) -> list[Any]:
         return sorted(reports.values(), key=lambda each: each is not reports[deploy])
 
-    deploy = choice.deploy
+    deploy, means = choice.deploy, fold_losses(results).values.mean(axis=1)
     # The page prints the headings of these figures itself.
     figures = {
         "certificates": _svg(plot_certificates, results, height=3.1, titled=False)
@@ -250,10 +252,12 @@ def report_html(
         title=_title(results, inputs),
         plain=plain_sentences(choice, inputs),
         source=[] if inputs is None else _source(results, inputs),
+        command_of_report="" if inputs is None else inputs.command_of_report,
         classes=class_table(results, confusion),
         mark=estimate_name(choice.certificate),
         name_of_losses=name_of_fold_losses(results),
         why=why_chosen(results, choice),
+        is_by_others=name_chosen(choice, means) == BY_OTHER_FOLDS,
         confusion=confusion,
         own_confusion=confusion_table(results, fold) if fold is not None else [],
         compared=compare_estimates(choice),
@@ -379,11 +383,11 @@ def why_chosen(results: xr.Dataset, choice: Choice) -> str:
         f"{short_params_text(all_params(results)[second])} has {about(means[second])}"
     )
     if means[second] < means[choice.candidate]:
-        # The chosen one may have a larger mean: the search without the fold of its
-        # bound chose it by the other folds alone.
-        other += (
-            ", which is less. The choice was made without the fold that tests the "
-            "chosen model, and on the other folds the chosen candidate was the best"
+        other += ", which is less. " + (
+            "The choice was made without the fold that tests the chosen model, and on "
+            "the other folds the chosen candidate was the best"
+            if name_chosen(choice, means) == BY_OTHER_FOLDS
+            else f"Candidates were ranked by {CRITERIA[choice.criterion].title}"
         )
     else:
         other = f"the next best candidate, {other}".replace(" has ", ", has ", 1)

@@ -34,6 +34,8 @@ class RunInputs:
     """Argument `--model`."""
     date: str = ""
     """Day on which the run ended, such as 2026-11-27."""
+    command_of_report: str = ""
+    """Command of the same run with a report of the classes; "" if the run has one."""
 
     def to_json(self) -> str:
         """Return all fields."""

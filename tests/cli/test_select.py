@@ -1,7 +1,9 @@
 """What `dsel select`, `demo` and `report` print, through the command."""
 
 import gzip
+import html
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -164,6 +166,13 @@ def test_select__goes_on_from_out_and_report_reads_it(numbers, tmp_path):
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     verdict = first.stdout.partition("\n\n")[2].splitlines()[:4]
     assert all(line in page for line in verdict)
+    # The command on the page can be pasted, and makes what it says.
+    [command] = re.findall("<pre>(.*)</pre>", page)
+    succeed(*shlex.split(html.unescape(command))[1:])
+    succeed("report", tmp_path / "run_report", "--out", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "true class" in page
+    assert "<pre>" not in page
 
 
 @pytest.mark.parametrize("drop", [(), ("--drop", "city")])

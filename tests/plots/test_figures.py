@@ -36,9 +36,11 @@ from dsel.plots import (
     plot_surface,
     plot_terms,
 )
-from dsel.plots.bars import plot_timing
+from dsel.plots.bars import FROM_POOL, plot_timing
+from dsel.plots.spread import COLORS
 from dsel.plots.style import ACCENT, INK
 from dsel.report import write_report
+from dsel.report.page import report_html
 from dsel.results import BoundedValues, ModelComparison, ReportByValue
 from dsel.results.caveats import Caveat, Effect
 from dsel.rounded_texts import in_percent
@@ -144,7 +146,7 @@ def test_plot_certificates__has_both_models_beside_a_hold_out_set(nested):
     title = ax.get_title(loc="left")
     assert f"{title}, {one_fold.model_text}" == one_fold.headline()
     shown = [" ".join(text.split()) for text in legend_texts(ax)]  # lines may wrap
-    assert shown == ["bound, from labeled rows", "from the pool", dot]
+    assert shown == ["bound, from labeled rows", FROM_POOL, dot]
 
 
 def test_plots__of_long_parameters_show_what_differs_and_cut_nothing():
@@ -537,6 +539,26 @@ def test_plot_folds__has_a_dot_for_each_fold_and_a_line_at_the_mean():
     assert ax.get_title(loc="left").startswith(f"Chosen: {mean:.1f}% on average")
 
 
+@pytest.fixture(scope="module")
+def with_smaller():
+    """A search whose choice has a larger mean over the folds than another candidate."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(100, 2))
+    y = (X[:, 0] + rng.normal(size=100) > 0).astype(int)
+    grid = {"n_neighbors": [1, 3, 5, 9, 15]}
+    plan = dsel.plan_search(
+        KNeighborsClassifier(), grid, X, y, prune=False, random_state=3
+    )
+    return plan.run(n_jobs=1).results
+
+
+def test_figures__say_why_a_chosen_candidate_is_not_the_lowest(with_smaller):
+    for plot in (plot_folds, plot_surface):
+        assert "chosen by the other folds" in legend_texts(plot(with_smaller))
+    caption = "Another candidate has a smaller mean over all folds"
+    assert caption in report_html(with_smaller)
+
+
 def test_plot_surface__shows_differences_of_dots_on_an_axis_that_need_not_begin_at_0():
     cube = run({"n_neighbors": [1, 3, 9]}, prune=False)
     ax = plot_surface(cube)
@@ -547,10 +569,25 @@ def test_plot_surface__shows_differences_of_dots_on_an_axis_that_need_not_begin_
     assert most - least > 0.8 * (high - low)
 
 
-def test_plot_bound_by_labels__says_that_its_lines_are_of_a_run_without_a_report():
-    ax = plot_bound_by_labels(run({"n_neighbors": [3]}, report=True))
-    title = ax.get_title(loc="left").replace("\n", " ")
-    assert title.startswith("4 times as many labels, without a report: a bound of ")
+@pytest.mark.parametrize("options", [{"report": True}, {"report_by": 1}])
+def test_plot_bound_by_labels__gives_reports_their_part_of_delta(options):
+    grid = {"n_neighbors": [3]}
+    rng = np.random.default_rng(5)
+    X = np.column_stack([rng.normal(size=1200), rng.integers(2, size=1200)])
+    y = (X[:200, 0] + 0.5 * rng.normal(size=200) > 0).astype(int)
+
+    def lines(**options):
+        plan = dsel.plan_search(
+            KNeighborsClassifier(), grid, X[:200], y, X[200:], random_state=0, **options
+        )
+        return [
+            np.asarray(line.get_ydata())
+            for line in plot_bound_by_labels(plan.run(n_jobs=1).results).lines[:3]
+        ]
+
+    for name, alone, shared in zip(COLORS, lines(), lines(**options), strict=True):
+        has_report = name != "holdout_20_percent"
+        assert ((shared > alone) | (alone == 1.0)).all() == has_report
 
 
 def test_criteria__have_words_on_the_axes_of_figures():

@@ -79,6 +79,20 @@ def test_report_html__names_learner_rows_and_date_of_a_run_in_python(outcome):
     assert " How wrong the chosen model can be (" in words(report_html(old))
 
 
+def test_report_html__begins_with_sections_open_and_comparisons_at_the_figure(outcome):
+    page = report_html(outcome.results)
+    opened = re.findall(r'<details class="part" open><summary><h2>([^<]*)', page)
+    wanted = ["The bound, and more labels", "The classes", "Assumptions"]
+    assert [name for name in opened if name in wanted] == wanted
+    text = words(page)
+    compared = [line for _, line in outcome.choice.facts() if "For comparison" in line]
+    assert compared
+    at_figure = text.index("A bar is the bound"), text.index(" labeled rows 200")
+    places = [text.index(line) for line in compared]
+    assert at_figure[0] < min(places) <= max(places) < at_figure[1]
+    assert "A number that is missing is that of an assumption" in text
+
+
 def test_report_html__names_the_model_of_a_function():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
