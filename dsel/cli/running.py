@@ -97,6 +97,7 @@ def choice_content(choice: Choice) -> dict[str, Any]:
     bounds = {
         name: {
             "bound": each.bound,
+            "number": each.number,
             "certified": each.certified,
             "delta": each.delta,
             "reasons": each.reasons,

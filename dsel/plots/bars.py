@@ -93,16 +93,16 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
         measured = f"{how}: about {main.about(estimate)}"
     for each in models:
         words = "at most" if each.certified else "about"
-        text = f"{each.model_text}: {words} {each.amount(each.bound)}"
-        if not np.isfinite(each.bound):
+        text = f"{each.model_text}: {words} {each.amount(each.number)}"
+        if not np.isfinite(each.number):
             text = f"{each.model_text}: no finite bound"
         elif each.certified and each.says_nothing:
             text = f"{each.model_text}: no bound below {each.most}"
         # A bound without terms comes from labeled rows alone.
-        first = np.fmin(each.bound, each.label_term if each.certified else np.inf)
-        if not np.isfinite(each.bound):  # such a tolerance has no bar
+        first = np.fmin(each.number, each.label_term if each.certified else np.inf)
+        if not np.isfinite(each.number):  # such a tolerance has no bar
             first = np.nan
-        numbers = np.array([first, each.bound])
+        numbers = np.array([first, each.number])
         numbers = np.where(np.isfinite(numbers), numbers, np.nan)
         dot = estimate if each is main else np.nan
         rows.append((text, *numbers, dot, BLUE))

@@ -267,7 +267,7 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
         ALL_ROWS: "trained on all",
         PLAIN_HOLDOUT: "20% hold-out set",
     }
-    drawn = [each.bound for each in choice.certificates.values()]
+    drawn = [each.number for each in choice.certificates.values()]
     for name, text in texts.items():
         values = bounds.sel({names.CERTIFICATE: name}).clip(max=1.0).values
         if np.isfinite(values).any():
@@ -281,7 +281,7 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
         if label and not each.certified:
             label = f"{label}, {UNPROVED}"
         ax.plot(
-            n_labeled, each.bound, "s", color=COLORS[name], ms=7, label=label,
+            n_labeled, each.number, "s", color=COLORS[name], ms=7, label=label,
             fillstyle=style,
         )  # fmt: skip
     estimate = certificate.estimate
@@ -303,7 +303,7 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     bound = in_percent(later.item())
     title = f"4 times as many {what}: a bound of {bound} on average"
     if certificate.certified and not certificate.says_nothing:
-        title += f" (this run: {certificate.amount(certificate.bound)})"
+        title += f" (this run: {certificate.amount(certificate.number)})"
     tidy(ax, title=title)
     return ax
 

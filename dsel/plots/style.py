@@ -149,7 +149,7 @@ def short_verdict(certificate: Certificate) -> str:
     """Return the bound of a certificate for a title, or its number without one."""
     if certificate.certified:
         return certificate.headline().partition(", model")[0]
-    return f"No guarantee: about {certificate.amount(certificate.bound)}"
+    return f"No guarantee: about {certificate.amount(certificate.number)}"
 
 
 def mark_unproved_bars(ax: "Axes", bars: Iterable[Any], *, certified: bool) -> None:

@@ -244,7 +244,12 @@ class Certificate(Renderable):
 
     @property
     def bound(self) -> float:
-        """The bound as reported, at most the largest loss; NaN if there is none."""
+        """The bound, at most the largest loss; NaN if the number is no guarantee."""
+        return self.number if self.certified else nan
+
+    @property
+    def number(self) -> float:
+        """The number as printed, whether it is a guarantee or not; NaN without one."""
         return min(self.unclipped, self.largest)  # in this order NaN stays
 
     @property
@@ -280,7 +285,7 @@ class Certificate(Renderable):
     def is_below_estimate(self) -> bool:
         """Whether the estimate from all folds is above the bound."""
         # Of a NaN, where there is no estimate, this is False.
-        return not self.is_estimate and self.estimate_where_fitted > self.bound
+        return not self.is_estimate and self.estimate_where_fitted > self.number
 
     @property
     def estimate_where_fitted(self) -> float:
@@ -295,7 +300,7 @@ class Certificate(Renderable):
         of = "folds that were fitted" if self.has_failed_folds else "all folds"
         return (
             f"the estimate from {of} ({estimate}) is above the bound "
-            f"({self.amount(self.bound)}) of the {self.model_text}: the bound has its "
+            f"({self.amount(self.number)}) of the {self.model_text}: the bound has its "
             f"{confidence(self.delta)}% confidence whatever the estimate is, but the "
             f"rows of the fold that gave it were likely lucky; plan with {estimate}"
         )
@@ -338,10 +343,10 @@ class Certificate(Renderable):
 
         `printed` are reasons against a guarantee that were printed above.
         """
-        amount = self.amount(self.bound)
+        amount = self.amount(self.number)
         if not self.certified:
             number, reason = "no number", self.reasons[0]
-            if isfinite(self.bound):
+            if isfinite(self.number):
                 is_bound = not self.is_estimate
                 number = "the bound would otherwise be" if is_bound else "about"
                 number += f" {amount}"

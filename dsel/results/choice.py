@@ -509,7 +509,7 @@ class Choice(Renderable):
 
     @property
     def bound(self) -> float:
-        """The certificate's bound, at most the largest loss."""
+        """The certificate's bound; NaN if its number is no guarantee."""
         return self.certificate.bound
 
     @property
@@ -595,7 +595,7 @@ class Choice(Renderable):
         if not isfinite(value := self.expected_holdout):
             return ""
         limit = self.certificate.amount(value)
-        is_equal = limit == self.certificate.amount(self.bound)
+        is_equal = limit == self.certificate.amount(self.certificate.number)
         return limit if is_equal else self.certificate.about(value)
 
     def origins(self) -> list[Fact]:

@@ -146,7 +146,7 @@ class PrefitCertificate(Certificate):
         if self.says_nothing:
             too_few = f"no bound below {self.most}, too few rows"
             return f"{self.what}: {too_few}, {self.model_text}"
-        amount, level = self.amount(self.bound), confidence(self.delta)
+        amount, level = self.amount(self.number), confidence(self.delta)
         bound = f"{self.says} {amount}{self.on_rows}"
         return f"{bound} ({level}% confidence), {self.model_text}"
 

@@ -183,7 +183,7 @@ def plain(*rows, cv=5):
         for title, prune in (("exhaustive", False), ("pruned", "exact")):
             choice = run_search(*rows, certificate=name, cv=cv, prune=prune).choice
             frozen[f"{name}/{title}/candidate"] = choice.candidate
-            frozen[f"{name}/{title}/bound"] = choice.bound
+            frozen[f"{name}/{title}/bound"] = choice.certificate.number
             frozen[f"{name}/{title}/certified"] = choice.certificate.certified
     return frozen
 

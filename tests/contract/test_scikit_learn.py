@@ -276,7 +276,13 @@ def test_fit__certifies_learners_without_a_seed(name):
 def test_cv__of_plain_random_folds_is_certified(cv, certified):
     with warnings.catch_warnings(record=True, action="always") as caught:
         search = searched(NEAREST, {"n_neighbors": [1, 3]}, cv=cv)
-    assert search.certificate_.certified == certified
+    made = search.certificate_
+    assert made.certified == certified
+    # What is no bound is not called one: no comparison with it is true.
+    assert np.isfinite(made.number)
+    assert made.bound == (
+        made.number if certified else pytest.approx(np.nan, nan_ok=True)
+    )
     texts = [
         str(w.message) for w in caught if w.category is dsel.errors.GuaranteeWarning
     ]

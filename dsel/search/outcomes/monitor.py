@@ -234,10 +234,7 @@ def _test_errors(
         if limits is not None and isnan(limits[index]):
             why = why or "no new row with a label counts for it"
         if why or limits is None:
-            promise = test.promise
-            if not certificate.certified or certificate.says_nothing:
-                promise = f"{certificate.what}, {certificate.model_text}"
-            tests.append(replace(test, reason=why, promise=promise))
+            tests.append(replace(test, reason=why))
             continue
         at_least, is_cost = float(limits[index]), certificate.is_cost
         shown = certificate.about(at_least) if is_cost else floor_percent(at_least)
@@ -290,8 +287,11 @@ def _test_tolerances(
 
 def _make_test(deploy: str, certificate: Certificate, limit: float) -> PromiseTest:
     """Return the test of one model's bound before it is made."""
-    amount = f"{certificate.amount(certificate.bound)}{certificate.on_rows}"
-    promise = f"{certificate.says} {amount}, {certificate.model_text}"
+    if not certificate.certified or certificate.says_nothing:
+        promise = f"{certificate.what}, {certificate.model_text}"
+    else:
+        amount = f"{certificate.amount(certificate.bound)}{certificate.on_rows}"
+        promise = f"{certificate.says} {amount}, {certificate.model_text}"
     return PromiseTest(f"error of {deploy}", UNTESTED, promise, "", limit)
 
 

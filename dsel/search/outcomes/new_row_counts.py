@@ -123,7 +123,7 @@ class MonitorContext:
             if isinstance(loss, DistanceLoss):
                 bounded = promises.choice.certificates.values()
                 with naming_loss(loss, "exceedance"):
-                    exceedances = tuple(loss.exceedance(c.bound) for c in bounded)
+                    exceedances = tuple(loss.exceedance(c.number) for c in bounded)
         else:
             classes = classes_of(promises, named or ERROR_RATE)
             loss = None if named is None else declare_losses(named, None, classes).main

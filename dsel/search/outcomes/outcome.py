@@ -254,14 +254,16 @@ class Outcome:
         --------
         >>> from sklearn.datasets import load_digits
         >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn.model_selection import train_test_split
         >>> from dsel import plan_search
-        >>> X, y = load_digits(return_X_y=True)
+        >>> X, pool, y, known = train_test_split(
+        ...     *load_digits(return_X_y=True), train_size=300, random_state=0)
         >>> plan = plan_search(
-        ...     LogisticRegression(max_iter=50), {"C": [1e-4, 1e-3]}, X[:300], y[:300],
-        ...     X[300:], n_queries=50, random_state=0)
+        ...     LogisticRegression(max_iter=50), {"C": [1e-4, 1e-3]}, X, y, pool,
+        ...     n_queries=50, random_state=0)
         >>> outcome = plan.run()
         >>> rows = outcome.query_rows()  # to be labeled; here the labels are known
-        >>> labeled = outcome.certify_with_labels(y[300:][rows.index])
+        >>> labeled = outcome.certify_with_labels(known[rows.index])
         >>> before, after = (
         ...     round(each.certificates["all_rows"].bound, 3)
         ...     for each in (outcome, labeled))
