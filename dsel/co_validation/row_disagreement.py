@@ -92,7 +92,7 @@ def write_row_disagreement(
         "compared": "all pairs",
         "seed": str(seed),
     }
-    n_classes, splits = len(labeled.classes), list(map(np.array, models.splits))
+    n_classes, splits = len(labeled.classes), list(map(np.array, models.split_numbers))
 
     def rates_of(X: Features, rows: Integers) -> dict[str, NDArray[np.float32]]:
         codes = models.predict(X, splits)[:, 0]

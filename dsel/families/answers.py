@@ -136,7 +136,7 @@ class FittedEstimators(FittedGroup):
     """Fitted scikit-learn classifiers, or regressors, by candidate and split."""
 
     candidates: tuple[int, ...]
-    splits: tuple[int, ...]
+    split_numbers: tuple[int, ...]
     counts: FitCounts
     models: Mapping[FitId, Any]
     """Fitted models; failed fits have no entry."""
@@ -216,9 +216,9 @@ class FittedEstimators(FittedGroup):
                 hashes[key] = known[ids]
         return hashes
 
-    def test_predictions(self, split: int, part: int) -> NDArray[Any] | None:
+    def test_predictions(self, split_number: int, part: int) -> NDArray[Any] | None:
         """Return predictions made at the fit; see `FittedGroup.test_predictions`."""
-        found = [self.tested.get((n, split, part)) for n in self.candidates]
+        found = [self.tested.get((n, split_number, part)) for n in self.candidates]
         known = [predictions for predictions in found if predictions is not None]
         return np.stack(known) if len(known) == len(found) else None
 
@@ -226,13 +226,13 @@ class FittedEstimators(FittedGroup):
         """Drop them; see `FittedGroup.forget_test_predictions`."""
         self.tested.clear()
 
-    def model(self, candidate: int, split: int) -> Any:
+    def model(self, candidate: int, split_number: int) -> Any:
         """Return the fitted estimator; KeyError where its fit failed."""
-        model = self.models[FitId(candidate, split)]
+        model = self.models[FitId(candidate, split_number)]
         # Pipelines share fitted steps. A caller who fits one again must not change the
         # others, so it gets a copy.
         return deepcopy(model) if isinstance(model, Pipeline) else model
 
-    def token(self, candidate: int, split: int) -> str:
+    def token(self, candidate: int, split_number: int) -> str:
         """Return the hash of the model's pickle; see `FittedGroup.token`."""
-        return hash_pickle(self.models[FitId(candidate, split)])
+        return hash_pickle(self.models[FitId(candidate, split_number)])

@@ -68,18 +68,22 @@ def assign_families(
             refusal = family.refusal(candidate.estimator)
             (accepted if refusal is None else remaining).append(candidate)
             refusals[candidate.number] += filter(None, [refusal])
-        groups = tuple(family.group_candidates(accepted)) if accepted else ()
+        candidate_groups = tuple(family.group_candidates(accepted)) if accepted else ()
         if not family.takes_single:
-            single = [group[0] for group in groups if len(group) == 1]
+            single = [group[0] for group in candidate_groups if len(group) == 1]
             remaining = sorted([*remaining, *single], key=attrgetter("number"))
-            groups = tuple(group for group in groups if len(group) > 1)
-            accepted = [candidate for group in groups for candidate in group]
+            candidate_groups = tuple(
+                group for group in candidate_groups if len(group) > 1
+            )
+            accepted = [candidate for group in candidate_groups for candidate in group]
         if accepted:
             family.check(accepted, X)
             # The plan also prints why faster families did not take these candidates.
             texts = dict.fromkeys(text for c in accepted for text in refusals[c.number])
-            fit_note = "; ".join([family.fit_note(len(groups), X.shape[0]), *texts])
-            assignments.append(Assignment(family, groups, fit_note))
+            fit_note = "; ".join(
+                [family.fit_note(len(candidate_groups), X.shape[0]), *texts]
+            )
+            assignments.append(Assignment(family, candidate_groups, fit_note))
     return tuple(assignments)
 
 

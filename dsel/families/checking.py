@@ -57,16 +57,18 @@ def check_family(
     family = deepcopy(family)
     codes = np.searchsorted(family.classes, y)
     splits = fold_splits(random_folds(len(y), 3, seed=0))
-    groups = family.group_candidates(candidates)
-    if sorted(c.number for group in groups for c in group) != [*range(len(candidates))]:
+    candidate_groups = family.group_candidates(candidates)
+    if sorted(c.number for group in candidate_groups for c in group) != [
+        *range(len(candidates))
+    ]:
         raise ValueError(f"{name}.group_candidates must have each candidate once.")
 
     def fit(group: Sequence[Candidate], some: Sequence[Any]) -> FittedGroup:
         return family.fit(group, X, codes, some, cache=process_cache())
 
     answers: dict[str, bytes] = {}
-    fitted = [fit(group, splits) for group in groups]
-    for group, together in zip(groups, fitted, strict=True):
+    fitted = [fit(group, splits) for group in candidate_groups]
+    for group, together in zip(candidate_groups, fitted, strict=True):
         shape = len(group), len(splits), N_PARTS
         if together.counts.errors.shape != shape:
             raise ValueError(
@@ -115,7 +117,7 @@ def _compare(
         (fitted.counts.errors[index].tolist(), fitted.counts.has_failed[index])
         for fitted, index in ((alone, (0, 0)), (together, (row, column)))
     ]
-    which = [np.array(alone.splits[0])]
+    which = [np.array(alone.split_numbers[0])]
     one = alone.predict(X, which)[0, 0]
     if counts[0] != counts[1] or not np.array_equal(
         one, together.predict(X, which)[0, row]
@@ -123,7 +125,7 @@ def _compare(
         raise ValueError(
             f"{type(family).__name__}.fit must give the same model alone and together."
         )
-    fit, answer = (alone.candidates[0], alone.splits[0]), one.tobytes()
+    fit, answer = (alone.candidates[0], alone.split_numbers[0]), one.tobytes()
     token = alone.token(*fit)
     if token != together.token(*fit) or answers.setdefault(token, answer) != answer:
         raise ValueError(

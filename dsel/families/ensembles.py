@@ -33,13 +33,13 @@ class EnsembleFamily(ScikitLearnFamily):
         self, candidates: Sequence[Candidate]
     ) -> list[tuple[Candidate, ...]]:
         """Group candidates that differ only in the size of their ensemble."""
-        groups: dict[tuple[str, str], list[Candidate]] = {}
+        candidate_groups: dict[tuple[str, str], list[Candidate]] = {}
         for candidate in sorted(candidates, key=lambda candidate: candidate.number):
             same = clone_estimator(candidate.estimator, candidate.all_params)
             same.set_params(**{size_parameter(same): 1})
             key = exact_text(same), self.seed_text(candidate)
-            groups.setdefault(key, []).append(candidate)
-        return [tuple(group) for group in groups.values()]
+            candidate_groups.setdefault(key, []).append(candidate)
+        return [tuple(group) for group in candidate_groups.values()]
 
     def fit_note(self, n_groups: int, n_rows: int) -> str:
         """Return the number of ensembles that are fitted on each split, as text."""

@@ -74,7 +74,7 @@ class FitId(NamedTuple):
     """Numbers of the candidate and the split of one fit."""
 
     candidate: int
-    split: int
+    split_number: int
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class FitCounts:
     def record_error(
         self,
         candidate: int,
-        split: int,
+        split_number: int,
         error: Exception,
         problem: FitProblem = FitProblem.FAILED,
     ) -> None:
@@ -131,7 +131,7 @@ class FitCounts:
         if own:
             where = f"{Path(own[-1].filename).name}, line {own[-1].lineno}"
             message = f"{message.rstrip('.')} ({where})"
-        self.messages[FitId(candidate, split)] = FitMessage(problem, message)
+        self.messages[FitId(candidate, split_number)] = FitMessage(problem, message)
 
     def refuse(self, index: tuple[int, int], key: FitId, why: str) -> None:
         """Record a successful fit, at `index` of the arrays, as failed."""
@@ -172,7 +172,7 @@ class FittedGroup:
 
     candidates: tuple[int, ...]
     """Numbers of the candidates, in the order of every candidate axis."""
-    splits: tuple[int, ...]
+    split_numbers: tuple[int, ...]
     """Numbers of the splits, in the order of every split axis."""
     counts: FitCounts
     """Errors of every model on each part of its test rows."""
@@ -204,7 +204,7 @@ class FittedGroup:
         """
         raise NotImplementedError
 
-    def test_predictions(self, split: int, part: int) -> NDArray[Any] | None:
+    def test_predictions(self, split_number: int, part: int) -> NDArray[Any] | None:
         """Return predictions for one part of a split's test rows, made at the fit.
 
         (n_candidates, n_rows). None if some candidate has none: then predict them.
@@ -214,11 +214,11 @@ class FittedGroup:
     def forget_test_predictions(self) -> None:
         """Drop these predictions, which are not needed once they are scored."""
 
-    def model(self, candidate: int, split: int) -> Any:
+    def model(self, candidate: int, split_number: int) -> Any:
         """Return the fitted estimator of a candidate and split; KeyError if none."""
         raise NotImplementedError
 
-    def token(self, candidate: int, split: int) -> str:
+    def token(self, candidate: int, split_number: int) -> str:
         """Return a hash of all that the predictions of a model depend on.
 
         Equal tokens say that a fit was repeated exactly, so that counts of the model of
@@ -328,21 +328,31 @@ class Family:
 
 
 def iter_splits(
-    splits: Sequence[SplitNumbers], n_candidates: int
+    split_numbers: Sequence[SplitNumbers], n_candidates: int
 ) -> Iterator[tuple[int, int, Any, Any]]:
     """Yield each item and split with the indices of its candidates and rows.
 
-    `splits` is that of `FittedGroup.predict`. At least one of the two indices is a
-    slice of all.
+    `split_numbers` are the `splits` of `FittedGroup.predict`. At least one of the two
+    indices is a slice of all.
     """
-    for item, chosen in enumerate(splits):
-        for split in np.unique(chosen).tolist():
+    for item, chosen in enumerate(split_numbers):
+        for split_number in np.unique(chosen).tolist():
             if np.ndim(chosen) == 1:
-                yield item, split, slice(None), np.flatnonzero(chosen == split)
-            elif np.all(chosen == split):
-                yield item, split, slice(None), slice(None)
+                yield (
+                    item,
+                    split_number,
+                    slice(None),
+                    np.flatnonzero(chosen == split_number),
+                )
+            elif np.all(chosen == split_number):
+                yield item, split_number, slice(None), slice(None)
             else:
-                yield item, split, np.flatnonzero(chosen == split), slice(None)
+                yield (
+                    item,
+                    split_number,
+                    np.flatnonzero(chosen == split_number),
+                    slice(None),
+                )
 
 
 def join_order(
@@ -351,5 +361,5 @@ def join_order(
     """Return the candidates and splits that `Family.join` packs, in order."""
     if candidates is None:
         candidates = sorted({number for group in fitted for number in group.candidates})
-    splits = sorted({number for group in fitted for number in group.splits})
+    splits = sorted({number for group in fitted for number in group.split_numbers})
     return tuple(candidates), tuple(splits)

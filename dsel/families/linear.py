@@ -48,11 +48,11 @@ PRODUCT_NBYTES = 2**20
 
 def stack_linear(fitted: FittedEstimators) -> "LinearStack | None":
     """Stack models; return None if one is not linear, or is missing."""
-    keys = [FitId(c, s) for c in fitted.candidates for s in fitted.splits]
+    keys = [FitId(c, s) for c in fitted.candidates for s in fitted.split_numbers]
     if not {type(fitted.models.get(key)) for key in keys} <= {*LINEAR}:
         return None
     parts = [_scores_of(fitted.models[key], fitted.classes) for key in keys]
-    shape = (len(fitted.candidates), len(fitted.splits), *parts[0][0].shape)
+    shape = (len(fitted.candidates), len(fitted.split_numbers), *parts[0][0].shape)
     return LinearStack(
         **{field.name: getattr(fitted, field.name) for field in fields(fitted)},
         weights=np.stack([weights for weights, _ in parts]).reshape(shape),
@@ -99,9 +99,9 @@ class LinearStack(FittedEstimators):
         codes = np.empty((len(splits), n_candidates, X.shape[0]), dtype=np.int64)
         every = None
         if self.offsets.size <= ONE_PRODUCT:
-            every = self._codes(X, np.arange(len(self.splits)))
+            every = self._codes(X, np.arange(len(self.split_numbers)))
         for item, split, some, rows in iter_splits(splits, n_candidates):
-            position = self.splits.index(split)
+            position = self.split_numbers.index(split)
             if every is not None:
                 codes[item][some, rows] = every[some, position, rows]
             else:

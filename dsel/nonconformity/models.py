@@ -133,7 +133,7 @@ def train_grid(
     failures: dict[int, str] = {}
     for group in (group for _, groups in trained for group in groups):
         for i in np.flatnonzero(group.counts.has_failed[:, 0]):
-            key = FitId(group.candidates[i], group.splits[0])
+            key = FitId(group.candidates[i], group.split_numbers[0])
             message = group.counts.messages.get(key)
             failures.setdefault(key[0], message.text if message else "the fit failed")
     return trained, failures
@@ -176,8 +176,9 @@ def join_models(
             raise AllFitsFailedError(text)
         warn(text, FitFailedWarning)
     usable = tuple(c for c in candidates if c.number not in failures)
-    groups = {n: g for _, fitted in trained for g in fitted for n in g.candidates}
+    group_of = {n: g for _, fitted in trained for g in fitted for n in g.candidates}
     models = [
-        groups[n].model(n, groups[n].splits[0]) for n in (c.number for c in usable)
+        group_of[n].model(n, group_of[n].split_numbers[0])
+        for n in (c.number for c in usable)
     ]
     return ModelSet(usable, tuple(models), classes, is_dense)

@@ -76,7 +76,7 @@ def test_loss__chooses_and_counts_as_a_loop_of_plain_fits(name):
 
     for fold, held_out in enumerate(scheme.splits_of_chosen[:-1]):
         parts = [
-            (scheme.splits[test.split], test.part)
+            (scheme.splits[test.split_number], test.part)
             for test in scheme.inner_tests
             if test.left_out_fold == fold
         ]

@@ -92,12 +92,14 @@ class KernelSVMFamily(Family):
         self, candidates: Sequence[Candidate]
     ) -> list[tuple[Candidate, ...]]:
         """Group candidates that differ only in C."""
-        groups: dict[str, list[Candidate]] = {}
+        candidate_groups: dict[str, list[Candidate]] = {}
         for candidate in sorted(candidates, key=lambda candidate: candidate.number):
             steps, _, svc = split_svc(candidate.estimator)
             params = {name: getattr(svc, name) for name in PARAMETERS if name != "C"}
-            groups.setdefault(exact_text([steps, params]), []).append(candidate)
-        return [tuple(group) for group in groups.values()]
+            candidate_groups.setdefault(exact_text([steps, params]), []).append(
+                candidate
+            )
+        return [tuple(group) for group in candidate_groups.values()]
 
     def fit_note(self, n_groups: int, n_rows: int) -> str:
         """Return the number and the size of the kernel matrices, as text."""
@@ -156,7 +158,7 @@ class KernelSVMFamily(Family):
             counts.seconds[:, column] = (time.perf_counter() - started) / len(group)
         return PackedSVMs(
             candidates=tuple(candidate.number for candidate in group),
-            splits=tuple(split.number for split in splits),
+            split_numbers=tuple(split.number for split in splits),
             counts=counts,
             row_sets=pack_rows([row_sets], machines),
             machines=tuple(machines),
@@ -179,7 +181,7 @@ class KernelSVMFamily(Family):
         ]
         return PackedSVMs(
             candidates=numbers,
-            splits=splits,
+            split_numbers=splits,
             counts=FitCounts.empty(len(numbers), len(splits)),
             row_sets=pack_rows([group.row_sets for group in fitted], machines),
             machines=tuple(machines),

@@ -293,7 +293,7 @@ class GroupFit:
         is_new[1:] |= (offsets[:, 1:] != offsets[:, :-1]).any(axis=0)
         is_support = coefs.any(axis=(1, 2))
         return Machines(
-            split=split.number,
+            split_number=split.number,
             rows_of=matrix.row_set.origin,
             kernel=matrix.kernel,
             candidates=self.candidates,

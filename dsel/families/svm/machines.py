@@ -30,7 +30,7 @@ ROWS_PER_CLASS: Final = 3  # scikit-learn warns if there are classes for half th
 class Machines:
     """Binary SVMs of all pairs of classes of one training set, for every C."""
 
-    split: int
+    split_number: int
     """Number of the split."""
     rows_of: str
     """`RowsByClass.origin` of the rows."""

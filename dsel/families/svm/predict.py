@@ -43,7 +43,7 @@ class SharedSupport:
     neighbors mostly predict the same label for a row, which is then tried first."""
     reference: Mapping[str, ReferenceRows]
     """The support rows as reference rows, by the base of the kernels."""
-    splits: Sequence[int]
+    split_numbers: Sequence[int]
     """Numbers of the splits whose machines are among them."""
 
     def blocks(self, X: Features, rows: Integers) -> Iterator[tuple[Integers, Any]]:
@@ -126,7 +126,7 @@ class PackedSVMs(FittedGroup):
     """Kernel SVMs of some candidates, one per split."""
 
     candidates: tuple[int, ...]
-    splits: tuple[int, ...]
+    split_numbers: tuple[int, ...]
     counts: FitCounts
     row_sets: Mapping[str, RowsByClass]
     """Support vectors, by their `RowsByClass.origin`."""
@@ -167,8 +167,8 @@ class PackedSVMs(FittedGroup):
                 by_kernel.setdefault(machines.kernel, []).append(duals)
             kinds = {kernel.base for kernel in by_kernel}
             reference = {kind: reference_rows(labeled.rows, kind) for kind in kinds}
-            splits = [machines.split for machines in same_rows]
-            supports.append(SharedSupport(labeled, by_kernel, reference, splits))
+            split_numbers = [machines.split_number for machines in same_rows]
+            supports.append(SharedSupport(labeled, by_kernel, reference, split_numbers))
         return tuple(supports)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -186,7 +186,9 @@ class PackedSVMs(FittedGroup):
         for support in self.shared_supports:
             is_needed = np.zeros(n_rows, dtype=np.bool_)
             for numbers in splits:
-                is_needed |= np.isin(np.atleast_2d(numbers), support.splits).any(axis=0)
+                is_needed |= np.isin(np.atleast_2d(numbers), support.split_numbers).any(
+                    axis=0
+                )
             for rows, transformed in support.blocks(X, order[is_needed[order]]):
                 self._predict_block(support, transformed, splits, rows, codes)
         return codes
@@ -213,7 +215,7 @@ class PackedSVMs(FittedGroup):
             for duals in support.by_kernel[block.kernel]:
                 machines = duals.machines
                 indices = np.array([index_of[number] for number in machines.candidates])
-                for item, some, at in requests.get(machines.split, ()):
+                for item, some, at in requests.get(machines.split_number, ()):
                     is_wanted = np.isin(indices, some)
                     if not is_wanted.any():
                         continue
@@ -224,23 +226,26 @@ class PackedSVMs(FittedGroup):
                     for index, model in zip(indices[is_wanted], models, strict=True):
                         target[index, target_rows] = block_codes[model]
 
-    def model(self, candidate: int, split: int) -> Any:
+    def model(self, candidate: int, split_number: int) -> Any:
         """Return the fitted estimator, which predicts as the group does."""
-        machines = self._machines_of(candidate, split)
+        machines = self._machines_of(candidate, split_number)
         return make_svc(
             machines,
             self.row_sets[machines.rows_of],
-            self.train_rows[split],
+            self.train_rows[split_number],
             self.estimators[candidate],
             candidate,
             self.classes,
         )
 
-    def _machines_of(self, candidate: int, split: int) -> Machines:
+    def _machines_of(self, candidate: int, split_number: int) -> Machines:
         for machines in self.machines:
-            if machines.split == split and candidate in machines.candidates:
+            if (
+                machines.split_number == split_number
+                and candidate in machines.candidates
+            ):
                 return machines
-        raise KeyError(f"candidate {candidate} has no model of split {split}")
+        raise KeyError(f"candidate {candidate} has no model of split {split_number}")
 
     @cached_property
     def _hashes(self) -> dict[str, tuple[str, NDArray[np.uint64]]]:
@@ -251,12 +256,12 @@ class PackedSVMs(FittedGroup):
             if labeled.steps
         }
 
-    def token(self, candidate: int, split: int) -> str:
+    def token(self, candidate: int, split_number: int) -> str:
         """Return a hash of the steps and the machine; see `FittedGroup.token`.
 
         Without steps support rows are labeled rows, which their numbers identify.
         """
-        machines = self._machines_of(candidate, split)
+        machines = self._machines_of(candidate, split_number)
         model = machines.model_of[machines.candidates.index(candidate)]
         coefs = machines.coefs[:, :, model]
         used = coefs.any(axis=1)

@@ -44,7 +44,7 @@ class InnerTest:
 
     left_out_fold: int
     """The fold that the inner search leaves out; the model leaves it out, too."""
-    split: int
+    split_number: int
     """Number of the split on which the model is trained."""
     part: int
     """Number of the part of the split's test rows; see `Split.counted_parts`."""

@@ -183,9 +183,9 @@ class FitTable:
             for candidate, key in zip(group.candidates, group.keys, strict=True):
                 self.keys[candidate.number] = key
 
-    def add_fit(self, number: int, split: int, result: FitResult) -> None:
+    def add_fit(self, number: int, split_number: int, result: FitResult) -> None:
         """Write the result of a fit."""
-        fit = FitId(number, split)
+        fit = FitId(number, split_number)
         self.errors[fit] = result.errors or names.UNCOUNTED
         self.losses[fit] = np.nan
         self.losses[fit][: len(result.losses)] = result.losses
@@ -198,12 +198,12 @@ class FitTable:
             self.failed_tests[fit] = result.message.problem is FitProblem.FAILED
         is_done = result.status is FitStatus.DONE
         self.predicting_fits[fit] = is_done and not result.predicts_none_of(
-            self.scheme.splits[split]
+            self.scheme.splits[split_number]
         )
 
-    def key_of(self, number: int, split: int) -> str:
+    def key_of(self, number: int, split_number: int) -> str:
         """Return the key of a fit's result in the store."""
-        return f"fit/{self.scheme.splits[split].name}/{self.keys[number]}"
+        return f"fit/{self.scheme.splits[split_number].name}/{self.keys[number]}"
 
     @property
     def failed_fits(self) -> NDArray[np.bool_]:
@@ -266,7 +266,10 @@ class FitTable:
         failed = self.failed_fits
         for fit in sorted(self.messages, key=lambda fit: (not failed[fit], fit)):
             if shown[fit] and fit.candidate not in first:
-                split, message = self.scheme.splits[fit.split], self.messages[fit]
+                split, message = (
+                    self.scheme.splits[fit.split_number],
+                    self.messages[fit],
+                )
                 text = f"{split.trained_on}: {message.text}"
                 first[fit.candidate] = replace(message, text=text)
         return first

@@ -52,15 +52,15 @@ class ExhaustiveTable(FitTable):
         # by then.
         self.pool_table = PoolTable(slices, comparisons, self.keys, self.joined_token)
 
-    def add_fit(self, number: int, split: int, result: FitResult) -> None:
+    def add_fit(self, number: int, split_number: int, result: FitResult) -> None:
         """Write the result of a fit; drop the counts of its earlier model."""
-        fit = FitId(number, split)
+        fit = FitId(number, split_number)
         # The pool may be counted with the former model, which is gone.
         is_again = self.fit_status[fit] == FitStatus.DONE
         if is_again and self.tokens.get(fit, "") != result.token:
             self.redrawn_candidates.add(number)
             self.pool_table.forget_counts(number)
-        super().add_fit(number, split, result)
+        super().add_fit(number, split_number, result)
         self.tokens[fit] = result.token
 
     def joined_token(self, number: int) -> str:

@@ -74,19 +74,19 @@ class FitAndKeepBatch(FitBatch):
 
     def run(self, context: JobContext, inputs: Inputs) -> Output[list[FittedJob]]:
         """Fit; the result is a `FittedJob` for each job."""
-        kinds = {job: context.scheme.splits[job.split].kind for job in self.jobs}
+        kinds = {job: context.scheme.splits[job.split_number].kind for job in self.jobs}
         one_by_one = [j for j in self.jobs if kinds[j] is SplitKind.LEAVE_ONE_OUT]
         fitted_jobs = [leave_one_out(context, job) for job in one_by_one]
         kept: KeptGroups = {}
         grouped_jobs = [job for job in self.jobs if job not in one_by_one]
         for jobs, fitted_group in fit_jobs(context, grouped_jobs, self.ending_groups):
-            fits = [FitId(n, job.split) for job in jobs for n in job.candidates]
+            fits = [FitId(n, job.split_number) for job in jobs for n in job.candidates]
             tokens = model_tokens(fitted_group, fits)
             # Models of one call are kept together, and each of its jobs counts an equal
             # number of bytes. To measure them may take a pickle.
             nbytes = fitted_group.nbytes // len(jobs)
             for job in jobs:
-                split = context.scheme.splits[job.split]
+                split = context.scheme.splits[job.split_number]
                 results = make_results(
                     context, job.candidates, split, fitted_group, tokens
                 )
@@ -130,9 +130,9 @@ def leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
             why = message.text if message is not None else ""
             failures.setdefault(i, f"without row {row}: {why}")
     for i, why in failures.items():
-        totals.refuse((i, 0), FitId(candidates[i].number, job.split), why)
+        totals.refuse((i, 0), FitId(candidates[i].number, job.split_number), why)
     results = (
-        make_result(totals, (i, 0), FitId(number, job.split))
+        make_result(totals, (i, 0), FitId(number, job.split_number))
         for i, number in enumerate(job.candidates)
     )
     return FittedJob(job, tuple(results))
@@ -195,9 +195,9 @@ def joined_tokens(
     """Return one token for the kept models of each candidate."""
     tokens: dict[int, dict[int, str]] = {number: {} for number in candidates}
     for group in (group for task_groups in kept for group in task_groups.values()):
-        for (number, split), token in group.tokens.items():
+        for (number, split_number), token in group.tokens.items():
             if number in tokens:
-                tokens[number][split] = token
+                tokens[number][split_number] = token
     return tuple(join_tokens(tokens[number]) for number in candidates)
 
 
@@ -268,7 +268,7 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
         for fitted_job in ended.get():
             job = fitted_job.job
             for candidate in job.candidates:
-                self.task_of_model[FitId(candidate, job.split)] = ended.key
+                self.task_of_model[FitId(candidate, job.split_number)] = ended.key
                 # Models of a job are measured together; each counts equally.
                 nbytes = fitted_job.nbytes // len(job.candidates)
                 self.model_nbytes[candidate] += nbytes
@@ -338,25 +338,31 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
         """
         status = self.table.fit_status
         lost = np.zeros(status.shape, bool)
-        for split in self.table.scheme.splits_with_models:
+        for split_number in self.table.scheme.splits_with_models:
             for number in candidates:
-                lost[number, split] = FitId(number, split) not in self.task_of_model
+                lost[number, split_number] = (
+                    FitId(number, split_number) not in self.task_of_model
+                )
         # Those that are being fitted again need no other job, but are not there yet.
         none_missing = not lost.any()
         for jobs in (*self.queue.running.values(), *self.queue.urgent_jobs):
             for job in jobs:
-                lost[list(job.candidates), job.split] = False
+                lost[list(job.candidates), job.split_number] = False
         is_done = status == FitStatus.DONE
-        for split in np.flatnonzero(lost.any(axis=0)).tolist():
-            for group in np.unique(self.group_of_candidate[lost[:, split]]).tolist():
+        for split_number in np.flatnonzero(lost.any(axis=0)).tolist():
+            for group_number in np.unique(
+                self.group_of_candidate[lost[:, split_number]]
+            ).tolist():
                 self.queue.urgent_jobs.append(
-                    self.claim_fits(group, split, lost[:, split])
+                    self.claim_fits(group_number, split_number, lost[:, split_number])
                 )
         # Only models are lost: the counts of these fits are in the table, and stay.
         status[is_done] = FitStatus.DONE
         return none_missing
 
-    def fetch_counted_group(self, candidate: int, split: int) -> FittedGroup | None:
+    def fetch_counted_group(
+        self, candidate: int, split_number: int
+    ) -> FittedGroup | None:
         """Return the group with the model that was counted; None to choose again.
 
         A model that is gone, with its worker or the run that counted it, is fitted
@@ -373,7 +379,7 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
         no such loss: its candidate fails if the fit does not repeat, since the better
         of two draws would hold only at twice its delta.
         """
-        fit, table = FitId(candidate, split), self.table
+        fit, table = FitId(candidate, split_number), self.table
         counted_token = table.joined_token(candidate)
         was_released = candidate in self.released_candidates
         for _ in range(MOST_ATTEMPTS):
@@ -418,8 +424,8 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
     def fail_candidate(self, candidate: int) -> None:
         """Give up a candidate whose models have changed."""
         why = "its models were made again, never the same; give it a `random_state`"
-        split = self.table.scheme.splits_with_models[0]
-        self.table.add_fit(candidate, split, FitResult.failure(why))
+        split_number = self.table.scheme.splits_with_models[0]
+        self.table.add_fit(candidate, split_number, FitResult.failure(why))
 
     def progress(self) -> Progress:
         """Return the progress of fits and passes."""

@@ -81,7 +81,7 @@ class FitChosenBatch:
 
 def split_of(context: JobContext, job: FitJob) -> Split:
     """Return the split of a search's job, without the rows that it does not test."""
-    split = context.scheme.splits[job.split]
+    split = context.scheme.splits[job.split_number]
     return split if job.part is None else split.test_only(job.part)
 
 
@@ -115,7 +115,7 @@ def make_results(
     tokens: Mapping[FitId, str] = MappingProxyType({}),
 ) -> tuple[FitResult, ...]:
     """Return the results of candidates on a split, with the losses of their models."""
-    column = fitted_group.splits.index(split.number)
+    column = fitted_group.split_numbers.index(split.number)
     losses = zip(
         *(
             compute_losses(context, fitted_group, split, part)
@@ -178,7 +178,7 @@ def compute_losses(
 ) -> list[float]:
     """Return the loss of each candidate on one part of a split's test rows."""
     loss, rows = context.losses.main, split.counted_parts[part]
-    counts, column = fitted_group.counts, fitted_group.splits.index(split.number)
+    counts, column = fitted_group.counts, fitted_group.split_numbers.index(split.number)
     errors = counts.errors[:, column, part]
     if not len(rows):  # a model of all rows has none; a loss may divide by them
         return [loss.largest] * len(errors)
@@ -220,7 +220,10 @@ def count_statistics(
 
 
 def predict_labeled_rows(
-    context: JobContext, fitted_group: FittedGroup, split: int, rows: NDArray[np.int64]
+    context: JobContext,
+    fitted_group: FittedGroup,
+    split_number: int,
+    rows: NDArray[np.int64],
 ) -> NDArray[Any]:
     """Return predictions for labeled rows, (n_candidates, n_rows).
 
@@ -231,7 +234,9 @@ def predict_labeled_rows(
     predictions = no_predictions(shape, labeled.y.dtype)
     if len(rows):
         with suppress(Exception):  # what it raised is in the counts
-            predictions = fitted_group.predict(labeled.X[rows], [np.array(split)])[0]
+            predictions = fitted_group.predict(
+                labeled.X[rows], [np.array(split_number)]
+            )[0]
     return predictions
 
 
@@ -251,7 +256,10 @@ def fail_batch_readers(fitted_group: FittedGroup, split: Split, X: Features) -> 
     difference in eight rows may be a tie, which rounding decides, and is ignored.
     """
     counts, rows = fitted_group.counts, split.train_rows[:BATCH_CHECK_ROWS]
-    column, splits = fitted_group.splits.index(split.number), [np.array(split.number)]
+    column, splits = (
+        fitted_group.split_numbers.index(split.number),
+        [np.array(split.number)],
+    )
     done = np.flatnonzero(~counts.has_failed[:, column])
     if not len(done):
         return

@@ -135,28 +135,30 @@ class FitLoop(Generic[TableT]):
             self._order_best_first if self.pruner.best_first else self._order_by_group
         )
         jobs: list[FitJob] = []
-        for group, split in order(open_fits):
+        for group_number, split_number in order(open_fits):
             # The fits may be in a job of another candidate of the group already.
-            is_open = self.table.fit_status[:, split] == FitStatus.OPEN
+            is_open = self.table.fit_status[:, split_number] == FitStatus.OPEN
             # A pruned candidate has fits that are open still, and that nothing needs.
-            jobs += self.claim_fits(group, split, is_open & open_fits[:, split])
+            jobs += self.claim_fits(
+                group_number, split_number, is_open & open_fits[:, split_number]
+            )
             if len(jobs) >= size:
                 break
         return jobs
 
     def claim_fits(
-        self, group: int, split: int, wanted: NDArray[np.bool_]
+        self, group_number: int, split_number: int, wanted: NDArray[np.bool_]
     ) -> list[FitJob]:
         """Return the job of a group's wanted fits in a list, or no job.
 
         They count as submitted from now on, so that no other job has them.
         """
-        candidates = self.candidates_of_group[group]
+        candidates = self.candidates_of_group[group_number]
         candidates = candidates[wanted[candidates]]
         if not len(candidates):
             return []
-        self.table.fit_status[candidates, split] = FitStatus.SUBMITTED
-        return [FitJob(group, tuple(candidates.tolist()), split)]
+        self.table.fit_status[candidates, split_number] = FitStatus.SUBMITTED
+        return [FitJob(group_number, tuple(candidates.tolist()), split_number)]
 
     def _order_by_group(
         self, open_fits: NDArray[np.bool_]
@@ -169,11 +171,16 @@ class FitLoop(Generic[TableT]):
         n_slots = self.engine.executor.n_slots
         groups[:n_slots] = sorted(
             groups[:n_slots],
-            key=lambda group: submitted[self.candidates_of_group[group]].sum(),
+            key=lambda group_number: submitted[
+                self.candidates_of_group[group_number]
+            ].sum(),
         )
-        for group in groups:
-            open_splits = open_fits[self.candidates_of_group[group]].any(axis=0)
-            yield from ((group, int(split)) for split in np.flatnonzero(open_splits))
+        for group_number in groups:
+            open_splits = open_fits[self.candidates_of_group[group_number]].any(axis=0)
+            yield from (
+                (group_number, int(split_number))
+                for split_number in np.flatnonzero(open_splits)
+            )
 
     def _order_best_first(
         self, open_fits: NDArray[np.bool_]
@@ -195,13 +202,16 @@ class FitLoop(Generic[TableT]):
         order = np.lexsort((candidates, submitted[candidates], expected[candidates]))
         scheme = self.table.scheme
         for candidate in candidates[order]:
-            split = int(np.argmax(open_fits[candidate]))
+            split_number = int(np.argmax(open_fits[candidate]))
             # Before all folds have ended they may still prune the fit on all rows.
             waits_for_folds = unknown[candidate, : scheme.n_folds].any()
-            if scheme.splits[split] is not scheme.all_rows or not waits_for_folds:
-                yield int(self.group_of_candidate[candidate]), split
+            if (
+                scheme.splits[split_number] is not scheme.all_rows
+                or not waits_for_folds
+            ):
+                yield int(self.group_of_candidate[candidate]), split_number
 
-    def _choose_slot(self, group: int) -> int:
+    def _choose_slot(self, group_number: int) -> int:
         """Return the slot of a task: that of its group's tasks, unless it is busy.
 
         Data that a group shares, such as its kernel matrix, is there already.
@@ -211,7 +221,7 @@ class FitLoop(Generic[TableT]):
         load.update(self.slots[key] for key in self.queue.running if key in self.slots)
         best = min(range(n_slots), key=load.__getitem__)
         # A Gram matrix takes longer to make than a small fit, and stays in one process.
-        warm = self.slots_of_group.setdefault(group, [best])
+        warm = self.slots_of_group.setdefault(group_number, [best])
         nearest = min(warm, key=load.__getitem__)
         # Waiting for one more task is faster than making the shared data again.
         if load[nearest] > load[best] + 1:
@@ -223,8 +233,8 @@ class FitLoop(Generic[TableT]):
         """Return jobs as one task."""
         first, table = jobs[0], self.table
         label = table.candidate_groups[first.candidate_group].label
-        split = table.scheme.splits[first.split].label
-        key = f"fit-{label}-{split}-{next(self.engine.serial)}"
+        split_label = table.scheme.splits[first.split_number].label
+        key = f"fit-{label}-{split_label}-{next(self.engine.serial)}"
         slot = None
         if not self.queue.attempts[first]:  # a job that failed may run in any slot
             slot = self.slots[key] = self._choose_slot(first.candidate_group)
@@ -247,7 +257,7 @@ class FitLoop(Generic[TableT]):
             logger.info(
                 "fit candidates=%s split=%s seconds=%.6f failed=%d",
                 job.candidates,
-                table.scheme.splits[job.split].name,
+                table.scheme.splits[job.split_number].name,
                 seconds,
                 len(failed),
             )
@@ -266,7 +276,7 @@ class FitLoop(Generic[TableT]):
         message = f"{type(error).__name__}: {error}"
         for job in jobs:
             logger.warning("fit given up: %s: %s", job, message)
-            kind = self.table.scheme.splits[job.split].kind
+            kind = self.table.scheme.splits[job.split_number].kind
             if job.part is None and kind is SplitKind.PAIR:
                 for part in (0, 1):
                     self.queue.try_once_more(replace(job, part=part))
@@ -276,7 +286,10 @@ class FitLoop(Generic[TableT]):
 
     def _add_result(self, job: FitJob, number: int, result: FitResult) -> None:
         """Store and enter a fit; tests in two parts are joined when both are there."""
-        fit, is_complete = FitId(number, job.split), result.status is FitStatus.DONE
+        fit, is_complete = (
+            FitId(number, job.split_number),
+            result.status is FitStatus.DONE,
+        )
         if job.part is not None:
             tests = self.single_tests.setdefault(fit, {})
             tests[job.part] = result
@@ -284,7 +297,7 @@ class FitLoop(Generic[TableT]):
                 return
             both = tests[0], tests[1]
             is_complete = all(test.status is FitStatus.DONE for test in both)
-            result = join_tests(both, self.table.scheme.splits[job.split])
+            result = join_tests(both, self.table.scheme.splits[job.split_number])
         # A failure is not stored: its cause may be gone when the run continues.
         if self.engine.store is not None and is_complete:
             self.engine.store.append(self.table.key_of(*fit), to_record(result))

@@ -115,7 +115,7 @@ class InnerSearches:
             kept = self.survivors(table)
             for test in self.scheme.inner_tests:
                 # Two searches may use the fit, and one of them may have dropped it.
-                needed[:, test.split] |= kept[test.left_out_fold]
+                needed[:, test.split_number] |= kept[test.left_out_fold]
         return needed
 
     def mean_losses(
@@ -138,7 +138,7 @@ class InnerSearches:
             tests = [t for t in all_tests if number in (by_all, t.left_out_fold)]
             if not tests:  # a single candidate is chosen unseen
                 continue
-            splits, parts = zip(*((t.split, t.part) for t in tests), strict=True)
+            splits, parts = zip(*((t.split_number, t.part) for t in tests), strict=True)
             is_known = readable_fits[:, splits]
             losses = table.losses[:, splits, parts]
             mean_loss[:] = np.where(is_known, losses, 0.0).mean(axis=1)
@@ -241,11 +241,11 @@ class InnerSearches:
         errors, answers = np.zeros((2, n, scheme.n_folds), np.int64)
         loss_sums, n_models = np.zeros((2, n, scheme.n_folds))
         for test in scheme.inner_tests:
-            is_done = readable_fits[:, test.split] & (
-                table.fit_status[:, test.split] == FitStatus.DONE
+            is_done = readable_fits[:, test.split_number] & (
+                table.fit_status[:, test.split_number] == FitStatus.DONE
             )
             fold_cells = is_done, test.fold
-            test_cells = is_done, test.split, test.part
+            test_cells = is_done, test.split_number, test.part
             errors[fold_cells] += table.errors[test_cells]
             answers[fold_cells] += test.n_rows
             loss_sums[fold_cells] += table.losses[test_cells]

@@ -77,13 +77,13 @@ class JobContext:
     @property
     def estimators(self) -> list[Any]:
         """The candidates, unfitted."""
-        groups = self.candidate_groups
-        return [one.estimator for group in groups for one in group.candidates]
+        candidate_groups = self.candidate_groups
+        return [one.estimator for group in candidate_groups for one in group.candidates]
 
     def candidate_group_of(self, candidate: int) -> CandidateGroup:
         """Return the group of a candidate."""
-        groups = self.candidate_groups
-        return next(group for group in groups if group.select((candidate,)))
+        candidate_groups = self.candidate_groups
+        return next(group for group in candidate_groups if group.select((candidate,)))
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class FitJob:
     """Number of the group."""
     candidates: tuple[int, ...]
     """Candidate numbers, ascending."""
-    split: int
+    split_number: int
     """Position of the split in `CVScheme.splits`."""
     part: int | None = None
     """The only one of `Split.counted_parts` that is tested; None for all."""

@@ -202,10 +202,12 @@ def check_takes_labels(estimators: Iterable[Estimator], classes: AnyArray) -> No
             )
 
 
-def _reads_frames(groups: Sequence[CandidateGroup], labeled: LabeledRows) -> bool:
+def _reads_frames(
+    candidate_groups: Sequence[CandidateGroup], labeled: LabeledRows
+) -> bool:
     return any(
         isinstance(group.family.rows_of(candidate.estimator, labeled.X), Frame)
-        for group in groups
+        for group in candidate_groups
         for candidate in group.candidates
     )
 

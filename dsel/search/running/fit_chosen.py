@@ -202,8 +202,12 @@ def run_chosen_fits(
     numbers = candidates.by_split[: plan.n_chosen_fits]
     # One model a task: these fits are few, and no slot should wait for another one.
     waiting = (
-        [ChosenFitJob(plan.context.candidate_group_of(number).number, number, split)]
-        for split, number in enumerate(numbers)
+        [
+            ChosenFitJob(
+                plan.context.candidate_group_of(number).number, number, split_number
+            )
+        ]
+        for split_number, number in enumerate(numbers)
     )
 
     def make_task(jobs: list[ChosenFitJob]) -> Task[JobContext, list[ChosenFit]]:
@@ -355,9 +359,11 @@ def count_chosen(
     # have failed; which rows it has drawn depends on the deployed fold.
     key = f"chosen-{'-'.join(map(str, chosen.candidates.by_split))}"
     lacking = sorted({*range(plan.n_chosen_fits)} - chosen.models.keys())
-    key += "".join(f"-without-{split}" for split in lacking)
+    key += "".join(f"-without-{split_number}" for split_number in lacking)
     key += f"-deployed-{comparison.deployed_fold}" * (plan.n_queries > 0)
-    token = join_tokens({split: fit.result.token for split, fit in fits.items()})
+    token = join_tokens(
+        {split_number: fit.result.token for split_number, fit in fits.items()}
+    )
     table = PoolTable(plan.slices, (comparison,), [key], lambda _: token)
     replay_counts(run, table)
     reading = replace(plan.context.reading, sampled_rows=pool_check.sampled_rows)

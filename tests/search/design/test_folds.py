@@ -22,7 +22,7 @@ def test_nested__no_search_reads_a_model_or_a_row_of_its_own_fold(k):
     assert sum(len(split.test_rows) for split in scheme.held_out) == 83
     for test in scheme.inner_tests:
         mine = scheme.splits_of_chosen[test.left_out_fold].test_rows
-        split = scheme.splits[test.split]
+        split = scheme.splits[test.split_number]
         tested = split.second_part if test.part else split.test_rows
         assert not np.intersect1d(mine, split.train_rows).size
         assert not np.intersect1d(mine, tested).size

@@ -39,7 +39,7 @@ def run_loop(pruner=None, table=None, fault=lambda task: None, show=lambda loop:
 
 def count_fits(tasks):
     return Counter(
-        (number, job.split)
+        (number, job.split_number)
         for task in tasks
         for job in task.work.jobs
         for number in job.candidates

@@ -11,8 +11,8 @@ from dsel.runtime.local_executor import LocalExecutor
 from dsel.search.engine.job_queue import MOST_ATTEMPTS, MOST_DEATHS, JobQueue
 from dsel.search.engine.jobs import CountJob, FitJob
 
-PAIR = FitJob(0, (3, 5), split=2)
-ALONE = [FitJob(0, (3,), split=2), FitJob(0, (5,), split=2)]
+PAIR = FitJob(0, (3, 5), split_number=2)
+ALONE = [FitJob(0, (3,), split_number=2), FitJob(0, (5,), split_number=2)]
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_deaths__of_workers_end_a_run_that_has_done_nothing(
     make_queue, n_groups, any_done, ends
 ):
     queue = make_queue(may_give_up=True, any_done=any_done)
-    jobs = [FitJob(n % n_groups, (n,), split=0) for n in range(MOST_DEATHS)]
+    jobs = [FitJob(n % n_groups, (n,), split_number=0) for n in range(MOST_DEATHS)]
     for job in jobs[:-1]:
         outcome(queue, [job], worker_death())
     if ends:

@@ -40,5 +40,5 @@ def test_tests__that_both_failed_are_a_failed_fit():
 
 
 def test_jobs__divided_have_one_candidate_and_the_same_test():
-    job = FitJob(4, (1, 7), split=3, part=1)
+    job = FitJob(4, (1, 7), split_number=3, part=1)
     assert job.divide() == [FitJob(4, (1,), 3, 1), FitJob(4, (7,), 3, 1)]

@@ -607,7 +607,11 @@ def test_search__a_test_that_kills_its_task_fails_the_search_that_reads_it(part)
     def fault(task):
         is_search = isinstance(task.work, FitBatch)
         for job in task.work.jobs if is_search else ():
-            if 0 in job.candidates and job.split == 3 and job.part in (None, part):
+            if (
+                0 in job.candidates
+                and job.split_number == 3
+                and job.part in (None, part)
+            ):
                 raise MemoryError("4 workers died")
 
     made = plan(grid={"max_depth": [4, 1]}, pool=None)
@@ -617,7 +621,7 @@ def test_search__a_test_that_kills_its_task_fails_the_search_that_reads_it(part)
     [reader] = [
         test.left_out_fold
         for test in made.scheme.inner_tests
-        if (test.split, test.part) == (3, part)
+        if (test.split_number, test.part) == (3, part)
     ]
     assert undisturbed.results["outer_candidate"].values.tolist() == [0] * 5
     by_fold = outcome.results["outer_candidate"].values.tolist()
@@ -629,7 +633,7 @@ def test_search__a_fit_that_kills_its_tasks_fails_its_candidate():
     def fault(task):
         is_search = isinstance(task.work, FitBatch)
         for job in task.work.jobs if is_search else ():
-            if 0 in job.candidates and job.split == 3:
+            if 0 in job.candidates and job.split_number == 3:
                 raise MemoryError("4 workers died")
 
     made = plan(grid={"max_depth": [1, 4]}, pool=None)
