@@ -131,9 +131,9 @@ class RowError(ValueError):
         """Return the error with the line of each row, as `name_line` calls it."""
         return ValueError(self._text(name_line))
 
-    def renumber(self, rows: Sequence[int]) -> "RowError":
+    def renumber(self, row_numbers: Sequence[int]) -> "RowError":
         """Return the error with `rows[n]` in the place of row `n`."""
-        parts = (p if isinstance(p, str) else int(rows[p]) for p in self.args)
+        parts = (p if isinstance(p, str) else int(row_numbers[p]) for p in self.args)
         return RowError(*parts)
 
     def _text(self, name_row: Callable[[int], str]) -> str:

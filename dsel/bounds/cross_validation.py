@@ -389,7 +389,7 @@ def nested_all_rows(
 
 def bound_by_folds(
     errors: Integers,
-    rows: Integers,
+    n_rows: Integers,
     counts: Integers,
     pool_rows: ArrayLike,
     *,
@@ -397,7 +397,7 @@ def bound_by_folds(
     pool_delta: ArrayLike,
 ) -> tuple[NDArray[np.intp], BoundTerms]:
     """Return the result of :func:`nested_all_rows`, with delta divided already."""
-    label_terms = fold_limits(errors, rows, np.asarray(label_delta))
+    label_terms = fold_limits(errors, n_rows, np.asarray(label_delta))
     per_fold = np.asarray(pool_delta)[..., np.newaxis] / errors.shape[-1]
     disagreement_terms = _pool_limits(counts, pool_rows, per_fold)
     sums = sum_outward(label_terms, disagreement_terms)
@@ -430,18 +430,18 @@ def _divide_delta(delta: ArrayLike, label_share: float) -> tuple[Floats, Floats]
     return share * deltas, (1.0 - share) * deltas
 
 
-def fold_limits(errors: Integers, rows: Integers, delta: Floats) -> Floats:
+def fold_limits(errors: Integers, n_rows: Integers, delta: Floats) -> Floats:
     """Return a limit for each fold; all hold at once with probability 1 - delta."""
     per_fold = np.asarray(delta)[..., np.newaxis] * fold_shares(errors.shape[-1])
-    return np.asarray(upper_limits(errors, rows, per_fold))
+    return np.asarray(upper_limits(errors, n_rows, per_fold))
 
 
-def _equal_limits(errors: Integers, rows: Integers, delta: Floats) -> Floats:
+def _equal_limits(errors: Integers, n_rows: Integers, delta: Floats) -> Floats:
     # Equal shares, not those of `fold_shares`, in two cases: for a mean of limits, and
     # where the best fold is fixed by its rate before delta is known; only with equal
     # shares does that fold have the smallest limit at every delta.
     per_fold = delta[..., np.newaxis] / errors.shape[-1]
-    return np.asarray(upper_limits(errors, rows, per_fold))
+    return np.asarray(upper_limits(errors, n_rows, per_fold))
 
 
 def _pool_limits(

@@ -247,13 +247,13 @@ class _Labeling:
             model = with_seeds(clone(self.estimator), seed, len(self.y))
             model.fit(native(self.X), np.array(self.y))
 
-        def pick_uncertain(X: Any, rows: Integers) -> Picks:
-            unlabeled = np.flatnonzero(~np.isin(rows, known, assume_unique=True))
+        def pick_uncertain(X: Any, row_numbers: Integers) -> Picks:
+            unlabeled = np.flatnonzero(~np.isin(row_numbers, known, assume_unique=True))
             gaps = np.zeros(len(unlabeled))  # without a model all rows are equal
             if model is not None and len(unlabeled):
                 gaps = score_gaps(model, X[unlabeled])
-            order = row_random_at(seed, ACTIVE_STREAM, rows)[unlabeled]
-            columns = gaps, order, rows[unlabeled], X[unlabeled]
+            order = row_random_at(seed, ACTIVE_STREAM, row_numbers)[unlabeled]
+            columns = gaps, order, row_numbers[unlabeled], X[unlabeled]
             return Picks._make(smallest_rows(columns, n_rows))
 
         picks: Picks = self.pool.reduce(

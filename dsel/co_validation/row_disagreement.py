@@ -94,7 +94,7 @@ def write_row_disagreement(
     }
     n_classes, splits = len(labeled.classes), list(map(np.array, models.split_numbers))
 
-    def rates_of(X: Features, rows: Integers) -> dict[str, NDArray[np.float32]]:
+    def rates_of(X: Features, row_numbers: Integers) -> dict[str, NDArray[np.float32]]:
         codes = models.predict(X, splits)[:, 0]
         # Predictions that are not a class count as one further class.
         codes = np.where(codes < 0, n_classes, codes)

@@ -431,7 +431,7 @@ def merge_entries(rows: Any) -> Any:
 def check_finite(
     X: Any,
     where: str,
-    rows: NDArray[np.int64],
+    row_numbers: NDArray[np.int64],
     names: Sequence[str] | None,
     allow_nan: bool,
 ) -> None:
@@ -476,7 +476,7 @@ def check_finite(
         way = f"put {imputer} in front of the estimator"
     raise RowError(
         f"{where} must hold finite numbers, but ",
-        int(rows[row]),
+        int(row_numbers[row]),
         f", column {which} is {what}; drop the row, or {way}.",
     )
 

@@ -99,7 +99,7 @@ def open_pool_like(
     like = replace(schema, columns=texts)
     pool = convert_pool(pool, like, location)
 
-    def find(X: Features, rows: NDArray[np.int64]) -> dict[str, UnknownValues]:
+    def find(X: Features, row_numbers: NDArray[np.int64]) -> dict[str, UnknownValues]:
         return find_unknown_values(pd.DataFrame(native(X)), known)
 
     unknown = pool.reduce(find, merge_unknown_values, client=client, allow_nan=True)
@@ -260,9 +260,11 @@ def _check_texts(pool: Pool, schema: TableSchema, client: "Client | None") -> No
     texts = pool.with_columns(names, block_rows=_ROWS_AT_ONCE)
 
     def find(
-        X: Features, rows: NDArray[np.int64]
+        X: Features, row_numbers: NDArray[np.int64]
     ) -> dict[str, tuple[ColumnSchema, Bad]]:
-        return find_wrong_values(columns, lambda name: texts_of(native(X)[name]), rows)
+        return find_wrong_values(
+            columns, lambda name: texts_of(native(X)[name]), row_numbers
+        )
 
     # Blocks are combined in order, and of each column the first value stays.
     wrong = texts.reduce(find, lambda a, b: {**b, **a}, client=client, allow_nan=True)

@@ -77,7 +77,7 @@ class PoolSlice(NamedTuple):
 class Block(NamedTuple):
     """Rows in memory."""
 
-    rows: NDArray[np.int64]
+    row_numbers: NDArray[np.int64]
     """Global row numbers, ascending."""
     X: Any
     """The rows: a C-contiguous 2-d array in the pool's dtype, CSR, or a `Frame`."""
@@ -286,11 +286,14 @@ class Pool:
         if self.origin.is_content or not self.n_rows:
             return self.token
 
-        def words_of(X: RowsLike, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+        def words_of(X: RowsLike, row_numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
             # Each row's hash is weighted by its number, so that order matters, and
             # added up, so that chunking does not.
             hashes = row_hashes(encode_rows(X))
-            odd = (row_random_at(seed, 0, rows) | np.uint64(1) for seed in _HASH_SEEDS)
+            odd = (
+                row_random_at(seed, 0, row_numbers) | np.uint64(1)
+                for seed in _HASH_SEEDS
+            )
             return np.array([np.sum(hashes * weights) for weights in odd])
 
         words = self.reduce(words_of, add, client=client, allow_nan=True)
@@ -554,11 +557,11 @@ def in_slices(
     )
 
 
-def _together(edges: NDArray[np.int64], rows: int) -> Iterator[tuple[int, int]]:
-    """Yield runs of blocks of up to `rows` rows, as (first, last + 1)."""
+def _together(edges: NDArray[np.int64], n_rows: int) -> Iterator[tuple[int, int]]:
+    """Yield runs of blocks of up to `n_rows` rows, as (first, last + 1)."""
     first = 0
     while first < len(edges) - 1:
-        fitting = int(np.searchsorted(edges, edges[first] + rows, side="right"))
+        fitting = int(np.searchsorted(edges, edges[first] + n_rows, side="right"))
         last = max(fitting - 1, first + 1)  # a block of more rows is a run by itself
         yield first, last
         first = last
@@ -627,7 +630,7 @@ class ReduceSlice:
             blocks = cache.get(self.key, lambda: list(read), group=self.group)
 
         def count_block(block: Block) -> Any:
-            return count(block.X, block.rows)
+            return count(block.X, block.row_numbers)
 
         # A loop variable would keep one block in memory while the next one is read.
         return Output(reduce(combine, map(count_block, blocks)))
@@ -663,10 +666,10 @@ def read_blocks(
         for at in range(0, len(mask), block_rows):
             part = slice(at, at + block_rows)
             block = _block(pool, start + at, take_rows(rows, part), mask[part])
-            if len(block.rows):
+            if len(block.row_numbers):
                 if allow_nan is not None:
                     names = pool.columns
-                    check_finite(block.X, "`pool`", block.rows, names, allow_nan)
+                    check_finite(block.X, "`pool`", block.row_numbers, names, allow_nan)
                 yield block
             del block
         del rows  # else they would be in memory while the next ones are read

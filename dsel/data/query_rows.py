@@ -48,9 +48,9 @@ def merge_smallest(some: Sequence[Any], more: Sequence[Any], n_rows: int) -> lis
     return smallest_rows(columns, n_rows)
 
 
-def query_words(seed: int, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+def query_words(seed: int, row_numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
     """Return the random words by which rows are drawn for a query."""
-    return row_random_at(seed, QUERY_STREAM, rows)
+    return row_random_at(seed, QUERY_STREAM, row_numbers)
 
 
 def read_pool_rows(

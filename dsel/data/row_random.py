@@ -39,13 +39,15 @@ def row_random(seed: int, stream: int, start: int, stop: int) -> NDArray[np.uint
 
 
 def row_random_at(
-    seed: int, stream: int, rows: NDArray[np.int64]
+    seed: int, stream: int, row_numbers: NDArray[np.int64]
 ) -> NDArray[np.uint64]:
     """Return the random numbers of sorted row numbers, fast if these are close."""
-    if not len(rows):
+    if not len(row_numbers):
         return np.empty(0, dtype=np.uint64)
-    first = int(rows[0])
-    return row_random(seed, stream, first, int(rows[-1]) + 1)[rows - first]
+    first = int(row_numbers[0])
+    return row_random(seed, stream, first, int(row_numbers[-1]) + 1)[
+        row_numbers - first
+    ]
 
 
 def mix_bits(words: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -44,13 +44,13 @@ class SampledRows:
 
     def check(self, block: Block) -> None:
         """Raise PoolChangedError where a block has others of these rows."""
-        ends = int(block.rows[0]), int(block.rows[-1]) + 1
+        ends = int(block.row_numbers[0]), int(block.row_numbers[-1]) + 1
         part = slice(*np.searchsorted(self.numbers, ends))
         numbers = self.numbers[part]
         if not len(numbers):
             return
         before = _dense(self.X[part])
-        now = _dense(block.X[np.searchsorted(block.rows, numbers)])
+        now = _dense(block.X[np.searchsorted(block.row_numbers, numbers)])
         spread = np.nanmax(np.abs(before), axis=0, initial=0.0)
         is_same = np.isclose(now, before, 0.0, TOLERANCE * spread, equal_nan=True)
         is_other = ~is_same.all(axis=1)

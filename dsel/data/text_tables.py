@@ -108,10 +108,10 @@ class TextSource(NamedTuple):
         return pa.Table.from_batches(parts)
 
     def rows_as_written(
-        self, rows: Sequence[int], names: Sequence[str]
+        self, row_numbers: Sequence[int], names: Sequence[str]
     ) -> pd.DataFrame:
         """Return some rows as texts, just as they stand in the files, in file order."""
-        wanted, first, parts = np.sort(np.asarray(rows, dtype=np.int64)), 0, []
+        wanted, first, parts = np.sort(np.asarray(row_numbers, dtype=np.int64)), 0, []
         for batch in self.batches(names, is_checked=False, raw=names):
             ends = np.searchsorted(wanted, [first, first + batch.num_rows])
             parts.append(batch.take(pa.array(wanted[slice(*ends)] - first)))

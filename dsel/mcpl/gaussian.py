@@ -64,7 +64,7 @@ class Moments:
         )
 
 
-def dense_blocks(X: Any, rows: Integers) -> Iterator[tuple[Floats, Integers]]:
+def dense_blocks(X: Any, row_numbers: Integers) -> Iterator[tuple[Floats, Integers]]:
     """Yield a chunk as dense float64 blocks that fit a cache, with their row numbers.
 
     A block is read several times, which is cheap while it is in the cache.
@@ -74,7 +74,7 @@ def dense_blocks(X: Any, rows: Integers) -> Iterator[tuple[Floats, Integers]]:
         block = X[start : start + n_rows]
         if sparse.issparse(block):
             block = block.toarray()
-        yield np.asarray(block, dtype=np.float64), rows[start : start + n_rows]
+        yield np.asarray(block, dtype=np.float64), row_numbers[start : start + n_rows]
 
 
 def moments_of(X: Any, codes: Integers | None = None, n_classes: int = 1) -> Moments:
@@ -171,12 +171,14 @@ def read_summary(pool: Any, *, n_sampled: int) -> tuple[Moments, Floats]:
     # Rows at a fixed stride of row numbers: the sample does not depend on chunks.
     stride = -(-pool.n_rows // n_sampled) if n_sampled else 0
 
-    def count(X: Any, rows: Integers) -> tuple[Moments, Floats]:
+    def count(X: Any, row_numbers: Integers) -> tuple[Moments, Floats]:
         # Overflows are reported once, after all chunks have been merged.
         with np.errstate(invalid="ignore", over="ignore"):
             moments = moments_of(X)
-        chosen = np.flatnonzero(rows % stride == 0) if stride else rows[:0]
-        sample = [block for block, _ in dense_blocks(X[chosen], rows[chosen])]
+        chosen = (
+            np.flatnonzero(row_numbers % stride == 0) if stride else row_numbers[:0]
+        )
+        sample = [block for block, _ in dense_blocks(X[chosen], row_numbers[chosen])]
         return moments, np.vstack([np.empty((0, X.shape[1])), *sample])
 
     def merge(one: Any, other: Any) -> tuple[Moments, Floats]:
@@ -196,7 +198,7 @@ def read_summary(pool: Any, *, n_sampled: int) -> tuple[Moments, Floats]:
 
 def chunk_class_sums(
     X: ArrayLike,
-    rows: Integers,
+    row_numbers: Integers,
     *,
     functions: Sequence[Floats],
     origin: Floats,
@@ -212,7 +214,7 @@ def chunk_class_sums(
     n_classes = len(functions[0])
     constants, linear = np.split(np.vstack(functions), [1], axis=1)
     sums = np.zeros((len(functions), len(cuts) + 1, *functions[0].shape))
-    for block, numbers in dense_blocks(X, rows):
+    for block, numbers in dense_blocks(X, row_numbers):
         # Cuts are row numbers of the pool; `bounds` are positions in this block.
         bounds = [0, *np.searchsorted(numbers, cuts), len(block)]
         # Sums of rows far from 0 would lose the digits in which classes differ.

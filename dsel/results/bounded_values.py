@@ -54,12 +54,12 @@ def report_frame(
     quantities: Mapping[str, BoundedValues],
     limit: str,
     test_rows: Sequence[int] = (),
-    rows: Sequence[int] = (),
+    n_rows: Sequence[int] = (),
 ) -> pd.DataFrame:
     """Return a frame of a report: own values and limits, then pooled values.
 
     `limit` ends the names of limits: ``at_least`` or ``at_most``. Own values are of
-    `test_rows`, pooled ones of `rows`; both may be unknown.
+    `test_rows`, pooled ones of `n_rows`; both may be unknown.
     """
     columns: dict[str, Sequence[Any]] = {}
     for name, values in quantities.items():
@@ -69,7 +69,7 @@ def report_frame(
     # Pooled values come last: they are of other models than the limits. All labeled
     # rows are those that test it if there is one model.
     columns |= {"test_rows": test_rows} if pooled and test_rows else {}
-    columns |= pooled | ({"rows": rows} if rows else {})
+    columns |= pooled | ({"rows": n_rows} if n_rows else {})
     return pd.DataFrame(columns, index=index)
 
 
@@ -80,7 +80,7 @@ def report_table(
     about: Callable[[float], str],
     at_most: Callable[[float], str],
     test_rows: Sequence[int] = (),
-    rows: Sequence[int] = (),
+    n_rows: Sequence[int] = (),
 ) -> list[Fact]:
     """Return heads, and the texts of each class or value, of a table of one quantity.
 
@@ -96,8 +96,10 @@ def report_table(
     columns.append((heads[2], *map(at_most, values.limits)))
     columns += [("rows", *(f"{n:,}" for n in test_rows))] * bool(test_rows)
     columns += [(heads[3], *texts(values.pooled))] * bool(values.pooled)
-    if values.pooled and rows:
-        columns.append((f"{'all ' * bool(values.own)}rows", *(f"{n:,}" for n in rows)))
+    if values.pooled and n_rows:
+        columns.append(
+            (f"{'all ' * bool(values.own)}rows", *(f"{n:,}" for n in n_rows))
+        )
     return list(zip(*columns, strict=True))
 
 

@@ -56,7 +56,7 @@ def check_same_labels(
     )
 
 
-def labels_by_row(labels: Any, rows: Sequence[int]) -> tuple[Any, ...]:
+def labels_by_row(labels: Any, row_numbers: Sequence[int]) -> tuple[Any, ...]:
     """Return a label for each queried row, None for a missing one.
 
     `labels` is a Series by pool row number, or an array in the order of the rows.
@@ -75,11 +75,11 @@ def labels_by_row(labels: Any, rows: Sequence[int]) -> tuple[Any, ...]:
         )
     if isinstance(labels, pd.Series):
         index = pd.to_numeric(labels.index, errors="coerce")
-        unknown = labels.index[~np.isin(index, rows)]
+        unknown = labels.index[~np.isin(index, row_numbers)]
         if len(unknown):
             raise ValueError(
                 f"`labels` must have the numbers of queried pool rows as its index, "
-                f"such as {rows[0]}, got {_plain(unknown[0])!r}; pass "
+                f"such as {row_numbers[0]}, got {_plain(unknown[0])!r}; pass "
                 f"labels.to_numpy() where they are in the order of `query_rows`, and "
                 f"labels of the pool that was queried."
             )
@@ -92,17 +92,17 @@ def labels_by_row(labels: Any, rows: Sequence[int]) -> tuple[Any, ...]:
                     f"and {label!r} for row {row}; leave out one of them."
                 )
             by_row[row] = before if label is None else label
-        return tuple(by_row.get(row) for row in rows)
+        return tuple(by_row.get(row) for row in row_numbers)
     if labels is None or np.isscalar(labels) or np.shape(labels) == ():
         raise TypeError(
             f"`labels` must be a Series by pool row number or an array in the order of "
             f"`query_rows`, got {show(labels)}."
         )
-    if len(labels) != len(rows):
+    if len(labels) != len(row_numbers):
         raise ValueError(
-            f"`labels` must have a label for each of the {len(rows)} queried rows, "
-            f"None where there is none, got {len(labels)}; a Series by pool row number "
-            f"may leave rows out."
+            f"`labels` must have a label for each of the {len(row_numbers)} queried "
+            f"rows, None where there is none, got {len(labels)}; a Series by pool row "
+            f"number may leave rows out."
         )
     masked = np.ma.getmaskarray(labels) if np.ma.isMaskedArray(labels) else None
     return tuple(

@@ -224,7 +224,7 @@ def read_answer(place: Place, kind: type[Answer]) -> Answer | None:
 
 def read_labels(
     path: PathLike,
-    rows: Sequence[int],
+    row_numbers: Sequence[int],
     known: tuple[object, ...],
     *,
     place: str,
@@ -258,7 +258,7 @@ def read_labels(
     ):
         way = f" Fill {place.rstrip('/')}/{QUERY_ROWS}."
         check_columns(source.names, [name], repr(location), f", {what}", way)
-    queried, numbers, labels = set(rows), list[int](), list[Any]()
+    queried, numbers, labels = set(row_numbers), list[int](), list[Any]()
     n_read = 0
     for batch in source.batches([POOL_ROW, target]):
         cells = (column.to_pylist() for column in batch.columns)
@@ -276,8 +276,8 @@ def read_labels(
             if number not in queried:
                 raise ValueError(
                     f"{location!r} has a label for pool row {number}, which was not "
-                    f"queried (such as {rows[0]}); label the {QUERY_ROWS} of this "
-                    f"folder."
+                    f"queried (such as {row_numbers[0]}); label the {QUERY_ROWS} of "
+                    f"this folder."
                 )
             numbers.append(number)
             labels.append(as_label(text, known))

@@ -215,7 +215,7 @@ class ComputeRows:
         """Return row numbers, and values by name that `context` computes."""
         rows, results = zip(
             *(
-                (block.rows, context(block.X, block.rows))
+                (block.row_numbers, context(block.X, block.row_numbers))
                 for block in read_blocks(
                     inputs.sources, self.block_rows, allow_nan=self.allow_nan
                 )

@@ -63,7 +63,7 @@ def test_read_blocks__computes_a_block_when_it_is_asked_for_and_has_rows(calls):
     pool = open_pool(noted()).excluding(np.arange(10, 40))
     blocks = read_blocks(pool.sources(pool.slices(60)[0]), 10)
     assert calls == []
-    assert [(block.rows[0], calls.copy()) for block in blocks] == [
+    assert [(block.row_numbers[0], calls.copy()) for block in blocks] == [
         (0, [0]), (40, [0, 4]), (50, [0, 4, 5]),
     ]  # fmt: skip
 

@@ -89,10 +89,10 @@ def read_all(pool, slice_rows=20, block_rows=7):
         for block in read_blocks(pool.sources(pool_slice), block_rows)
     ]
     for b in blocks:
-        assert 0 < len(b.rows) <= block_rows
+        assert 0 < len(b.row_numbers) <= block_rows
         assert sparse.issparse(b.X) or b.X.flags.c_contiguous
     X = [b.X.toarray() if sparse.issparse(b.X) else b.X for b in blocks]
-    return np.concatenate([b.rows for b in blocks]), np.concatenate(X)
+    return np.concatenate([b.row_numbers for b in blocks]), np.concatenate(X)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -87,7 +87,7 @@ class Machines:
 def make_svc(
     machines: Machines,
     labeled: RowsByClass,
-    rows: Integers,
+    row_numbers: Integers,
     estimator: Any,
     candidate: int,
     classes: NDArray[Any],
@@ -95,9 +95,9 @@ def make_svc(
     """Make the fitted SVC or pipeline of one candidate, by its number.
 
     Where the training rows have a single class, it is a classifier that always predicts
-    this class. `labeled` holds the support vectors, and `rows` are the labeled rows of
-    the split, ascending: ``support_`` has positions among them, or among all labeled
-    rows where the kernel is precomputed.
+    this class. `labeled` holds the support vectors, and `row_numbers` are those of the
+    split's training rows, ascending: ``support_`` has positions among them, or among
+    all labeled rows where the kernel is precomputed.
     """
     n_columns = labeled.n_values or labeled.rows.shape[1]
     if len(machines.present) < 2:
@@ -132,8 +132,8 @@ def make_svc(
     svc._gamma = getattr(machines.kernel, "gamma", svc._gamma)
     if callable(svc.kernel):
         svc._gamma = 0.0
-    support = np.searchsorted(rows, numbers)
-    svc.n_features_in_, svc.shape_fit_ = n_columns, (len(rows), n_columns)
+    support = np.searchsorted(row_numbers, numbers)
+    svc.n_features_in_, svc.shape_fit_ = n_columns, (len(row_numbers), n_columns)
     if labeled.columns is not None:
         svc.feature_names_in_ = np.array(labeled.columns, dtype=object)
     if labeled.n_values:

@@ -46,25 +46,30 @@ class SharedSupport:
     split_numbers: Sequence[int]
     """Numbers of the splits whose machines are among them."""
 
-    def blocks(self, X: Features, rows: Integers) -> Iterator[tuple[Integers, Any]]:
+    def blocks(
+        self, X: Features, row_numbers: Integers
+    ) -> Iterator[tuple[Integers, Any]]:
         """Yield blocks of row numbers, and of `X` transformed for the SVMs.
 
         Data frames are transformed in one piece, since each call takes milliseconds.
         """
         labeled = self.labeled
-        in_one = labeled.takes_frames and len(rows)
-        whole = labeled.transform(X[rows]) if in_one else None
+        in_one = labeled.takes_frames and len(row_numbers)
+        whole = labeled.transform(X[row_numbers]) if in_one else None
         # The float32 values of a block take 4 MiB. Blocks of twice the size are as fast
         # on one thread, and 10% slower on two that share a cache. With many classes a
         # block needs enough rows that four of them share a guess (`lanes.ROWS`).
         n_classes, n_columns = len(labeled.starts) - 1, len(labeled.numbers)
         step = max(128, 8 * n_classes, KERNEL_BLOCK_NBYTES // (8 * max(1, n_columns)))
-        for start in range(0, len(rows), step):
+        for start in range(0, len(row_numbers), step):
             block = slice(start, start + step)
             if whole is None:
-                yield rows[block], labeled.transform(number_matrix(X)[rows[block]])
+                yield (
+                    row_numbers[block],
+                    labeled.transform(number_matrix(X)[row_numbers[block]]),
+                )
             else:
-                yield rows[block], whole[block]
+                yield row_numbers[block], whole[block]
 
     def kernels(self, rows: Any) -> Iterator[KernelBlock]:
         """Yield the kernel values of some rows; each block overwrites the last one."""
@@ -198,16 +203,16 @@ class PackedSVMs(FittedGroup):
         support: SharedSupport,
         transformed: Features,
         splits: Sequence[SplitNumbers],
-        rows: Integers,
+        row_numbers: Integers,
         codes: Integers,
     ) -> None:
         """Write the class codes of some rows; memory is reused for the next ones."""
         # The last prediction is the guess: it is mostly that of a neighboring gamma or
         # training set, which predicts the same class for most rows.
-        guess = np.zeros(len(rows), dtype=np.int64)
-        every, numbered = np.arange(len(self.candidates)), np.arange(len(rows))
+        guess = np.zeros(len(row_numbers), dtype=np.int64)
+        every, numbered = np.arange(len(self.candidates)), np.arange(len(row_numbers))
         index_of = dict(zip(self.candidates, every.tolist(), strict=True))
-        splits = [n[rows] if np.ndim(n) == 1 else n for n in splits]
+        splits = [n[row_numbers] if np.ndim(n) == 1 else n for n in splits]
         requests: dict[int, list[tuple[int, Integers, Integers]]] = {}
         for item, split, some, at in iter_splits(splits, len(every)):
             requests.setdefault(split, []).append((item, every[some], numbered[at]))
@@ -222,7 +227,7 @@ class PackedSVMs(FittedGroup):
                     models = machines.model_of[is_wanted]
                     block_codes = decide(block, duals, at, models, guess)
                     guess[at] = block_codes[models[len(models) // 2]]
-                    target_rows, target = rows[at], codes[item]
+                    target_rows, target = row_numbers[at], codes[item]
                     for index, model in zip(indices[is_wanted], models, strict=True):
                         target[index, target_rows] = block_codes[model]
 

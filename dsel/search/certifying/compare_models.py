@@ -83,17 +83,17 @@ class PoolCounter:
     keeps_rows: bool
     """Whether drawn rows are kept, so that they need not be read again."""
 
-    def count(self, X: Features, rows: Integers) -> _PassCounts:
+    def count(self, X: Features, row_numbers: Integers) -> _PassCounts:
         """Return the counts of a block with these row numbers."""
         before, after = self.old.predict(X), self.new.predict(X)
         _check_types(before, after)
         differs = np.asarray(before != after)
-        duplicates = np.zeros(len(rows), np.bool_)
+        duplicates = np.zeros(len(row_numbers), np.bool_)
         if self.find_duplicates is not None:
             duplicates = self.find_duplicates(X)
         # The models may know duplicates by heart, so labels of these show nothing.
         fresh = np.flatnonzero(differs & ~duplicates)
-        columns = query_words(self.seed, rows[fresh]), rows[fresh], fresh
+        columns = query_words(self.seed, row_numbers[fresh]), row_numbers[fresh], fresh
         words, numbers, drawn = smallest_rows(columns, self.n_queries)
         X_drawn = X[drawn] if self.keeps_rows else None
         return _PassCounts(

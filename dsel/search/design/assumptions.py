@@ -121,15 +121,15 @@ def compare_pool(
     find_duplicates = duplicate_finder(pool, labeled)
 
     def check_block(
-        X: Features, rows: NDArray[np.int64]
+        X: Features, row_numbers: NDArray[np.int64]
     ) -> tuple[int, list[Any], list[Any]]:
         """Return the equal rows of a block, and its part of the sample."""
-        words = row_random_at(seed, SHIFT_STREAM, rows) >> np.uint64(11)
+        words = row_random_at(seed, SHIFT_STREAM, row_numbers) >> np.uint64(11)
         drawn = np.flatnonzero(words * 2.0**-53 < fraction)
         n_duplicates = int(find_duplicates(X).sum())
         if not len(drawn):
             return n_duplicates, [], []
-        return n_duplicates, [rows[drawn]], [X[drawn]]
+        return n_duplicates, [row_numbers[drawn]], [X[drawn]]
 
     n_duplicates, numbers, rows = pool.reduce(
         check_block,

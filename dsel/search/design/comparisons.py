@@ -57,13 +57,18 @@ class DrawnRows:
     def draw(
         cls,
         seed: int,
-        rows: NDArray[np.int64],
+        row_numbers: NDArray[np.int64],
         one_fold_codes: NDArray[np.int64],
         all_rows_codes: NDArray[np.int64],
         n_queries: int,
     ) -> Self:
         """Draw some of the rows, in ascending order, with their predictions."""
-        columns = (query_words(seed, rows), rows, one_fold_codes, all_rows_codes)
+        columns = (
+            query_words(seed, row_numbers),
+            row_numbers,
+            one_fold_codes,
+            all_rows_codes,
+        )
         return cls(*(tuple(c.tolist()) for c in smallest_rows(columns, n_queries)))
 
     def merge(self, other: "DrawnRows", n_queries: int) -> "DrawnRows":
@@ -90,7 +95,7 @@ class Comparison:
     """Number of rows that are drawn for labeling."""
 
     def compared_splits(
-        self, rows: RowNumbers, model_sets: Sequence[int]
+        self, row_numbers: RowNumbers, model_sets: Sequence[int]
     ) -> list[SplitNumbers]:
         """Return the splits whose predictions `count` reads, in its order.
 
@@ -110,9 +115,9 @@ class Comparison:
         """Return the counts of `count`, and rows drawn for labeling."""
         return self.count(predictions, block), DrawnRows()
 
-    def rows_by_bin(self, rows: RowNumbers) -> BinCounts:
+    def rows_by_bin(self, row_numbers: RowNumbers) -> BinCounts:
         """Count the rows of each bin, shape (n_bins,), or (1,) if all have the same."""
-        return np.full(self.n_bins, len(rows))
+        return np.full(self.n_bins, len(row_numbers))
 
     def at_best_folds(self, folds: FoldNumbers) -> "Comparison":
         """Return the comparison for these folds, which have the fewest errors."""
@@ -128,32 +133,36 @@ class RandomFold(Comparison):
     """Folds, each of which is a bin; split k is that of all rows."""
     key: str = names.DISAGREEMENTS
 
-    def draw_folds(self, rows: RowNumbers) -> FoldNumbers:
+    def draw_folds(self, row_numbers: RowNumbers) -> FoldNumbers:
         """Return the random fold of each row, a function of the row's number."""
         # Blocks of a whole pool are consecutive; the draws of a block are made once for
         # all candidates.
-        first, stop = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
-        if stop - first == len(rows):
+        first, stop = (
+            (int(row_numbers[0]), int(row_numbers[-1]) + 1)
+            if len(row_numbers)
+            else (0, 0)
+        )
+        if stop - first == len(row_numbers):
             return _fold_of_rows(self.seed, self.n_bins, first, stop)
-        words = row_random_at(self.seed, RANDOM_FOLD_STREAM, rows)
+        words = row_random_at(self.seed, RANDOM_FOLD_STREAM, row_numbers)
         return uniform_integers(words, self.n_bins)
 
     def compared_splits(
-        self, rows: RowNumbers, model_sets: Sequence[int]
+        self, row_numbers: RowNumbers, model_sets: Sequence[int]
     ) -> list[SplitNumbers]:
         """Return the split of all rows, and the fold that is drawn for each row."""
         del model_sets  # the same draws for all
-        return [np.array(self.n_bins), self.draw_folds(rows)]
+        return [np.array(self.n_bins), self.draw_folds(row_numbers)]
 
     def count(self, predictions: Predictions, block: Block) -> BinCounts:
         """Count by the drawn fold."""
-        drawn, n = self.draw_folds(block.rows), self.n_bins
+        drawn, n = self.draw_folds(block.row_numbers), self.n_bins
         differs = predictions[0] != predictions[1]
         return np.stack([np.bincount(drawn[rows], minlength=n) for rows in differs])
 
-    def rows_by_bin(self, rows: RowNumbers) -> BinCounts:
+    def rows_by_bin(self, row_numbers: RowNumbers) -> BinCounts:
         """Count the rows of each fold."""
-        return np.bincount(self.draw_folds(rows), minlength=self.n_bins)
+        return np.bincount(self.draw_folds(row_numbers), minlength=self.n_bins)
 
 
 @lru_cache(maxsize=8)
@@ -180,10 +189,10 @@ class BestFold(Comparison):
         return replace(self, folds=folds)
 
     def compared_splits(
-        self, rows: RowNumbers, model_sets: Sequence[int]
+        self, row_numbers: RowNumbers, model_sets: Sequence[int]
     ) -> list[SplitNumbers]:
         """Return the split of all rows, and the best fold of each model set."""
-        del rows
+        del row_numbers
         return [np.array(self.n_folds), self.folds[np.asarray(model_sets), np.newaxis]]
 
 
@@ -196,10 +205,10 @@ class Halves(Comparison):
     key: str = names.DISAGREEMENTS
 
     def compared_splits(
-        self, rows: RowNumbers, model_sets: Sequence[int]
+        self, row_numbers: RowNumbers, model_sets: Sequence[int]
     ) -> list[SplitNumbers]:
         """Return all halves."""
-        del rows, model_sets
+        del row_numbers, model_sets
         return [np.array(number) for number in range(2 * self.n_bins)]
 
 
@@ -230,7 +239,7 @@ class EachFold(Comparison):
         return sum(2 * self.n_folds * size for size in sizes)
 
     def compared_splits(
-        self, rows: RowNumbers, model_sets: Sequence[int]
+        self, row_numbers: RowNumbers, model_sets: Sequence[int]
     ) -> list[SplitNumbers]:
         """Return all splits, that of all rows last."""
         return [np.array(split) for split in range(self.n_folds + 1)]
@@ -249,7 +258,7 @@ class EachFold(Comparison):
         if self.find_duplicates is not None:
             # Hashing rows takes as long as six linear models: if statistics count only
             # rows on which models differ, other rows are not hashed.
-            hashed = np.arange(len(block.rows))
+            hashed = np.arange(len(block.row_numbers))
             if all(statistic.counts_differences for statistic in self.folds):
                 hashed = np.flatnonzero((predicted[:-1] != predicted[-1]).any(axis=0))
             if len(hashed):
@@ -277,15 +286,15 @@ class EachFold(Comparison):
         fresh = np.setdiff1d(differs, duplicates, assume_unique=True)
         return counts, DrawnRows.draw(
             self.seed,
-            block.rows[fresh],
+            block.row_numbers[fresh],
             one_fold_codes[fresh],
             all_rows_codes[fresh],
             self.n_queries,
         )
 
-    def rows_by_bin(self, rows: RowNumbers) -> BinCounts:
+    def rows_by_bin(self, row_numbers: RowNumbers) -> BinCounts:
         """Count the rows, the same number for all bins, shape (1,)."""
-        return np.array([len(rows)])
+        return np.array([len(row_numbers)])
 
     def unpack(
         self, bins: BinCounts, n_rows: int, n_duplicates: int
@@ -312,7 +321,7 @@ def count_differences(
     `predict` maps the splits of `compared_splits` to predictions of shape (their
     number, n_model_sets, n_rows).
     """
-    compared = [c.compared_splits(block.rows, model_sets) for c in comparisons]
+    compared = [c.compared_splits(block.row_numbers, model_sets) for c in comparisons]
     # Models predict once a block, however many comparisons read it: predictions are
     # most of the time of a pass.
     distinct = {

@@ -125,7 +125,7 @@ def count_slice(
                 # which rows are drawn.
                 drawn = drawn.merge(block_drawn, comparison.n_queries)
         for comparison in comparisons:
-            rows[comparison.key] += comparison.rows_by_bin(block.rows)
+            rows[comparison.key] += comparison.rows_by_bin(block.row_numbers)
         del block  # else it would be in memory together with the next one
     # Sets predict together, so that each gets an equal part of the time.
     seconds = round((time.perf_counter() - started) / len(all_sets), 6)
@@ -168,8 +168,9 @@ def _name_rows_in_errors(block: Block) -> Iterator[None]:
     except LossError:  # no fault of the models
         raise
     except (TypeError, ValueError) as error:
+        first, last = block.row_numbers[[0, -1]].tolist()
         raise ValueError(
-            f"Models cannot predict pool rows {block.rows[0]} to {block.rows[-1]}: "
+            f"Models cannot predict pool rows {first} to {last}: "
             f"{str(error).rstrip('.')}. All rows of `pool` must be such as `predict` "
             f"takes; where it has categories of its own, encoders must take unknown "
             f'ones, as OneHotEncoder(handle_unknown="ignore") does.'

@@ -223,19 +223,19 @@ def predict_labeled_rows(
     context: JobContext,
     fitted_group: FittedGroup,
     split_number: int,
-    rows: NDArray[np.int64],
+    row_numbers: NDArray[np.int64],
 ) -> NDArray[Any]:
     """Return predictions for labeled rows, (n_candidates, n_rows).
 
     If `predict` raises, or there is no model, they are those of `no_predictions`.
     """
     # An error of `predict` is an error on each row, which any loss can count.
-    labeled, shape = context.labeled, (len(fitted_group.candidates), len(rows))
+    labeled, shape = context.labeled, (len(fitted_group.candidates), len(row_numbers))
     predictions = no_predictions(shape, labeled.y.dtype)
-    if len(rows):
+    if len(row_numbers):
         with suppress(Exception):  # what it raised is in the counts
             predictions = fitted_group.predict(
-                labeled.X[rows], [np.array(split_number)]
+                labeled.X[row_numbers], [np.array(split_number)]
             )[0]
     return predictions
 

@@ -235,7 +235,7 @@ class ModelRows:
         inner = [getattr(model, "best_estimator_", model) for model in models]
         return cls(input_format, where, takes_nan(inner))
 
-    def prepare(self, X: Features, rows: NDArray[np.int64]) -> Any:
+    def prepare(self, X: Features, row_numbers: NDArray[np.int64]) -> Any:
         """Return a block with these row numbers as models get it: read-only.
 
         Raises ValueError if a number is infinite, or missing and the models refuse it.
@@ -247,7 +247,7 @@ class ModelRows:
         X = self._rows_of_model(X)
         if isinstance(X, np.ndarray) and isinstance(checked, Frame):
             checked = X  # as the model gets it, with truth values as numbers
-        check_finite(checked, self.where, rows, names, self.allow_nan)
+        check_finite(checked, self.where, row_numbers, names, self.allow_nan)
         return read_only_rows(X)
 
     def numbers(self, X: Features) -> Any:

@@ -145,28 +145,28 @@ class MonitorContext:
             exceedances,
         )
 
-    def count(self, X: Any, rows: Integers) -> Tally:
+    def count(self, X: Any, row_numbers: Integers) -> Tally:
         """Count a block of rows with these numbers."""
         converted = self._convert_rows(X)
-        is_duplicate = np.zeros(len(rows), np.bool_)
+        is_duplicate = np.zeros(len(row_numbers), np.bool_)
         if self.find_duplicates is not None:
             is_duplicate = self.find_duplicates(converted)
-        prepared = self.model_rows.prepare(X, rows)
+        prepared = self.model_rows.prepare(X, row_numbers)
         predicted = [self._codes(np.asarray(m.predict(prepared))) for m in self.models]
         differs = predicted[0] != predicted[-1]  # nowhere where there is one model
-        y: NDArray[Any] = np.zeros(len(rows), np.int64)
-        has_label = np.zeros(len(rows), np.bool_)
-        if (values := self._values_of_labels(X, rows)) is not None:
+        y: NDArray[Any] = np.zeros(len(row_numbers), np.int64)
+        has_label = np.zeros(len(row_numbers), np.bool_)
+        if (values := self._values_of_labels(X, row_numbers)) is not None:
             y = self._numbers(values) if self.is_regression else self._labels(values)
             has_label = np.isfinite(y) if self.is_regression else y != NO_LABEL
         if self.is_counted is not None:
-            if rows[-1] >= len(self.is_counted):
+            if row_numbers[-1] >= len(self.is_counted):
                 raise ValueError(
                     f"{self.labels.groups_option} must have a key for each row of "
                     f"{self.model_rows.where}, got {len(self.is_counted):,} for more "
                     f"rows."
                 )
-            has_label = has_label & self.is_counted[rows]
+            has_label = has_label & self.is_counted[row_numbers]
         masks = has_label, has_label & is_duplicate
         n_unknown = 0 if self.is_regression else int((y[has_label] < 0).sum())
         inside = X if converted is None else converted
@@ -182,10 +182,11 @@ class MonitorContext:
             ]
         )
         words, kept, sample = smallest_rows(
-            (row_random_at(SEED, SHIFT_STREAM, rows), rows, converted), SAMPLE_ROWS
+            (row_random_at(SEED, SHIFT_STREAM, row_numbers), row_numbers, converted),
+            SAMPLE_ROWS,
         )
         return Tally(
-            len(rows),
+            len(row_numbers),
             int(is_duplicate.sum()),
             np.array([differs.sum(), (differs & is_duplicate).sum()]),
             np.array([*(mask.sum() for mask in masks), n_unknown]),
@@ -215,15 +216,15 @@ class MonitorContext:
         residuals = absolute_residuals(np.asarray(rows.targets), predicted)
         return np.asarray(np.sum(residuals > self.exceedances[number].tolerance))
 
-    def _values_of_labels(self, X: Any, rows: Integers) -> Any:
+    def _values_of_labels(self, X: Any, row_numbers: Integers) -> Any:
         """Return the labels of rows, not converted; None without labels."""
         if self.labels.y is not None:
-            if rows[-1] >= len(self.labels.y):
+            if row_numbers[-1] >= len(self.labels.y):
                 raise ValueError(
                     f"`y` must have a label for each row of {self.model_rows.where}, "
                     f"got {len(self.labels.y):,}, and there are more rows."
                 )
-            return pd.Series(self.labels.y[rows])
+            return pd.Series(self.labels.y[row_numbers])
         return None if self.labels.target is None else X.given[self.labels.target]
 
     def _numbers(self, values: Any) -> Floats:
@@ -276,7 +277,8 @@ class CountPart:
     def run(self, context: "MonitorContext", inputs: Inputs) -> Output[Tally]:
         """Return the tally."""
         parts = [
-            context.count(block.X, block.rows) for block in read_table_part(inputs)
+            context.count(block.X, block.row_numbers)
+            for block in read_table_part(inputs)
         ]
         return Output(reduce(Tally.merge, parts))
 

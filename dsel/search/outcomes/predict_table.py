@@ -196,15 +196,15 @@ class _Context:
     known: KnownValues = field(default_factory=dict)
     """Values of text columns in labeled rows."""
 
-    def predict(self, X: Any, rows: NDArray[np.int64]) -> PredictedPart:
+    def predict(self, X: Any, row_numbers: NDArray[np.int64]) -> PredictedPart:
         """Return predictions for a block, and unknown values by column.
 
-        `rows` are row numbers; unknown values are those that no labeled row has.
+        `row_numbers` are those of the rows. Unknown values are in no labeled row.
         """
-        carried: dict[str, Any] = {ROW: rows}
+        carried: dict[str, Any] = {ROW: row_numbers}
         if isinstance(X, Frame) and self.ids:
             carried = {name: X.given[name].array for name in self.ids}
-        prepared = self.rows.prepare(X, rows)
+        prepared = self.rows.prepare(X, row_numbers)
         if self.tolerance is None:
             predicted = _predictions(self.model, prepared)
         else:
@@ -299,7 +299,7 @@ class PredictPart:
     def run(self, context: "_Context", inputs: Inputs) -> Output[PredictedPart]:
         """Return predictions of all rows in their order."""
         parts = [
-            context.predict(block.X, block.rows)
+            context.predict(block.X, block.row_numbers)
             for block in read_table_part(inputs, allow_nan=None)
         ]
         frames, unknown = zip(*parts, strict=True)

@@ -239,7 +239,7 @@ class PoolRows(TableRows):
         )
         for block in read_ahead(blocks):
             sources = partial(_block_sources, block)
-            yield Task(f"predict-{block.rows[0]}", work, sources)
+            yield Task(f"predict-{block.row_numbers[0]}", work, sources)
 
 
 def _block_sources(block: Block, client: "Client | None") -> list[Any]:

@@ -478,8 +478,8 @@ def _count_needed_rows(
 ) -> int:
     """Return the smallest number of rows that gives the bound, to 1 %, or -1."""
 
-    def is_enough(rows: int) -> bool:
-        changed = replace(case, **{field: rows})
+    def is_enough(n_rows: int) -> bool:
+        changed = replace(case, **{field: n_rows})
         return sum(expected_terms(changed, row, n_folds)) <= wanted
 
     low, high = (n_folds, MOST_ROWS) if field == "n_labeled" else (0, MOST_ROWS)
