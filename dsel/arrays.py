@@ -168,6 +168,31 @@ def check_rows(X: Any, what: str = "`X`") -> None:
         )
 
 
+def check_dimensions(X: Any, n_columns: int | None = None) -> None:
+    """Raise ValueError if `X` is not rows by columns, or has another number of them."""
+    shape = np.shape(X)
+    if len(shape) == 2 and n_columns in (None, shape[1]):
+        return
+    if len(shape) == 2:
+        raise ValueError(
+            f"`X` has {shape[1]:,} columns, but the labeled rows have {n_columns:,}; "
+            f"pass the same columns in the same order."
+        )
+    if len(shape) > 2:
+        got = f"{len(shape)} dimensions, shape {shape}; pass X.reshape(len(X), -1)"
+    elif isinstance(X, pd.Series):
+        got = (
+            f"a Series of {shape[0]:,} values; pass X.to_frame() for one column, or "
+            f"X.to_frame().T for one row, such as df.iloc[[0]]"
+        )
+    else:
+        got = (
+            f"one dimension, shape {shape}; pass X.reshape(-1, 1) for one column, or "
+            f"X.reshape(1, -1) for one row"
+        )
+    raise ValueError(f"`X` must be a table, rows by columns, got {got}.")
+
+
 def check_distinct_columns(X: Any, what: str = "`X`") -> None:
     """Raise ValueError if a data frame of any library has a column name twice."""
     is_frame = hasattr(X, "iloc") or hasattr(X, "__dataframe__")
@@ -198,6 +223,9 @@ def validate_data(
     except Exception as error:
         text = str(error)
         # scikit-learn's estimator checks expect this message of several lines.
+        if text.startswith("The feature names should match") and "missing" not in text:
+            way = "Take them by their names: X[[*model.feature_names_in_]]"
+            raise ValueError(f"{text.rstrip()}\n{way}, with your model.") from error
         if text.startswith(("The feature names should match", "`X`")):
             raise
         name = "y" if re.search(r"\by\b", text) and "X" not in text else "X"

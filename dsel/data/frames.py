@@ -21,7 +21,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from dsel.arrays import Features
-from dsel.checks import show
+from dsel.checks import check_columns, show
 from dsel.data.kinds import LARGEST_EXACT
 from dsel.errors import RowError
 from dsel.typing import AnyArray
@@ -254,6 +254,24 @@ def names_of_frame(rows: Any) -> tuple[str, ...] | None:
     if not has_named_columns(rows):
         return None
     return tuple(nw.from_native(rows, eager_only=True).columns)
+
+
+def rows_by_name(rows: Any, names: Sequence[str] | None, whose: str) -> Any:
+    """Return a data frame of any library with the columns that a model was fitted to.
+
+    Columns are found by their names, and others are left out. Rows without names, or of
+    a model without, are unchanged. Raises ValueError that names the missing columns;
+    `whose` says whose they are, such as " of the model".
+    """
+    is_pandas = isinstance(rows, pd.DataFrame)
+    if names is None or not (is_pandas or has_named_columns(rows)):
+        return rows
+    if is_pandas:
+        # scikit-learn ignores names that are no texts, and would take the columns of
+        # such a frame by position, while those of a pool are found by name.
+        rows = rows.set_axis([str(name) for name in rows.columns], axis=1)
+    check_columns(rows.columns, names, "`X`", whose)
+    return nw.from_native(rows, eager_only=True).select(list(names)).to_native()
 
 
 def frame_of(rows: Any) -> Frame:

@@ -19,7 +19,13 @@ from pandas.api.types import infer_dtype
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from dsel.arrays import Features, check_rows, fill_masked_values, find_mask
+from dsel.arrays import (
+    Features,
+    check_dimensions,
+    check_rows,
+    fill_masked_values,
+    find_mask,
+)
 from dsel.checks import as_array, letters_of, listing, show
 from dsel.data.frames import (
     NOTHING,
@@ -244,17 +250,6 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
             f"whose columns of text and dates the estimator encodes, as "
             f"ColumnTransformer does. {shorten(str(error), 200)}"
         )
-        shape = getattr(X, "shape", None)
-        if isinstance(shape, tuple) and len(shape) > 2:
-            why = (
-                f"a table, rows by columns, got {len(shape)} dimensions, shape "
-                f"{shape}; pass X.reshape(len(X), -1)."
-            )
-        if isinstance(shape, tuple) and len(shape) == 1:
-            why = (
-                f"a table, rows by columns, got one dimension, shape {shape}; pass "
-                f"X.reshape(-1, 1) for one column, or X.reshape(1, -1) for one row."
-            )
         if isinstance(X, pd.DataFrame) and "fill value" in str(error):
             why = (
                 "a data frame whose sparse columns are filled with 0, which "
@@ -267,6 +262,8 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
                 "pandas.DataFrame({'text': X}), and begin the pipeline with "
                 "ColumnTransformer([('words', TfidfVectorizer(), 'text')])."
             )
+        elif hasattr(X, "shape"):
+            check_dimensions(X)
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"`X` must be {why}") from error
     check_number_type(rows.dtype, "X")

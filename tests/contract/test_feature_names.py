@@ -75,8 +75,40 @@ def test_names_are_kept_in_stored_models_and_read_by_name_from_tables(tmp_path):
     made = outcome.predict_table(tmp_path / "new.csv", out=tmp_path / "p.csv")
     assert (pd.read_csv(made.path)["label"] == labels).all()
     assert (outcome.predict(POOL) == labels).all()
-    with pytest.raises(ValueError, match="feature names"):
-        outcome.predict(POOL[["c", "b", "a"]])
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.from_pandas])
+@pytest.mark.filterwarnings("error")
+def test_an_outcome_finds_columns_by_name_as_certify_does(frame):
+    outcome = dsel.certify(
+        SVC(), frame(ROWS), LABELS[:120], frame(POOL[["c", "a", "b"]]), random_state=0
+    )
+    labels = outcome.predict(frame(POOL))
+    other = frame(POOL[["c", "b", "a"]].assign(more=1))
+    assert (outcome.predict(other) == labels).all()
+    fitted = LogisticRegression().fit(ROWS, LABELS[:120])
+    made = [
+        dsel.certify(fitted, frame(rows), LABELS[120:], cv="prefit").bound
+        for rows in (POOL, POOL[["c", "b", "a"]].assign(more=1))
+    ]
+    assert made[0] == made[1]
+    for lacks in (
+        lambda rows: outcome.predict(rows),
+        lambda rows: dsel.certify(fitted, rows, LABELS[120:], cv="prefit"),
+    ):
+        with pytest.raises(
+            ValueError, match=r"^`X` lacks the column 'b' of .*'a', 'c'"
+        ):
+            lacks(frame(POOL[["a", "c"]]))
+
+
+def test_an_outcome_says_which_shape_is_wrong():
+    outcome = outcome_of(LogisticRegression())
+    with pytest.raises(ValueError, match=r"Series of 3 values; .* df.iloc\[\[0\]\]"):
+        outcome.predict(POOL.iloc[0])
+    with pytest.warns(UserWarning, match="but LogisticRegression was fitted") as seen:
+        outcome.predict(POOL.to_numpy())
+    assert len(seen) == 1
 
 
 @pytest.mark.filterwarnings("error")

@@ -544,9 +544,12 @@ def test_outcome_predict__is_that_of_the_deployed_model_and_checks_columns():
     np.testing.assert_allclose(outcome.predict(frame), outcome.model.predict(X))
     every = outcome.predict(frame, deploy="all_rows")
     np.testing.assert_allclose(every, outcome.models["all_rows"].predict(X))
-    for wrong in (frame.iloc[:, ::-1], frame.rename(columns={"x0": "other"}), X[:, 1:]):
+    np.testing.assert_array_equal(
+        outcome.predict_interval(frame.iloc[:, ::-1]), outcome.predict_interval(frame)
+    )
+    for wrong in (frame.rename(columns={"x0": "other"}), X[:, 1:]):
         for predict in (outcome.predict, outcome.predict_interval):
-            with pytest.raises(ValueError, match="feature"):
+            with pytest.raises(ValueError, match=r"lacks .* 'x0' |`X` has 9"):
                 predict(wrong)
     with pytest.raises(ValueError, match="`deploy` must be one of"):
         outcome.predict(frame, deploy="none")

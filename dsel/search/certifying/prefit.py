@@ -11,9 +11,16 @@ from sklearn.utils import _safe_indexing
 from dsel.arrays import Features, Integers, RandomState
 from dsel.checks import check_delta
 from dsel.data.equal_rows import comparable
+from dsel.data.frames import rows_by_name
 from dsel.data.groups import row_groups, take_groups
 from dsel.data.identity import row_hashes
-from dsel.data.labeled import check_labels, check_numbers, checked_features, codes_of
+from dsel.data.labeled import (
+    check_labels,
+    check_numbers,
+    checked_features,
+    codes_of,
+    names_of_columns,
+)
 from dsel.data.row_random import seed_from
 from dsel.families.answers import predict_codes_or_numbers
 from dsel.families.kinds import is_regressor
@@ -121,7 +128,7 @@ class CountedRows:
     """The labeled rows that are counted: all, or one of each group."""
 
     given: Any
-    """As the caller has them: the model was fitted on such ones."""
+    """As the caller has them, in the columns that the model was fitted to."""
     features: Features
     """The same as an array, CSR matrix or `Frame`."""
     targets: NDArray[Any]
@@ -171,6 +178,7 @@ def _read_counted_rows(
             )
         classes = np.unique(np.concatenate([known, labels]))
     given = X if hasattr(X, "shape") else np.asarray(X)
+    given = rows_by_name(given, names_of_columns(model), " of `model`")
     if keys is not None:
         key_groups = row_groups(keys, n_rows)
         drawn = np.flatnonzero(key_groups.draw_rows(seed_from(random_state)))

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from dsel.arrays import Features, check_rows, validate_data
+from dsel.arrays import Features, check_dimensions, check_rows, validate_data
 from dsel.candidates import takes_nan
 from dsel.checks import as_array
 from dsel.data.frames import (
@@ -22,6 +22,7 @@ from dsel.data.frames import (
     frame_of,
     has_named_columns,
     read_only_rows,
+    rows_by_name,
 )
 from dsel.data.kinds import PLAIN, Kind
 from dsel.data.labeled import LabeledRows, names_of_columns
@@ -89,21 +90,26 @@ class InputFormat:
     def convert(self, X: RowsLike, estimator: BaseEstimator | None = None) -> Any:
         """Return rows as the models get them; ValueError if columns differ.
 
-        Messages about arrays name the class of `estimator`.
+        Columns of a data frame are found by name, or, for an `estimator`, must have
+        the order of the labeled rows, as everywhere in scikit-learn.
         """
         check_rows(X)
-        if self.n_columns is None or len(getattr(X, "shape", (0, 0))) == 1:
+        if self.n_columns is None:
             return X  # the model raises an error that says what is wrong
         if isinstance(X, Sequence):
             as_array(X, "X")  # raises where rows have several lengths
-        labeled = LabeledColumns(self.n_columns, self.columns)
-        if isinstance(X, pd.DataFrame) and self.columns is not None:
-            # scikit-learn ignores names that are no texts, and would take the columns
-            # of such a frame by position, while those of a pool are found by name.
+        if estimator is None:
+            X = rows_by_name(X, self.columns, " of the labeled rows")
+            check_dimensions(X, self.n_columns)
+        elif len(getattr(X, "shape", (0, 0))) == 1:
+            return X
+        expected = LabeledColumns(self.n_columns, self.columns)
+        if not (isinstance(X, pd.DataFrame) or has_named_columns(X)):
+            # An array has no names to compare, of which the model warns by itself.
+            expected = estimator or LabeledColumns(self.n_columns, None)
+        elif isinstance(X, pd.DataFrame) and self.columns is not None:
             X = X.set_axis([str(name) for name in X.columns], axis=1)
-        elif estimator is not None and not hasattr(X, "__dataframe__"):
-            labeled = estimator
-        rows = validate_data(labeled, X, reset=False, skip_check_array=True)
+        rows = validate_data(expected, X, reset=False, skip_check_array=True)
         if self.library is not None and self.frame_schema is None:
             return rows
         if has_named_columns(rows):

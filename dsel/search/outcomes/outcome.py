@@ -532,7 +532,8 @@ class Outcome:
         Parameters
         ----------
         X
-            Rows with the columns of the labeled rows, shape (n_rows, n_columns).
+            Rows with the columns of the labeled rows, shape (n_rows, n_columns). Those
+            of a data frame are found by their names, and others are left out.
         deploy
             ``one_fold`` or ``all_rows``; by default the model that is deployed.
 
@@ -546,7 +547,7 @@ class Outcome:
         TypeError
             If `X` is no table of rows.
         ValueError
-            If `deploy` is no model of this outcome, or `X` has other columns.
+            If `deploy` is no model of this outcome, or a column is missing in `X`.
 
         Examples
         --------
@@ -575,7 +576,8 @@ class Outcome:
         Parameters
         ----------
         X
-            Rows with the columns of the labeled rows, shape (n_rows, n_columns).
+            Rows with the columns of the labeled rows, shape (n_rows, n_columns). Those
+            of a data frame are found by their names, and others are left out.
         deploy
             ``one_fold`` or ``all_rows``; by default the model that is deployed.
 

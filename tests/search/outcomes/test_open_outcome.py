@@ -46,7 +46,7 @@ def test_open_outcome__is_the_outcome_of_the_run(run, rows, tmp_path):
         assert (there.model.predict(rows[2]) == model.predict(rows[2])).all()
     # Columns are found by their names, as the run found them.
     assert (opened.predict(rows[2]) == run.predict(rows[2])).all()
-    with pytest.raises(ValueError, match="feature names"):
+    with pytest.raises(ValueError, match="lacks the column 'a' of the labeled"):
         opened.predict(rows[2].rename(columns={"a": "z"}))
     table = opened.predict_table(rows[2], out=tmp_path / "p.csv")
     assert table.n_rows == 450
