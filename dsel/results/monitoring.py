@@ -51,7 +51,8 @@ class PromiseTest:
     p_value: float = nan
     """p-value of the two-sample test."""
     columns: tuple[str, ...] = ()
-    """Columns that differ most by the two-sample test, the largest difference first."""
+    """Columns that a test of the column alone refutes; all these tests share the level.
+    """
     seen: float = nan
     """Observed value, an estimate of what `limit` bounds; NaN if it is not known."""
 

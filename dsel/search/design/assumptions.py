@@ -14,7 +14,7 @@ No check finds a learner that reads held-out rows from a file, a module or a clo
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from math import isqrt
+from math import ceil, isqrt
 from operator import add
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -23,7 +23,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse, stats
 
-from dsel.arrays import Features, Floats
+from dsel.arrays import Bools, Features, Floats
 from dsel.checks import SMALLEST_LEVEL, listing, show
 from dsel.data.equal_rows import comparable, duplicate_finder
 from dsel.data.frames import Frame, concatenate_rows, encode_rows
@@ -51,7 +51,8 @@ N_TREES: Final = 15
 LEAF_ROWS: Final = 15
 MOST_COLUMNS: Final = 100
 """Columns that are tried at each split of a tree; drawn ones of wider tables."""
-N_PERMUTATIONS: Final = round(1 / SMALLEST_LEVEL) - 1
+MOST_SINGLE_TESTS: Final = 10
+"""Most columns that are tested one by one, those that the forest uses most."""
 FIRST_PERMUTATIONS: Final = 99
 """Permutations of the first stage of the test; `CLEAR` decides on a second."""
 CLEAR: Final = 0.1
@@ -91,7 +92,7 @@ class PoolFacts:
     fitting_equal_rows: int = 0
     """Rows that equal labeled ones in the part of the pool for fits."""
     telling_column: str | None = None
-    """The column that differs most by the test; None without a test."""
+    """The column that differs most, if a test of it alone refutes it, too; or None."""
 
 
 @dataclass(frozen=True)
@@ -146,8 +147,8 @@ def compare_pool(
     sampled = SampledRows.of(pool, np.concatenate(numbers), sample)
     if min(sample.shape[0], labeled.n_rows) < FEWEST_TESTED_ROWS:
         return PoolFindings(PoolFacts(n_duplicates), sampled)
-    test = two_sample_test(labeled.X, sample, seed=seed)
-    column = test.column_names(labeled.columns)[0]
+    test = two_sample_test(labeled.X, sample, seed=seed, level=ALARM)
+    column = next(iter(test.column_names(labeled.columns)), None)
     facts = PoolFacts(n_duplicates, test.auc, test.p_value, telling_column=column)
     return PoolFindings(facts, sampled)
 
@@ -180,7 +181,10 @@ class TwoSampleTest(NamedTuple):
     p_value: float
     """p-value of the permutation test."""
     columns: tuple[int, ...]
-    """Numbers of the columns, the one that the classifier uses most first."""
+    """Columns that a test of the column alone refutes, the most used one first.
+
+    Only tables that the test refutes have some, and of wide ones only columns that the
+    classifier uses most are tested."""
 
     def column_names(self, names: Sequence[str] | None) -> list[str]:
         """Return the names of the columns, or their numbers if they have no names."""
@@ -188,15 +192,15 @@ class TwoSampleTest(NamedTuple):
 
 
 def two_sample_test(
-    labeled: Features, unlabeled: Features, *, seed: int
+    labeled: Features, unlabeled: Features, *, seed: int, level: float
 ) -> TwoSampleTest:
     """Compare rows by a classifier; see the docstring of this module.
 
     Rows may have missing values, except in CSR matrices. The seed draws the halves, the
-    forest and the permutations.
+    forest and the permutations. A p-value of at most `level` refutes that the rows come
+    from one population; the tests of single columns have this level together
+    (Bonferroni).
     """
-    from sklearn.ensemble import ExtraTreesClassifier  # takes a while to import
-
     rng = np.random.default_rng(derive_seed(seed, "two-sample test"))
     drawn = []
     for table in map(encode_rows, (labeled, unlabeled)):
@@ -219,11 +223,45 @@ def two_sample_test(
     is_taken = ~copies_of_one_table(X, is_pool)
     X, is_pool = X[is_taken], is_pool[is_taken]
     if min(is_pool.sum(), (~is_pool).sum()) < FEWEST_TESTED_ROWS:
-        return TwoSampleTest(float("nan"), 1.0, tuple(range(X.shape[1])))
+        return TwoSampleTest(float("nan"), 1.0, ())
     is_scored = np.zeros(len(is_pool), dtype=bool)
     for kind in (False, True):
         rows = rng.permutation(np.flatnonzero(is_pool == kind))
         is_scored[rows[: len(rows) // 2]] = True
+    auc, p_value, importances = _separate(
+        X, is_pool, is_scored, SMALLEST_LEVEL, seed, rng
+    )
+    if p_value > level:
+        return TwoSampleTest(auc, p_value, ())
+    # A forest uses unchanged columns, too, so its importances alone name none. They are
+    # of rows that are not scored, so only the columns tested here share the level.
+    # A stable sort puts the first of equal columns first, like `argmax`.
+    columns = np.argsort(-importances, kind="stable")[:MOST_SINGLE_TESTS].tolist()
+    part = level / len(columns)
+    smallest = min(part, SMALLEST_LEVEL)
+    shifted = [
+        column
+        for column in columns
+        if len(columns) == 1
+        or _separate(X[:, [column]], is_pool, is_scored, smallest, seed, rng)[1] <= part
+    ]
+    return TwoSampleTest(auc, p_value, tuple(shifted))
+
+
+def _separate(
+    X: Any,
+    is_pool: Bools,
+    is_scored: Bools,
+    level: float,
+    seed: int,
+    rng: np.random.Generator,
+) -> tuple[float, float, Floats]:
+    """Return AUC and p-value of a forest, and how much it uses each column.
+
+    The smallest possible p-value is `level`.
+    """
+    from sklearn.ensemble import ExtraTreesClassifier  # takes a while to import
+
     # Nearly all the time is overhead of scikit-learn for each tree. Random thresholds
     # in all columns see shifts of one column, of a scale or a correlation better than
     # three times as many trees of a random forest, which tries few columns at a split.
@@ -239,10 +277,8 @@ def two_sample_test(
     n_pool, n_labeled = int(scored.sum()), int((~scored).sum())
     rank_sum = ranks[scored].sum()
     auc = (rank_sum - n_pool * (n_pool + 1) / 2) / (n_pool * n_labeled)
-    p_value = _permutation_p_value(ranks, n_pool, rank_sum, rng)
-    # A stable sort puts the first of equal columns first, like `argmax`.
-    columns = np.argsort(-forest.feature_importances_, kind="stable")
-    return TwoSampleTest(float(auc), p_value, tuple(columns.tolist()))
+    p_value = _permutation_p_value(ranks, n_pool, rank_sum, level, rng)
+    return float(auc), p_value, forest.feature_importances_
 
 
 def copies_of_one_table(X: Any, is_second: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -266,17 +302,17 @@ def copies_of_one_table(X: Any, is_second: NDArray[np.bool_]) -> NDArray[np.bool
 
 
 def _permutation_p_value(
-    ranks: Floats, n: int, rank_sum: float, rng: np.random.Generator
+    ranks: Floats, n: int, rank_sum: float, level: float, rng: np.random.Generator
 ) -> float:
     """Compare the sum of `n` ranks with sums of random assignments; return a p-value.
 
     A few permutations are enough where they show no sign of a difference. The p-value
     is valid: at a level below `CLEAR` only the second stage can refute, and its p-value
     is that of all permutations; at another level, whatever refutes has a p-value of the
-    first stage that does.
+    first stage that does. The smallest one is `level`.
     """
     as_good = n_permutations = 0
-    for n_more in (FIRST_PERMUTATIONS, N_PERMUTATIONS - FIRST_PERMUTATIONS):
+    for n_more in (FIRST_PERMUTATIONS, ceil(1 / level) - 1 - FIRST_PERMUTATIONS):
         shuffled = rng.permuted(np.tile(ranks, (n_more, 1)), axis=1)
         as_good += int((shuffled[:, :n].sum(axis=1) >= rank_sum - 1e-9).sum())
         n_permutations += n_more

@@ -36,7 +36,7 @@ from dsel.typing import PoolLike
 if TYPE_CHECKING:
     from distributed import Client
 
-SHOWN_COLUMNS: Final = 3
+SHOWN_COLUMNS: Final = 5
 LIKE_LABELED: Final = "The new rows are like the labeled rows"
 NO_FRESH: Final = "all of these rows equal labeled rows, which are no fresh draws"
 IN_GROUPS: Final = "rows come in groups, so they are not independent draws"
@@ -161,13 +161,16 @@ def _test_rows(promises: Promises, tally: Tally, level: float) -> PromiseTest:
         kind = "labeled" if fewest == labeled.n_rows else "new"
         why = f"there are {fewest} {kind} rows, and it needs {FEWEST_TESTED_ROWS}"
         return replace(test, reason=why)
-    result = two_sample_test(labeled.X, tally.sample, seed=SEED)
-    columns = tuple(result.column_names(labeled.columns)[:SHOWN_COLUMNS])
+    result = two_sample_test(labeled.X, tally.sample, seed=SEED, level=level)
+    columns = tuple(result.column_names(labeled.columns))
     is_refuted = result.p_value <= level
     reason = f"p = {result.p_value:.2g}, AUC {result.auc:.2f}"
-    if is_refuted:
-        kind = "" if labeled.columns else "column "
-        reason += f"; they differ most in {kind}{', '.join(columns)}"
+    if columns:
+        kind = f"column{'s' * (len(columns) > 1)}"
+        shown = listing(columns, SHOWN_COLUMNS)
+        reason += f"; tested alone, {kind} {shown} changed"
+    elif is_refuted:
+        reason += "; no column changed by itself, but how they go together"
     return replace(
         test,
         result=REFUTED if is_refuted else KEPT,

@@ -441,7 +441,7 @@ class Outcome:
         """Test on the rows of a new table whether the certified promises still hold.
 
         There are three kinds of tests, each at its own level: the new rows against the
-        labeled ones, with the columns that differ most; the disagreement of both
+        labeled ones, with columns that differ alone; the disagreement of both
         deployed models against the limit from the pool; and, if new rows have labels,
         their errors against the bounds. A promise that is not refuted is not proved. If
         one is refuted, it held for other rows, or is one of the few that fail: label
