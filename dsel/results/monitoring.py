@@ -27,7 +27,8 @@ class PromiseTest:
     --------
     >>> test = PromiseTest(
     ...     "error of one_fold", "refuted", "Error at most 4.2%, model trained on 80% "
-    ...     "of the labels", "seen 10.3%, at least 6.6%, on 300 rows with a label")
+    ...     "of the labels",
+    ...     "seen 10.3% on 300 rows with a label, which proves that it is 6.6% or more")
     >>> test.is_refuted
     True
     """

@@ -23,7 +23,13 @@ from dsel.losses.calls import naming_loss
 from dsel.option_values import MONITOR_LEVEL
 from dsel.results.certificate import Certificate
 from dsel.results.monitoring import KEPT, REFUTED, UNTESTED, MonitorReport, PromiseTest
-from dsel.rounded_texts import confidence, floor_percent, in_percent, shorten_text
+from dsel.rounded_texts import (
+    about_percent,
+    confidence,
+    floor_percent,
+    in_percent,
+    shorten_text,
+)
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.progress import OnProgress
 from dsel.search.design.assumptions import FEWEST_TESTED_ROWS, two_sample_test
@@ -209,8 +215,8 @@ def _test_disagreement(promises: Promises, tally: Tally, level: float) -> Promis
         n_found=differ - duplicates,
         n_rows=tally.n_rows,
         seen=differ / tally.n_rows,
-        reason=f"{differ:,} of {tally.n_rows:,} rows, at least "
-        f"{floor_percent(at_least)}",
+        reason=f"seen {about_percent(differ / tally.n_rows)} of {tally.n_rows:,} rows, "
+        f"{_proved(floor_percent(at_least), is_refuted=at_least > limit)}",
     )
 
 
@@ -248,8 +254,9 @@ def _test_errors(
                 at_least=at_least,
                 n_rows=n_labels,
                 seen=rates[index],
-                reason=f"seen {certificate.about(rates[index])}, at least {shown}, on "
-                f"{n_labels:,} {context.kind_of_rows_text}",
+                reason=f"seen {certificate.about(rates[index])} on {n_labels:,} "
+                f"{context.kind_of_rows_text}, "
+                f"{_proved(shown, is_refuted=at_least > bound)}",
             )
         )
     return tests
@@ -282,10 +289,17 @@ def _test_tolerances(
                 n_found=n_off - n_duplicates,
                 n_rows=n_labels,
                 seen=n_off / n_labels,
-                reason=f"{text}, at least {floor_percent(at_least)}",
+                reason=f"{text}, "
+                f"{_proved(floor_percent(at_least), is_refuted=at_least > limit)}",
             )
         )
     return tests
+
+
+def _proved(at_least: str, *, is_refuted: bool) -> str:
+    """Return what rows prove: less than what was seen, since chance has a part."""
+    only = "" if is_refuted else "only "
+    return f"which proves {only}that it is {at_least} or more"
 
 
 def _make_test(deploy: str, certificate: Certificate, limit: float) -> PromiseTest:
