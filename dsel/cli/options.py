@@ -45,7 +45,7 @@ NAMES: Final = {
     "see certified_report()": "see the report",
     "see plan_bound": "see dsel plan-bound",
     "pass delta=": "pass --delta ",
-    "and certified_report() hold": "and the report hold",
+    "and certified_report()": "and the report",
     "and report_by_value() hold": "and the limits by value hold",
     "'model__regressor__": "'",
     "'model__": "'",

@@ -16,6 +16,7 @@ from dsel.plots.spread import MOST_CANDIDATES_DRAWN
 from dsel.plots.style import (
     BLUE,
     GREEN,
+    IN_UNITS,
     INK,
     MIDDLE,
     NOT_RUN,
@@ -132,7 +133,7 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
         unit = f" at most{UNITS}"
     ax.set_xlabel(f"{main.what}{unit}")
     if not main.is_rate:
-        ax.xaxis.set_major_formatter("{x:g}")
+        ax.xaxis.set_major_formatter(IN_UNITS)
     tidy(ax, title=short_verdict(main))
     return ax
 
@@ -303,7 +304,7 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     unit = f"{report.quantity.capitalize()}, %"
     if report.is_tolerance:
         unit = f"Off by{UNITS}"
-        ax.xaxis.set_major_formatter("{x:g}")
+        ax.xaxis.set_major_formatter(IN_UNITS)
     ax.set_xlabel(unit)
     title = f"{report.title} ({confidence(report.delta)}% confidence)"
     if report.reasons:
@@ -429,7 +430,7 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     ]
     ax = new_axes(ax, height=1.4 + 0.5 * len(texts))
     _draw_bars(ax, texts, (seconds, seconds, np.nan * seconds), BLUE, label="")
-    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_major_formatter(IN_UNITS)
     ax.set_xlabel("seconds, summed over tasks")
     tidy(ax, title=title)
     return ax

@@ -56,6 +56,8 @@ UNITS: Final = ", in units of the target"
 GREEN: Final = "#009e73"
 """Color of a second bound: of precision, and of the model trained on all labels."""
 PINK: Final = "#cc79a7"
+IN_UNITS: Final = "{x:,g}"
+"""Format of the numbers along an axis that is not in percent."""
 LONGEST_TICK: Final = 6
 """Letters of a number up to which a tick label has all of its digits."""
 COLORMAP: Final = "Blues"

@@ -18,6 +18,7 @@ from dsel.plots.style import (
     DROPPED,
     DROPPED_MARK,
     GREY,
+    IN_UNITS,
     INK,
     MIDDLE,
     ON_PALE,
@@ -265,7 +266,7 @@ def _draw_map(
     bar.outline.set_visible(False)
     if isinstance(norm, LogNorm):
         bar.ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    bar.ax.yaxis.set_major_formatter(in_hundreds if axis.in_percent else "{x:g}")
+    bar.ax.yaxis.set_major_formatter(in_hundreds if axis.in_percent else IN_UNITS)
     bar.ax.yaxis.set_minor_locator(NullLocator())
     return image
 
@@ -359,4 +360,4 @@ def _draw_line(
     ax.margins(y=0.08)
     ax.set_xlim(-0.5, len(values) - 0.5)
     ax.set_ylabel(axis.label)
-    ax.yaxis.set_major_formatter(in_hundreds if axis.in_percent else "{x:g}")
+    ax.yaxis.set_major_formatter(in_hundreds if axis.in_percent else IN_UNITS)

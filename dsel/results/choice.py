@@ -662,7 +662,7 @@ class Choice(Renderable):
         ``("", nan)`` if the loss has none, such as the recall of one class.
         """
         if not isnan(self.median_loss):
-            return f"the median, {self.median:.6g}", self.median_loss
+            return f"the median, {self.median:,.6g}", self.median_loss
         if not isnan(self.constant_loss):
             return self.constant, self.constant_loss
         # Records of before have the largest class alone, the best one for the error.

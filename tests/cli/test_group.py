@@ -115,7 +115,7 @@ def test_names__each_is_in_a_message_so_that_no_rule_outlives_it():
     texts = "\n".join(texts_of_messages())
     composed = {  # where they are raised or printed
         "(of `id`)", "'model__regressor__", "'model__", "deploy='all_rows'",
-        "and certified_report() hold", "and report_by_value() hold",
+        "and certified_report()", "and report_by_value() hold",
     }  # fmt: skip
     assert [word for word in {*NAMES} - composed if word not in texts] == []
 

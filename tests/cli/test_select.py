@@ -206,7 +206,10 @@ def test_select__reports_by_the_number_of_a_column_without_a_name(tmp_path, rng)
     X = rng.integers(3, size=(200, 2)).astype(float)
     np.savez(tmp_path / "rows.npz", X=X, y=X[:, 0] > 0)
     asked = ("select", tmp_path / "rows.npz", "--model", "logistic", "--grid", "C=1")
-    assert "Error by column 1 (95%" in run(*asked, "--report-by", 1).stdout
+    text = run(*asked, "--report-by", 1, "--loss", "report").stdout
+    assert "Error by column 1 (95%" in text
+    lines = " ".join(text.split())
+    assert "the bounds and the report and the limits by value hold jointly" in lines
     told = run(*asked, "--report-by", 2)
     assert told.exit_code == 1
     assert "--report-by must be the position of a column" in told.output

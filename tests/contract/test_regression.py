@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import dask.array as da
 import numpy as np
@@ -572,6 +573,7 @@ def test_choice__of_numbers_names_what_always_the_median_gives(loss):
     assert choice.median == np.median(Y[:200])
     assert choice.median_loss == pytest.approx(expected)
     assert str(choice).count("For comparison: always predicting the median") == 1
+    assert "the median, 266,578:" in str(replace(choice, median=266578.0))
     record = json.loads(choice.to_json())
     del record["median"], record["median_loss"]  # as older versions wrote it
     older = type(choice).from_json(json.dumps(record))

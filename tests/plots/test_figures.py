@@ -235,6 +235,7 @@ def test_plot_report_by_value__has_bars_of_limits_and_dots_of_errors():
     assert texts(ax)[1].startswith(f"{'s' * 21}...: no limit, measured")
     assert ax.get_xlim()[1] == pytest.approx(2.1)
     assert ax.get_xlabel() == "Off by, in units of the target"
+    assert ax.xaxis.get_major_formatter()(12_500) == "12,500"
 
 
 @pytest.mark.parametrize(
