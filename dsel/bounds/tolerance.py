@@ -157,10 +157,8 @@ class DividedLevel(NamedTuple):
 
     n_exceeding: int
     """Rows that may exceed the tolerance of the residuals; -1 where it is infinite."""
-    residual_level: float
-    """Level of that tolerance; NaN where it is infinite."""
     deviation_level: float
-    """The rest of the level, for deviations on the pool."""
+    """Part of the level for deviations on the pool; residuals have the rest."""
 
 
 def divide_level(
@@ -205,7 +203,7 @@ def divide_level(
     -----
     Guarantee: with probability at least ``1 - delta - extra_delta``, at most a share
     `level` of new rows exceeds the residual that K rows exceed, and at most a share
-    `residual_level` that which `n_exceeding` rows exceed.
+    ``level - deviation_level`` that which `n_exceeding` rows exceed.
     Assumes: a model fixed before independent held-out rows were drawn.
     Source: with :math:`U_i = P(r > r_i) + V_i P(r = r_i)`, uniform, the former fails
     only if :math:`\#\{U_i \le \beta\} \le K`, and the latter only if
@@ -213,9 +211,9 @@ def divide_level(
 
     Examples
     --------
-    >>> n, *levels = divide_level(120, level=0.2, delta=0.05, extra_delta=0.002)
-    >>> n, np.round(levels, 3).tolist()
-    (11, [0.169, 0.031])
+    >>> n, part = divide_level(120, level=0.2, delta=0.05, extra_delta=0.002)
+    >>> n, round(part, 3)
+    (11, 0.031)
     """
     n = checks.check_count(n_rows, "n_rows", at_least=0)
     beta = checks.check_probability(level, "level")
@@ -239,7 +237,7 @@ def divide_level(
     if low < 0:
         most = LARGEST_PART * beta
         if not n or failure_probability(0, most) > extra * CAUTION:
-            return DividedLevel(-1, np.nan, 0.0)
+            return DividedLevel(-1, 0.0)
     least = 0.0
     for _ in range(60):  # the smallest level: failures fall where it rises
         middle_level = (least + most) / 2
@@ -247,7 +245,7 @@ def divide_level(
             most = middle_level
         else:
             least = middle_level
-    return DividedLevel(count, most, beta - most)
+    return DividedLevel(count, beta - most)
 
 
 def deviation_edges(scale: float) -> Floats:

@@ -9,18 +9,18 @@ from dsel.results.baseline import BaselineComparison
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import caveat_facts, texts_that_void_nothing, warnings_first
-from dsel.results.certificate import Certificate
+from dsel.results.certificate import STATEMENTS, Certificate
 from dsel.results.tolerances import ToleranceReport
 from dsel.rounded_texts import confidence, count_of
 
 AS_GIVEN: Final = "as_given"
 """Name of a model that dsel has not fitted."""
-STATEMENTS: Final[Mapping[str, str]] = {
+OF_FITTED: Final[Mapping[str, str]] = {
+    **STATEMENTS,
     "A1": "these rows and those that the model will meet are independent draws from "
     "one population",
     "A3": "the model has not seen these rows, in training or in tuning",
     "A5": "the model was not picked by its errors on these rows",
-    "A7": "`predict` labels each row by itself",
 }
 """Texts of the assumptions about a model that is fitted already."""
 NEW_GROUPS: Final = (
@@ -163,7 +163,7 @@ class PrefitCertificate(Certificate):
             *([] if self.baseline is None else self.baseline.details()),
             *caveat_facts(self.all_caveats),
             *(
-                ("Assumes", f"{a.name}, {a.state}: {a.says or STATEMENTS[a.name]}")
+                ("Assumes", f"{a.name}, {a.state}: {a.says or OF_FITTED[a.name]}")
                 for a in self.assumptions
             ),
         ]
