@@ -24,7 +24,7 @@ from dsel.bounds.cross_validation import BoundTerms
 from dsel.bounds.shares import fold_shares
 from dsel.bounds.tolerance import minimum_rows
 from dsel.checks import did_you_mean, listing, show
-from dsel.data.equal_rows import compared_type
+from dsel.data.duplicates import compared_type
 from dsel.data.frames import Frame, numbers_of
 from dsel.losses.base import (
     Counts,

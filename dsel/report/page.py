@@ -317,7 +317,7 @@ def plain_sentences(choice: Choice, inputs: RunInputs | None) -> list[str]:
             f"{ceil(100 * bound.bound)} on average."
         ]
     table = f"those of {Path(inputs.labeled).name}" if inputs else "the labeled rows"
-    copies = ", and equal rows are no copies" if bound.needs_no_copies else ""
+    copies = ", and duplicates are no copies" if bound.needs_no_copies else ""
     return [
         *sentences,
         f"This is about new rows that come from the same source as {table}. It says "

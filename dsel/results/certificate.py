@@ -360,7 +360,7 @@ class Certificate(Renderable):
             filter(None, [f"{confidence(self.delta)}% confidence", jointly])
         )
         if self.needs_no_copies:
-            level += ", if equal rows are no copies"
+            level += ", if duplicates are no copies"
         return f"{self.says} {amount}{self.on_rows} ({level}), {self.model_text}"
 
     @property

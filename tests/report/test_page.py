@@ -317,7 +317,7 @@ def test_plain_sentences__need_that_equal_rows_are_no_copies():
     y = (X[:, 0] + rng.normal(size=200) > 0.5).astype(int)
     plan = dsel.plan_search(Sign(), {"column": [0]}, X, y, random_state=0)
     outcome = plan.run(n_jobs=1)
-    condition = "at the end of this page hold, and equal rows are no copies, at most 5%"
+    condition = "at the end of this page hold, and duplicates are no copies, at most 5%"
     assert outcome.certificate.needs_no_copies
     assert condition in words(report_html(outcome.results))
 

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from dsel.arrays import ArrayLike, Features, Integers, RandomState
 from dsel.candidates import takes_nan
 from dsel.checks import as_array, check_delta, check_integer, explain_unknown, show
-from dsel.data.equal_rows import FindDuplicates, duplicate_finder
+from dsel.data.duplicates import FindDuplicates, duplicate_finder
 from dsel.data.labeled import (
     LabeledRows,
     matching_pool,

@@ -10,7 +10,7 @@ from sklearn.utils import _safe_indexing
 
 from dsel.arrays import Features, Integers, RandomState
 from dsel.checks import check_delta
-from dsel.data.equal_rows import comparable
+from dsel.data.duplicates import comparable
 from dsel.data.frames import rows_by_name
 from dsel.data.groups import row_groups, take_groups
 from dsel.data.identity import row_hashes

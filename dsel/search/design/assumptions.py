@@ -12,7 +12,7 @@ No check finds a learner that reads held-out rows from a file, a module or a clo
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from math import ceil, isqrt
 from operator import add
@@ -25,7 +25,7 @@ from scipy import sparse, stats
 
 from dsel.arrays import Bools, Features, Floats
 from dsel.checks import SMALLEST_LEVEL, listing, show
-from dsel.data.equal_rows import comparable, duplicate_finder
+from dsel.data.duplicates import comparable, duplicate_finder
 from dsel.data.frames import Frame, concatenate_rows, encode_rows
 from dsel.data.identity import row_hashes
 from dsel.data.labeled import LabeledRows
@@ -34,6 +34,7 @@ from dsel.data.row_random import SHIFT_STREAM, derive_seed, row_random_at
 from dsel.data.sampled_rows import SampledRows
 from dsel.results.caveats import IF_COPIES, Caveat, Effect, make_caveats
 from dsel.results.certificate import VIOLATED, Assumption
+from dsel.results.records import kept_as
 from dsel.search.design.folds import CVScheme
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ ALARM: Final = 0.001
 """The p-value below which populations differ: one false alarm in 1,000 searches."""
 COPIES_ALARM: Final = 1e-6
 """The p-value below which labeled rows are copied more often than pool rows are."""
-MANY_COPIES: Final = 0.01
-"""Share of labeled rows with a copy in another fold from which on a caveat is made."""
+MANY_DUPLICATES: Final = 0.01
+"""Share of rows with a duplicate in another fold from which on there is a caveat."""
 MOST_CLASSES_NAMED: Final = 5
 """Most classes that a caveat names."""
 RARE_ROWS: Final = 5
@@ -83,13 +84,13 @@ _TOLERANCE: Final = {np.dtype(np.float32): 1e-4}
 class PoolFacts:
     """Results of one pass over the pool, for which no label was used."""
 
-    equal_rows: int = 0
+    n_duplicates: int = field(default=0, metadata=kept_as("equal_rows"))
     """Pool rows that equal a labeled row."""
     auc: float = float("nan")
     """Probability that a pool row scores higher than a labeled row; 0.5 by guessing."""
     p_value: float = 1.0
     """p-value of the two-sample test."""
-    fitting_equal_rows: int = 0
+    n_fitting_duplicates: int = field(default=0, metadata=kept_as("fitting_equal_rows"))
     """Rows that equal labeled ones in the part of the pool for fits."""
     telling_column: str | None = None
     """The column that differs most, if a test of it alone refutes it, too; or None."""
@@ -124,7 +125,7 @@ def compare_pool(
     def check_block(
         X: Features, row_numbers: NDArray[np.int64]
     ) -> tuple[int, list[Any], list[Any]]:
-        """Return the equal rows of a block, and its part of the sample."""
+        """Return the duplicates of a block, and its part of the sample."""
         words = row_random_at(seed, SHIFT_STREAM, row_numbers) >> np.uint64(11)
         drawn = np.flatnonzero(words * 2.0**-53 < fraction)
         n_duplicates = int(find_duplicates(X).sum())
@@ -159,7 +160,7 @@ def caveats_of_fitting_rows(facts: PoolFacts, fitting: Pool | None) -> list[Cave
     Equal rows of other records would be harmless. Content does not show whether two
     equal rows are one record: only the author of the pool knows.
     """
-    n = facts.fitting_equal_rows
+    n = facts.n_fitting_duplicates
     if not n or fitting is None or fitting.other_records:
         return []
     text = (
@@ -220,7 +221,7 @@ def two_sample_test(
     else:
         X = stats.rankdata(X, method="dense", axis=0, nan_policy="omit")
     is_pool = np.arange(X.shape[0]) >= drawn[0].shape[0]
-    is_taken = ~copies_of_one_table(X, is_pool)
+    is_taken = ~duplicates_of_one_table(X, is_pool)
     X, is_pool = X[is_taken], is_pool[is_taken]
     if min(is_pool.sum(), (~is_pool).sum()) < FEWEST_TESTED_ROWS:
         return TwoSampleTest(float("nan"), 1.0, ())
@@ -281,7 +282,7 @@ def _separate(
     return float(auc), p_value, forest.feature_importances_
 
 
-def copies_of_one_table(X: Any, is_second: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def duplicates_of_one_table(X: Any, is_second: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return a mask of the rows that equal an earlier row of their table.
 
     It is empty unless one of both tables has far more of them, such as copies of
@@ -290,7 +291,7 @@ def copies_of_one_table(X: Any, is_second: NDArray[np.bool_]) -> NDArray[np.bool
     """
     hashes = row_hashes(comparable(X, np.dtype(np.float64)))
     rows = pd.DataFrame({"row": hashes, "of": is_second})
-    is_copy: NDArray[np.bool_] = rows.duplicated().to_numpy()
+    is_duplicate: NDArray[np.bool_] = rows.duplicated().to_numpy()
     # Of more rows, more are equal by chance: the same number of both is compared.
     n = min(int(is_second.sum()), int((~is_second).sum()))
     n_copies = [
@@ -298,7 +299,7 @@ def copies_of_one_table(X: Any, is_second: NDArray[np.bool_]) -> NDArray[np.bool
         for kind in (False, True)
     ]
     p_value = stats.fisher_exact([[m, n - m] for m in n_copies]).pvalue
-    return is_copy if p_value <= COPIES_ALARM else np.zeros_like(is_copy)
+    return is_duplicate if p_value <= COPIES_ALARM else np.zeros_like(is_duplicate)
 
 
 def _permutation_p_value(
@@ -330,10 +331,10 @@ def with_pool_facts(
     `violation` is why copied rows refute it; "" if they do not.
     """
     is_shifted = facts.p_value <= ALARM  # probably not one population
-    equal = f"{facts.equal_rows:,} pool rows equal a labeled row"
-    if facts.equal_rows == 1:
+    equal = f"{facts.n_duplicates:,} pool rows equal a labeled row"
+    if facts.n_duplicates == 1:
         equal = "1 pool row equals a labeled row"
-    if not facts.equal_rows:
+    if not facts.n_duplicates:
         equal = "no pool row equals a labeled row"
     test = f"AUC {facts.auc:.2f}, p = {facts.p_value:.2g}"
     if np.isnan(facts.auc):
@@ -366,13 +367,13 @@ def with_pool_facts(
 def caveats_of_rows(
     labeled: LabeledRows, scheme: CVScheme, *, has_pool: bool
 ) -> list[Caveat]:
-    """Return caveats about rows that weaken a number, such as copies in other folds.
+    """Return caveats about rows that weaken a number, such as duplicates.
 
-    Without a pool nothing tests whether equal rows are copies.
+    Without a pool nothing tests whether duplicates are copies.
     """
     X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
     texts = [_caveat_of_scaling(X)]
-    copies = CopiedRows.of(labeled.X, scheme).caveat_text
+    duplicates = DuplicatesAcrossFolds.of(labeled.X, scheme).caveat_text
     if len(labeled.classes):
         texts += [
             _caveat_of_absent_classes(labeled, scheme),
@@ -380,7 +381,7 @@ def caveats_of_rows(
         ]
     effect = Effect.WEAKENS if has_pool else Effect.WARNS
     return [
-        *make_caveats(effect, filter(None, [copies])),
+        *make_caveats(effect, filter(None, [duplicates])),
         *make_caveats(Effect.WEAKENS, filter(None, texts)),
     ]
 
@@ -502,21 +503,21 @@ def _caveat_of_scaling(X: Any) -> str:
 
 
 @dataclass(frozen=True)
-class CopiedRows:
-    """Labeled rows that equal rows of other folds, which have other groups."""
+class DuplicatesAcrossFolds:
+    """Duplicates among labeled rows that are in different folds, so of other groups."""
 
     n_rows: int
     """Labeled rows."""
-    n_copied: int
+    n_duplicates: int
     """Labeled rows that equal one of another fold."""
     n_tested: int
     """Labeled rows of one half of the folds."""
-    n_equal: int
+    n_tested_duplicates: int
     """Rows of this half that equal a row of the other half."""
 
     @classmethod
-    def of(cls, X: Features, scheme: CVScheme) -> "CopiedRows":
-        """Count the copies among labeled rows, whose content alone is compared."""
+    def of(cls, X: Features, scheme: CVScheme) -> "DuplicatesAcrossFolds":
+        """Count the duplicates among labeled rows, whose content alone is compared."""
         hashes = row_hashes(comparable(X, np.dtype(np.float64)))
         fold_of = pd.Series(-1, np.arange(len(hashes)))
         for number, split in enumerate(scheme.held_out):
@@ -537,20 +538,24 @@ class CopiedRows:
 
     @property
     def n_reported(self) -> int:
-        """Number of copied rows; 0 if these are few, as by chance."""
-        return self.n_copied if self.n_copied >= MANY_COPIES * self.n_rows else 0
+        """Number of these duplicates; 0 if these are few, as by chance."""
+        return (
+            self.n_duplicates
+            if self.n_duplicates >= MANY_DUPLICATES * self.n_rows
+            else 0
+        )
 
     @property
     def text(self) -> str:
-        """How many rows are copied."""
+        """How many rows are in several folds."""
         return (
-            f"{self.n_copied:,} of {self.n_rows:,} labeled rows equal rows of other "
-            f"folds"
+            f"{self.n_duplicates:,} of {self.n_rows:,} labeled rows equal rows of "
+            f"other folds"
         )
 
     @property
     def caveat_text(self) -> str:
-        """Text of the caveat about copies; "" if there are few."""
+        """Text of the caveat about duplicates; "" if there are few."""
         return f"{self.text}: {IF_COPIES}" if self.n_reported else ""
 
     def violation(self, n_equal: int, n_pool: int) -> str:
@@ -561,7 +566,7 @@ class CopiedRows:
         copies a row has. The `n_equal` of `n_pool` rows that equal a labeled row of
         either half are at least those of the given half, so the p-value is too large.
         """
-        equal = self.n_equal
+        equal = self.n_tested_duplicates
         p_value = stats.hypergeom.sf(
             equal - 1, self.n_tested + n_pool, equal + n_equal, self.n_tested
         )

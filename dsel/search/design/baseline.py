@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import Features, Integers
 from dsel.checks import did_you_mean, listing, raise_first, show
-from dsel.data.equal_rows import comparable
+from dsel.data.duplicates import comparable
 from dsel.data.frames import Frame
 from dsel.data.identity import content_hash, row_hashes
 from dsel.data.labeled import LabeledRows, codes_of
@@ -31,7 +31,7 @@ from dsel.option_values import LARGEST_CLASS
 from dsel.results.models import open_model
 from dsel.results.row_hashes import RowHashes, load_row_hashes
 from dsel.rounded_texts import count_of
-from dsel.search.design.assumptions import MANY_COPIES
+from dsel.search.design.assumptions import MANY_DUPLICATES
 from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.typing import AnyArray, BaselineLike, Model
 
@@ -228,7 +228,7 @@ def check_unseen(known: RowHashes | None, X: Features, baseline: str) -> None:
     _, times = np.unique(
         row_hashes(comparable(X, np.dtype(np.float64))), return_counts=True
     )
-    if n_known < n and times[times > 1].sum() >= MANY_COPIES * n:
+    if n_known < n and times[times > 1].sum() >= MANY_DUPLICATES * n:
         warn(
             f"{counted} equal rows that {baseline} was trained on; if these are the "
             f"same records, it looks better than it is.",

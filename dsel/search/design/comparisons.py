@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel import names
-from dsel.data.equal_rows import FindDuplicates
+from dsel.data.duplicates import FindDuplicates
 from dsel.data.pool import Block
 from dsel.data.query_rows import merge_smallest, query_words, smallest_rows
 from dsel.data.row_random import (

@@ -35,7 +35,7 @@ class DataCounts:
     """Rows of the pool that are counted; 0 without a pool."""
     n_classes: int
     """0 for a regression."""
-    equal_rows: int = 0
+    n_duplicates: int = 0
     """Pool rows that equal labeled rows."""
     n_groups: int | None = None
     """Groups of labeled rows; None if rows are independent."""
@@ -84,7 +84,7 @@ class SearchCounts:
             names.N_LABELED: data.n_labeled,
             names.N_UNLABELED: data.n_unlabeled,
             names.N_CLASSES: data.n_classes,
-            names.EQUAL_ROWS: data.equal_rows,
+            names.EQUAL_ROWS: data.n_duplicates,
             names.N_GROUPS: data.n_groups,
             names.PRIOR_SHARE: data.prior_share,
             names.STATUS: self.status,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dsel.arrays import Bools, Floats, Integers
 from dsel.checks import class_of_same_letters
-from dsel.data.equal_rows import FindDuplicates, duplicate_finder
+from dsel.data.duplicates import FindDuplicates, duplicate_finder
 from dsel.data.frames import Frame, frame_like
 from dsel.data.labeled import codes_of, matching_pool
 from dsel.data.query_rows import merge_smallest, smallest_rows

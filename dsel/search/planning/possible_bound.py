@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dsel.data.equal_rows import duplicate_finder
+from dsel.data.duplicates import duplicate_finder
 from dsel.data.frames import take_rows
 from dsel.losses.base import FoldCounts, Rows, stack_folds
 from dsel.losses.calls import count_rows, naming_loss

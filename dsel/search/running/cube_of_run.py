@@ -26,7 +26,7 @@ from dsel.results.records import to_record
 from dsel.results.tables import content_token
 from dsel.runtime.versions import installed_versions
 from dsel.search.design.assumptions import (
-    CopiedRows,
+    DuplicatesAcrossFolds,
     PoolFacts,
     caveats_of_fitting_rows,
     with_pool_facts,
@@ -67,19 +67,19 @@ class RunDescription:
             caveats=tuple(c for c in self.caveats if c.effect in OF_NUMBER),
             n_labeled=self.data.n_labeled,
             n_unlabeled=self.data.n_unlabeled,
-            equal_rows=self.data.equal_rows,
+            equal_rows=self.data.n_duplicates,
             copied_rows=self.copied_rows,
             n_groups=self.data.n_groups or 0,
         )
 
 
-def make_data_counts(plan: PlannedSearch, equal_rows: int = 0) -> DataCounts:
+def make_data_counts(plan: PlannedSearch, n_duplicates: int = 0) -> DataCounts:
     """Return the numbers of rows and classes of a run."""
     return DataCounts(
         n_labeled=plan.labeled.n_rows,
         n_unlabeled=0 if plan.pool is None else plan.pool.n_rows,
         n_classes=len(plan.classes),
-        equal_rows=equal_rows,
+        n_duplicates=n_duplicates,
         n_groups=None if plan.groups is None else plan.groups.n_groups,
         prior_share=plan.prior_shares,
     )
@@ -89,18 +89,18 @@ def describe_run(plan: PlannedSearch, facts: PoolFacts) -> RunDescription:
     """Return the assumptions, caveats and data counts of the plan and its pool."""
     labeled, assumptions = plan.labeled, plan.assumptions
     caveats = [caveat for caveat in plan.caveats if caveat.effect is not Effect.PLAN]
-    copies = CopiedRows.of(labeled.X, plan.scheme)
+    duplicates = DuplicatesAcrossFolds.of(labeled.X, plan.scheme)
     if plan.pool is not None and plan.method.is_guarantee:
-        violation = copies.violation(facts.equal_rows, plan.pool.n_rows)
+        violation = duplicates.violation(facts.n_duplicates, plan.pool.n_rows)
         assumptions = with_pool_facts(assumptions, facts, violation)
         if violation:  # the plan could only suspect copies
-            caveats = [c for c in caveats if c.text != copies.caveat_text]
+            caveats = [c for c in caveats if c.text != duplicates.caveat_text]
     classes, class_rows = plan.classes.tolist(), dict[str, int]()
     if classes:
         n_rows = np.bincount(labeled.y, minlength=len(classes)).tolist()
         class_rows = dict(zip(map(str, classes), n_rows, strict=True))
     return RunDescription(
-        data=make_data_counts(plan, facts.equal_rows),
+        data=make_data_counts(plan, facts.n_duplicates),
         assumptions=assumptions,
         caveats=collect_caveats(
             caveats, caveats_of_fitting_rows(facts, plan.context.fitting_pool)
@@ -108,7 +108,7 @@ def describe_run(plan: PlannedSearch, facts: PoolFacts) -> RunDescription:
         class_rows=class_rows,
         constant=best_constant(plan.context.losses.main, labeled.y, classes, labeled.X)
         or (),
-        copied_rows=copies.n_reported,
+        copied_rows=duplicates.n_reported,
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from dsel import names
 from dsel.arrays import Floats
 from dsel.criteria.base import CandidateCounts
-from dsel.data.equal_rows import duplicate_finder
+from dsel.data.duplicates import duplicate_finder
 from dsel.errors import AllFitsFailedError
 from dsel.losses.base import FoldCounts, PoolCounts, Statistic, stack_folds
 from dsel.losses.error_rate import ERROR_RATE
@@ -341,7 +341,7 @@ def count_chosen(
 
     They are compared on all pool rows, except those that an earlier run has counted.
     """
-    plan, pool, n_duplicates = run.plan, run.plan.pool, pool_check.facts.equal_rows
+    plan, pool, n_duplicates = run.plan, run.plan.pool, pool_check.facts.n_duplicates
     # Where the model of all rows failed, that of one fold still has its bound.
     if pool is None or ALL_ROWS not in chosen.split_of_model:
         return CountedModels(chosen)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from operator import add
 from typing import Final
 
-from dsel.data.equal_rows import duplicate_finder
+from dsel.data.duplicates import duplicate_finder
 from dsel.families.generic import collect_warnings
 from dsel.results.records import from_record, to_record
 from dsel.runtime.clients import current_worker
@@ -59,7 +59,7 @@ def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolFin
             on_turn=on_turn,
         )
         check = replace(
-            check, facts=replace(check.facts, fitting_equal_rows=n_duplicates)
+            check, facts=replace(check.facts, n_fitting_duplicates=n_duplicates)
         )
     if on_turn is not None:
         on_turn()  # the store may be closed by now

@@ -120,12 +120,12 @@ def test_copies__without_a_pool_are_the_first_thing_said():
         assert str(shown).startswith("Warning  ")
         assert str(shown).count("labeled rows equal rows of other folds") == 1
     assert "labeled rows equal rows of other folds" in repr(outcome.certificate)
-    assert "% (95% confidence, if equal rows are no copies), model" in str(
+    assert "% (95% confidence, if duplicates are no copies), model" in str(
         outcome.choice
     )
 
 
-def test_equal_rows__are_no_copies_where_pool_rows_are_equal_as_often():
+def test_duplicates__are_no_copies_where_pool_rows_are_equal_as_often():
     few = np.random.default_rng(3).integers(9, size=(800, 2)).astype(float)
     outcome = search_copies(few[:200], few[200:])
     assert outcome.certificate.certified
@@ -188,7 +188,7 @@ def with_facts(violation="", known=A1, **facts):
 def test_with_pool_facts__says_what_was_found_where_nothing_refutes():
     for n, text in ((0, "no pool row equals"), (1, "1 pool row equals a"),
                     (1_200, "1,200 pool rows equal a")):  # fmt: skip
-        found = with_facts(equal_rows=n, auc=0.52, p_value=0.4)
+        found = with_facts(n_duplicates=n, auc=0.52, p_value=0.4)
         assert not found.is_violated
         assert text in found.reason
         assert "does not refute it (AUC 0.52, p = 0.4;" in found.reason

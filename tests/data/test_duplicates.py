@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from dsel.data import open_pool
-from dsel.data.equal_rows import duplicate_finder
+from dsel.data.duplicates import duplicate_finder
 from dsel.data.identity import row_hashes
 from dsel.data.labeled import labeled_rows, matching_pool
 
@@ -31,7 +31,7 @@ def rows(rng):
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_equal_rows__are_compared_in_the_type_of_the_pool(make, dtype, rows):
+def test_duplicates__are_compared_in_the_type_of_the_pool(make, dtype, rows):
     if make is sparse.csr_matrix and dtype is np.float16:
         pytest.skip("scipy has no sparse matrices of this type")
     few = rows[[400, 7, 30]]
@@ -39,14 +39,14 @@ def test_equal_rows__are_compared_in_the_type_of_the_pool(make, dtype, rows):
     assert dtype == np.float16 or counted(rows, few.astype(dtype)) == 3
 
 
-def test_equal_rows__tells_wide_rows_apart_that_differ_in_few_columns(rng):
+def test_duplicates__tells_wide_rows_apart_that_differ_in_few_columns(rng):
     wide = np.zeros((200, 40))
     wide[:, 33] = rng.integers(0, 20, size=200)
     labeled = wide[:2] + [[0.0], [100.0]]
     assert counted(wide, labeled) == (wide[:, 33] == wide[0, 33]).sum()
 
 
-def test_equal_rows__takes_sparse_and_dense_rows_in_any_pair(rows):
+def test_duplicates__takes_sparse_and_dense_rows_in_any_pair(rows):
     rows[np.abs(rows) < 0.7] = 0
     n_equal = len(rows) - (rows.any(axis=1)).sum() + 4
     labeled = np.vstack([rows[(rows != 0).all(axis=1)][:4], [[0, 0, 0]]])
@@ -60,7 +60,7 @@ def test_equal_rows__takes_sparse_and_dense_rows_in_any_pair(rows):
     n_labeled=st.integers(2, 10),
     chunk=st.integers(1, 40),
 )
-def test_equal_rows__equals_the_comparison_of_all_pairs(values, n_labeled, chunk):
+def test_duplicates__equals_the_comparison_of_all_pairs(values, n_labeled, chunk):
     table = np.array(values, dtype=float)
     labeled, pool = table[:n_labeled], table[min(n_labeled, len(table)) // 2 :]
     equal = (pool[:, None] == labeled[None]).all(axis=2)
@@ -68,7 +68,7 @@ def test_equal_rows__equals_the_comparison_of_all_pairs(values, n_labeled, chunk
     assert found == equal.any(axis=1).sum()
 
 
-def test_equal_rows__counts_both_zeros_and_missing_values_as_equal():
+def test_duplicates__counts_both_zeros_and_missing_values_as_equal():
     labeled = np.array([[0.0, np.nan], [1.0, 1.0]])
     pool = np.array([[2.0, 1.0], [-0.0, -np.nan]])
     assert counted(pool, labeled, allow_nan=True) == 1
@@ -76,7 +76,7 @@ def test_equal_rows__counts_both_zeros_and_missing_values_as_equal():
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.from_pandas, pa.table])
 @pytest.mark.parametrize("types", [("f8", "f4"), ("f4", "f8")])
-def test_equal_rows__compares_frames_by_value(library, types):
+def test_duplicates__compares_frames_by_value(library, types):
     at = pd.date_range("2020", periods=2)
     frame = pd.DataFrame({"a": [0.1, 2.0], "t": ["x", "y"], "day": at.date})
     labeled, pool = (
@@ -88,7 +88,7 @@ def test_equal_rows__compares_frames_by_value(library, types):
 
 
 @pytest.mark.parametrize(("name", "n_equal"), [("dna", 82), ("letter", 458)])
-def test_equal_rows__finds_what_the_benchmark_sets_have(data_dir, name, n_equal):
+def test_duplicates__finds_what_the_benchmark_sets_have(data_dir, name, n_equal):
     with np.load(data_dir / f"{name}.npz") as arrays:
         X, split = arrays["X"], arrays["split"]
     assert counted(X[split == 1], X[split == 0]) == n_equal
