@@ -106,15 +106,15 @@ FIT_PROBLEM = _variable("flag", "fit_problem", _EACH, "problem of the candidate'
     PROBLEMS)
 FOLD_ERRORS = _count("fold_errors", _FIT, "errors on the held-out rows")
 ERROR = _number("error", _FIT,
-    "errors on the held-out rows divided by the answers behind them, in [0, 1]")
+    "errors on the held-out rows divided by the predictions behind them, in [0, 1]")
 FOLD_LOSS_MEAN = _number("fold_loss_mean", _FIT,
     "mean loss on the held-out rows of models without them")
 VALIDATION_ERRORS = _count("validation_errors", _EACH,
     "errors on the validation rows of the model trained without them")
 VALIDATION_ROWS = _count("validation_rows", (), "rows held out for validation")
 FOLD_ROWS = _count("fold_rows", (SPLITS,), "held-out rows")
-FOLD_ANSWERS = _count("fold_answers", _FIT,
-    "answers behind the errors: several models answer each held-out row")
+FOLD_PREDICTIONS = _count("fold_answers", _FIT,
+    "predictions behind the errors: several models predict each held-out row")
 TRAIN_ROWS = _count("train_rows", (SPLITS,), "training rows")
 TRAIN_ERRORS = _count("train_errors", _FIT, "errors on the training rows")
 DISAGREEMENTS = _count("disagreements", _PAIR,
@@ -159,8 +159,8 @@ DELTA = _number("delta", (CRITERION,),
 # fmt: on
 VARIABLES: Final = tuple(BY_NAME.values())
 OUTER_CONFUSION: Final = _statistic("outer_confusion")
-OUTER_ANSWERS: Final = _statistic("outer_answers")
-OUTER_DUPLICATE_ANSWERS: Final = _statistic("outer_duplicate_answers")
+OUTER_PREDICTIONS: Final = _statistic("outer_answers")
+OUTER_DUPLICATE_PREDICTIONS: Final = _statistic("outer_duplicate_answers")
 OUTER_VALUE_COUNTS: Final = _statistic("outer_value_counts")
 OUTER_VALUE_DIFFERENCES: Final = _statistic("outer_value_differences")
 OUTER_DUPLICATE_VALUE_DIFFERENCES: Final = _statistic(

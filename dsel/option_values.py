@@ -55,7 +55,7 @@ MODEL_OF_GRID: Final = SVM
 """The classifier of a grid without a model whose names only it has, as in 0.2."""
 
 LOSS_FORMS: Final = (
-    "error, recall:CLASS, precision:CLASS, balanced, or cost:TRUE>ANSWER=5,...; of "
+    "error, recall:CLASS, precision:CLASS, balanced, or cost:TRUE>PREDICTED=5,...; of "
     "numbers error_quantile=0.9 (how far off 90% of them are at most) or beyond=2.0 "
     "(how many are off by more)"
 )

@@ -63,9 +63,10 @@ print(results.dsel.bound("best_fold", delta=0.1).round(3).to_pandas())
 # As any Dataset
 # --------------
 # The error of each candidate on the held-out rows, with the numbers of neighbors as a
-# full axis. ``error`` is ready, by candidate and fold: errors divided by the answers
-# behind them. These are the rows of the fold, but in a nested search several models
-# answer for each row (``fold_answers``), so that rows would be the wrong divisor.
+# full axis. ``error`` is ready, by candidate and fold: errors divided by the
+# predictions behind them. These are the rows of the fold, but in a nested search
+# several models predict each row (``fold_answers``), so that rows would be the
+# wrong divisor.
 
 rates = results["error"].mean("fold")
 print(rates.reindex(n_neighbors=range(1, 10, 2)).round(3).to_pandas())

@@ -248,10 +248,10 @@ class Parity(Learner):
     divisor: int = 1
 
     def _learn(self, X: Floats, y: ClassCodes) -> None:
-        self.answer_ = int(y.sum()) // self.divisor % 2
+        self.prediction_ = int(y.sum()) // self.divisor % 2
 
     def _predict_rows(self, X: Floats) -> Any:
-        return np.full(len(X), self.answer_)
+        return np.full(len(X), self.prediction_)
 
 
 @dataclass(eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""Bounds from counts by class: missed rows, false answers, and mean costs.
+"""Bounds from counts by class: missed rows, false predictions, and mean costs.
 
 A model trained without a fold is tested on the rows of that fold. Rows of one class
 are fresh draws from the class, and rows predicted as one class are fresh draws among
@@ -65,11 +65,11 @@ def added_misses(
     return _quotient_or_infinity(moved, np.asarray(least)[..., np.newaxis])
 
 
-def added_false_answers(
+def added_false_predictions(
     first_limits: ArrayLike,
-    first_answers: ArrayLike,
+    first_predictions: ArrayLike,
     first_rows: ArrayLike,
-    second_answers: int,
+    second_predictions: int,
     second_rows: int,
     joined: ArrayLike,
     joined_rows: ArrayLike,
@@ -104,7 +104,7 @@ def added_false_answers(
 
     Examples
     --------
-    >>> added_false_answers(
+    >>> added_false_predictions(
     ...     [0.2, 0.25], [900, 950], 10_000, 920, 10_000, [15, 60], 920, delta=0.005
     ... ).round(4).tolist()
     [0.2713, 0.407]
@@ -112,11 +112,11 @@ def added_false_answers(
     limits = checks.check_between(first_limits, "first_limits", 0.0, np.inf)
     third = checks.check_probability(delta, "delta") / 3
     firsts = checks.check_counts_of(
-        first_answers, first_rows, "first_answers", "first_rows"
+        first_predictions, first_rows, "first_predictions", "first_rows"
     )
     joins = checks.check_counts_of(joined, joined_rows, "joined", "joined_rows")
     limits, *counts = checks.broadcast(
-        first_limits=limits, first_answers=firsts[0], joined=joins[0]
+        first_limits=limits, first_predictions=firsts[0], joined=joins[0]
     )
     checks.check_axes(limits, "first_limits", 1, "one number for each fold")
     most, moved = (
@@ -125,7 +125,7 @@ def added_false_answers(
     )
     least = lower_limits(
         *checks.check_counts_of(
-            second_answers, second_rows, "second_answers", "second_rows"
+            second_predictions, second_rows, "second_predictions", "second_rows"
         ),
         third,
     )

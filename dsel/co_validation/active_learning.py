@@ -23,7 +23,7 @@ from dsel.data.frames import concatenate_rows, native
 from dsel.data.open import open_pool
 from dsel.data.query_rows import merge_smallest, smallest_rows
 from dsel.data.row_random import ACTIVE_STREAM, row_random_at, seed_from
-from dsel.families.answers import class_scores
+from dsel.families.predictions import class_scores
 from dsel.families.prefixes import first_step, with_seeds
 from dsel.typing import PoolLike
 

@@ -106,8 +106,8 @@ class Criterion:
             n_compared = counts[names.POOL_ROWS]
             n_compared = n_compared if self.by_halves else n_compared.sum(axis=-1)
             conditions.append(n_compared == counts[names.N_UNLABELED])
-        by_answers = {names.FOLD_ERRORS, names.FOLD_LOSS_MEAN} & set(self.counts)
-        if by_answers and names.FOLD_ANSWERS in counts:
+        by_prediction = {names.FOLD_ERRORS, names.FOLD_LOSS_MEAN} & set(self.counts)
+        if by_prediction and names.FOLD_PREDICTIONS in counts:
             # A candidate that was pruned early has been tested by fewer models.
             conditions.append(counts[names.STATUS] != names.STATUS_PRUNED)
         is_known = np.all([c.reshape(n, -1).all(axis=1) for c in conditions], axis=0)

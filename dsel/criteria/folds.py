@@ -52,7 +52,7 @@ def _holdout(counts: CandidateCounts, settings: Settings) -> Terms:
     return Terms(bound, bound, np.full_like(bound, np.nan))
 
 
-def fold_answers(counts: CandidateCounts) -> Integers:
+def count_fold_predictions(counts: CandidateCounts) -> Integers:
     """Return the number of predictions on each fold in which errors are counted.
 
     It is the number of rows, (n_folds,), or in a nested search, where several models
@@ -60,11 +60,11 @@ def fold_answers(counts: CandidateCounts) -> Integers:
     n_folds). Missing predictions of pruned candidates count as right, as all missing
     counts do.
     """
-    if names.FOLD_ANSWERS not in counts:
+    if names.FOLD_PREDICTIONS not in counts:
         return counts[names.FOLD_ROWS]
-    answers = counts[names.FOLD_ANSWERS]
+    predictions = counts[names.FOLD_PREDICTIONS]
     is_pruned = counts[names.STATUS][:, np.newaxis] == names.STATUS_PRUNED
-    return np.maximum(np.where(is_pruned, answers.max(axis=0), answers), 1)
+    return np.maximum(np.where(is_pruned, predictions.max(axis=0), predictions), 1)
 
 
 def fold_error(counts: CandidateCounts) -> Floats:
@@ -75,7 +75,7 @@ def fold_error(counts: CandidateCounts) -> Floats:
     It estimates the average error of the fold models: M. Kaariainen, ICSI TR-05-010,
     2005, section 2.
     """
-    rates = counts[names.FOLD_ERRORS] / fold_answers(counts)
+    rates = counts[names.FOLD_ERRORS] / count_fold_predictions(counts)
     return np.asarray(rates.mean(axis=-1))
 
 

@@ -531,22 +531,24 @@ def type_of_labels(labels: AnyArray) -> str:
     return "n" if labels.dtype.kind in "biuf" else labels.dtype.kind
 
 
-def codes_of(answers: AnyArray, classes: AnyArray) -> NDArray[np.int64]:
+def codes_of(predictions: AnyArray, classes: AnyArray) -> NDArray[np.int64]:
     """Return the class code of each prediction.
 
     A prediction that equals no class gets a code below -1, which only equal predictions
     share: it is an error for every label, and differs from all other predictions.
     """
-    kinds = {type_of_labels(answers), type_of_labels(classes)}
+    kinds = {type_of_labels(predictions), type_of_labels(classes)}
     if len(kinds) == 1 and kinds != {"O"}:
-        near = np.searchsorted(classes, answers).clip(max=len(classes) - 1)
-        codes = np.where(classes[near] == answers, near, -1)
+        near = np.searchsorted(classes, predictions).clip(max=len(classes) - 1)
+        codes = np.where(classes[near] == predictions, near, -1)
     else:
         code_of = {label: code for code, label in enumerate(classes.tolist())}
-        codes = np.array([code_of.get(label, -1) for label in answers.tolist()], int)
+        codes = np.array(
+            [code_of.get(label, -1) for label in predictions.tolist()], int
+        )
     unknown = np.flatnonzero(codes < 0)
-    for row, answer in zip(unknown, answers[unknown].tolist(), strict=True):
-        digest = blake2b(repr(answer).encode(), digest_size=7).digest()
+    for row, prediction in zip(unknown, predictions[unknown].tolist(), strict=True):
+        digest = blake2b(repr(prediction).encode(), digest_size=7).digest()
         codes[row] = -2 - int.from_bytes(digest)
     return np.asarray(codes, dtype=np.int64)
 

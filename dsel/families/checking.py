@@ -66,7 +66,7 @@ def check_family(
     def fit(group: Sequence[Candidate], some: Sequence[Any]) -> FittedGroup:
         return family.fit(group, X, codes, some, cache=process_cache())
 
-    answers: dict[str, bytes] = {}
+    predictions: dict[str, bytes] = {}
     fitted = [fit(group, splits) for group in candidate_groups]
     for group, together in zip(candidate_groups, fitted, strict=True):
         shape = len(group), len(splits), N_PARTS
@@ -85,7 +85,7 @@ def check_family(
                 # A resumed or retried run fits what is missing together with other
                 # candidates, and its counts must be the same.
                 alone = fit([candidate], [split])
-                _compare(family, alone, together, row, column, X, answers)
+                _compare(family, alone, together, row, column, X, predictions)
                 _check_model(family, alone, candidate.number, split, X, codes)
     joined = family.join(fitted)
     for together in fitted:
@@ -107,11 +107,11 @@ def _compare(
     row: int,
     column: int,
     X: NDArray[np.generic],
-    answers: dict[str, bytes],
+    predictions: dict[str, bytes],
 ) -> None:
     """Raise where a model counts, predicts or is named differently alone.
 
-    `answers` has the predictions that were made under each token.
+    `predictions` has the predictions that were made under each token.
     """
     counts = [
         (fitted.counts.errors[index].tolist(), fitted.counts.has_failed[index])
@@ -125,9 +125,12 @@ def _compare(
         raise ValueError(
             f"{type(family).__name__}.fit must give the same model alone and together."
         )
-    fit, answer = (alone.candidates[0], alone.split_numbers[0]), one.tobytes()
+    fit, prediction = (alone.candidates[0], alone.split_numbers[0]), one.tobytes()
     token = alone.token(*fit)
-    if token != together.token(*fit) or answers.setdefault(token, answer) != answer:
+    if (
+        token != together.token(*fit)
+        or predictions.setdefault(token, prediction) != prediction
+    ):
         raise ValueError(
             f"{type(family).__name__}: `token` must be the same for a model fitted "
             f"alone and together, and differ between models that predict differently."

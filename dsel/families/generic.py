@@ -24,7 +24,6 @@ from dsel.data.labeled import labels_of
 from dsel.data.pool import Pool
 from dsel.data.row_random import canonical_text, derive_seed
 from dsel.data.splits import Split
-from dsel.families.answers import FittedEstimators, predict_codes_or_numbers
 from dsel.families.ensemble_sizes import size_parameter
 from dsel.families.family import (
     Cache,
@@ -38,6 +37,7 @@ from dsel.families.family import (
 from dsel.families.fit_arguments import groups_arguments, takes_pool
 from dsel.families.kinds import reads_marks
 from dsel.families.linear import LINEAR, stack_linear
+from dsel.families.predictions import FittedEstimators, predict_codes_or_numbers
 from dsel.families.prefixes import (
     fit_prefix,
     has_prefix,

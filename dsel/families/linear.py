@@ -24,8 +24,8 @@ from sklearn.svm import LinearSVC
 
 from dsel.arrays import Features, Floats, Integers
 from dsel.data.frames import number_matrix
-from dsel.families.answers import FittedEstimators
 from dsel.families.family import FitId, iter_splits
+from dsel.families.predictions import FittedEstimators
 from dsel.typing import SplitNumbers
 
 # Classes whose `predict` is the argmax (or the sign) of X @ coef_.T + intercept_; a

@@ -40,7 +40,7 @@ from dsel.data.lazy import takes_dask_arrays
 from dsel.data.row_random import seed_from
 from dsel.data.splits import Split, fold_splits, given_splits, random_folds
 from dsel.errors import naming
-from dsel.families.answers import predict_numbers
+from dsel.families.predictions import predict_numbers
 from dsel.least_squares.closed_form import (
     COPIES,
     block_residuals,

@@ -17,7 +17,11 @@ from dsel import names
 from dsel.arrays import Floats, Integers
 from dsel.bounds import binomial_tail_inversion
 from dsel.bounds.binomial import mean_outward, sum_outward, upper_limits
-from dsel.bounds.by_class import added_false_answers, added_misses, counted_mean_limit
+from dsel.bounds.by_class import (
+    added_false_predictions,
+    added_misses,
+    counted_mean_limit,
+)
 from dsel.bounds.cross_validation import BoundTerms
 from dsel.bounds.duplicates import lower_rate_limits
 from dsel.bounds.holdout import likely_tables
@@ -51,8 +55,8 @@ class ClassTable(Statistic):
     positions: tuple[int, ...] = ()
     """Row and column of each class code of the plan; the last are for other classes."""
     on_folds: str = names.OUTER_CONFUSION
-    on_pool: str = names.OUTER_ANSWERS
-    on_duplicates: str = names.OUTER_DUPLICATE_ANSWERS
+    on_pool: str = names.OUTER_PREDICTIONS
+    on_duplicates: str = names.OUTER_DUPLICATE_PREDICTIONS
     counts_differences: bool = False
 
     @property
@@ -63,10 +67,10 @@ class ClassTable(Statistic):
         return {
             self.on_folds: CubeVariable(
                 {names.TRUE_CLASS: classes, names.PREDICTED_CLASS: classes},
-                "rows of the fold by true class and answer of its model",
+                "rows of the fold by true class and prediction of its model",
             ),
             self.on_pool: CubeVariable(
-                pair, "pool rows by the answers of its model and the full one"
+                pair, "pool rows by the predictions of its model and the full one"
             ),
             self.on_duplicates: CubeVariable(
                 pair, "of these, the pool rows that equal labeled rows"
@@ -314,7 +318,7 @@ class Precision(ClassRate):
     @property
     def label(self) -> str:
         """Name of the bounded value."""
-        return f"False among answers {self.classes[0]!r}"
+        return f"False among predictions {self.classes[0]!r}"
 
     def __repr__(self) -> str:
         return f"precision({self.classes[0]!r})"
@@ -338,7 +342,7 @@ class Precision(ClassRate):
             wrong_rows(self.orient_tables(pair)) for pair in pairs
         )
         fresh = int(second - duplicates)
-        sums = added_false_answers(
+        sums = added_false_predictions(
             limits,
             first,
             pool.upper_rows(first_duplicates),

@@ -54,7 +54,7 @@ def precision(label: object) -> Precision:
     Examples
     --------
     >>> precision("fraud").label
-    "False among answers 'fraud'"
+    "False among predictions 'fraud'"
     """
     return Precision((as_plain(label),))
 
@@ -119,7 +119,7 @@ def cost(costs: Any, classes: Sequence[object] | None = None) -> Cost:
         pairs = [pair for pair in costs if isinstance(pair, tuple) and len(pair) == 2]
         if not pairs or len(pairs) < len(costs):
             raise ValueError(
-                f"`costs` must have pairs of true class and answer as keys, got "
+                f"`costs` must have pairs of true class and prediction as keys, got "
                 f"{show(next(iter(costs), None))}; write "
                 f'cost({{("fraud", "ok"): 50, ("ok", "fraud"): 1}}).'
             )
@@ -139,15 +139,15 @@ def cost(costs: Any, classes: Sequence[object] | None = None) -> Cost:
         table = square.tolist()
     matrix: list[tuple[float, ...]] = []
     for true, row in zip(names, table, strict=True):
-        for answer, value in zip(names, row, strict=True):
+        for prediction, value in zip(names, row, strict=True):
             # Taken as 0, a forgotten pair would make an error free of cost.
             if value is None or pd.isna(value):
                 raise ValueError(
-                    f"`costs` lacks the cost of answer {show(answer)} where "
+                    f"`costs` lacks the cost of prediction {show(prediction)} where "
                     f"{show(true)} is "
                     f"true; give a cost for every pair of classes."
                 )
-            check_nonnegative(value, f"costs[{show(true)}, {show(answer)}]")
+            check_nonnegative(value, f"costs[{show(true)}, {show(prediction)}]")
         matrix.append(tuple(np.asarray(row, np.float64).tolist()))
     if not max(max(row) for row in matrix) > 0:
         raise ValueError("`costs` must have a cost above 0; all are 0.")

@@ -46,22 +46,24 @@ def costs_of_text(
     costs = {}
     for part in text.split(","):
         pair, equals, value = part.rpartition("=")
-        true, arrow, answer = pair.partition(">")
+        true, arrow, prediction = pair.partition(">")
         try:
             cost = float(value)
         except ValueError:
             cost = nan
         if not (equals and arrow and isfinite(cost)):
             raise ValueError(
-                f"{name} needs parts such as fraud>ok=50 (true class, answer, "
+                f"{name} needs parts such as fraud>ok=50 (true class, prediction, "
                 f"cost), got {part!r}."
             )
-        true, answer = (class_of_text(text, classes, name) for text in (true, answer))
-        if (true, answer) in costs:
+        true, prediction = (
+            class_of_text(text, classes, name) for text in (true, prediction)
+        )
+        if (true, prediction) in costs:
             raise ValueError(
                 f"{name} names each pair once, got {pair!r} twice; leave one out."
             )
-        costs[true, answer] = cost
+        costs[true, prediction] = cost
     return costs
 
 
@@ -94,7 +96,7 @@ LOSSES: Final = {
         NamedLoss("recall:CLASS", makers.recall, class_of_text),
         NamedLoss("precision:CLASS", makers.precision, class_of_text),
         NamedLoss("balanced", makers.balanced),
-        NamedLoss("cost:TRUE>ANSWER=5", makers.cost, costs_of_text),
+        NamedLoss("cost:TRUE>PREDICTED=5", makers.cost, costs_of_text),
         NamedLoss("error_quantile=0.9", makers.error_quantile, number_of_text, True),
         NamedLoss("beyond=2.0", makers.beyond, number_of_text, True),
     )
@@ -133,7 +135,7 @@ def loss_of_name(text: str, classes: Sequence[Any], *, name: str = "`loss`") -> 
     sign = named.form[len(kind) :][:1]
     if text[len(kind) :][:1] != sign or (sign == ":" and not argument):
         example = named.form
-        for word, position in (("CLASS", -1), ("TRUE", 0), ("ANSWER", -1)):
+        for word, position in (("CLASS", -1), ("TRUE", 0), ("PREDICTED", -1)):
             example = example.replace(word, str(classes[position]) if classes else word)
         raise ValueError(f"{must_be}; write {example}.")
     if named.read is None:

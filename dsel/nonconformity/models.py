@@ -14,10 +14,10 @@ from dsel.data.cache import process_cache
 from dsel.data.duplicates import comparable
 from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
-from dsel.families.answers import class_scores
 from dsel.families.assignment import assign_families, group_label
 from dsel.families.family import Candidate, Family, FitId, FittedGroup
 from dsel.families.fit_arguments import check_fit_params
+from dsel.families.predictions import class_scores
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.local_executor import LocalExecutor
 from dsel.runtime.submission import results_in_order

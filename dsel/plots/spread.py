@@ -26,7 +26,7 @@ from dsel.plots.style import (
     tidy,
 )
 from dsel.results.choice import Choice
-from dsel.results.cube import answers_behind, read_counts
+from dsel.results.cube import count_predictions, read_counts
 from dsel.results.tables import all_params
 from dsel.results.tolerances import amount_about
 from dsel.rounded_texts import about_percent, in_percent
@@ -76,9 +76,11 @@ def fold_losses(results: xr.Dataset) -> FoldLosses:
             what, is_rate = loss.what[:1].lower() + loss.what[1:], loss.is_rate
         return FoldLosses(np.asarray(means, float), f"{what} on the fold", is_rate)
     errors = np.asarray(counts[names.FOLD_ERRORS], float)
-    answers = answers_behind(counts)
-    is_known = (errors >= 0) & (answers > 0)
-    rates = np.where(is_known, errors / np.where(answers > 0, answers, 1.0), np.nan)
+    n_predictions = count_predictions(counts)
+    is_known = (errors >= 0) & (n_predictions > 0)
+    rates = np.where(
+        is_known, errors / np.where(n_predictions > 0, n_predictions, 1.0), np.nan
+    )
     # Halvings have an axis of repeats and one of halves.
     rates = rates.reshape(len(rates), -1)
     return FoldLosses(rates, "error on the fold", in_percent=True)

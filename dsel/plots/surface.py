@@ -109,13 +109,13 @@ def plot_surface(
     shape = [results.sizes[dim] for dim in dims]
     shown = np.asarray(terms.value)
     by_loss = names.FOLD_LOSS_MEAN in ranking.needs
-    if names.FOLD_ANSWERS in results and (by_loss or ranking.name == "cv_error"):
+    if names.FOLD_PREDICTIONS in results and (by_loss or ranking.name == "cv_error"):
         # A pruned candidate has no value: the mean of its counted folds is drawn.
         if by_loss:
             rates = results[names.FOLD_LOSS_MEAN]
         else:
-            answers = results[names.FOLD_ANSWERS]
-            rates = results[names.FOLD_ERRORS] / answers.where(answers > 0)
+            n_predictions = results[names.FOLD_PREDICTIONS]
+            rates = results[names.FOLD_ERRORS] / n_predictions.where(n_predictions > 0)
         means = rates.mean(names.FOLD).values.ravel()
         shown = np.where(np.isfinite(shown), shown, means)
     # Roots of squared errors are in units of the target.

@@ -209,7 +209,7 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
         if any(map(isnan, (*self.recall.own, *self.precision.own))):
             lines.append(f"{NONE}: no such row, or the class is never predicted")
         if min(*self.recall_at_least, *self.precision_at_least) < 0.001:
-            few = "too few rows or answers of the class were seen to say anything"
+            few = "too few rows or predictions of the class were seen to say anything"
             lines.append(f"At least 0.0%: {few}")
         return lines + [f"No guarantee: {why}" for why in self.reasons[1:]]
 

@@ -51,7 +51,7 @@ STATEMENTS: Final[Mapping[str, str]] = {
     "A4": "no model was trained or chosen with the pool rows that are counted",
     "A5": "you did not pick this plan after seeing another's results, nor change "
     "features after a look at the pool",
-    "A7": "`predict` answers each row by itself",
+    "A7": "`predict` treats each row by itself",
 }
 """Text of each assumption. A2 of the theory holds by construction, and A6 because the
 deployed model is the one whose errors were counted."""

@@ -361,12 +361,12 @@ def read_counts(cube: Any) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def answers_behind(counts: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+def count_predictions(counts: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     """Return the predictions behind the errors of each candidate on each fold.
 
     In a nested search several models predict each row of a fold.
     """
-    rows = counts.get(names.FOLD_ANSWERS, counts[names.FOLD_ROWS])
+    rows = counts.get(names.FOLD_PREDICTIONS, counts[names.FOLD_ROWS])
     return np.broadcast_to(rows, counts[names.FOLD_ERRORS].shape)
 
 
@@ -375,7 +375,7 @@ def cv_error(counts: Mapping[str, NDArray[Any]], number: int) -> float:
     errors = counts.get(names.FOLD_ERRORS)
     if errors is None or (errors[number] < 0).any():
         return np.nan
-    return float(np.mean(errors[number] / answers_behind(counts)[number]))
+    return float(np.mean(errors[number] / count_predictions(counts)[number]))
 
 
 def check_schema(cube: xr.Dataset) -> None:

@@ -204,8 +204,10 @@ def _fold_rates(cube: xr.Dataset) -> np.ndarray[Any, np.dtype[np.float64]]:
 
     A nested search has several predictions for a row.
     """
-    n_answers = names.FOLD_ANSWERS if names.FOLD_ANSWERS in cube else names.FOLD_ROWS
-    rates = cube[names.FOLD_ERRORS] / cube[n_answers]
+    divisor = (
+        names.FOLD_PREDICTIONS if names.FOLD_PREDICTIONS in cube else names.FOLD_ROWS
+    )
+    rates = cube[names.FOLD_ERRORS] / cube[divisor]
     return np.asarray(rates.values.reshape(cube[names.STATUS].size, -1))
 
 

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dsel.bounds.by_class import added_false_answers, added_misses, counted_mean_limit
+from dsel.bounds.by_class import (
+    added_false_predictions,
+    added_misses,
+    counted_mean_limit,
+)
 
 N_DRAWS = 400
 RATES = np.array([0.0, 0.02, 0.3, 1.0])
@@ -27,8 +31,8 @@ def test_added_misses__is_the_quotient_of_two_limits():
     assert np.isinf(added_misses([0], 5_000, 0, 2_000, delta=0.01)).all()
 
 
-def test_added_false_answers__reads_each_count_by_its_rows():
-    found = added_false_answers(
+def test_added_false_predictions__reads_each_count_by_its_rows():
+    found = added_false_predictions(
         [0.2, 0.1], [300, 310], [4_930, 4_940], 220, 4_900, [25, 40], [230, 225],
         delta=0.03,
     )  # fmt: skip
@@ -41,7 +45,7 @@ def test_added_false_answers__reads_each_count_by_its_rows():
         )
     ]
     np.testing.assert_allclose(found, wanted, rtol=1e-8)
-    none = added_false_answers([0.2], [3], [100], 0, 90, [0], [0], delta=0.03)
+    none = added_false_predictions([0.2], [3], [100], 0, 90, [0], [0], delta=0.03)
     assert np.isinf(none).all()
 
 

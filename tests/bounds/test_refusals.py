@@ -15,7 +15,11 @@ from dsel.bounds import (
     queried_difference,
     upper_pool_rows,
 )
-from dsel.bounds.by_class import added_false_answers, added_misses, counted_mean_limit
+from dsel.bounds.by_class import (
+    added_false_predictions,
+    added_misses,
+    counted_mean_limit,
+)
 from dsel.bounds.co_validation import (
     error_from_disagreement,
     pair_error_bound,
@@ -73,8 +77,10 @@ REFUSED = [
     (counted_mean_limit, ([1, 2], [0, 1]), {"delta": [0.1] * 2}, "`delta` must be one"),
     (added_misses, ([3], 100, 90, 80), {}, "`class_rows` must be between 0 and 80"),
     (added_misses, (3, 100, 80, 90), {}, "`left` must be one number for each fold"),
-    (added_false_answers, (0.2, [[9] * 5], 99, 9, 99, 1, 9), {}, "got shape (1, 5)"),
-    (added_false_answers, ([0.2], 9, 99, 99, 9, 1, 9), {}, "`second_answers` must be"),
+    (added_false_predictions, (0.2, [[9] * 5], 99, 9, 99, 1, 9), {},
+     "got shape (1, 5)"),
+    (added_false_predictions, ([0.2], 9, 99, 99, 9, 1, 9), {},
+     "`second_predictions` must be"),
     (added_misses, ([101], 100, 80, 90), {}, "`left` must be between 0 and 100"),
     (lower_rate_limits, ([3], [4], 100), {}, "`counted_duplicates` must be between"),
     (lower_rate_limits, ([3], [1], 2), {}, "`counts` must be between 0 and 2"),

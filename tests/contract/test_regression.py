@@ -204,7 +204,7 @@ def test_figures_and_page__have_units_and_no_percent(tmp_path):
     text = page.read_text()
     assert "How far off predictions are" in text
     assert "the mean squared error ranked" in text
-    assert "<code>predict</code> answers each row" in text
+    assert "<code>predict</code> treats each row" in text
     assert ("Checked: dsel" in text) == ("<td>checked</td>" in text)
     table = cube.dsel.table().mean_squared_error
     best = dsel.plots.plot_folds(cube)

@@ -125,14 +125,14 @@ def test_holdout__reads_the_first_fold_only(counted):
 
 def test_cv_error__counts_answers_where_several_models_answer_a_row(counted):
     answers = np.tile(4 * counted[names.FOLD_ROWS], (N, 1))
-    nested = {**counted, names.FOLD_ANSWERS: answers}
+    nested = {**counted, names.FOLD_PREDICTIONS: answers}
     final = estimate("cv_error", nested)
     np.testing.assert_allclose(final, estimate("cv_error", counted) / 4)
     assert chosen("cv_error", nested) == chosen("cv_error", counted)
     # Who was dropped has no number, and is bounded from below as if all errors lay in
     # the answers that were given.
     answers[3] //= 2
-    fewer = {**nested, names.FOLD_ANSWERS: answers}
+    fewer = {**nested, names.FOLD_PREDICTIONS: answers}
     assert estimate("cv_error", fewer)[3] == 2 * final[3]
     fewer = changed(fewer, names.STATUS, names.STATUS_PRUNED, at=3)
     found = estimate("cv_error", changed(fewer, names.FOLD_ERRORS, 0, at=3))

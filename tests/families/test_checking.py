@@ -8,8 +8,8 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from dsel.families import check_family
-from dsel.families.answers import FittedEstimators
 from dsel.families.generic import ScikitLearnFamily
+from dsel.families.predictions import FittedEstimators
 from dsel.families.svm.family import KernelSVMFamily
 
 TREES = [DecisionTreeClassifier(max_depth=depth) for depth in (1, 3)]

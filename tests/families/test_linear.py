@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
-from dsel.families.answers import FittedEstimators
 from dsel.families.family import FitCounts
 from dsel.families.linear import stack_linear
+from dsel.families.predictions import FittedEstimators
 
 N_COLUMNS = 7
 

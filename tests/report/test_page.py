@@ -334,7 +334,7 @@ def test_pages__show_names_of_python_as_code_and_no_backticks(grouped, tmp_path)
         results, code = plan.run(n_jobs=1), "<code>pool</code> is not read"
     else:
         results = ModelComparison(0.05, 10_000, n_differ=200)
-        code = "<code>predict</code> answers each row by itself"
+        code = "<code>predict</code> treats each row by itself"
     page = write_report(results, tmp_path / "page.html").read_text(encoding="utf-8")
     assert code in page
     assert "`" not in words(page)

@@ -22,8 +22,8 @@ from dsel.data.labeled import (
     names_of_columns,
 )
 from dsel.data.row_random import seed_from
-from dsel.families.answers import predict_codes_or_numbers
 from dsel.families.kinds import is_regressor
+from dsel.families.predictions import predict_codes_or_numbers
 from dsel.losses.base import FoldCounts, Loss, PlannedDelta, Rows
 from dsel.losses.by_value import find_column
 from dsel.losses.calls import count_rows

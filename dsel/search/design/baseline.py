@@ -23,7 +23,7 @@ from dsel.data.identity import content_hash, row_hashes
 from dsel.data.labeled import LabeledRows, codes_of
 from dsel.data.splits import Split
 from dsel.errors import DselWarning, RowError, warn
-from dsel.families.answers import predict_rows
+from dsel.families.predictions import predict_rows
 from dsel.losses.baseline import BaselineDifference
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR_RATE

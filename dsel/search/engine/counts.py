@@ -59,7 +59,7 @@ class SearchCounts:
     train_rows: Integers
     """(n_folds,)."""
     fold_errors: Integers | None = None
-    fold_answers: Integers | None = None
+    fold_predictions: Integers | None = None
     fold_loss_mean: Floats | None = None
     train_errors: Integers | None = None
     loo_errors: Integers | None = None
@@ -91,7 +91,7 @@ class SearchCounts:
             names.FOLD_ROWS: self.fold_rows,
             names.TRAIN_ROWS: self.train_rows,
             names.FOLD_ERRORS: self.fold_errors,
-            names.FOLD_ANSWERS: self.fold_answers,
+            names.FOLD_PREDICTIONS: self.fold_predictions,
             names.FOLD_LOSS_MEAN: self.fold_loss_mean,
             names.TRAIN_ERRORS: self.train_errors,
             names.LOO_ERRORS: self.loo_errors,

@@ -165,7 +165,7 @@ def fit_splits(
         cache=cache or process_cache(),
     )
     # A transformer that reads a batch, such as one that ranks rows among each other,
-    # breaks the assumption that `predict` answers each row by itself.
+    # breaks the assumption that `predict` treats each row by itself.
     params = (p for c in group.select(candidates) for p in c.all_params.values())
     if any(isinstance(param, FunctionTransformer) for param in params):
         for split in splits:
@@ -190,7 +190,7 @@ def compute_losses(
         predictions = predict_labeled_rows(context, fitted_group, split.number, rows)
     # One object for all candidates: `Rows.memo` keeps what depends on the rows only.
     tested = Rows(context.labeled.X[rows], context.labeled.y[rows])
-    return [calls.score_rows(loss, tested, answers) for answers in predictions]
+    return [calls.score_rows(loss, tested, labels) for labels in predictions]
 
 
 def count_statistics(
@@ -292,7 +292,7 @@ def fail_batch_readers(fitted_group: FittedGroup, split: Split, X: Features) -> 
             counts.refuse(
                 (i, column),
                 FitId(fitted_group.candidates[i], split.number),
-                f"`predict` answers {n_differing} of {len(some)} rows otherwise alone "
+                f"`predict` treats {n_differing} of {len(some)} rows otherwise alone "
                 f"than among other rows{cause}, so its errors depend on which rows "
                 f"come together. Compute means, ranks and codes of columns in the "
                 f"`fit` of a transformer, not in a FunctionTransformer.",

@@ -238,7 +238,7 @@ class InnerSearches:
         readable_fits = self.reproducible_fits(table)
         # A row of a fold has k - 1 predictions: one of each model without this fold and
         # another one.
-        errors, answers = np.zeros((2, n, scheme.n_folds), np.int64)
+        errors, predictions = np.zeros((2, n, scheme.n_folds), np.int64)
         loss_sums, n_models = np.zeros((2, n, scheme.n_folds))
         for test in scheme.inner_tests:
             is_done = readable_fits[:, test.split_number] & (
@@ -247,7 +247,7 @@ class InnerSearches:
             fold_cells = is_done, test.fold
             test_cells = is_done, test.split_number, test.part
             errors[fold_cells] += table.errors[test_cells]
-            answers[fold_cells] += test.n_rows
+            predictions[fold_cells] += test.n_rows
             loss_sums[fold_cells] += table.losses[test_cells]
             n_models[fold_cells] += 1
         means = np.where(n_models > 0, loss_sums / np.maximum(n_models, 1), np.nan)
@@ -257,10 +257,10 @@ class InnerSearches:
             scheme.fold_rows,
             np.array([len(split.train_rows) for split in scheme.held_out]),
             # Predictions of numbers are not right or wrong.
-            fold_errors=np.where(answers > 0, errors, names.UNCOUNTED)
+            fold_errors=np.where(predictions > 0, errors, names.UNCOUNTED)
             if data.n_classes
             else None,
-            fold_answers=answers,
+            fold_predictions=predictions,
             fold_loss_mean=means,
             messages=table.first_messages(readable_fits),
         )

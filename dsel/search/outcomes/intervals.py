@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dsel.arrays import ArrayLike, Estimator, Floats
 from dsel.bounds.tolerance import add_tolerances
-from dsel.families.answers import predict_numbers
+from dsel.families.predictions import predict_numbers
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import Certificate, Choice
 

@@ -31,8 +31,8 @@ from dsel.data.unknown_values import (
     merge_unknown_values,
 )
 from dsel.errors import explaining_interrupt
-from dsel.families.answers import predict_numbers
 from dsel.families.kinds import is_classifier
+from dsel.families.predictions import predict_numbers
 from dsel.results.certificate import Certificate
 from dsel.results.predictions import ROW, check_new_file, predictions_file
 from dsel.runtime.clients import resolve_client

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from dsel.arrays import Integers
 from dsel.checks import listing
 from dsel.data.labeled import LabeledRows
-from dsel.families.answers import predict_codes
 from dsel.families.generic import collect_warnings
+from dsel.families.predictions import predict_codes
 from dsel.losses.base import FoldCounts, Statistic
 from dsel.losses.by_class import ClassRate
 from dsel.losses.error_rate import ERROR_RATE

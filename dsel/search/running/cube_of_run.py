@@ -123,12 +123,12 @@ def make_cube_of_run(
     if counts.fold_errors is not None:
         # Rates are stored, too: in a nested search several models predict each row, so
         # errors divided by rows would be wrong.
-        errors, answers = counts.fold_errors, counts.fold_answers
-        answers = counts.fold_rows if answers is None else answers
-        answers = np.broadcast_to(answers, errors.shape)
-        is_known = (errors >= 0) & (answers > 0)
+        errors, predictions = counts.fold_errors, counts.fold_predictions
+        predictions = counts.fold_rows if predictions is None else predictions
+        predictions = np.broadcast_to(predictions, errors.shape)
+        is_known = (errors >= 0) & (predictions > 0)
         values[names.ERROR] = np.where(
-            is_known, errors / np.maximum(answers, 1), np.nan
+            is_known, errors / np.maximum(predictions, 1), np.nan
         )
     texts = [counts.message_of(number) for number in range(plan.n_candidates)]
     values[names.MESSAGE] = np.array(texts, object)

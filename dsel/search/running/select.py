@@ -94,10 +94,10 @@ def _check_counts(
             f"{splits[not criterion.by_halves]}; run plan_search(..., "
             f"{kind}={shown}), with an `out` of its own."
         )
-    if criterion.is_guarantee and names.FOLD_ANSWERS in counts:
+    if criterion.is_guarantee and names.FOLD_PREDICTIONS in counts:
         raise ValueError(
             f"{shown} needs errors of one model for each fold, and `results` are "
-            f"of a nested search, where several models answer for a row; run "
+            f"of a nested search, where several models predict a row; run "
             f"plan_search(..., {kind}={shown}), with an `out` of its own."
         )
     sizes = (names.N_CANDIDATES, names.N_LABELED, names.N_UNLABELED)
