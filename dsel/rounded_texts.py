@@ -97,16 +97,16 @@ def count_of(n: int, noun: str, *verb: str) -> str:
     return " ".join(words)
 
 
-def confidence(delta: float) -> str:
-    """Return 1 - delta in percent, without the sign, rounded down to four decimals.
+def confidence(delta: float, decimals: int = 4) -> str:
+    """Return 1 - delta in percent, without the sign, rounded down.
 
     Examples
     --------
-    >>> confidence(0.05), confidence(1e-9)
-    ('95', '99.9999')
+    >>> confidence(0.05), confidence(1e-9), confidence(0.05 / 21, decimals=2)
+    ('95', '99.9999', '99.76')
     """
     # Rounding 1 - delta down means rounding delta up.
-    missing = Decimal(at_most(delta, decimals=4, shift=2))
+    missing = Decimal(at_most(delta, decimals=decimals, shift=2))
     return f"{100 - missing:f}".rstrip("0").rstrip(".")
 
 

@@ -311,12 +311,13 @@ def plan_bound(
     )
     plan = _plan_rates(case, folds)
     rates = ", ".join(
-        f"{100 * case.disagreement(k):.2g}% with {k} folds" for k in folds
+        f"{about_percent(case.disagreement(k))} with {k} folds" for k in folds
     )
     how = "as declared" if disagreement else "a third of the assumed error"
     notes = [
-        f"Guessed: the model of all rows differs from that of a fold on {rates} of the "
-        f"rows{'' if class_share is None else ' of the class'} ({how} with 5 folds)."
+        f"Guessed: part of the rows{'' if class_share is None else ' of the class'} on "
+        f"which the model of all rows differs from that of a fold: {rates} ({how} with "
+        f"5 folds)."
     ]
     is_holdout = plan[names.CERTIFICATE].values == PLAIN_HOLDOUT
     dsel_bound = plan[names.BOUND][~is_holdout].min()

@@ -220,6 +220,6 @@ def notes_of_choice(
         notes.append(
             f"the bounds and {shown} hold jointly with "
             f"{confidence(delta)}% confidence, so the bounds alone have "
-            f"{confidence(main_delta)}%: without a report they are smaller"
+            f"{confidence(main_delta, decimals=2)}%: without a report they are smaller"
         )
     return make_caveats(Effect.INFO, notes)

@@ -53,7 +53,7 @@ def test_plan_bound__lets_disagreement_grow_with_the_rows_unseen():
     d = plan.disagreement
     assert float(d.sel(n_folds=5)) == pytest.approx(0.1 / 3)
     assert float(d.sel(n_folds=3) / d.sel(n_folds=5)) == pytest.approx(2**0.6)
-    assert "Guessed" in plan.attrs["remarks"][0]
+    assert "3.3% with 5 folds, 2.0% with 10 folds" in plan.attrs["remarks"][0]
     expected = [0.9, 1.0, 1.0, 1.0, 0.9, 0.8]
     assert plan.seen.sel(n_folds=10).values.tolist() == pytest.approx(expected)
 
