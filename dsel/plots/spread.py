@@ -170,7 +170,10 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         color = ACCENT if number == chosen else INK
         style = DROPPED_MARK if is_dropped[number] else {"marker": "o"}
         ax.plot(mean, place, color=color, ms=7, **style)
-    for color, label in ((INK, what_mean), (ACCENT, name_chosen(choice, means))):
+    legend = {what_mean: INK, name_chosen(choice, means): ACCENT}
+    if choice.procedure:  # which is the only candidate
+        legend = {what_mean: ACCENT}
+    for label, color in legend.items():
         ax.plot([], [], "o", color=color, ms=7, label=label)
     if is_dropped[order].any():
         ax.plot([], [], color=INK, ms=7, label=DROPPED, **DROPPED_MARK)

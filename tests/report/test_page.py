@@ -102,7 +102,8 @@ def test_report_html__names_the_model_of_a_function():
     text = words(report_html(outcome.results))
     assert text.startswith(" How wrong Sign can be (60 ")
     assert "folds 5" in text
-    assert "candidates 1" not in text  # a function is no grid
+    assert "candidate" not in text.partition("Versions, seed")[0]  # there is no grid
+    assert "of the model that was chosen and trained without it, a large one" in text
 
 
 def test_report_html__says_why_a_bound_is_below_the_estimate():
