@@ -418,7 +418,7 @@ def _check_folds(
             f"`fold_errors` must have the folds on its last axis, got shape "
             f"{errors.shape}; for one held-out set call `holdout_bound`."
         )
-    # These have one value for each candidate, as errors have without their last axis.
+    # Options by candidate have the shape of the errors without their axis of folds.
     values = {name: checks.as_array(v, name) for name, v in per_candidate.items()}
     checks.broadcast(**values, fold_errors=errors[..., 0])
     return errors, rows

@@ -50,7 +50,7 @@ from dsel.typing import AnyArray
 
 BY_ROW: Final = frozenset(("sklearn.ensemble._forest", "sklearn.tree._classes"))
 """Modules of scikit-learn whose models predict each row by itself."""
-# Held by fits that draw from libsvm's only random generator.
+# libsvm has one random generator for all threads: fits that draw from it take turns.
 _LIBSVM_DRAWS = threading.Lock()
 _LOCK, _FILTERS = threading.Lock(), ExitStack()
 _STOPPED: dict[int, list[str]] = {}  # convergence warnings of each thread that fits
@@ -251,9 +251,9 @@ class ScikitLearnFamily(Family):
         are_matrices = all(type(part) is np.ndarray and len(part) for part in parts)
         types = {part.dtype for part in parts} if are_matrices else set()
         if len(parts) > 1 and len(types) == 1 and predicts_by_row(model):
-            # In one call, which takes as long as the predictions of a few hundred rows.
-            # Code that could look at the other part gets each part by itself.
-            with suppress(Exception):  # then the parts show which of them raises
+            # One call for both parts: a call costs as much as some hundred rows. Models
+            # that may look at other rows of a call get each part by itself.
+            with suppress(Exception):  # predicting part by part shows which one raises
                 together = predict_codes_or_numbers(
                     model, np.concatenate(parts), self.classes
                 )

@@ -38,7 +38,7 @@ def predict_rows(model: Any, X: Features) -> NDArray[Any]:
             )
         return np.asarray(predicted)
     except ValueError as error:
-        if "read-only" in str(error):  # the same error, which knows the user's line
+        if "read-only" in str(error):  # kept: its traceback shows the user's line
             error.args = (
                 f"{str(error).rstrip('.')}; others read these rows, too, so `predict` "
                 f"of {type(model).__name__} must work on a copy, such as X.copy()",

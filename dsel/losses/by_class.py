@@ -337,7 +337,8 @@ class Precision(ClassRate):
             self.narrow_tables(tables) for tables in (pool.counts, pool.duplicates)
         ]
         first, first_duplicates = (pair[:, 0].sum(axis=-1) for pair in pairs)
-        # The model of all rows is the same for all folds.
+        # Each fold compares with the same model of all rows, so the first entry has the
+        # counts of that model.
         (joined, [second, *_]), (joined_duplicates, [duplicates, *_]) = (
             wrong_rows(self.orient_tables(pair)) for pair in pairs
         )

@@ -63,7 +63,7 @@ def best_constant(
     rows, losses = Rows(X, y), []
     for code in codes:
         predictions = np.full(len(y), code, np.int64)
-        # The estimate is about what is bounded; `score` may be any rule that ranks.
+        # By `estimate`, which is what the loss bounds: `score` may be another number.
         counts = stack_folds([count_rows(loss.statistic, rows, predictions)])
         with naming_loss(loss, "estimate"):
             estimate = loss.estimate(FoldCounts(counts, np.array([len(y)])))

@@ -404,8 +404,8 @@ class Beyond(RegressionLoss):
         self, folds: FoldCounts, pool: PoolCounts, shares: Shares
     ) -> BoundTerms:
         """Return the smallest sum of a limit of a fold and one of the distance."""
-        # `limits` spends the labels' delta on the whole tolerance. Limits of 4/5 of it
-        # are others, and get a share of the pool's delta.
+        # `shares.label_delta` pays for limits at the whole tolerance. Those at 4/5 are
+        # other events, paid for by a part of the pool's delta.
         near_delta = RESIDUAL_SHARE_OF_POOL * shares.pool_delta
         limits = fold_limits(folds.integers[:, 1], folds.n_rows, np.array(near_delta))
         differ = binomial_tail_inversion(

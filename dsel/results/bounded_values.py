@@ -66,8 +66,8 @@ def report_frame(
         columns |= {name: values.own} if values.own else {}
         columns[f"{name}_{limit}"] = values.limits
     pooled = {f"pooled_{n}": v.pooled for n, v in quantities.items() if v.pooled}
-    # Pooled values come last: they are of other models than the limits. All labeled
-    # rows are those that test it if there is one model.
+    # Pooled values come last: they are about other models than the limits. Without them
+    # there is one model, which all labeled rows test.
     columns |= {"test_rows": test_rows} if pooled and test_rows else {}
     columns |= pooled | ({"rows": n_rows} if n_rows else {})
     return pd.DataFrame(columns, index=index)

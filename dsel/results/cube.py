@@ -109,7 +109,7 @@ def grid_axes(grid: Any) -> GridAxes:
         for name, values in columns.items()
     }
     if are_estimators and len(candidates) == 1:
-        candidates = ({},)  # the only one sets nothing
+        candidates = ({},)  # a single estimator sets no parameter
     return GridAxes({names.CANDIDATE: len(candidates)}, along, candidates)
 
 
@@ -442,7 +442,7 @@ def _provenance(attributes: Options) -> dict[str, Any]:
     for name, value in attributes.items():
         plain = "" if value is None else as_plain(value)
         if isinstance(plain, bool):
-            plain = int(plain)  # netCDF has none
+            plain = int(plain)  # netCDF has no booleans
         elif not isinstance(plain, int | float | str):
             plain = json.dumps(plain, sort_keys=True, default=str)
         attrs[name] = plain

@@ -78,7 +78,7 @@ def value_label(value: object) -> str:
         bare = str(value)
         is_bare = BARE.fullmatch(bare) and _literal(bare) is UNSET
         return bare if is_bare else text
-    # Without <> an object whose text is one word would be read as a string.
+    # In <>, so that `read_label` does not take a one-word repr for a string.
     return f"<{text}>" if _literal(text) is UNSET and BARE.fullmatch(text) else text
 
 

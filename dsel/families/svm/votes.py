@@ -36,7 +36,7 @@ def flush_to_peaks(
     and the end, `peaks` (n_classes, n_rows). Processors multiply subnormal numbers a
     hundred times as slowly.
     """
-    nothing = least - least  # 0 of the type of the values; another type would be slow
+    nothing = least - least  # 0 in the type of the values, to avoid conversions
     for r in range(len(values)):
         for code in range(len(peaks)):
             part = values[r, starts[code] : starts[code + 1]]

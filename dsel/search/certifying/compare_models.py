@@ -235,7 +235,8 @@ def compare_fitted(
         find_duplicates=_known_row_finder(counted, seen, places),
         n_queries=n_queries,
         seed=seed,
-        # Drawn rows lie all over the pool: to read them again is to read nearly all.
+        # Drawn rows lie in nearly all blocks of the pool, so that reading them again
+        # would take a second pass: they are kept where the pass reads all columns.
         keeps_rows=counted.dtype.kind != "O" and counted.columns == full.columns,
     )
     # One row first: a model that is not fitted, or other columns, end here at once.

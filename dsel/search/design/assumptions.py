@@ -292,7 +292,7 @@ def duplicates_of_one_table(X: Any, is_second: NDArray[np.bool_]) -> NDArray[np.
     hashes = row_hashes(comparable(X, np.dtype(np.float64)))
     rows = pd.DataFrame({"row": hashes, "of": is_second})
     is_duplicate: NDArray[np.bool_] = rows.duplicated().to_numpy()
-    # Of more rows, more are equal by chance: the same number of both is compared.
+    # The larger table has more equal rows by chance, so as many rows of both are taken.
     n = min(int(is_second.sum()), int((~is_second).sum()))
     n_copies = [
         int(pd.Series(hashes[is_second == kind][:n]).duplicated().sum())
@@ -527,7 +527,9 @@ class DuplicatesAcrossFolds:
                 rows = np.setdiff1d(fold_of.index, split.train_rows)
             fold_of[rows] = number
         n_folds = fold_of.groupby(hashes).transform("nunique")
-        is_tested = fold_of.to_numpy() % 2 == 0  # a hold-out set, without other rows
+        # Even folds are one half. Rows of no fold have -1, which is odd, so that of a
+        # hold-out set its test rows are this half.
+        is_tested = fold_of.to_numpy() % 2 == 0
         is_equal = np.isin(hashes[is_tested], hashes[~is_tested])
         return cls(
             len(hashes),

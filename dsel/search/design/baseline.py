@@ -124,7 +124,8 @@ def fitted_model(
                 f"`{name}` must be a classifier, since wrong labels are counted, got "
                 f"{type(model).__name__}, a regressor."
             )
-        # Classes without a type may predict labels; the numbers of clusters are none.
+        # An estimator without a declared type may predict labels, so it is accepted;
+        # clusterers predict numbers of clusters.
         if get_tags(model).estimator_type in ("clusterer", "density_estimator"):
             kinds = "classifier or a regressor" if allows_regression else "classifier"
             raise TypeError(

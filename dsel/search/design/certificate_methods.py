@@ -68,7 +68,7 @@ class MethodInputs:
     @cached_property
     def is_plain(self) -> bool:
         """Whether folds are drawn at random, and not those of a splitter or a list."""
-        # A number is of folds, or of random halvings.
+        # A number of folds, or for co-validation of random halvings.
         is_number = self.options.cv is None or isinstance(self.options.cv, Real)
         return is_number or bool(number_of_folds(self.options.cv, self.labeled.n_rows))
 
@@ -219,7 +219,7 @@ def choose_pruning(prune: object, method: CertificateMethod) -> Pruning:
         return method.pruning
     if prune is False:
         return Pruning.NONE
-    # "" is the value of `NONE`, but no option: `prune` is not an empty text.
+    # Not `Pruning(prune)`: that would accept "", the value of `Pruning.NONE`.
     if isinstance(prune, str) and prune in (Pruning.HALVING, Pruning.EXACT):
         return Pruning(prune)
     raise ValueError(
@@ -230,7 +230,7 @@ def choose_pruning(prune: object, method: CertificateMethod) -> Pruning:
 
 def check_nested_options(method: CertificateMethod, inputs: MethodInputs) -> None:
     """Raise ValueError if folds are not random, or a nested search lacks a model."""
-    del method  # all texts are about the nested search
+    del method  # all messages below are about the nested search
     wants_all_rows = inputs.options.deploy == ALL_ROWS
     cv_type = type(inputs.options.cv).__name__
     raise_first(
@@ -267,7 +267,7 @@ def check_exhaustive_options(method: CertificateMethod, inputs: MethodInputs) ->
     deploy = inputs.options.deploy
     what = "certificate" if method.is_guarantee else "criterion"
     got = f"certificate={method.name!r}" if method.is_guarantee else "an estimate"
-    # The advice for an estimate is another estimate.
+    # Who asked for an estimate is advised of another one, not of a certificate.
     without_pool = f"{what}={'nested' if method.is_guarantee else 'cv_error'!r}"
     raise_first(
         (

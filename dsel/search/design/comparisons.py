@@ -151,7 +151,7 @@ class RandomFold(Comparison):
         self, row_numbers: RowNumbers, model_sets: Sequence[int]
     ) -> list[SplitNumbers]:
         """Return the split of all rows, and the fold that is drawn for each row."""
-        del model_sets  # the same draws for all
+        del model_sets  # all candidates are compared with the same drawn folds
         return [np.array(self.n_bins), self.draw_folds(row_numbers)]
 
     def count(self, predictions: Predictions, block: Block) -> BinCounts:

@@ -220,7 +220,8 @@ class ExactPruner:
             none_counted = np.zeros(table.n_candidates, bool)
 
             def is_beaten(fits: Flags) -> Flags:
-                # By these fits alone, whatever this run has found out by others.
+                # By these fits alone: the cube must not depend on which other fits this
+                # run has happened to make.
                 counts = replace(
                     table.counts(self.data, fits, none_counted),
                     status=np.zeros_like(status),

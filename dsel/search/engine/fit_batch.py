@@ -74,7 +74,7 @@ class FitChosenBatch:
         [result] = make_results(context, [number], split, fitted_group, tokens)
         n_errors = int(fitted_group.counts.errors[0, 0, 0])
         counts = count_statistics(context, split, fitted_group, n_errors)
-        # They have been counted, and would be pickled with the model.
+        # Counted above; they would be pickled with the model.
         fitted_group.forget_test_predictions()
         return Output([ChosenFit(self.job, result, fitted_group, counts)])
 

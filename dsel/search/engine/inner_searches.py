@@ -185,7 +185,8 @@ class InnerSearches:
         """
         readable_fits = table.ended_fits
         mean_losses, complete = self.mean_losses(table, readable_fits)
-        # Any function of the labeled rows may choose here.
+        # The last search is the one by all folds. No fold is held out from it, so any
+        # function of the labeled rows may choose there.
         complete[-1] = self.finalists(table, readable_fits)
         eligible = np.where(complete & self.survivors(table), mean_losses, np.inf)
         is_empty = np.asarray(np.isinf(eligible).all(axis=1))

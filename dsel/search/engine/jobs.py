@@ -192,7 +192,8 @@ def join_tests(tests: tuple[FitResult, FitResult], split: Split) -> FitResult:
     for part, (test, rows) in enumerate(zip(tests, split.counted_parts, strict=True)):
         is_done = test.status is FitStatus.DONE
         errors.append(test.errors[part] if is_done else len(rows))
-        # As if the fit had failed, which the other test must not decide.
+        # For the search that reads this part the fit has failed. The search that reads
+        # the other part must not know.
         losses.append(test.losses[part] if is_done else np.inf)
     message = next((t.message for t in (*failed, *tests) if t.message), None)
     seconds = float(np.nansum([test.seconds for test in tests]))

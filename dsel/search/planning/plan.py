@@ -224,7 +224,8 @@ class Plan(PlannedSearch):
             folds = self.scheme.held_out
             last = len(folds) - 1
             split = folds[check_integer(fold, "fold", at_least=0, at_most=last)]
-        # As workers fit: BLAS on several threads sums in another order.
+        # Workers fit on one thread, too: BLAS on several sums in another order, and the
+        # model would differ in its last digits.
         with limit_threads():
             group = self.context.candidate_group_of(number)
             fitted = fit_splits(self.context, group, (number,), [split])

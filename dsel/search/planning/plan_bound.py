@@ -101,7 +101,7 @@ class BoundPlan(xr.Dataset):  # type: ignore[no-untyped-call]  # of xarray
         cells = {
             title: [[show(number) for number in row] for row in shown[name].values]
             for name, (title, show) in QUANTITIES.items()
-            # A note says so where no number of rows is enough.
+            # Left out where no number of rows is enough: a note says so instead.
             if name in shown and bool((shown[name] != NEVER).any())
             if name not in PARTS or (len(folds) == 1 and "labels_needed" not in shown)
         }

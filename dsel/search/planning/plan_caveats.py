@@ -54,7 +54,8 @@ def notes_on_scoring(inputs: SearchInputs, losses: DeclaredLosses) -> list[str]:
         for candidate in inputs.candidates[:1]
         for part in (candidate.estimator, *candidate.estimator.get_params().values())
         if hasattr(part, "fit") and not isinstance(part, type)
-        # Others that score stop early by it, such as HistGradientBoostingClassifier.
+        # Only learners with inner folds choose by `scoring`; others, such as
+        # HistGradientBoostingClassifier, merely decide by it when to stop.
         if hasattr(part, "cv")
     ]
     scorings = {

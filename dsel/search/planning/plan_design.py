@@ -223,7 +223,7 @@ def choose_losses(
         X, y = inputs.labeled.X[:LOSS_CHECK_ROWS], inputs.labeled.y[:LOSS_CHECK_ROWS]
         check_loss_on_rows(losses.main, Rows(X, y))
     if (column := inputs.column) is not None:
-        if scheme.is_holdout:  # values are of all rows, and counted are some
+        if scheme.is_holdout:  # the column has all rows, and only its test rows count
             column = column.with_rows(inputs.labeled.X[scheme.counted_rows])
         losses = losses.with_column(column)
     check_losses(losses, method, options.report_by)

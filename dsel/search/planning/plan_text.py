@@ -126,10 +126,10 @@ def _memory(plan: PlannedSearch) -> int:
         families[key].shared_nbytes(n, len(plan.labeled.y))
         for key, n in n_groups.items()
     )
-    if plan.pool is not None:  # a chunk as it is stored, decoded, and as rows
+    if plan.pool is not None:  # three copies of a chunk: stored, decoded, as rows
         longest = int(np.diff(plan.pool.boundaries).max(initial=0))
         read = 3 * longest * plan.pool.row_nbytes
-    # Rows, those of a fit, and models.
+    # Imports, and three times the labeled rows: themselves, those of a fit, and models.
     return 400 * 2**20 + 3 * nbytes_of(plan.labeled.X) + shared + read
 
 

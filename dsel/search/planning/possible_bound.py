@@ -63,7 +63,7 @@ def note_on_possible_bound(design: SearchDesign, above: float = LARGE) -> str:
         of_class = f" of the class {classes[0]!r}"
     times = range(2, MOST_TIMES)
     enough = next((n for n in times if smallest_limit(design, n) <= LARGE), None)
-    if enough is None:  # rows are not what it lacks, as where a right answer costs
+    if enough is None:  # more rows do not help, as where correct answers have a cost
         return ""
     return (
         f"with {count_of(n_rows, unit)}{of_class} in {design.scheme.n_folds} folds the "
@@ -77,7 +77,7 @@ def check_possible_bound(design: SearchDesign) -> None:
 
     That is, if rows are too few, or if every row of a pool equals a labeled row.
     """
-    # The other certificates may compare candidates by folds of single rows.
+    # Other certificates bound no single fold, and may have folds of one row.
     bounds_folds = design.method.is_nested or design.scheme.is_holdout
     if bounds_folds and (note := note_on_possible_bound(design, USELESS)):
         what = design.context.losses.main.label

@@ -92,10 +92,10 @@ def execute(plan: PlannedSearch, options: RunOptions) -> Outcome:
         stack.enter_context(explaining_interrupt(how_to_resume(store, plan.seed)))
         try:
             outcome = run_search(run)
-            if plan.pool is not None:  # also where learners read it last
+            if plan.pool is not None:  # learners may have read it last
                 plan.pool.check_for_changes()
         except PoolChangedError:
-            if store is not None:  # what was counted may be of other rows
+            if store is not None:  # a later run must not use counts of changed rows
                 store.append(CHANGED_POOL_KEY, {})
             raise
         if store is not None:

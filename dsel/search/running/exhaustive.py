@@ -133,7 +133,8 @@ def count_only_fold(
         for statistic, n in zip(context.losses.statistics, counts, strict=True)
     }
     chosen = ChosenModels(
-        # One fold has read one model: it is chosen without this fold, and by all rows.
+        # The only candidate is both the one chosen without the fold and the one chosen
+        # by all rows.
         candidates=ChosenCandidates(number, (number,)),
         models={0: fitted_group.model(number, 0)},
         folds=folds,

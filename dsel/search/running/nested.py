@@ -140,7 +140,7 @@ def read_queried_rows(run: Run, choice: Choice) -> pd.DataFrame | None:
         return None
     with source.guard_pass():
         rows = read_pool_rows(source, choice.queries.rows, client=run.options.client)
-    # The index has this name.
+    # A column of the pool with the name of the index would be there twice.
     return rows.drop(columns=rows.index.name, errors="ignore")
 
 

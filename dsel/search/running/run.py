@@ -102,7 +102,7 @@ def refuse_other_records(run: Run) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError, KeyError) as error:
-        assert run.store is not None  # it had the record
+        assert run.store is not None  # only stores have records
         raise ValueError(
             f"`out` {run.store.place} holds a record that no run of this plan has "
             f"written ({error}); choose another place."

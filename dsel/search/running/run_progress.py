@@ -58,7 +58,7 @@ def fitting_phase(plan: PlannedSearch, loop: FitLoop[Any]) -> Phase:
     in_round[:, first] = False
     if not is_second:
         in_round = ~in_round
-    else:  # its fits were decided when it began
+    else:  # `needed_fits` is fixed when the second round begins
         in_round &= table.needed_fits
     n_done, n_fits = int((table.ended_fits & in_round).sum()), int(in_round.sum())
     return Phase(f"{FITTING}, round {1 + int(is_second)} of 2", n_done, n_fits)

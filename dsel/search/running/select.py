@@ -241,7 +241,7 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
             f"sure a model is of its rows; {names.VALIDATION_ERROR!r} is one."
         )
     planned, method = method_of(cube), METHODS.get(criterion)
-    # A bound that ranks there is the certificate that the plan declared.
+    # Where a bound itself ranks the candidates, it is the certificate of the plan.
     if planned and planned.ranks_by == criterion and planned.criterion.is_guarantee:
         method = planned
     reported_name = criterion if method is None else method.name
