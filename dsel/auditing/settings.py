@@ -108,7 +108,7 @@ def _of_each_certificate(method: CertificateMethod) -> dict[str, Setting]:
         "tiny folds": Setting(tiny, BestColumn(), _COLUMNS, {**few, "cv": 6}),
         "lucky folds": Setting(lucky, BestColumn(), _COLUMNS, few),
     }
-    if method.reads_pool:
+    if method.needs_pool or method.is_nested:  # bounds that change with a pool
         found["duplicates"] = Setting(*_FORGETFUL, {**few, "cv": 2}, **_COPIES)
     return {f"{method.name}, {name}": each for name, each in found.items()}
 

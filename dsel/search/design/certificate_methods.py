@@ -156,11 +156,6 @@ class CertificateMethod:
         """Whether it gives no bound without a pool; a nested search still gives one."""
         return bool({names.DISAGREEMENTS, names.POOL_ROWS} & set(self.criterion.needs))
 
-    @property
-    def reads_pool(self) -> bool:
-        """Whether its bounds change with a pool."""
-        return self.needs_pool or self.is_nested
-
 
 def choose_method(inputs: MethodInputs) -> CertificateMethod:
     """Return the method that options select; ValueError if they contradict it."""

@@ -316,7 +316,8 @@ def _reason_without_labels(context: MonitorContext, tally: Tally) -> str:
     """Return why the labels of new rows test nothing; "" if they do."""
     n_labels, n_duplicates, _ = tally.n_labels.tolist()
     if not context.labels.are_there:
-        return context.labels.why_none
+        option = context.labels.option
+        return f"the new rows have no labels; {option} names their column"
     if not n_labels:
         return "no new row has a label"
     return NO_FRESH if n_duplicates == n_labels else ""

@@ -38,11 +38,6 @@ class NewLabels:
         return "`y`" if self.target is None else "`target`"
 
     @property
-    def why_none(self) -> str:
-        """Reason why errors cannot be tested, with advice."""
-        return f"the new rows have no labels; {self.option} names their column"
-
-    @property
     def are_there(self) -> bool:
         """Whether there are labels."""
         return self.target is not None or self.y is not None
