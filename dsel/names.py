@@ -79,7 +79,7 @@ OUTPUT: Final = "output"
 
 STATES: Final = ("done", "pruned", "failed", "missing")
 """Names of the states of a candidate, by their number."""
-PROBLEMS: Final = ("none", "failed", "stopped", "unpredicted")
+PROBLEMS: Final = ("none", "failed", "stopped", "unpredicted", "partly")
 """Problems that a candidate's message is about, by their number in a cube."""
 
 # Stand for the dimensions that vary from cube to cube: those of candidates, those of

@@ -52,7 +52,7 @@ class EnsembleFamily(ScikitLearnFamily):
         sizes = [c.all_params[size_parameter(c.estimator)] for c in group]
         largest = sizes.index(max(sizes))
         whole = fit_or_error(fit_one, group[largest])
-        if isinstance(whole, Exception) or whole.stopped:
+        if isinstance(whole, Exception) or whole.message is not None:
             # Which member raised or warned is not known, so each size is fitted alone.
             return [
                 whole if i == largest else fit_or_error(fit_one, candidate)

@@ -1,5 +1,6 @@
 """The family of any scikit-learn estimator, each candidate fitted by itself."""
 
+import re
 import threading
 import time
 import warnings
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.dummy import DummyClassifier
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.utils import _safe_indexing, get_tags
 
 from dsel.arrays import Features
@@ -53,12 +54,16 @@ BY_ROW: Final = frozenset(("sklearn.ensemble._forest", "sklearn.tree._classes"))
 # libsvm has one random generator for all threads: fits that draw from it take turns.
 _LIBSVM_DRAWS = threading.Lock()
 _LOCK, _FILTERS = threading.Lock(), ExitStack()
-_STOPPED: dict[int, list[str]] = {}  # convergence warnings of each thread that fits
+_MESSAGES: dict[int, list[FitMessage]] = {}  # warnings of each thread that fits
+_FAILED_FITS: Final = re.compile(r"(\d+) fits failed out of a total of (\d+)")
+_REASON: Final = re.compile(r"^(?:\w+\.)*\w+: .*(?=\n+(?:-{9}.*)?\Z|\n+-{9})", re.M)
+NOT_FINITE: Final = "One or more of the test scores are non-finite"
+"""Warning of scikit-learn's searches, which follows that of the fits that failed."""
 
 
 @contextmanager
-def collect_warnings() -> Iterator[list[str]]:
-    """Collect convergence warnings of a fit instead of showing them.
+def collect_warnings() -> Iterator[list[FitMessage]]:
+    """Collect warnings that a fit did not converge, or failed in part, unshown.
 
     Otherwise they would be shown once for each of many fits, or on a worker, where
     nobody looks. Warning filters belong to the process: when several threads fit, the
@@ -67,32 +72,46 @@ def collect_warnings() -> Iterator[list[str]]:
     """
     thread = threading.get_ident()
     with _LOCK:
-        if not _STOPPED:
+        if not _MESSAGES:
             _FILTERS.enter_context(warnings.catch_warnings())
-            warnings.simplefilter("always", ConvergenceWarning)
+            for category in (ConvergenceWarning, FitFailedWarning):
+                warnings.simplefilter("always", category)
+            warnings.filterwarnings("ignore", NOT_FINITE)
             warnings.showwarning = partial(_notice, warnings.showwarning)
-        outer = _STOPPED.get(thread)
-        stopped = _STOPPED[thread] = []
+        outer = _MESSAGES.get(thread)
+        messages = _MESSAGES[thread] = []
     try:
-        yield stopped
+        yield messages
     finally:
         with _LOCK:
             if outer is None:
-                del _STOPPED[thread]
+                del _MESSAGES[thread]
             else:
-                _STOPPED[thread] = outer
-            if not _STOPPED:
+                _MESSAGES[thread] = outer
+            if not _MESSAGES:
                 _FILTERS.close()
 
 
 def _notice(
     show: Callable[..., None], message: object, category: Any, *where: Any
 ) -> None:
-    stopped = _STOPPED.get(threading.get_ident())
-    if stopped is not None and issubclass(category, ConvergenceWarning):
-        stopped.append(f"ConvergenceWarning: {message}".splitlines()[0])
+    messages = _MESSAGES.get(threading.get_ident())
+    if messages is not None and issubclass(category, ConvergenceWarning):
+        stopped = f"ConvergenceWarning: {message}".splitlines()[0]
+        messages.append(FitMessage(FitProblem.STOPPED, stopped))
+    elif messages is not None and issubclass(category, FitFailedWarning):
+        messages.append(FitMessage(FitProblem.PARTLY, _failed_fits(str(message))))
     else:
         show(message, category, *where)
+
+
+def _failed_fits(text: str) -> str:
+    """Return scikit-learn's text about the failed fits of a search in one line."""
+    counts, reasons = _FAILED_FITS.search(text), _REASON.findall(text)
+    # "sklearn.utils._param_validation.InvalidParameterError: The 'C' parameter ..."
+    why = "; ".join(reason.partition(": ")[2].rstrip(".") for reason in reasons[:2])
+    n, n_fits = counts.groups() if counts else ("some", "its")
+    return f"{n} of {n_fits} fits failed: {why or text.splitlines()[0]}"
 
 
 def predicts_by_row(model: Any) -> bool:
@@ -114,8 +133,8 @@ class Fit:
     """Last step of a pipeline whose other steps are shared; else the model."""
     tests: Sequence[Any]
     """Each part of the test rows, as input of `last`, or an exception."""
-    stopped: str = ""
-    """Warning of a fit that ended before it converged."""
+    message: FitMessage | None = None
+    """Warning of a fit that ended before it converged, or failed in part."""
 
 
 def fit_or_error(
@@ -123,11 +142,13 @@ def fit_or_error(
 ) -> Fit | Exception:
     """Fit a candidate; return what was raised instead, and warnings with the fit."""
     try:
-        with collect_warnings() as stopped:
+        with collect_warnings() as messages:
             fit = fit_one(candidate)
     except Exception as error:
         return error
-    return replace(fit, stopped=stopped[0]) if stopped else fit
+    # An inner search may have both kinds; what it could not fit is graver.
+    graver = sorted(messages, key=lambda message: -message.problem.value)
+    return replace(fit, message=graver[0]) if graver else fit
 
 
 @dataclass(frozen=True)
@@ -190,8 +211,8 @@ class ScikitLearnFamily(Family):
                     counts.record_error(*key, fit)
                     continue
                 models[key] = fit.model
-                if fit.stopped:
-                    counts.messages[key] = FitMessage(FitProblem.STOPPED, fit.stopped)
+                if fit.message is not None:
+                    counts.messages[key] = fit.message
                 # All rows are errors until they are predicted: `predict` may raise.
                 errors = [len(rows) for rows in split.counted_parts]
                 predictions = self._predict_parts(fit.last, fit.tests)

@@ -19,6 +19,8 @@ class FitProblem(Enum):
     """`fit` ended before it converged. The model is used."""
     UNPREDICTED = 3
     """`predict` raised on test rows, which count as errors. The model is used."""
+    PARTLY = 4
+    """`fit` of an inner search could not fit some candidates. The model is used."""
 
 
 @dataclass(frozen=True)

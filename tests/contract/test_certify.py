@@ -479,3 +479,21 @@ def test_certify__keeps_the_place_of_a_fold_whose_fit_failed(recwarn):
     assert "of 5 times" in choice.choices_of_folds
     record = json.loads(json.dumps(choice.to_json()))
     assert Choice.from_json(record).fold_params == choice.fold_params
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("grid", "words"),
+    [
+        ({"C": [0.1, -1]}, "5 of 10 fits failed: The 'C' parameter .*Got -1 instead$"),
+        ({"l1_ratio": [0, 1]}, "5 of 10 fits failed: Solver lbfgs supports only"),
+    ],
+)
+def test_certify__says_once_which_fits_of_a_search_failed(grid, words):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X[:, :3] / 100
+    search = GridSearchCV(LogisticRegression(max_iter=1000), grid)
+    outcome = dsel.certify(search, X, y, random_state=0)
+    (note,) = (each for each in outcome.choice.remarks if "fits failed" in each)
+    assert re.search(words, note)
+    assert "\n" not in note

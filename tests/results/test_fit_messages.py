@@ -50,7 +50,7 @@ def test_cube__says_what_each_message_is_about_whatever_its_text(outcome):
     meanings = flags.attrs["flag_meanings"].split()
     problems = ["none", "stopped", "unpredicted", "failed"]
     assert [meanings[number] for number in flags.values] == problems
-    assert flags.attrs["flag_values"] == [0, 1, 2, 3]
+    assert flags.attrs["flag_values"] == [0, 1, 2, 3, 4]
     remarks = " ".join(dsel.select(outcome, "cv_error").remarks)
     for words in ("1 candidate failed", "1 candidate raised", "1 candidate stopped"):
         assert words in remarks

@@ -58,7 +58,8 @@ def run_caveats(cube: xr.Dataset) -> tuple[Caveat, ...]:
 def caveats_of(cube: xr.Dataset) -> tuple[Caveat, ...]:
     """Return the caveats of any choice from a cube."""
     counts, problems = read_counts(cube), problems_of_cube(cube)
-    added = caveats_of_counts(counts, problems, all_params(cube))
+    texts = cube[names.MESSAGE].values.ravel() if names.MESSAGE in cube else ()
+    added = caveats_of_counts(counts, problems, texts, all_params(cube))
     return caveats_of_choice(run_caveats(cube), added)
 
 
@@ -71,10 +72,21 @@ def caveats_of_choice(*groups: Iterable[Caveat]) -> tuple[Caveat, ...]:
 def caveats_of_counts(
     counts: Mapping[str, NDArray[Any]],
     problems: NDArray[np.object_],
+    texts: Sequence[str] | AnyArray,
     candidates: Sequence[Options],
 ) -> list[Caveat]:
-    """Return the caveats that come from the counts of a search of these candidates."""
+    """Return the caveats that come from the counts of a search of these candidates.
+
+    `problems` and `texts` are those of their messages.
+    """
     caveats = caveats_of_fits(counts[names.STATUS], problems, candidates)
+    failed_in_part = np.flatnonzero(problems == FitProblem.PARTLY)
+    if len(failed_in_part):
+        text = (
+            f"a search cannot choose candidates of its grid that it could not fit: "
+            f"{texts[failed_in_part[0]]}"
+        )
+        caveats.append(Caveat(Effect.INFO, text.rstrip(".")))
     errors, differ = (
         counts.get(name) for name in (names.OUTER_ERRORS, names.OUTER_DISAGREEMENTS)
     )
