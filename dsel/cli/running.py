@@ -21,6 +21,7 @@ from dsel.cli.printing import say
 from dsel.data.table_files import FEATHER, JSON_LINES, PARQUET
 from dsel.data.text_tables import is_text
 from dsel.errors import StoreMismatchError
+from dsel.results.certificate import assumption_facts
 from dsel.results.choice import Choice
 from dsel.results.inputs import RunInputs, load_inputs, save_inputs, save_schema
 from dsel.results.renderings import Renderable, render_lines, reword_facts
@@ -247,7 +248,7 @@ def print_outcome(
     if output.verbose:
         click.echo()
         assumed = choice.certificate.assumptions
-        lines = [*choice.origins(), *(("Assumes", a.text) for a in assumed)]
+        lines = [*choice.origins(), *assumption_facts(assumed)]
     if out is not None:
         place = shlex.quote(out)
         ways = f"dsel predict {place} NEW --out FILE, or dsel report {place}"

@@ -55,6 +55,11 @@ STATEMENTS: Final[Mapping[str, str]] = {
 }
 """Text of each assumption. A2 of the theory holds by construction, and A6 because the
 deployed model is the one whose errors were counted."""
+MISSING_NUMBERS: Final = (
+    "A number that is missing is that of an assumption which dsel itself fulfills, or "
+    "which this bound does not need."
+)
+"""Line below a list of assumptions, such as A1, A3, A5 and A7."""
 ALWAYS: Final = ("A1", "A3", "A5", "A7")
 """Assumptions of every certificate; A4 is added with a pool."""
 ALL_CAVEATS: Final = "all_caveats"
@@ -114,6 +119,12 @@ class Assumption:
         if self.reason:
             because = f". {self.reason[0].upper()}{self.reason[1:]}"
         return f"{self.name}, {self.state}: {self.statement}{because}"
+
+
+def assumption_facts(assumptions: Iterable[Assumption]) -> list[Fact]:
+    """Return a line for each assumption, and one for the numbers that have none."""
+    lines = [("Assumes", assumption.text) for assumption in assumptions]
+    return [*lines, ("", MISSING_NUMBERS)] if lines else []
 
 
 def full_list(
@@ -548,7 +559,7 @@ class Certificate(Renderable):
         facts += caveat_facts(self.all_caveats, printed=self.reasons[:1])
         if self.why_nothing:
             facts.append(("Because", self.why_nothing))
-        facts += [("Assumes", assumption.text) for assumption in self.assumptions]
+        facts += assumption_facts(self.assumptions)
         return warnings_first(facts, self.all_caveats)
 
     def reading(self) -> str:

@@ -529,12 +529,8 @@ class Choice(Renderable):
         for name, other in self.bounded_models.items():
             if name == self.deploy:
                 continue
-            params, bound = short_params_text(other.params), other.certificate
-            is_same_text = params == short_params_text(self.params)
-            is_same = is_same_text and other.candidate == self.candidate
-            which = "" if is_same else f" ({params})"
-            line = bound.headline_after("both bounds at once", printed)
-            lines.append(line + which)
+            bound = other.certificate
+            lines.append(bound.headline_after("both bounds at once", printed))
             printed += bound.reasons[:1]
         lines += [f"Chosen: {self.chosen}", *self._comparisons()]
         # The deployed model comes first, as in the lines above.
@@ -700,11 +696,28 @@ class Choice(Renderable):
     @property
     def chosen(self) -> str:
         """The chosen parameters, and the procedure that chose them, as text."""
+        deployed = self.bounded_models[self.deploy]
+        models = [
+            deployed,
+            *(
+                model
+                for model in self.bounded_models.values()
+                if model.params != deployed.params
+                or model.candidate != deployed.candidate
+            ),
+        ]
+        choices = [short_params_text(model.params) for model in models]
+        if len(models) > 1:
+            # Each search saw other labels, so both lines may be right.
+            choices = [
+                f"{text} {model.certificate.model_text.removeprefix('model trained ')}"
+                for text, model in zip(choices, models, strict=True)
+            ]
         if not self.procedure:
-            return short_params_text(self.params)
-        if not self.params:
+            return ", but ".join(choices)
+        if not any(model.params for model in models):
             return f"{self.procedure}, as it is"
-        return f"{short_params_text(self.params)} (by {self.procedure})"
+        return f"{', but '.join(choices)} (by {self.procedure})"
 
     def _count_choices(self) -> Counter[str]:
         """Return how often each choice was made, among folds that have a model."""

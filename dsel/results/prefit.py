@@ -9,7 +9,7 @@ from dsel.results.baseline import BaselineComparison
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import caveat_facts, texts_that_void_nothing, warnings_first
-from dsel.results.certificate import STATEMENTS, Certificate
+from dsel.results.certificate import STATEMENTS, Certificate, assumption_facts
 from dsel.results.tolerances import ToleranceReport
 from dsel.rounded_texts import confidence, count_of
 
@@ -162,9 +162,9 @@ class PrefitCertificate(Certificate):
             *([] if self.baseline is None else [("", self.baseline.headline())]),
             *([] if self.baseline is None else self.baseline.details()),
             *caveat_facts(self.all_caveats),
-            *(
-                ("Assumes", f"{a.name}, {a.state}: {a.says or OF_FITTED[a.name]}")
-                for a in self.assumptions
+            *assumption_facts(
+                replace(each, says=each.says or OF_FITTED[each.name])
+                for each in self.assumptions
             ),
         ]
         return warnings_first(facts, self.all_caveats)

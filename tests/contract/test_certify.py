@@ -56,7 +56,9 @@ def test_certify__is_what_certify_selection_was():
 def test_certify__names_what_the_search_has_chosen():
     outcome = dsel.certify(SEARCH, X, Y, POOL, cv=3, random_state=0)
     depth = outcome.model.best_params_["max_depth"]
-    assert f"\nChosen: max_depth={depth} (by GridSearchCV)\n" in str(outcome)
+    of_all = outcome.models["all_rows"].best_params_["max_depth"]
+    both = f"{depth} on 67% of the labels, but max_depth={of_all} on all labels"
+    assert f"\nChosen: max_depth={both} (by GridSearchCV)\n" in str(outcome)
     assert outcome.choice.params == {"max_depth": depth}
     chosen = [params["max_depth"] for params in outcome.choice.fold_params]
     assert len(chosen) == 3
@@ -163,7 +165,8 @@ def test_certify_prefit__says_what_it_is_about():
         "declare (A3)"
     )
     assert lines[1].startswith("Error on these rows: ")
-    assert [line.split()[1] for line in lines[2:]] == ["A1,", "A3,", "A5,", "A7,"]
+    assert [line.split()[1] for line in lines[2:6]] == ["A1,", "A3,", "A5,", "A7,"]
+    assert lines[6].startswith("A number that is missing ")
     assert "the model has not seen these rows" in lines[3]
 
 
