@@ -17,8 +17,8 @@ from dsel.data.tables import read_table
 from dsel.data.text_tables import is_text, text_source
 from dsel.data.unknown_values import describe_alike
 from dsel.data.write import pool_notes, write_pool
-from dsel.results.inputs import load_schema
 from dsel.results.place import HEAD
+from dsel.results.run_tables import load_schema
 from dsel.runtime.progress import row_progress
 
 

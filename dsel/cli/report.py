@@ -15,20 +15,20 @@ from dsel.results import open_results
 from dsel.results.certificate import CHOICE
 from dsel.results.choice import Choice
 from dsel.results.comparison import ModelComparison
-from dsel.results.inputs import load_inputs
 from dsel.results.place import Place
 from dsel.results.query_files import is_comparison, read_answer, read_comparison
+from dsel.results.run_tables import load_run_tables
 from dsel.search.running.select import select
 
 
 def run(results: str, out: str | None, output: OutputOptions) -> None:
     """Write a page about the run or the comparison in RESULTS."""
-    place, inputs = Place(results, name="place"), None
+    place, tables = Place(results, name="place"), None
     shown: Any
     if is_comparison(results):
         shown = read_answer(place, ModelComparison) or read_comparison(results)[0]
     else:
-        shown, inputs = open_results(results), load_inputs(results)
+        shown, tables = open_results(results), load_run_tables(results)
         choice = read_answer(place, Choice)
         if choice is not None:  # what `dsel label` has proved since
             shown = shown.assign_attrs({CHOICE: choice.to_json()})
@@ -37,9 +37,9 @@ def run(results: str, out: str | None, output: OutputOptions) -> None:
         out = os.path.join(here, "report.html")
     with naming({"`path`": "`--out`"}):
         # What Python has run is read by people who write Python.
-        is_python = inputs is None and not isinstance(shown, ModelComparison)
+        is_python = tables is None and not isinstance(shown, ModelComparison)
         names = {} if is_python else shell_names(select_command)
-        page = write_report(shown, out, inputs=inputs, names_of_options=names)
+        page = write_report(shown, out, tables=tables, names_of_options=names)
     if output.as_json:
         content = {"comparison": shown}
         if not isinstance(shown, ModelComparison):

@@ -23,8 +23,13 @@ from dsel.data.text_tables import is_text
 from dsel.errors import StoreMismatchError
 from dsel.results.certificate import assumption_facts
 from dsel.results.choice import Choice
-from dsel.results.inputs import RunInputs, load_inputs, save_inputs, save_schema
 from dsel.results.renderings import Renderable, render_lines, reword_facts
+from dsel.results.run_tables import (
+    RunTables,
+    load_run_tables,
+    save_run_tables,
+    save_schema,
+)
 from dsel.rounded_texts import terminal_width
 from dsel.search.planning.plan_text import plan_facts, plan_lines
 from dsel.search.running.execute import trusted_types
@@ -179,7 +184,7 @@ def run_plan(
     out: str | None,
     facts: Iterable[tuple[str, str]] = (),
     schema: "TableSchema | None" = None,
-    inputs: RunInputs | None = None,
+    tables: RunTables | None = None,
     after: "Callable[[Outcome], str]" = lambda outcome: "",
 ) -> None:
     """Run a plan on the workers of the options, with progress in a terminal.
@@ -195,7 +200,7 @@ def run_plan(
         try:
             check_out(plan, out)  # refused in one line, without the plan above it
         except StoreMismatchError as error:
-            there = _options_there(out, inputs)
+            there = _options_there(out, tables)
             raise StoreMismatchError(f"{error}{there}") from error
     with open_client(cluster) as client:
         if not (output.quiet or output.as_json):
@@ -206,8 +211,8 @@ def run_plan(
         outcome.models  # noqa: B018  # a stored run may fit them again, on the workers
     if out is not None and schema is not None:
         save_schema(out, schema.to_json())
-    if out is not None and inputs is not None:
-        save_inputs(out, inputs)
+    if out is not None and tables is not None:
+        save_run_tables(out, tables)
     print_outcome(outcome, after(outcome), output, out)
     certificates = outcome.choice.certificates.values()
     if certificates and not any(each.certified for each in certificates):
@@ -257,9 +262,9 @@ def print_outcome(
         print_facts(lines)
 
 
-def _options_there(out: str, inputs: RunInputs | None) -> str:
+def _options_there(out: str, tables: RunTables | None) -> str:
     """Return a sentence with the options of a finished run that differ, or ""."""
-    if inputs is None or (before := load_inputs(out)) is None:
+    if tables is None or (before := load_run_tables(out)) is None:
         return ""
     names = {
         "labeled": "",
@@ -273,7 +278,7 @@ def _options_there(out: str, inputs: RunInputs | None) -> str:
         if value
         else f"no {names[name].strip()}"
         for name, value in values.items()
-        if value != getattr(inputs, name)
+        if value != getattr(tables, name)
     ]
     return f" It was run with {', '.join(texts)}." if texts else ""
 

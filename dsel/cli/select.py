@@ -62,9 +62,9 @@ from dsel.results.caveats import (
     collect_caveats,
     make_caveats,
 )
-from dsel.results.inputs import RunInputs
 from dsel.results.query_files import write_query_rows
 from dsel.results.row_hashes import load_row_hashes
+from dsel.results.run_tables import RunTables
 from dsel.search.design.baseline import check_unseen
 from dsel.search.outcomes.deployed_model import open_deployed_model
 from dsel.search.outcomes.outcome import Outcome
@@ -121,7 +121,7 @@ def run(options: SelectOptions) -> None:
             plan,
             facts=inputs.facts,
             schema=inputs.table.schema,
-            inputs=RunInputs(
+            tables=RunTables(
                 os.path.abspath(options.labeled),
                 options.target,
                 pool if pool is None or "://" in pool else os.path.abspath(pool),

@@ -118,8 +118,8 @@ class TableSchema:
     """Kinds of the columns of a table, and classes of its labels.
 
     `dsel select` keeps its JSON with the results (`save_schema` and `load_schema` of
-    `dsel.results.inputs`); `read_table` of `dsel.data.tables` takes it as `like` and
-    converts other tables by it.
+    `dsel.results.run_tables`); `read_table` of `dsel.data.tables` takes it as `like`,
+    and converts other tables by it.
 
     Examples
     --------

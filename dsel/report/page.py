@@ -19,7 +19,7 @@ from dsel import names
 from dsel.cards import mark_code
 from dsel.checks import check_path
 from dsel.criteria import CRITERIA
-from dsel.errors import reword
+from dsel.errors import read_old_arguments, reword
 from dsel.files import check_free, check_no_link, whole_file
 from dsel.plots import (
     plot_bound_by_labels,
@@ -45,7 +45,7 @@ from dsel.results import Choice
 from dsel.results.certificate import attribute, short_params_text
 from dsel.results.comparison import ModelComparison
 from dsel.results.cube import candidate_dims, cube_of, read_counts
-from dsel.results.inputs import RunInputs
+from dsel.results.run_tables import RunTables
 from dsel.results.tables import CV_ERROR, all_params, candidate_table, class_rows
 from dsel.results.tolerances import amount_about
 from dsel.rounded_texts import (
@@ -91,11 +91,12 @@ NAMES_OF_ATTRIBUTES: Final = {
 """Words for attributes whose key does not say what they are."""
 
 
+@read_old_arguments(inputs="tables")
 def write_report(
     results: ResultsLike | ModelComparison,
     path: PathLike,
     *,
-    inputs: RunInputs | None = None,
+    tables: RunTables | None = None,
     names_of_options: Mapping[str, str] = NO_NAMES,
 ) -> Path:
     """Write the page about a search, or a comparison of two models, to a file.
@@ -107,7 +108,7 @@ def write_report(
         it; or the result of `dsel.compare_models`.
     path
         Path of the file. Only a page that dsel wrote is replaced.
-    inputs
+    tables
         Names of tables, target and model, which `dsel select` stores with results; the
         page begins with them.
     names_of_options
@@ -150,7 +151,7 @@ def write_report(
     if isinstance(results, ModelComparison):
         page = comparison_html(results, names_of_options)
     else:
-        page = report_html(cube_of(results), inputs, names_of_options)
+        page = report_html(cube_of(results), tables, names_of_options)
     with whole_file(target, "path") as file:
         file.write_text(page, encoding="utf-8", newline="\n")
         check_free(target, "path", begins)  # another process may have written it
@@ -189,7 +190,7 @@ def _style() -> str:
 
 def report_html(
     results: xr.Dataset,
-    inputs: RunInputs | None = None,
+    tables: RunTables | None = None,
     names_of_options: Mapping[str, str] = NO_NAMES,
 ) -> str:
     """Return the page about a search as one self-contained HTML text.
@@ -249,10 +250,10 @@ def report_html(
             "dropped early": int(np.sum(status == names.STATUS_PRUNED)),
             "failed": len(failed),
         },
-        title=_title(results, inputs),
-        plain=plain_sentences(choice, inputs),
-        source=[] if inputs is None else _source(results, inputs),
-        command_of_report="" if inputs is None else inputs.command_of_report,
+        title=_title(results, tables),
+        plain=plain_sentences(choice, tables),
+        source=[] if tables is None else _source(results, tables),
+        command_of_report="" if tables is None else tables.command_of_report,
         classes=class_table(results, confusion),
         mark=estimate_name(choice.certificate),
         name_of_losses=name_of_fold_losses(results),
@@ -275,12 +276,12 @@ def report_html(
     )
 
 
-def _title(results: xr.Dataset, inputs: RunInputs | None) -> str:
+def _title(results: xr.Dataset, tables: RunTables | None) -> str:
     """Return the title of the page, with target and table if they are known.
 
     Rows of Python have no names: learner, number of rows and date take their place.
     """
-    if inputs is None:
+    if tables is None:
         known = ", ".join(attribute(results, names.LEARNERS, json.loads, []))
         known = known or select(results).procedure or "the chosen model"
         learners = shorten_text(known, 60)
@@ -288,11 +289,11 @@ def _title(results: xr.Dataset, inputs: RunInputs | None) -> str:
         date = str(results.attrs.get("created_at", "")).partition("T")[0]
         about = ", ".join(filter(None, [n_rows, date]))
         return f"How wrong {learners} can be ({about})"
-    of = f" of {inputs.target}" if inputs.target else ""
-    return f"How wrong predictions{of} can be ({Path(inputs.labeled).name})"
+    of = f" of {tables.target}" if tables.target else ""
+    return f"How wrong predictions{of} can be ({Path(tables.labeled).name})"
 
 
-def plain_sentences(choice: Choice, inputs: RunInputs | None) -> list[str]:
+def plain_sentences(choice: Choice, tables: RunTables | None) -> list[str]:
     """Return what the bound means and assumes, for readers who know no statistics.
 
     Empty where nothing is guaranteed, and where the bound excludes nothing.
@@ -304,8 +305,8 @@ def plain_sentences(choice: Choice, inputs: RunInputs | None) -> list[str]:
     if bound.loss == "error" and not bound.n_groups:
         n_wrong = ceil(1000 * bound.bound)
         # Of several models, one of which was chosen, the line below names it.
-        has_one = inputs is not None and inputs.model and "," not in inputs.model
-        model = f" ({inputs.model})" if inputs is not None and has_one else ""
+        has_one = tables is not None and tables.model and "," not in tables.model
+        model = f" ({tables.model})" if tables is not None and has_one else ""
         sentences = [
             f"Of 1,000 new rows the chosen model{model} gets at most {n_wrong} wrong "
             f"on average."
@@ -316,7 +317,7 @@ def plain_sentences(choice: Choice, inputs: RunInputs | None) -> list[str]:
             f"Of 100 new rows of {label} the chosen model misses at most "
             f"{ceil(100 * bound.bound)} on average."
         ]
-    table = f"those of {Path(inputs.labeled).name}" if inputs else "the labeled rows"
+    table = f"those of {Path(tables.labeled).name}" if tables else "the labeled rows"
     copies = ", and duplicates are no copies" if bound.needs_no_copies else ""
     return [
         *sentences,
@@ -328,17 +329,17 @@ def plain_sentences(choice: Choice, inputs: RunInputs | None) -> list[str]:
     ]
 
 
-def _source(results: xr.Dataset, inputs: RunInputs) -> list[list[str]]:
+def _source(results: xr.Dataset, tables: RunTables) -> list[list[str]]:
     """Return names and texts of the tables, the model, the date and the version."""
     version = str(results.attrs.get("version_dsel", ""))
-    pool = (inputs.pool or "").rstrip("/").rpartition("/")[2]
+    pool = (tables.pool or "").rstrip("/").rpartition("/")[2]
     is_unread = int(read_counts(results)[names.N_UNLABELED]) <= 0  # as with groups
     facts = [
-        ["labeled table", Path(inputs.labeled).name],
-        ["target", inputs.target or ""],
+        ["labeled table", Path(tables.labeled).name],
+        ["target", tables.target or ""],
         ["pool, which nothing read" if is_unread else "pool", pool],
-        ["models" if "," in inputs.model else "model", inputs.model.replace(",", ", ")],
-        ["date", inputs.date],
+        ["models" if "," in tables.model else "model", tables.model.replace(",", ", ")],
+        ["date", tables.date],
         ["dsel", version],
     ]
     return [fact for fact in facts if fact[1]]

@@ -22,7 +22,6 @@ from dsel.data.text_tables import TextSource, is_text, text_source
 from dsel.files import check_folder
 from dsel.results.choice import Choice
 from dsel.results.comparison import ModelComparison
-from dsel.results.inputs import load_schema
 from dsel.results.place import (
     COMPARISON,
     Place,
@@ -32,6 +31,7 @@ from dsel.results.place import (
     unseal,
 )
 from dsel.results.queried_labels import check_same_labels
+from dsel.results.run_tables import load_schema
 from dsel.typing import PathLike
 
 Answer = TypeVar("Answer", Choice, ModelComparison)

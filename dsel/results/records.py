@@ -76,7 +76,7 @@ def to_record(value: object) -> Any:
             key: getattr(value, name)
             for key, (name, _) in _fields_by_key(type(value)).items()
         }
-        return {"kind": type(value).__name__, **to_record(by_key)}
+        return {"kind": _record_kind(type(value)), **to_record(by_key)}
     if isinstance(value, Mapping):
         return {str(key): to_record(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -93,7 +93,7 @@ def from_record(kind: type[T], record: object) -> T:
     if not isinstance(record, Mapping):
         raise TypeError(f"this is no {kind.__name__}")
     values = dict(record)
-    if values.pop("kind", kind.__name__) != kind.__name__:
+    if values.pop("kind", name := _record_kind(kind)) != name:
         raise TypeError(f"this is no {kind.__name__}")
     # An older version used other names; unknown fields are refused below.
     upgrade = getattr(kind, "upgrade_record", None)
@@ -104,6 +104,11 @@ def from_record(kind: type[T], record: object) -> T:
         raise TypeError(f"a {kind.__name__} has no {unknown[0]}")
     named = ((*stored[key], value) for key, value in values.items())
     return kind(**{name: _read(value, hint) for name, hint, value in named})
+
+
+def _record_kind(kind: type) -> str:
+    """Return the name of a type in records, which may be an older one."""
+    return cast(str, getattr(kind, "record_kind", kind.__name__))
 
 
 @lru_cache

@@ -13,7 +13,7 @@ from dsel.cli.commands.select import command as select_command
 from dsel.cli.options import shell_names
 from dsel.report.page import BEGINS, report_html, write_report
 from dsel.results.comparison import ModelComparison
-from dsel.results.inputs import RunInputs, save_inputs
+from dsel.results.run_tables import RunTables, save_run_tables
 from tests.shell import run as run_command
 from tests.shell import succeed
 
@@ -195,12 +195,18 @@ def test_command__writes_a_page_about_a_saved_run(outcome, tmp_path):
     assert str(page) in done.output
     of_python = page.read_text(encoding="utf-8")
     assert of_python == report_html(outcome.results)
-    inputs = RunInputs("rows.csv", "bought")  # as `dsel select` stores them
-    save_inputs(tmp_path / "run", inputs)
+    tables = RunTables("rows.csv", "bought")  # as `dsel select` stores them
+    save_run_tables(tmp_path / "run", tables)
     succeed("report", tmp_path / "run", "--out", page)
     of_shell = page.read_text(encoding="utf-8")
     names = shell_names(select_command)
-    assert of_shell == report_html(outcome.results, inputs, names)
+    assert of_shell == report_html(outcome.results, tables, names)
+    with pytest.warns(FutureWarning, match="`inputs` is now called `tables`"):
+        write_report(
+            outcome.results, tmp_path / "old.html", inputs=tables,
+            names_of_options=names,
+        )  # fmt: skip
+    assert (tmp_path / "old.html").read_text(encoding="utf-8") == of_shell
     # A page has the words of those who made the run.
     for shown, own, other in (
         (of_shell, "--loss report", "report=True"),
@@ -256,8 +262,8 @@ def test_report_html__names_tables_baseline_classes_and_folds():
         Sign(), {"column": [0, 1]}, X[:200], y, X[200:], random_state=0, report=True
     )
     outcome = plan.run(n_jobs=1)
-    inputs = RunInputs("/data/<rows>.csv", "bought", "s3://bucket/pool/", "svm")
-    text = words(report_html(outcome.results, inputs))
+    tables = RunTables("/data/<rows>.csv", "bought", "s3://bucket/pool/", "svm")
+    text = words(report_html(outcome.results, tables))
     assert text.startswith(" How wrong predictions of bought can be (<rows>.csv) ")
     n_wrong = int(np.ceil(1000 * outcome.certificate.bound))
     plain = f"the chosen model (svm) gets at most {n_wrong} wrong on average"

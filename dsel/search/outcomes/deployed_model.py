@@ -29,10 +29,10 @@ from dsel.data.labeled import LabeledRows, names_of_columns
 from dsel.data.schema import ColumnSchema, TableSchema, schema_of, with_categories
 from dsel.results.certificate import Certificate
 from dsel.results.choice import Choice
-from dsel.results.inputs import load_schema
 from dsel.results.models import open_model
 from dsel.results.place import Place, check_has_results, read_outcome
 from dsel.results.query_files import read_answer
+from dsel.results.run_tables import load_schema
 from dsel.search.outcomes.intervals import Tolerance
 from dsel.typing import Options, RowsLike
 

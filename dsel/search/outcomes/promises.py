@@ -21,10 +21,10 @@ from dsel.losses.base import DistanceLoss, Loss, PlannedDelta, RefutableLoss
 from dsel.losses.texts import loss_of_text
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.choice import Choice
-from dsel.results.inputs import load_inputs
 from dsel.results.place import Place
 from dsel.results.query_files import read_answer, read_choice
 from dsel.results.run_store import open_results
+from dsel.results.run_tables import load_run_tables
 from dsel.search.outcomes.deployed_model import InputFormat, open_deployed_model
 
 NAME_LABELED: Final = "name it by --labeled"
@@ -125,7 +125,7 @@ def open_promises(
         name: open_deployed_model(place, deploy=name, trusted=trusted)
         for name in choice.certificates
     }
-    cube, inputs = open_results(place), load_inputs(place)
+    cube, tables = open_results(place), load_run_tables(place)
     input_format = next(iter(deployed.values())).input_format
     promises = Promises(
         {name: one.model for name, one in deployed.items()},
@@ -133,14 +133,14 @@ def open_promises(
         input_format,
         disagreement_limit(cube, choice),
     )
-    location = labeled or (None if inputs is None else inputs.labeled)
+    location = labeled or (None if tables is None else tables.labeled)
     if location is None:
         why = f"the results do not name the labeled table; {NAME_LABELED}"
         return replace(promises, why_unknown=why), ()
     if labeled is None and not os.path.exists(location):
         why = f"{location!r} is not there any more; {NAME_LABELED}"
         return replace(promises, why_unknown=why), ()
-    target = None if inputs is None else inputs.target
+    target = None if tables is None else tables.target
     rows, keys = read_labeled_rows(
         location, input_format.table_schema, target, separator, encoding, groups
     )

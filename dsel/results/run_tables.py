@@ -1,7 +1,7 @@
 """What a shell command stores next to its results: its tables and their schema."""
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import ClassVar, Final
 
 from dsel.results import records
 from dsel.results.place import Place, check_has_results, seal, stamp
@@ -14,16 +14,17 @@ SCHEMA: Final = "schema"
 
 
 @dataclass(frozen=True)
-class RunInputs:
+class RunTables:
     """The tables and the model of `dsel select`.
 
     Examples
     --------
-    >>> inputs = RunInputs("/data/labeled.csv", "label", model="svm")
-    >>> inputs.to_json()  # doctest: +ELLIPSIS
+    >>> tables = RunTables("/data/labeled.csv", "label", model="svm")
+    >>> tables.to_json()  # doctest: +ELLIPSIS
     '{"version": 3, "kind": "RunInputs", "labeled": "/data/labeled.csv", ...}'
     """
 
+    record_kind: ClassVar[str] = "RunInputs"
     labeled: str
     """Path of the labeled table."""
     target: str | None = None
@@ -42,20 +43,20 @@ class RunInputs:
         return records.to_json(self)
 
 
-def save_inputs(place: PathLike, inputs: RunInputs) -> None:
+def save_run_tables(place: PathLike, tables: RunTables) -> None:
     """Store the record next to results, unless the last one differs in its date only.
 
     Raises FileNotFoundError if there are no results of dsel.
     """
-    before = load_inputs(place)
-    if before is None or replace(before, date=inputs.date) != inputs:
-        _save_last(place, INPUTS, inputs.to_json())
+    before = load_run_tables(place)
+    if before is None or replace(before, date=tables.date) != tables:
+        _save_last(place, INPUTS, tables.to_json())
 
 
-def load_inputs(place: PathLike) -> RunInputs | None:
+def load_run_tables(place: PathLike) -> RunTables | None:
     """Return the record that was stored last; None if there is none."""
     text = _load_last(place, INPUTS)
-    return None if text is None else records.from_json(RunInputs, text)
+    return None if text is None else records.from_json(RunTables, text)
 
 
 def save_schema(place: PathLike, schema: str) -> None:
