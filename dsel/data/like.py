@@ -32,6 +32,7 @@ from dsel.data.kinds import LARGEST_EXACT, Bad, Kind
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.schema import (
+    DATES,
     ColumnSchema,
     TableSchema,
     convert_frame,
@@ -56,8 +57,8 @@ _EMPTY: Mapping[Kind, str] = {
     Kind.WHOLE: "float64",
     Kind.NUMBERS: "float64",
     Kind.TRUTH: "bool",
-    Kind.DATES: "datetime64[us]",
-    Kind.TIMES: "datetime64[us]",
+    Kind.DATES: DATES,
+    Kind.TIMES: DATES,
     Kind.ZONED_TIMES: "datetime64[us, UTC]",
 }
 """Types of the columns that texts are converted to."""
@@ -126,9 +127,11 @@ def convert_pool(
         and column.name in written
     ]
     changes |= dict.fromkeys(back, "str")
-    # Blocks get times with a zone in UTC, as labeled rows have them.
-    zoned = (c.name for c in schema.columns if c.kind is Kind.ZONED_TIMES)
-    changes |= dict.fromkeys(zoned, _EMPTY[Kind.ZONED_TIMES])
+    # Blocks get zoned times in UTC, and dates as times, as labeled rows have them.
+    for like, stored in zip(schema.columns, pool.frames.columns, strict=False):
+        is_date = stored.kind == "date" and like.kind in (Kind.DATES, Kind.TIMES)
+        if like.kind is Kind.ZONED_TIMES or is_date:
+            changes[like.name] = _EMPTY[like.kind]
     is_text = any(column.kind is Kind.TEXT for column in schema.columns)
     if not changes and (schema.is_typed or not is_text):
         return pool

@@ -50,6 +50,8 @@ FORMAT: Final = 2
 """Version of the file; it is raised if an older reader could misread a newer file."""
 MOST_CATEGORIES: Final = 1000
 """Largest number of distinct values of a text column that are stored."""
+DATES: Final = "datetime64[us]"
+"""Type of columns of dates."""
 _FILE_KIND: Final = "dsel table schema"
 
 
@@ -429,7 +431,7 @@ def convert_frame(
     their type, and their columns are compared with the schema elsewhere.
     """
     converted, wrong = {}, []
-    features = in_utc(frame[list(schema.names)])
+    features = in_common_types(frame[list(schema.names)])
     for column in schema.columns:
         values = features[column.name]
         if isinstance(values.dtype, pd.CategoricalDtype) and column.kind != Kind.TEXT:
@@ -451,14 +453,22 @@ def convert_frame(
     return pd.DataFrame(converted | ids, copy=False)
 
 
-def in_utc(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame with all zoned times in UTC."""
-    zoned = {
-        name: values.dt.tz_convert("UTC")
-        for name, values in frame.items()
-        if isinstance(values.dtype, pd.DatetimeTZDtype)
-    }
-    return frame.assign(**zoned) if zoned else frame
+def in_common_types(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame with the types that columns of text files are converted to.
+
+    Zoned times are in UTC, dates are times, and truth values are those of numpy, or
+    objects where some are missing.
+    """
+    changes = {}
+    for name, values in frame.items():
+        if isinstance(values.dtype, pd.DatetimeTZDtype):
+            changes[name] = values.dt.tz_convert("UTC")
+        elif isinstance(values.dtype, pd.BooleanDtype):
+            objects = values.astype(object).where(values.notna(), None)
+            changes[name] = objects if values.hasnans else values.astype(bool)
+        elif values.dtype == object and infer_dtype(values, skipna=True) == "date":
+            changes[name] = values.astype(DATES)
+    return frame.assign(**changes) if changes else frame
 
 
 def texts_of(values: pd.Series) -> pa.Array | None:

@@ -25,7 +25,7 @@ from dsel.data.kinds import LARGEST_EXACT, PLAIN, ColumnScan, Form, decimal_mark
 from dsel.data.parquet import join_schemas, to_exact_pandas
 from dsel.data.schema import (
     convert_frame,
-    in_utc,
+    in_common_types,
     number_column,
     refuse_wrong_values,
     schema_of,
@@ -238,7 +238,7 @@ def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
     X = frame[names]
     # Columns without any value get one type, whichever the format gave them.
     X = X.assign(**{name: None for name in names if len(X) and X[name].isna().all()})
-    X = in_utc(X)
+    X = in_common_types(X)
     schema = schema_of(X, target=request.target)
     forms = (replace(c, form=amounts.get(c.name, PLAIN)) for c in schema.columns)
     target_form = amounts.get(request.target or "", PLAIN)

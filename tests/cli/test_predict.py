@@ -731,3 +731,37 @@ def test_select__takes_a_pool_with_times_of_any_zone(zone, tmp_path, rng):
             "select", labeled, "--target", "label", "--pool", paths[2], "--model",
             "logistic", "--grid", "C=1", "--quiet",
         )  # fmt: skip
+
+
+NULLABLE = pd.array([None, True, False], dtype="boolean")
+DATES = pd.Series([date(2001, 1, 1), date(2002, 2, 2), date(9999, 12, 31)])
+
+
+@pytest.mark.parametrize("values", [NULLABLE, DATES])
+@pytest.mark.parametrize(
+    ("labeled", "pool", "new"),
+    [("csv", "parquet", "feather"), ("parquet", "csv", "feather"),
+     ("feather", "parquet", "csv")],
+)  # fmt: skip
+def test_predict__of_dates_and_truth_values_is_the_same_in_all_formats(
+    values, labeled, pool, new, tmp_path
+):
+    codes = np.random.default_rng(0).integers(0, 3, 200)
+    frame = pd.DataFrame({"x": np.linspace(0, 1, 200), "value": values[codes]})
+    frame = frame.reset_index(drop=True)
+    label = np.where(codes == 0, "yes", "no")
+    paths = [tmp_path / f"{n}.{end}" for n, end in enumerate((labeled, pool, new))]
+    for path in paths:
+        table = frame.assign(label=label) if path == paths[0] else frame.assign(x=codes)
+        if path.suffix == ".csv":
+            table.to_csv(path, index=False)
+        else:
+            getattr(table, f"to_{path.suffix[1:]}")(path)
+    results, predictions = tmp_path / "results", tmp_path / "predictions.parquet"
+    done = run(
+        "select", paths[0], "--target", "label", "--pool", paths[1], "--model",
+        "logistic", "--grid", "C=1000", "--out", results, "--quiet",
+    )  # fmt: skip
+    assert done.exit_code in (0, 3), done.output
+    succeed("predict", results, paths[2], "--out", predictions)
+    assert (pd.read_parquet(predictions).label == label).all()
