@@ -10,6 +10,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from inspect import signature
 from itertools import islice
+from numbers import Number
 from textwrap import shorten
 from typing import Any, Final, NoReturn
 
@@ -374,21 +375,22 @@ def _readers_of_gaps(estimator: Any) -> Iterator[Any]:
         yield from _readers_of_gaps(rest)
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, Number | np.bool_)
+
+
 def check_text(estimators: Iterable[Estimator], X: RowsLike) -> None:
     """Raise TypeError if a table with other values goes to an estimator of numbers.
 
     Only estimators of scikit-learn are checked; others raise in their fits.
     """
-    # scikit-learn takes columns of gaps, and may take mixed ones, for numbers.
+    # scikit-learn takes columns of gaps, and mixed ones of numbers, for numbers.
     if isinstance(X, Frame) and any(
         not column.is_number
         and column.kind != NOTHING
-        and (
-            not column.kind.startswith("mixed")
-            or any(
-                isinstance(value, str | list | tuple | np.ndarray)
-                for value in X.given[column.name]
-            )
+        and not (
+            column.kind.startswith("mixed")
+            and X.given[column.name].dropna().map(_is_number).all()
         )
         for column in X.schema.columns
     ):

@@ -86,6 +86,8 @@ def columns_of(frame: pd.DataFrame) -> tuple[Column, ...]:
             values = pd.Series(values.cat.categories)
             text = f"{text} {values.to_list()}"
         inferred = str(infer_dtype(values, skipna=True))
+        if inferred == "unknown-array":  # such as categories and lists of Arrow
+            inferred = str(infer_dtype(values.to_numpy(object), skipna=True))
         zone = getattr(values.dtype, "tz", None)
         kind = f"time in zone {zone}" if zone else _KINDS.get(inferred, inferred)
         columns.append(Column(str(name), kind, str(text)))
@@ -121,7 +123,8 @@ class FrameSchema:
         """The common type of all columns: object unless all are numeric."""
         if not self.is_numeric or not self.columns:
             return np.dtype(object)
-        with suppress(TypeError):  # numpy does not know pandas' extension types
+        # numpy does not know pandas' extension types.
+        with suppress(TypeError, ValueError):
             dtype = np.result_type(*(np.dtype(c.dtype) for c in self.columns))
             if dtype.kind in NUMERIC:
                 return dtype
@@ -539,6 +542,9 @@ def _cast(column: pd.Series, dtype: Any) -> pd.Series:
         are_floats = (wide.kind, narrow.kind) == ("f", "f")
         if not are_floats and not np.can_cast(narrow, wide, "safe"):
             return column
+    if dtype == np.dtype(object) and getattr(column.dtype, "na_value", None) is pd.NA:
+        # pandas would leave pd.NA, which encoders of objects refuse.
+        return column.astype(object).where(column.notna(), None)
     return column.astype(dtype)
 
 

@@ -236,6 +236,11 @@ def seen_rows(X: RowsLike, what: str = "`X_seen`") -> LabeledRows:
     return LabeledRows(features, nothing, np.zeros(1, np.int64), names)
 
 
+def _first_line(error: Exception) -> str:
+    """Return the message of scikit-learn without the values that it shows below."""
+    return str(error).partition("\n")[0]
+
+
 def _numbers(X: Any, frame: Frame | None) -> Any:
     """Return features as a numeric array or CSR; raise where they are not numeric."""
     if frame is not None and not hasattr(X, "iloc"):
@@ -248,7 +253,7 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
         why = (
             f"a table of numbers, at least one row by one column, or a data frame "
             f"whose columns of text and dates the estimator encodes, as "
-            f"ColumnTransformer does. {shorten(str(error), 200)}"
+            f"ColumnTransformer does. {shorten(_first_line(error), 200)}"
         )
         if isinstance(X, pd.DataFrame) and "fill value" in str(error):
             why = (
@@ -270,6 +275,10 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
     return rows
 
 
+def _is_text_or_truth(label: object) -> tuple[bool, bool]:
+    return isinstance(label, str), isinstance(label, bool | np.bool_)
+
+
 def check_labels(y: LabelsLike) -> NDArray[Any]:
     """Return labels as a one-dimensional array of one type, or raise."""
     _check_list(y, "labels", "a label")
@@ -279,7 +288,7 @@ def check_labels(y: LabelsLike) -> NDArray[Any]:
         labels: NDArray[Any] = column_or_1d(as_array(given, "y"), warn=True)
     except (TypeError, ValueError) as error:
         shape = getattr(given, "shape", ())
-        why = f"{type(y).__name__}: {shorten(str(error), 120)}"
+        why = f"{type(y).__name__}: {shorten(_first_line(error), 120)}"
         if isinstance(shape, tuple) and len(shape) > 1:
             why = (
                 f"the shape {shape}, where 1d is wanted; pass one of its columns, such "
@@ -288,12 +297,13 @@ def check_labels(y: LabelsLike) -> NDArray[Any]:
         raise ValueError(
             f"`y` must be one column, a label for each row of `X`, got {why}."
         ) from error
-    # numpy makes texts of all objects of a list where one is a text: [1, "1"] would be
-    # one label.
-    if isinstance(y, list | tuple) and labels.dtype.kind == "U":
-        objects = np.array(y, dtype=object)
-        labels = labels if all(isinstance(label, str) for label in y) else objects
-    some = labels.tolist()[:1] if labels.dtype.kind in "OScV" else []
+    # numpy makes one type of all objects of a list: [1, "1"] and [1, True] would be one
+    # label each.
+    if isinstance(y, list | tuple) and len({*map(_is_text_or_truth, y)}) > 1:
+        labels = np.array(y, dtype=object)
+    if labels.dtype.kind == "V":  # records of several values
+        labels = labels.astype(object)
+    some = labels.tolist()[:1] if labels.dtype.kind in "OSc" else []
     if labels.dtype.kind in "mM":  # `tolist` would turn them into integers
         some = [pd.Series(labels[:1]).iloc[0]] if len(labels) else []
     if some and isinstance(some[0], NO_CLASSES):
@@ -404,6 +414,8 @@ def _check_marks(labels: AnyArray, y: LabelsLike) -> None:
     """
     if labels.dtype.kind == "O":
         distinct = {label for label in labels.tolist() if isinstance(label, str | Real)}
+        # Messages show -1, not np.int64(-1).
+        distinct = {np.asarray(label).item() for label in distinct}
     else:
         distinct = set(np.unique(labels).tolist())
     is_categorical = isinstance(getattr(y, "dtype", None), pd.CategoricalDtype)
@@ -575,12 +587,13 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
     if wrong:
         found, column = wrong[0]
         more = [repr(other.name) for other, _ in wrong[1:]]
+        # Objects stay what they are where a column is cast to objects.
+        dtype = found.dtype if column.dtype == "object" else column.dtype
         also = f", and so in {listing(more, 5)}" if more else ""
         raise TypeError(
             f"{pool.where} holds {found.kind} ({found.dtype}) in column "
             f"{found.name!r}, where `X` holds {column.kind} ({column.dtype}){also}; "
-            f"convert one of them, such as by astype({{{found.name!r}: "
-            f"{column.dtype!r}}})."
+            f"convert one of them, such as by astype({{{found.name!r}: {dtype!r}}})."
         )
     return pool.with_schema(X.schema)
 

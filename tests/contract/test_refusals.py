@@ -289,6 +289,7 @@ PLANS = [
         for value, kind in [
             (pd.Timestamp("2020"), "time"), (pd.Timedelta("1D"), "duration"),
             (pd.Period("2020"), "period"), (1j, "complex"), ([1], "mixed"),
+            ({1: 2}, "mixed"),
         ]
     ],
     ({"estimator": LogisticRegression(), "grid": {"C": [1]}, "X":

@@ -6,6 +6,7 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import xarray as xr
 import zarr
@@ -231,7 +232,13 @@ def test_open_pool__finds_the_columns_of_partitions_by_name():
     assert open_pool(frame).as_array().compute().tolist() == [[1.0, 2.0], [1.0, 2.0]]
 
 
-@pytest.mark.parametrize("dtypes", [{"a": bool}, {"a": int, "b": bool}, {"a": "Int64"}])
+@pytest.mark.parametrize(
+    "dtypes",
+    [
+        {"a": bool}, {"a": int, "b": bool}, {"a": "Int64"},
+        {"a": pd.ArrowDtype(pa.decimal128(20, 1))},
+    ],
+)  # fmt: skip
 def test_open_pool__takes_a_frame_of_several_types(dtypes):
     frame = pd.DataFrame({"a": [0, 1], "b": [0.0, 1.0], "c": [0.5, 2]}).astype(dtypes)
     assert open_pool(frame).dtype == np.float64

@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import date
 
 import dask.array as da
 import dask.dataframe as dd
@@ -143,6 +144,10 @@ OPTIONS = [
 LABELS = [
     (np.array([1, "a", 1, "a"], dtype=object), T, "`y` .* of one type, got 1 and 'a'"),
     (pd.Series([(0, 1), (1, 2), (0, 1), (1, 2)]), T, r"`y` .* one label .* \(0, 1\)"),
+    ([1, True, 2, True], T, "`y` .* of one type, got 1 and True"),
+    (np.zeros(4, "i4,i4"), T, r"`y` .* one label .* got \(0, 0\) and"),
+    (np.array([1j, 0, 1j, 0]), V, "got ndarray: Complex data not supported.$"),
+    (np.array([np.int64(-1), "a", "b", "a"], object), V, "`y` holds -1, which marks"),
     (np.array(["a", "b", None, "a"], dtype=object), V,
      "`y` .* row 2 is None; rows without a label belong into the pool"),
     (list("ab") + ["nan", "b"], V, "as a missing label is written"),
@@ -174,6 +179,8 @@ ROWS = [
      r"holds number \(float64\) in column 'b', where `X` holds text"),
     (lambda: matching(TEXT, TEXT.assign(colour=3).iloc[[0, 0]]), T,
      r"holds text .*'colour', where `X` holds number \(int64\); convert one"),
+    (lambda: matching(times(None), times(None).assign(t=date(2020, 1, 1))), T,
+     r"time .*'t', where `X` holds date .object.; .* astype.{'t': 'datetime64.us.'}"),
     (lambda: matching(GAPS[["a"]], GAPS), V, "lacks the column 'b' of `X`; it has 'a'"),
     (lambda: matching(times("UTC"), times(None)), T,
      "holds time in zone UTC .*'t', where `X` holds time .datetime64"),
