@@ -307,10 +307,11 @@ def check_labels(y: LabelsLike) -> NDArray[Any]:
     if labels.dtype.kind in "mM":  # `tolist` would turn them into integers
         some = [pd.Series(labels[:1]).iloc[0]] if len(labels) else []
     if some and isinstance(some[0], NO_CLASSES):
+        is_bytes = isinstance(some[0], bytes)
         raise TypeError(
             f"`y` must hold labels that are texts, whole numbers or truth values, got "
             f"{show(some[0])} ({type(some[0]).__name__}); make texts of them, such as "
-            f"[str(label) for label in y]."
+            f"[{'label.decode()' if is_bytes else 'str(label)'} for label in y]."
         )
     is_float = labels.dtype.kind == "f"
     missing = np.flatnonzero(~np.isfinite(labels) if is_float else pd.isna(labels))

@@ -144,6 +144,7 @@ OPTIONS = [
 LABELS = [
     (np.array([1, "a", 1, "a"], dtype=object), T, "`y` .* of one type, got 1 and 'a'"),
     (pd.Series([(0, 1), (1, 2), (0, 1), (1, 2)]), T, r"`y` .* one label .* \(0, 1\)"),
+    ([b"a", b"b", b"a", b"b"], T, r"got b'a' \(bytes\); .* such as .label.decode"),
     ([1, True, 2, True], T, "`y` .* of one type, got 1 and True"),
     (np.zeros(4, "i4,i4"), T, r"`y` .* one label .* got \(0, 0\) and"),
     (np.array([1j, 0, 1j, 0]), V, "got ndarray: Complex data not supported.$"),

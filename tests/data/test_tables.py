@@ -1229,3 +1229,17 @@ def test_read_table__says_of_every_format_which_row_names_predictions_keep(tmp_p
         table = read_table(tmp_path / name, target="label")
         kept = "column 1, without a name (kept for predictions)"
         assert dict(table.notes)["left out"] == kept
+
+
+def test_read_table__decodes_bytes_of_npz(tmp_path):
+    names = {"feature_names": np.array([b"a", b"b"]), "classes": np.array([b"x", b"y"])}
+    np.savez(tmp_path / "t.npz", X=X[:, :2], y=[0, 1, 1, 0], **names)
+    table = read_table(tmp_path / "t.npz")
+    assert (table.columns, table.y.tolist()) == (("a", "b"), ["x", "y", "y", "x"])
+    np.savez(tmp_path / "v.npz", X=X, y=np.array([b"no", b"yes", b"yes", b"no"]))
+    assert read_table(tmp_path / "v.npz").y.tolist() == ["no", "yes", "yes", "no"]
+    np.savez(tmp_path / "w.npz", X=X, y=np.zeros(4, [("a", int), ("b", int)]))
+    with pytest.raises(
+        ValueError, match=r"one label for each row in 'y', got .* a, b;"
+    ):
+        read_table(tmp_path / "w.npz")
