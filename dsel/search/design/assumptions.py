@@ -94,6 +94,20 @@ class PoolFacts:
     """Rows that equal labeled ones in the part of the pool for fits."""
     telling_column: str | None = None
     """The column that differs most, if a test of it alone refutes it, too; or None."""
+    n_pool_copies: int = 0
+    """Sampled pool rows that equal an earlier one, if these are far more than among as
+    many labeled rows."""
+
+    @property
+    def violation(self) -> str:
+        """Why A1 is violated by copies in the pool; "" if it is not."""
+        if not self.n_pool_copies:
+            return ""
+        return (
+            f"{self.n_pool_copies:,} of about {SAMPLE_ROWS:,} sampled pool rows equal "
+            f"an earlier one, and far fewer labeled rows do: copies; take each record "
+            f"of the pool once (drop_duplicates)"
+        )
 
 
 @dataclass(frozen=True)
@@ -150,7 +164,13 @@ def compare_pool(
         return PoolFindings(PoolFacts(n_duplicates), sampled)
     test = two_sample_test(labeled.X, sample, seed=seed, level=ALARM)
     column = next(iter(test.column_names(labeled.columns)), None)
-    facts = PoolFacts(n_duplicates, test.auc, test.p_value, telling_column=column)
+    facts = PoolFacts(
+        n_duplicates,
+        test.auc,
+        test.p_value,
+        telling_column=column,
+        n_pool_copies=test.n_copies,
+    )
     return PoolFindings(facts, sampled)
 
 
@@ -186,6 +206,9 @@ class TwoSampleTest(NamedTuple):
 
     Only tables that the test refutes have some, and of wide ones only columns that the
     classifier uses most are tested."""
+    n_copies: int
+    """Rows of the second table that equal an earlier one of it, if these are far more
+    than in the first."""
 
     def column_names(self, names: Sequence[str] | None) -> list[str]:
         """Return the names of the columns, or their numbers if they have no names."""
@@ -221,10 +244,12 @@ def two_sample_test(
     else:
         X = stats.rankdata(X, method="dense", axis=0, nan_policy="omit")
     is_pool = np.arange(X.shape[0]) >= drawn[0].shape[0]
-    is_taken = ~duplicates_of_one_table(X, is_pool)
-    X, is_pool = X[is_taken], is_pool[is_taken]
+    is_copy = duplicates_of_one_table(X, is_pool)
+    are_of_pool = is_copy[is_pool].mean() > is_copy[~is_pool].mean()
+    n_copies = int(is_copy[is_pool].sum()) if are_of_pool else 0
+    X, is_pool = X[~is_copy], is_pool[~is_copy]
     if min(is_pool.sum(), (~is_pool).sum()) < FEWEST_TESTED_ROWS:
-        return TwoSampleTest(float("nan"), 1.0, ())
+        return TwoSampleTest(float("nan"), 1.0, (), n_copies)
     is_scored = np.zeros(len(is_pool), dtype=bool)
     for kind in (False, True):
         rows = rng.permutation(np.flatnonzero(is_pool == kind))
@@ -233,7 +258,7 @@ def two_sample_test(
         X, is_pool, is_scored, SMALLEST_LEVEL, seed, rng
     )
     if p_value > level:
-        return TwoSampleTest(auc, p_value, ())
+        return TwoSampleTest(auc, p_value, (), n_copies)
     # A forest uses unchanged columns, too, so its importances alone name none. They are
     # of rows that are not scored, so only the columns tested here share the level.
     # A stable sort puts the first of equal columns first, like `argmax`.
@@ -246,7 +271,7 @@ def two_sample_test(
         if len(columns) == 1
         or _separate(X[:, [column]], is_pool, is_scored, smallest, seed, rng)[1] <= part
     ]
-    return TwoSampleTest(auc, p_value, tuple(shifted))
+    return TwoSampleTest(auc, p_value, tuple(shifted), n_copies)
 
 
 def _separate(

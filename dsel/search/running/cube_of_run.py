@@ -92,7 +92,8 @@ def describe_run(plan: PlannedSearch, facts: PoolFacts) -> RunDescription:
     duplicates = DuplicatesAcrossFolds.of(labeled.X, plan.scheme)
     if plan.pool is not None and plan.method.is_guarantee:
         violation = duplicates.violation(facts.n_duplicates, plan.pool.n_rows)
-        assumptions = with_pool_facts(assumptions, facts, violation)
+        reasons = "; ".join(filter(None, (violation, facts.violation)))
+        assumptions = with_pool_facts(assumptions, facts, reasons)
         if violation:  # the plan could only suspect copies
             caveats = [c for c in caveats if c.text != duplicates.caveat_text]
     classes, class_rows = plan.classes.tolist(), dict[str, int]()

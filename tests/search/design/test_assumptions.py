@@ -113,6 +113,15 @@ def test_copies__that_the_pool_lacks_void_every_bound(n_equal):
     assert str(outcome.choice).count("equal rows of other folds") == 1
 
 
+def test_copies__in_the_pool_void_every_bound():
+    pool = np.repeat(FRESH[:100], 3, axis=0)
+    rng = np.random.default_rng(3)
+    for rows, is_certified in ((rng.normal(size=(200, 3)), False), (COPIED, True)):
+        certificate = search_copies(rows, pool).certificate
+        said = "pool rows equal an earlier one, and far fewer labeled rows do"
+        assert (said in " ".join(certificate.reasons)) is not is_certified
+
+
 def test_copies__without_a_pool_are_the_first_thing_said():
     outcome = search_copies(COPIED)
     assert outcome.certificate.certified
