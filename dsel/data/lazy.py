@@ -36,10 +36,12 @@ def by_block(function: Callable[[Any], Any], X: Any) -> Any:
         return function(merge_entries(X))
     sizes = np.array(getattr(X, "chunks", [[np.nan]])[0], dtype=float)
     if getattr(X, "ndim", 0) != 2 or np.isnan(sizes).any():
+        is_frame = hasattr(X, "to_dask_array")
+        way = "pass X.compute()" if is_frame else "call compute_chunk_sizes() on it"
         raise ValueError(
-            "`X` must be an array with two axes and blocks of known lengths where it "
-            "is a Dask collection; call compute_chunk_sizes() on it, or write the "
-            "predictions for it by `dsel.search.predict_pool`."
+            f"`X` must be an array with two axes and blocks of known lengths where it "
+            f"is a Dask collection; {way}, or write the predictions for it by "
+            f"`dsel.search.predict_pool`."
         )
     # One made-up row shows the type and shape of results, which not every model knows.
     one = np.zeros((1, X.shape[1]), X.dtype)

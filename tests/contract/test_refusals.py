@@ -400,6 +400,8 @@ OTHERS = [
     (lambda _: SEARCH(SVC(), {}, folds=3), TypeError, "'folds' cv here"),
     (lambda _: predicted(frame(X, "x"), frame(X, "z")), ValueError, "names z0"),
     (lambda _: predicted(X, X[:, :3]), ValueError, "3 64"),
+    (lambda _: predicted(X, dd.from_pandas(frame(X, "x"), npartitions=2)), ValueError,
+     "`X` lengths X.compute() `dsel.search.predict_pool`"),
     (lambda _: dsel.select(3), TypeError, "`results` Dataset"),
     (lambda _: dsel.select(results(), "no"), ValueError, "`criterion` 'cv_bound' 'no'"),
     (lambda _: dsel.select(results(), "loo_error"), ValueError, "'loo_error' count"),
