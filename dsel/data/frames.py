@@ -210,10 +210,8 @@ class Frame:
                 value = known.iloc[0] if len(known) else None
                 raise TypeError(
                     f"`X` must be a table of numbers for this estimator, but column "
-                    f"{column.name!r} holds {column.kind} such as {show(value)}; put "
-                    f"an encoder in front of it, make_pipeline(make_column_transformer("
-                    f"(OneHotEncoder(handle_unknown='ignore'), [{column.name!r}]), "
-                    f"remainder='passthrough'), estimator)."
+                    f"{column.name!r} holds {column.kind} such as {show(value)}; "
+                    f"{_way_to_encode(column, known)}."
                 )
         array: NDArray[Any] = check_array(self.given, ensure_all_finite=False)
         return array
@@ -236,6 +234,22 @@ class Frame:
             for column in columns_of(rows)
         ]
         return np.column_stack(columns) if columns else np.empty(self.shape)
+
+
+def _way_to_encode(column: Column, known: pd.Series) -> str:
+    """Return how numbers are made of a column; `known` are its values."""
+    if column.kind in ("date", "time"):
+        parts = f"X[{column.name!r}].dt.year and X[{column.name!r}].dt.month"
+        return f"make columns of numbers of it, such as {parts}, and drop it"
+    encoder, where = "OneHotEncoder(handle_unknown='ignore')", f"[{column.name!r}]"
+    is_text = column.kind == "text" and all(isinstance(value, str) for value in known)
+    # Free text has words, and hardly a value twice, of which one-hot columns are noise.
+    if is_text and 2 * known.nunique() > len(known) and known.str.contains(" ").any():
+        encoder, where = "TfidfVectorizer()", repr(column.name)
+    return (
+        f"put an encoder in front of it, make_pipeline(make_column_transformer("
+        f"({encoder}, {where}), remainder='passthrough'), estimator)"
+    )
 
 
 def has_named_columns(rows: Any) -> bool:

@@ -136,6 +136,7 @@ def labeled_rows(
     Without `as_frame` a frame of numbers becomes an array, and other frames are
     refused; sparse rows become CSR. With `as_numbers`, `y` holds numbers.
     """
+    check_order(X, y)
     features, names = checked_features(X, as_frame=as_frame)
     n_rows = features.shape[0]
     labels = check_numbers(y) if as_numbers else check_labels(y)
@@ -229,6 +230,18 @@ def checked_features(
     return features, names
 
 
+def check_order(X: RowsLike, y: LabelsLike) -> None:
+    """Raise ValueError if `X` has labels and `y` has rows: both were swapped."""
+    shapes: list[Any] = [getattr(each, "shape", ()) for each in (X, y)]
+    are_tuples = all(isinstance(shape, tuple) for shape in shapes)
+    if are_tuples and [len(shape) for shape in shapes] == [1, 2] and shapes[1][1] > 1:
+        raise ValueError(
+            f"`X` must be a table, rows by columns, and `y` have one label for each "
+            f"row, got shapes {shapes[0]} and {shapes[1]}; did you swap them? `X` "
+            f"comes first."
+        )
+
+
 def seen_rows(X: RowsLike, what: str = "`X_seen`") -> LabeledRows:
     """Return unlabeled rows as `LabeledRows`, to compare other rows with them."""
     features, names = checked_features(X, what, as_frame=True)
@@ -266,6 +279,12 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
                 "a table, got one text for each row; make a data frame of it, "
                 "pandas.DataFrame({'text': X}), and begin the pipeline with "
                 "ColumnTransformer([('words', TfidfVectorizer(), 'text')])."
+            )
+        elif "arrays of bytes/strings" in str(error):
+            why = (
+                "a table of numbers, got a table of texts; make a data frame of it, "
+                "pandas.DataFrame(X, columns=[...]), and begin the pipeline with an "
+                "encoder of its columns of texts, such as OneHotEncoder()."
             )
         elif hasattr(X, "shape"):
             check_dimensions(X)

@@ -149,3 +149,34 @@ def test_closed_forms_give_their_models_the_names(search):
     if search.get_params().get("certificate"):
         ends = search.predict_interval(POOL)
         assert ((ends[:, 0] < expected) & (expected < ends[:, 1])).all()
+
+
+FITTED = LogisticRegression().fit(FRAME, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: dsel.certify(SVC(), LABELS, FRAME), "did you swap them"),
+        (lambda: dsel.certify(FITTED, LABELS, FRAME, cv="prefit"), "swap them"),
+        (
+            lambda: dsel.certify(SVC(), [["a", "b"]] * 300, LABELS),
+            "got a table of texts",
+        ),
+        (
+            lambda: dsel.certify(
+                SVC(), FRAME.assign(note=[f"row {i}" for i in range(300)]), LABELS
+            ),
+            r"make_pipeline\(make_column_transformer\(\(TfidfVectorizer\(\), 'note'\)",
+        ),
+        (
+            lambda: dsel.certify(
+                SVC(), FRAME.assign(day=pd.date_range("2026", periods=300)), LABELS
+            ),
+            r"X\['day'\].dt.year",
+        ),
+    ],
+)
+def test_a_wrong_table_is_refused_with_what_to_do(call, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        call()

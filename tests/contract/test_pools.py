@@ -202,7 +202,7 @@ PREDICTING = {
         dsel.certify(search, rows, np.arange(len(rows)) % 2, cv="prefit")
     ),
 }
-FINDS_BY_NAME = {"predict_table", "predict_pool", "monitor", "compare_models"}
+FINDS_BY_NAME = {*PREDICTING} - {"predict", "predict_proba", "score"}
 
 
 class AllOfOneClass(ClassifierMixin, BaseEstimator):

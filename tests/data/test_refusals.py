@@ -170,7 +170,7 @@ LABELS = [
 ]  # fmt: skip
 ROWS = [
     (lambda: labeled_rows([["red"], ["blue"]], [0, 1]), V,
-     "`X` must be a table of numbers.*data frame.*ColumnTransformer.*string"),
+     "`X` must be a table of numbers, got a table of texts; make a data frame .*"),
     (lambda: labeled_rows(TEXT[:0], [], as_frame=True), V, "0 rows of 2 columns"),
     (lambda: labeled_rows(GAPS[[]], [0, 1], as_frame=True), V, "2 rows of 0 columns"),
     (lambda: labeled_rows(["red", "blue"], [0, 1]), V, "make a data frame of"),

@@ -17,6 +17,7 @@ from dsel.data.identity import row_hashes
 from dsel.data.labeled import (
     check_labels,
     check_numbers,
+    check_order,
     checked_features,
     codes_of,
     names_of_columns,
@@ -156,6 +157,7 @@ def _read_counted_rows(
 ) -> CountedRows:
     """Check labeled rows, and draw one of each group."""
     is_regression = is_regressor(returned_model(model))
+    check_order(X, y)
     X, keys = take_groups(X, groups)
     X = X.compute() if hasattr(X, "compute") else X
     features, columns = checked_features(X, as_frame=True)
