@@ -235,6 +235,17 @@ def _with_params(estimator: Estimator, params: Options, known: Collection[str]) 
     return model
 
 
+NAMES_ELSEWHERE: Final = {
+    "n_trees": "n_estimators",
+    "num_trees": "n_estimators",
+    "ntree": "n_estimators",
+    "mtry": "max_features",
+    "depth": "max_depth",
+    "eta": "learning_rate",
+    "lr": "learning_rate",
+    "lambda": "alpha",
+}
+"""Names of parameters in other packages, by which a message finds scikit-learn's."""
 _NO_CHOICES: Final = ("cache_size", "copy_X", "n_jobs", "random_state", "verbose")
 """Parameters between whose values no search chooses."""
 
@@ -250,7 +261,8 @@ def _check_has_names(estimator: Estimator, params: Options, error: Exception) ->
         known = estimator.get_params(deep=True)
         full_names = sorted(key for key in known if key.endswith(f"__{last}"))
         # `get_params` of CatBoost lists only what was set.
-        end = did_you_mean(last, [*own, *signature(type(owner)).parameters])
+        meant = NAMES_ELSEWHERE.get(last, last)
+        end = did_you_mean(meant, [*own, *signature(type(owner)).parameters])
         if full_names:  # the parameter of a step without the name of the step
             end = f"; did you mean {' or '.join(map(repr, full_names))}?"
         raise ValueError(

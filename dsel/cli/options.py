@@ -23,6 +23,7 @@ NAMES: Final = {
     "`param_grid`": "--grid",
     "`estimator`": "--model",
     "`path`": "the table",
+    "`pool` is None; pass the pool": "there is no --pool; name it",
     "search regressors": "write --task regression",
     "pass a regressor, such as Ridge()": "write --task regression",
     "n_queries=": "--queries ",
@@ -30,7 +31,6 @@ NAMES: Final = {
     "an `out` of its own": "an --out of its own",
     "`place`": "RESULTS",
     "`source`": "the table",
-    "(of `id`)": "(of --id)",
     "deploy='one_fold'": "--deploy one_fold",
     "deploy='all_rows'": "--deploy all_rows",
     "baseline='largest class'": "--baseline 'largest class'",
@@ -84,21 +84,21 @@ def run_from(
 def shell_names(command: click.Command) -> dict[str, str]:
     """Return what the user of a command wrote, by the words of messages.
 
-    These are `NAMES`, and parameters that the command spells in another way.
+    These are `NAMES`, and all parameters of the command.
     """
     names = {}
     for parameter in command.params:
         is_option = isinstance(parameter, click.Option)
         written = parameter.opts[0] if is_option else parameter.human_readable_name
-        if written.lstrip("-") != parameter.name:
-            names[f"`{parameter.name}`"] = written
+        for name in (parameter.name, written.lstrip("-")):
+            names[f"`{name}`"] = written
     if not any(parameter.name == "drop" for parameter in command.params):
         names[", or leave the columns out by --drop"] = ""
     if not any(parameter.name == "groups" for parameter in command.params):
         names[" (several rows of one customer: pass `groups`)"] = ""
     if sum(isinstance(parameter, click.Argument) for parameter in command.params) == 1:
         names["; are the arguments swapped?"] = "; name what --out named."
-    return names | NAMES
+    return NAMES | names | NAMES  # longer words come first, and are not cut
 
 
 def refuse_empty_values(context: click.Context) -> None:

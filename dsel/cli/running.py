@@ -215,8 +215,9 @@ def run_plan(
         save_run_tables(out, tables)
     print_outcome(outcome, after(outcome), output, out)
     certificates = outcome.choice.certificates.values()
-    if certificates and not any(each.certified for each in certificates):
-        # A script that reads statuses must not take a refuted assumption for a bound.
+    if certificates and all(c.says_nothing or not c.certified for c in certificates):
+        # A script that reads statuses must not take a refuted assumption, or "at most
+        # 100%", for a bound.
         click.get_current_context().exit(ExitStatus.REFUTED)
 
 

@@ -350,15 +350,15 @@ class Certificate(Renderable):
         return self.headline_after("")
 
     def headline_after(self, jointly: str, printed: Container[str] = ()) -> str:
-        """Return the headline; `jointly` names the other bound that holds with it.
+        """Return the headline; `jointly` says that another bound holds with it.
 
         `printed` are reasons against a guarantee that were printed above.
         """
         amount = self.amount(self.number)
         if not self.certified:
             number, reason = "no number", self.reasons[0]
-            if isfinite(self.number):
-                is_bound = not self.is_estimate
+            is_bound = not self.is_estimate
+            if isfinite(self.number) and not (is_bound and self.says_nothing):
                 number = "the bound would otherwise be" if is_bound else "about"
                 number += f" {amount}"
             why = "for the reason above" if reason in printed else f"since {reason}"
@@ -367,9 +367,7 @@ class Certificate(Renderable):
             return f"{self.no_tolerance}, {self.model_text}"
         if self.says_nothing:
             return f"{self.what}: no bound below {self.most}, {self.model_text}"
-        level = ", ".join(
-            filter(None, [f"{confidence(self.delta)}% confidence", jointly])
-        )
+        level = f"{confidence(self.delta)}% confidence{jointly and f' {jointly}'}"
         if self.needs_no_copies:
             level += ", if duplicates are no copies"
         return f"{self.says} {amount}{self.on_rows} ({level}), {self.model_text}"

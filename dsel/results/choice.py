@@ -173,7 +173,7 @@ class Choice(Renderable):
     >>> choice = Choice("cv_error", 0.11, models, "one_fold", 0.1635)
     >>> print(choice)  # doctest: +NORMALIZE_WHITESPACE
     Error at most 15.1% (95% confidence), model trained on 80% of the labels
-    Error at most 17.8% (95% confidence, both bounds at once), model trained
+    Error at most 17.8% (95% confidence that both bounds hold), model trained
     on all labels
     Chosen: C=8.0
     For comparison: a 20% hold-out set would give a bound of about 16.4% on average
@@ -530,7 +530,7 @@ class Choice(Renderable):
             if name == self.deploy:
                 continue
             bound = other.certificate
-            lines.append(bound.headline_after("both bounds at once", printed))
+            lines.append(bound.headline_after("that both bounds hold", printed))
             printed += bound.reasons[:1]
         lines += [f"Chosen: {self.chosen}", *self._comparisons()]
         # The deployed model comes first, as in the lines above.

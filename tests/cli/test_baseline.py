@@ -83,7 +83,7 @@ def test_select__opens_a_kept_model_of_numbers(place, tmp_path):
         (["--baseline", "OLD", "--loss", "balanced"], "loss=balanced"),
         (
             ["--baseline", "largest class", "--certificate", "holdout"],
-            "`baseline` 'largest class' is compared with",
+            "--baseline 'largest class' is compared with",
         ),
     ],
 )

@@ -15,10 +15,10 @@ import zarr
 import dsel
 from dsel import option_values
 from dsel.cli.exit_status import ExitStatus
-from dsel.cli.group import COMMANDS
+from dsel.cli.group import COMMANDS, LazyGroup
 from dsel.cli.models import MODELS, REGRESSORS
 from dsel.cli.option_types import Fraction
-from dsel.cli.options import NAMES
+from dsel.cli.options import NAMES, shell_names
 from dsel.errors import ClusterLostError, DselWarning
 from dsel.search.design.certificate_methods import METHODS
 from tests.shell import run
@@ -114,10 +114,26 @@ def texts_of_messages():
 def test_names__each_is_in_a_message_so_that_no_rule_outlives_it():
     texts = "\n".join(texts_of_messages())
     composed = {  # where they are raised or printed
-        "(of `id`)", "'model__regressor__", "'model__", "deploy='all_rows'",
+        "'model__regressor__", "'model__", "deploy='all_rows'",
         "and certified_report()", "and report_by_value() hold",
     }  # fmt: skip
     assert [word for word in {*NAMES} - composed if word not in texts] == []
+
+
+@pytest.mark.parametrize("name", [n for n in COMMANDS if n != "pool"])
+def test_shell_names__has_the_option_of_each_argument(name):
+    command = LazyGroup().get_command(None, name)
+    known = shell_names(command)
+    for option in command.params:
+        if isinstance(option, click.Option):
+            assert known[f"`{option.name}`"].startswith("--")
+
+
+def test_select__a_second_table_without_option_names_pool(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n1,a\n")
+    found = run("select", tmp_path / "t.csv", tmp_path / "t.csv", "--target", "y")
+    assert found.exit_code == ExitStatus.NOT_UNDERSTOOD
+    assert "name the unlabeled rows by --pool" in " ".join(found.output.split())
 
 
 def test_main__refuses_a_list_of_no_names_but_takes_a_comma_as_separator(tmp_path):

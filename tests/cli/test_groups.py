@@ -74,10 +74,10 @@ def test_select__leaves_the_pool_of_rows_without_a_label_unread(table, tmp_path)
     [
         (None, ("--groups", "client"), "--groups names 'client' column customer"),
         (None, ("--groups", "label"), "--groups names 'label' target"),
-        ({3: ""}, ("--groups", "customer"), "`groups` line 5 missing own"),
-        (None, ("--groups", "customer", "--deploy", "all_rows"), "`deploy` `groups`"),
+        ({3: ""}, ("--groups", "customer"), "--groups line 5 missing own"),
+        (None, ("--groups", "customer", "--deploy", "all_rows"), "--deploy --groups"),
         (None, ("--groups", "customer", "--queries", 5, "--out", "o"),
-         "--queries `groups`"),
+         "--queries --groups"),
     ],
 )  # fmt: skip
 def test_select__refuses_groups_in_one_line(table, tmp_path, change, words, message):

@@ -102,7 +102,7 @@ def test_plan_bound__says_how_many_rows_a_tolerance_needs():
         ((1, 10), 1, "N_LABELED must be"),
         ((500, 10, "--error", "0"), 2, "--error must be strictly"),
         ((500, 10, "--error-quantile", 0.9, "--error", 0.2), 1, "--error-quantile"),
-        ((500, 10, "--error-quantile", 0.9, "--wanted", 0.2), 1, "`wanted`"),
+        ((500, 10, "--error-quantile", 0.9, "--wanted", 0.2), 1, "--wanted"),
         ((500, 10, "--error-quantile", 90), 2, "--error-quantile"),
         ((500, 10, "--folds", "a"), 2, "'a' is no list of numbers such as 2,5,10"),
     ],

@@ -163,10 +163,10 @@ def test_predict__writes_a_table_without_rows_for_one(results, new, tmp_path):
 
 
 WRONG = [
-    ({}, ["--out", "new.csv"], "`out` must be free, but "),
-    ({}, ["--out", "s3://a/p.csv"], "`out` must be a path of this machine"),
+    ({}, ["--out", "new.csv"], "--out must be free, but "),
+    ({}, ["--out", "s3://a/p.csv"], "--out must be a path of this machine"),
     ({}, ["--id", "number"], "lacks the column 'number' (of --id); it has "),
-    ({}, ["--id", "label"], "`id` names 'label', as a column of predictions is called"),
+    ({}, ["--id", "label"], "--id names 'label', as a column of predictions is called"),
     ({}, ["--deploy", "all_rows"], "holds no model 'all_rows'; it has one_fold"),
     ({"age": "old"}, [], "column 'age' of {new} has 'old' in line 6; it holds numbers"),
     ({"since": "soon"}, [], "column 'since' of {new} has 'soon' in line 6; it holds "),

@@ -334,7 +334,8 @@ REFUSED = [
     (["--loss", "cost:yes>no=-1,no>yes=1"], {}, 2, "must be >= 0"),
     (["--loss", "cost:yes>no=1,yes>no=7"], {}, 2, "got 'yes>no' twice"),
     (["--loss", "recall:yes", "--certificate", "holdout"], {}, 1, "for certificate="),
-    (["--deploy", "all_rows"], {}, 1, "`pool` is None"),
+    (["--grid", "n_trees=9"], {}, 1, "; did you mean 'n_estimators'?"),
+    (["--deploy", "all_rows"], {}, 1, "there is no --pool"),
     (["--delta", "2"], {}, 2, "--delta must be above 0 and at most 0.5, got 2.0"),
     (["--delta", "95%"], {}, 2, "did you mean 0.05, which is 95% confidence?"),
     (["--delta", "5%"], {}, 2, "5% is written 0.05"),
@@ -345,7 +346,7 @@ REFUSED = [
     (["--seed", "-1"], {}, 2, "-1 is not in the range"),
     (["--workers", "0"], {}, 2, "0 is not in the range"),
     (["--workers", "1", "--scheduler", "tcp://a:1"], {}, 2, "leave --workers out"),
-    (["--target", "other"], {}, 1, "`target` must be a column"),
+    (["--target", "other"], {}, 1, "--target must be a column"),
     ([], dict.fromkeys(COLUMNS), 1, "no column holds a value: age, visits, city"),
     ([], {"note": [f"note {n}" for n in range(150)]}, 1, "holds 150 different texts"),
     ([], {"note": [f"note {n}" for n in range(150)]}, 1,
@@ -409,7 +410,7 @@ def test_select__refuses_a_used_place_before_it_shows_the_plan(folder):
     for given in ([*words[:-1], folder / "results", "--seed", 1], words):
         found = run(*given)
         assert found.exit_code == 1
-        assert "`out`" in found.output
+        assert "--out" in found.output
         assert [line[:6] for line in found.output.splitlines()] == ["Error:"]
     assert run(*words[:-1], folder / "results").exit_code == 0
 
@@ -526,7 +527,7 @@ def test_select__asks_whether_many_texts_of_few_rows_are_classes(tmp_path, name)
     frame, file = insured(), tmp_path / name
     frame.to_csv(file, index=False) if name.endswith("csv") else frame.to_parquet(file)
     text = " ".join(run("select", file, "--target", "kunde").output.split())
-    assert "`target` 'kunde' has 90 different texts in 360 rows" in text
+    assert "--target 'kunde' has 90 different texts in 360 rows" in text
     assert "--task classification" in text
     assert (
         run("select", file, "--target", "city", "--loss", "recall:Rome").exit_code == 1
@@ -811,3 +812,12 @@ def test_select__names_columns_and_options_that_another_plan_had(tmp_path, rng):
     text = " ".join(run(*words, "--model", "svm").output.split())
     assert "n_queries is 5 there and nothing now" in text
     assert f"It was run with --pool {pool[1]}, --model logistic." in text
+
+
+def test_select__a_bound_that_excludes_nothing_has_the_status_of_no_bound(tmp_path):
+    rows = "".join(f"{n % 7},{'ab'[n % 4 == 0]}\n" for n in range(40))
+    (tmp_path / "t.csv").write_text(f"x,y\n{rows}")
+    words = ("--target", "y", "--model", "logistic", "--grid", "C=1", "--cv", 2)
+    found = run("select", tmp_path / "t.csv", *words, "--loss", "recall:b", "--quiet")
+    assert "no bound below 100%" in found.output
+    assert found.exit_code == 3

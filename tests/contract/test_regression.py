@@ -78,7 +78,7 @@ def test_choice__says_how_far_off_predictions_can_be(found):
     assert re.fullmatch(r"Chosen: alpha=[\d.]+", lines[2])
     number = r"90% of predictions are off by at most \d\.\d\d \(95% confidence"
     assert re.fullmatch(rf"{number}\), model trained on 80% of the labels", lines[0])
-    jointly = ", both bounds at once"
+    jointly = " that both bounds hold"
     assert re.fullmatch(
         rf"{number}{jointly}\), model trained on all labels.*", lines[1]
     )

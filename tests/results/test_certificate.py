@@ -25,7 +25,7 @@ ASSUMED = (
     "(several rows of one customer: pass `groups`); the attribute `certificate` lists "
     "all"
 )
-JOINTLY = "95% confidence, both bounds at once"
+JOINTLY = "95% confidence that both bounds hold"
 
 
 def certificate(bound=0.15031, model_name="one_fold", **fields):
@@ -143,6 +143,8 @@ READ = [
              "But      A1 is violated: the rows come in groups"]),
     ({"assumptions": ()}, False, ["No guarantee, since the results lost their attr"]),
     ({"bound": 1.2}, True, ["Error: no bound below 100%, model", "Because  "]),
+    ({"assumptions": full_list([VIOLATED]), "bound": 1.2}, False,
+     ["No guarantee, since A1 is violated: the rows come in groups: no number, model"]),
     ({"bound": nan}, False, ["since nested has no number: no number, model"]),
 ]  # fmt: skip
 

@@ -82,7 +82,17 @@ Examples:
 
 
 class GroupedCommand(click.Command):
-    """A command whose help has sections of options."""
+    """A command of one table whose help has sections of options."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read options and the table; a second table is probably the pool."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if "unexpected extra argument" not in error.message:
+                raise
+            way = "; only LABELED has no option: name the unlabeled rows by --pool."
+            raise click.UsageError(error.message.rstrip(".") + way, ctx) from error
 
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter
