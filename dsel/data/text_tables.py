@@ -394,16 +394,14 @@ def decimal_marks(source: TextSource, like: TableSchema) -> tuple[str, str]:
 
 def read_text(location: str, request: TableRequest) -> Table:
     """Read a text file, or a folder of them, into memory."""
+    like = request.like
     source = text_source(
-        location,
-        separator=request.separator,
-        encoding=request.encoding,
-        like=request.like,
+        location, separator=request.separator, encoding=request.encoding, like=like
     )
     names = source.requested_features(request)
-    target = None if request.like is not None else request.target
+    target = None if like is not None else request.target
     others = [name for name in (request.groups, target) if name is not None]
-    dropped = [] if request.like is not None else list(request.drop)
+    dropped = [] if like is not None else list(request.drop)
     read = list(dict.fromkeys([*names, *request.id_columns, *others, *dropped]))
     rows = source.read(read, raw=() if target is None else (target,))
     rows = _remove_missing_labels(rows, target, request.unlabeled, location)
@@ -415,7 +413,6 @@ def read_text(location: str, request: TableRequest) -> Table:
     marked = scan_columns(iter(scanned.to_batches()))
     source.complete_scans(marked, scanned)
     scans = {name: marked[name] for name in names}
-    like = request.like
     if like is None:
         _refuse_units(scans, rows, source)
     amounts = dict.fromkeys(request.number) if like is None else like.amount_marks
@@ -424,24 +421,7 @@ def read_text(location: str, request: TableRequest) -> Table:
     if target is not None:
         values = rows.column(target)
         labels = _read_target(values, cells, source, request, marked, decimal)
-    if request.like is not None:
-        schema = request.like
-    else:
-        columns = tuple(
-            _column_schema(name, scan, decimal, request) for name, scan in scans.items()
-        )
-        row_names = [n for n in source.row_number_names if n not in request.ids]
-        left_out = (*row_names, *request.dropped)
-        schema = TableSchema(
-            columns,
-            target,
-            labels.classes,
-            request.ids,
-            left_out,
-            target_form=labels.form,
-            separator=request.separator,
-            encoding=request.encoding,
-        )
+    schema = like or _labeled_schema(source, request, scans, labels, decimal)
     with source.name_lines():
         frame = schema.convert_texts(rows, decimal=decimal, where=repr(location))
     columns_read = [cells if name == target else rows.column(name) for name in read]
@@ -449,12 +429,8 @@ def read_text(location: str, request: TableRequest) -> Table:
         *labels.caveats,
         *_notes_on_empty_rows(columns_read, location),
         *source.notes,
+        *_notes_on_header(source, like),
     ]
-    if source.names[:2] == ("0", "1"):
-        caveats.append(
-            f"the columns are called 0 to {len(source.names) - 1}, as pandas names "
-            f"them; if the first line is a row, write a header above it"
-        )
     keys = None
     if request.groups is not None:
         keys, group_caveats = _group_keys(rows.column(request.groups), request.groups)
@@ -466,36 +442,81 @@ def read_text(location: str, request: TableRequest) -> Table:
         "left_out": rows.select(dropped).to_pandas() if dropped else None,
     }
     X = frame[names]
-    if request.like is not None:
-        if request.like.target in source.names:
-            caveats.append(
-                f"column {request.like.target!r}, the target of the labeled table, is "
-                f"left out"
-            )
+    if like is not None:
         return Table(X, None, schema.names, schema, caveats=tuple(caveats), **more)
     why_texts = {} if labels.why_text is None else {str(target): labels.why_text}
-    described = []
     for column in schema.columns:
-        name, values = column.name, rows.column(column.name)
-        if column.kind is Kind.TEXT:
-            has_gaps = scans[name].n_empty > 0
-            categories = categories_of(X[name])
-            column = replace(column, categories=categories, has_gaps=has_gaps)
-            note = None if name in request.text else scans[name].looks_like(name)
-            if note:
+        name = column.name
+        if column.kind is Kind.TEXT and name not in request.text:
+            if note := scans[name].looks_like(name):
                 why_texts[name] = note
         elif column.kind is Kind.NUMBERS and not column.form.is_amount:
-            caveats += _notes_on_spellings(name, values, decimal)
-        described.append(column)
+            caveats += _notes_on_spellings(name, rows.column(name), decimal)
     return Table.from_frame(
         X,
         labels.values,
-        replace(schema, columns=tuple(described)),
+        _with_categories(schema, X, scans),
         caveats=caveats,
         why_texts=why_texts,
         is_regression=target is not None and labels.classes is None,
         **more,
     )
+
+
+def _labeled_schema(
+    source: TextSource,
+    request: TableRequest,
+    scans: Mapping[str, ColumnScan],
+    labels: "_Labels",
+    decimal: str,
+) -> TableSchema:
+    """Return the schema of a labeled table, whose texts have no categories yet."""
+    columns = tuple(
+        _column_schema(name, scan, decimal, request) for name, scan in scans.items()
+    )
+    row_names = [n for n in source.row_number_names if n not in request.ids]
+    return TableSchema(
+        columns,
+        request.target,
+        labels.classes,
+        request.ids,
+        (*row_names, *request.dropped),
+        target_form=labels.form,
+        separator=request.separator,
+        encoding=request.encoding,
+    )
+
+
+def _with_categories(
+    schema: TableSchema, X: pd.DataFrame, scans: Mapping[str, ColumnScan]
+) -> TableSchema:
+    """Return the schema with the categories of its columns of text."""
+    columns = tuple(
+        replace(
+            column,
+            categories=categories_of(X[column.name]),
+            has_gaps=scans[column.name].n_empty > 0,
+        )
+        if column.kind is Kind.TEXT
+        else column
+        for column in schema.columns
+    )
+    return replace(schema, columns=columns)
+
+
+def _notes_on_header(source: TextSource, like: TableSchema | None) -> list[str]:
+    """Return a note on names that are numbers, and on a target that is not needed."""
+    notes = []
+    if source.names[:2] == ("0", "1"):
+        notes.append(
+            f"the columns are called 0 to {len(source.names) - 1}, as pandas names "
+            f"them; if the first line is a row, write a header above it"
+        )
+    if like is not None and like.target in source.names:
+        notes.append(
+            f"column {like.target!r}, the target of the labeled table, is left out"
+        )
+    return notes
 
 
 def _column_schema(
