@@ -1,9 +1,9 @@
 """Writing pools to zarr, and text tables to Parquet, also larger than memory."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -221,40 +221,67 @@ def write_pool(
     place, token = absolute_path(path), tokenize(content, str(numbers), size)
     its_options = options if "://" in place else {}
     if _must_write(place, its_options, token):
-        # Measurements hardly compress, so a fast codec is best; the checksum takes a
-        # seventh of the time to read a chunk from the page cache.
-        compressor = BloscCodec(
-            cname="lz4", shuffle="shuffle", typesize=numbers.itemsize
-        )
         attributes = {POOL: "dense", COMPLETE: False, COLUMNS: columns, SOURCE: token}
-        try:
-            nothing = f"Nothing of the interrupted pool is kept at {path}."
-            with explaining_interrupt(nothing), writing(path, "path", also_reads=True):
-                array = zarr.create_array(
-                    place,
-                    shape=(n_rows, n_columns),
-                    chunks=(size or 1, n_columns),
-                    dtype=numbers,
-                    dimension_names=(names.POOL_ROW, names.COLUMN),
-                    compressors=[compressor, Crc32cCodec()],
-                    attributes=attributes,
-                    zarr_format=3,
-                    config={"write_empty_chunks": True},
-                    storage_options=its_options or None,
-                    overwrite=True,
-                )
-                fill(array, report=report)
-                array.attrs[COMPLETE] = True
-        except BaseException:
-            with suppress(OSError, ValueError):  # the first error is the one to report
-                finish_writes()
-                if "://" not in place:
-                    remove(place, "path")
-                else:
-                    files, root = fsspec.core.url_to_fs(place, **its_options)
-                    files.rm(root, recursive=True)
-            raise
+        nothing = f"Nothing of the interrupted pool is kept at {path}."
+        with (
+            _removing_unfinished(place, its_options),
+            explaining_interrupt(nothing),
+            writing(path, "path", also_reads=True),
+        ):
+            array = _create_array(
+                place,
+                (n_rows, n_columns),
+                size or 1,
+                numbers,
+                attributes,
+                its_options,
+            )
+            fill(array, report=report)
+            array.attrs[COMPLETE] = True
     return open_pool(place, storage_options=options)
+
+
+def _create_array(
+    place: str,
+    shape: tuple[int, int],
+    chunk_rows: int,
+    numbers: np.dtype[Any],
+    attributes: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> Any:
+    """Create the array of a pool, in the place of an unfinished one."""
+    # Measurements hardly compress, so a fast codec is best; the checksum takes a
+    # seventh of the time to read a chunk from the page cache.
+    compressor = BloscCodec(cname="lz4", shuffle="shuffle", typesize=numbers.itemsize)
+    return zarr.create_array(
+        place,
+        shape=shape,
+        chunks=(chunk_rows, shape[1]),
+        dtype=numbers,
+        dimension_names=(names.POOL_ROW, names.COLUMN),
+        compressors=[compressor, Crc32cCodec()],
+        attributes=dict(attributes),
+        zarr_format=3,
+        config={"write_empty_chunks": True},
+        storage_options=dict(options) or None,
+        overwrite=True,
+    )
+
+
+@contextmanager
+def _removing_unfinished(place: str, options: Mapping[str, Any]) -> Iterator[None]:
+    """Remove what was written of a pool if anything raises."""
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError, ValueError):  # the first error is the one to report
+            finish_writes()
+            if "://" not in place:
+                remove(place, "path")
+            else:
+                files, root = fsspec.core.url_to_fs(place, **options)
+                files.rm(root, recursive=True)
+        raise
 
 
 def _open_source(source: PoolLike, file: str, target: str | None, options: Any) -> Pool:
