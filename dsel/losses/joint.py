@@ -67,24 +67,12 @@ def fold_to_deploy(limits: Floats, has_model: Bools, ranks: NDArray[np.intp]) ->
 
     Of the models whose limit is at most 5% above the smallest, it is the one whose
     candidate has the smallest loss in cross-validation; then the smallest limit
-    decides, then the number of the fold.
+    decides, then the number of the fold. All arguments are of shape (n_folds,).
 
-    Parameters
-    ----------
-    limits
-        Upper limits of the loss of the models of all folds, (n_folds,).
-    has_model
-        Whether the fit without a fold gave a model, (n_folds,). A fold whose fit failed
-        counts as wrong on all rows, so its limit is the largest possible one; others
-        may be as large, such as those of a class with too few rows.
-    ranks
-        Rank of the candidate of each fold by its loss in cross-validation, (n_folds,).
-        Equal losses share a rank.
-
-    Returns
-    -------
-    int
-        Number of the fold.
+    `has_model` says whether the fit without a fold gave a model. A fold whose fit
+    failed counts as wrong on all rows, so its limit is the largest possible one; others
+    may be as large, such as those of a class with too few rows. `ranks` are those of
+    the candidate of each fold by its loss in cross-validation; equal losses share one.
 
     Notes
     -----
