@@ -91,8 +91,6 @@ def test_report_html__begins_with_sections_open_and_comparisons_at_the_figure(ou
     places = [text.index(line) for line in compared]
     assert at_figure[0] < min(places) <= max(places) < at_figure[1]
     assert "A number that is missing is that of an assumption" in text
-    both = "Both bounds at once: of 100 such runs at least 95 on average have two"
-    assert (both in text) == ("both bounds at once)," in text)
     pale = "Its pale part is what the model trained on all labels may add"
     assert (pale in text) == ("all_rows" in outcome.choice.bounded_models)
 
