@@ -70,9 +70,9 @@ class Population:
         confusion = table.narrow(self.confusion(model), loss.classes)
         return loss.rate(confusion)
 
-    def where(self, column: int, value: float) -> Self:
+    def where(self, column_number: int, value: float) -> Self:
         """Return the population of the rows with a value in a column."""
-        is_there = self.cells[:, column] == value
+        is_there = self.cells[:, column_number] == value
         probabilities = np.where(is_there[:, np.newaxis], self.probabilities, 0.0)
         return replace(self, probabilities=probabilities / probabilities.sum())
 

@@ -105,7 +105,7 @@ def _compare(
     alone: FittedGroup,
     together: FittedGroup,
     row: int,
-    column: int,
+    column_number: int,
     X: NDArray[np.generic],
     predictions: dict[str, bytes],
 ) -> None:
@@ -115,7 +115,7 @@ def _compare(
     """
     counts = [
         (fitted.counts.errors[index].tolist(), fitted.counts.has_failed[index])
-        for fitted, index in ((alone, (0, 0)), (together, (row, column)))
+        for fitted, index in ((alone, (0, 0)), (together, (row, column_number)))
     ]
     which = [np.array(alone.split_numbers[0])]
     one = alone.predict(X, which)[0, 0]

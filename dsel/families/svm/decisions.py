@@ -160,14 +160,14 @@ def decide(
     block: KernelBlock,
     duals: DecisionWeights,
     rows: Integers,
-    models: Integers,
+    model_numbers: Integers,
     guess: Integers,
 ) -> Integers:
     """Return the class codes of some rows of a block, (n_models, n_rows).
 
     `rows` are ascending row numbers of the block. Codes of models that are not in
-    `models` have no meaning. `guess` has a class code for each row of the block, which
-    is tried first; a good guess saves time and changes no code.
+    `model_numbers` have no meaning. `guess` has a class code for each row of the block,
+    which is tried first; a good guess saves time and changes no code.
     """
     from dsel.families.svm import votes
     from dsel.families.svm.lanes import LANES
@@ -179,7 +179,7 @@ def decide(
     # Precomputed kernels may be in Fortran order, which compiled code does not read.
     values = np.ascontiguousarray(block.values)
     codes = np.zeros(shape, dtype=np.int64)
-    codes[models] = -1
+    codes[model_numbers] = -1
     for k, terms in enumerate(duals.terms):
         votes.settle(
             values,
@@ -216,7 +216,7 @@ def decide(
 
 
 def cell_decisions(
-    duals: DecisionWeights, values: Floats, rows: Integers, models: Integers
+    duals: DecisionWeights, values: Floats, rows: Integers, model_numbers: Integers
 ) -> tuple[Floats, Floats]:
     """Return decision values of rows and models, and bounds of their rounding.
 
@@ -228,18 +228,21 @@ def cell_decisions(
     machines = duals.machines
     n_present = len(machines.present)
     terms, limits = np.zeros((2, n_present, n_present - 1, len(rows)))
-    values, models = np.ascontiguousarray(values), np.ascontiguousarray(models)
+    values, model_numbers = (
+        np.ascontiguousarray(values),
+        np.ascontiguousarray(model_numbers),
+    )
     votes.add_terms(
         values,
         duals.columns,
         machines.coefs,
         machines.starts,
         rows,
-        models,
+        model_numbers,
         terms,
         limits,
     )
     i, j = np.triu_indices(n_present, 1)
-    offsets = machines.offsets[:, models]
+    offsets = machines.offsets[:, model_numbers]
     rounding = limits[i, j - 1] + limits[j, i] + EPS * np.abs(offsets)
     return terms[i, j - 1] + terms[j, i] + offsets, rounding

@@ -111,7 +111,7 @@ class GroupFit:
             self.untransformed = replace(known, columns=family.columns)
 
     def fit(
-        self, split: Split, counts: FitCounts, column: int
+        self, split: Split, counts: FitCounts, column_number: int
     ) -> tuple[Machines, RowsByClass, list[Exception]]:
         """Fit all candidates on a split, and write their errors into the counts.
 
@@ -135,7 +135,7 @@ class GroupFit:
             matrix, split, positions[order], weights[order], class_weight
         )
         errors, failures = self._test(matrix, machines, split, tests)
-        counts.record((self.order, column), *errors)
+        counts.record((self.order, column_number), *errors)
         counts.messages.update(self._messages_of_stops(split, gaps))
         return machines, row_set, failures
 

@@ -302,7 +302,7 @@ def add_terms(
     coefs: Floats,
     starts: Integers,
     rows: Integers,
-    models: Integers,
+    model_numbers: Integers,
     terms: Floats,
     limits: Floats,
 ) -> Any:
@@ -315,7 +315,7 @@ def add_terms(
     """
     n_classes, n_others, _ = terms.shape
     for cell in range(len(rows)):
-        row, model = rows[cell], models[cell]
+        row, model = rows[cell], model_numbers[cell]
         for i in range(n_classes):
             for q in range(n_others):
                 total, size, count = 0.0, 0.0, 8.0

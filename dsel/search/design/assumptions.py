@@ -174,13 +174,15 @@ def compare_pool(
     return PoolFindings(facts, sampled)
 
 
-def caveats_of_fitting_rows(facts: PoolFacts, fitting: Pool | None) -> list[Caveat]:
+def caveats_of_fitting_rows(
+    pool_facts: PoolFacts, fitting: Pool | None
+) -> list[Caveat]:
     """Return a caveat if models may have seen their test rows through the pool.
 
     Equal rows of other records would be harmless. Content does not show whether two
     equal rows are one record: only the author of the pool knows.
     """
-    n = facts.n_fitting_duplicates
+    n = pool_facts.n_fitting_duplicates
     if not n or fitting is None or fitting.other_records:
         return []
     text = (
@@ -349,20 +351,20 @@ def _permutation_p_value(
 
 
 def with_pool_facts(
-    assumptions: Sequence[Assumption], facts: PoolFacts, violation: str = ""
+    assumptions: Sequence[Assumption], pool_facts: PoolFacts, violation: str = ""
 ) -> tuple[Assumption, ...]:
     """Return the assumptions, A1 with the results of the pass over the pool.
 
     `violation` is why copied rows refute it; "" if they do not.
     """
-    is_shifted = facts.p_value <= ALARM  # probably not one population
-    equal = f"{facts.n_duplicates:,} pool rows equal a labeled row"
-    if facts.n_duplicates == 1:
+    is_shifted = pool_facts.p_value <= ALARM  # probably not one population
+    equal = f"{pool_facts.n_duplicates:,} pool rows equal a labeled row"
+    if pool_facts.n_duplicates == 1:
         equal = "1 pool row equals a labeled row"
-    if not facts.n_duplicates:
+    if not pool_facts.n_duplicates:
         equal = "no pool row equals a labeled row"
-    test = f"AUC {facts.auc:.2f}, p = {facts.p_value:.2g}"
-    if np.isnan(facts.auc):
+    test = f"AUC {pool_facts.auc:.2f}, p = {pool_facts.p_value:.2g}"
+    if np.isnan(pool_facts.auc):
         finding = f"there are too few rows for a two-sample test; {equal}"
     elif not is_shifted:
         finding = (
@@ -371,8 +373,8 @@ def with_pool_facts(
         )
     else:
         finding = "a classifier distinguishes labeled rows from pool rows"
-        if facts.telling_column is not None:
-            finding += f", most by column {facts.telling_column}"
+        if pool_facts.telling_column is not None:
+            finding += f", most by column {pool_facts.telling_column}"
         finding += f" ({test})"
     if violation:
         finding = f"{violation}; {finding}" if is_shifted else violation

@@ -173,32 +173,34 @@ class CountBatch:
 
 
 def join_kept_groups(
-    context: JobContext, kept: Sequence[KeptGroups], candidates: Sequence[int]
+    context: JobContext, kept: Sequence[KeptGroups], candidate_numbers: Sequence[int]
 ) -> list[FittedGroup]:
     """Return the models of candidates, one group a family."""
     families: dict[int, tuple[Family, list[FittedGroup]]] = {}
     for job, group in (item for task_groups in kept for item in task_groups.items()):
         family = context.candidate_groups[job.candidate_group].family
         fitted_group = group.fitted_group
-        if not set(candidates).isdisjoint(fitted_group.candidates):
+        if not set(candidate_numbers).isdisjoint(fitted_group.candidates):
             families.setdefault(id(family), (family, []))[1].append(fitted_group)
     joined = []
     for family, fitted_groups in families.values():
         numbers = {n for group in fitted_groups for n in group.candidates}
-        joined.append(family.join(fitted_groups, sorted(numbers & set(candidates))))
+        joined.append(
+            family.join(fitted_groups, sorted(numbers & set(candidate_numbers)))
+        )
     return joined
 
 
 def joined_tokens(
-    kept: Sequence[KeptGroups], candidates: Sequence[int]
+    kept: Sequence[KeptGroups], candidate_numbers: Sequence[int]
 ) -> tuple[str, ...]:
     """Return one token for the kept models of each candidate."""
-    tokens: dict[int, dict[int, str]] = {number: {} for number in candidates}
+    tokens: dict[int, dict[int, str]] = {number: {} for number in candidate_numbers}
     for group in (group for task_groups in kept for group in task_groups.values()):
         for (number, split_number), token in group.tokens.items():
             if number in tokens:
                 tokens[number][split_number] = token
-    return tuple(join_tokens(tokens[number]) for number in candidates)
+    return tuple(join_tokens(tokens[number]) for number in candidate_numbers)
 
 
 @dataclass(eq=False)
@@ -306,7 +308,7 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
         most = LEADERS if leaders_first else n_fitting
         return tuple(ready[: min(n_fitting, most)].tolist())
 
-    def count_candidates(self, candidates: tuple[int, ...]) -> None:
+    def count_candidates(self, candidate_numbers: tuple[int, ...]) -> None:
         """Read the pool once for some candidates, all of whose models are available."""
         make_batch = partial(
             CountBatch,
@@ -319,18 +321,18 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
             make_batch,
             show_progress=partial(self.show_progress, self),
             adopt_models=self.adopt_remade_models,
-            inputs=self.tasks_of(candidates),
+            inputs=self.tasks_of(candidate_numbers),
         )
         self.passes.append(pool_pass)
-        pool_pass.run(candidates)
+        pool_pass.run(candidate_numbers)
 
-    def tasks_of(self, candidates: Iterable[int]) -> tuple[str, ...]:
+    def tasks_of(self, candidate_numbers: Iterable[int]) -> tuple[str, ...]:
         """Return the keys of the tasks that keep the models of some candidates."""
         splits = self.table.scheme.splits_with_models
-        fits = (FitId(c, s) for c in candidates for s in splits)
+        fits = (FitId(c, s) for c in candidate_numbers for s in splits)
         return tuple(sorted({self.task_of_model[fit] for fit in fits}))
 
-    def restore_models(self, candidates: Iterable[int]) -> bool:
+    def restore_models(self, candidate_numbers: Iterable[int]) -> bool:
         """Fit missing models of some candidates again; return whether none is missing.
 
         Models are missing that an earlier run has fitted, or that this one has dropped.
@@ -339,7 +341,7 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
         status = self.table.fit_status
         lost = np.zeros(status.shape, bool)
         for split_number in self.table.scheme.splits_with_models:
-            for number in candidates:
+            for number in candidate_numbers:
                 lost[number, split_number] = (
                     FitId(number, split_number) not in self.task_of_model
                 )
@@ -400,15 +402,17 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
                 return None
         raise RuntimeError(f"the model of candidate {candidate} was lost several times")
 
-    def adopt_remade_models(self, candidates: Sequence[int]) -> None:
+    def adopt_remade_models(self, candidate_numbers: Sequence[int]) -> None:
         """Write the fits of some candidates again if Dask has made their models again.
 
         Dask repeats a lost task by itself. Its models are used, rather than those of
         one more fit, so that a loss costs one fit and counts as one change, no matter
         on how many slices it is noticed.
         """
-        tokens = {number: self.table.joined_token(number) for number in candidates}
-        by_task = self.engine.executor.fetch_results(self.tasks_of(candidates))
+        tokens = {
+            number: self.table.joined_token(number) for number in candidate_numbers
+        }
+        by_task = self.engine.executor.fetch_results(self.tasks_of(candidate_numbers))
         for fitted in chain.from_iterable(by_task):
             for number, result in zip(
                 fitted.job.candidates, fitted.results, strict=True

@@ -109,7 +109,7 @@ def fit_jobs(
 
 def make_results(
     context: JobContext,
-    candidates: Sequence[int],
+    candidate_numbers: Sequence[int],
     split: Split,
     fitted_group: FittedGroup,
     tokens: Mapping[FitId, str] = MappingProxyType({}),
@@ -123,7 +123,7 @@ def make_results(
         ),
         strict=True,
     )
-    fits = [FitId(number, split.number) for number in candidates]
+    fits = [FitId(number, split.number) for number in candidate_numbers]
     return tuple(
         make_result(
             fitted_group.counts, (row, column), fit, tokens.get(fit, ""), its_losses
@@ -151,13 +151,13 @@ def make_result(
 def fit_splits(
     context: JobContext,
     group: CandidateGroup,
-    candidates: Collection[int],
+    candidate_numbers: Collection[int],
     splits: Sequence[Split],
     cache: Cache | None = None,
 ) -> FittedGroup:
     """Fit candidates of a group on some splits, and count their errors."""
     fitted_group = group.family.fit(
-        group.select(candidates),
+        group.select(candidate_numbers),
         context.labeled.X,
         context.labeled.y,
         splits,
@@ -166,7 +166,7 @@ def fit_splits(
     )
     # A transformer that reads a batch, such as one that ranks rows among each other,
     # breaks the assumption that `predict` treats each row by itself.
-    params = (p for c in group.select(candidates) for p in c.all_params.values())
+    params = (p for c in group.select(candidate_numbers) for p in c.all_params.values())
     if any(isinstance(param, FunctionTransformer) for param in params):
         for split in splits:
             fail_batch_readers(fitted_group, split, context.labeled.X)

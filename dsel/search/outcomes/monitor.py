@@ -51,7 +51,7 @@ IN_GROUPS: Final = "rows come in groups, so they are not independent draws"
 def monitor_table(
     promises: Promises,
     source: PoolLike,
-    labels: NewLabels,
+    new_labels: NewLabels,
     *,
     level: float = MONITOR_LEVEL,
     client: "Client | None" = None,
@@ -64,14 +64,16 @@ def monitor_table(
     for model in promises.models.values():
         check_is_fitted(model)
     input_format = promises.input_format
-    if labels.target is not None and any(map(is_regressor, promises.models.values())):
-        input_format = input_format.with_number_column(labels.target)
-    column = labels.groups if isinstance(labels.groups, str) else None
-    columns = [name for name in (labels.target, column) if name is not None]
-    if labels.groups is not None and not promises.are_in_groups:
+    if new_labels.target is not None and any(
+        map(is_regressor, promises.models.values())
+    ):
+        input_format = input_format.with_number_column(new_labels.target)
+    column = new_labels.groups if isinstance(new_labels.groups, str) else None
+    columns = [name for name in (new_labels.target, column) if name is not None]
+    if new_labels.groups is not None and not promises.are_in_groups:
         raise ValueError(
-            f"{labels.groups_option} is for a search with groups, and these bounds are "
-            f"about independent rows; leave it out if the new rows are such rows."
+            f"{new_labels.groups_option} is for a search with groups, and these bounds "
+            f"are about independent rows; leave it out if the new rows are such rows."
         )
     table = open_table(
         input_format,
@@ -82,10 +84,17 @@ def monitor_table(
         separator=separator,
         encoding=encoding,
     )
-    context, client = MonitorContext.of(promises, table, labels), resolve_client(client)
-    notes = [] if labels.target is None else notes_on_blanks(context.classes.tolist())
-    if labels.groups is not None:
-        is_counted, group_notes = draw_rows_of_groups(promises, table, labels, client)
+    context, client = (
+        MonitorContext.of(promises, table, new_labels),
+        resolve_client(client),
+    )
+    notes = (
+        [] if new_labels.target is None else notes_on_blanks(context.classes.tolist())
+    )
+    if new_labels.groups is not None:
+        is_counted, group_notes = draw_rows_of_groups(
+            promises, table, new_labels, client
+        )
         context, notes = replace(context, is_counted=is_counted), notes + group_notes
     tally: Tally | None = None
     show_progress = on_progress or (lambda done, total: None)
@@ -94,14 +103,14 @@ def monitor_table(
         show_progress(tally.n_rows, table.n_rows)
     if tally is None:
         raise ValueError(f"{table.where} must have rows to be tested, got none.")
-    if labels.y is not None and len(labels.y) != tally.n_rows:
+    if new_labels.y is not None and len(new_labels.y) != tally.n_rows:
         raise ValueError(
-            f"`y` must have a label for each new row, got {len(labels.y):,} for "
+            f"`y` must have a label for each new row, got {len(new_labels.y):,} for "
             f"{tally.n_rows:,} rows; write None for a label that is not known."
         )
     if context.is_counted is not None and len(context.is_counted) != tally.n_rows:
         raise ValueError(
-            f"{labels.groups_option} must have a key for each new row, got "
+            f"{new_labels.groups_option} must have a key for each new row, got "
             f"{len(context.is_counted):,} for {tally.n_rows:,} rows."
         )
     report = read_report(promises, context, tally, level)

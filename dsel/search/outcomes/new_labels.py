@@ -76,28 +76,28 @@ class ReadKeys:
 
 
 def draw_rows_of_groups(
-    promises: Promises, table: TableRows, labels: NewLabels, client: Any
+    promises: Promises, table: TableRows, new_labels: NewLabels, client: Any
 ) -> tuple[Bools, list[str]]:
     """Draw one row with a label of each new group; return a mask of rows, and notes.
 
     Such rows are independent draws of a random row of a new group. Keys are compared
     as texts with those of the labeled groups, whose rows are no fresh draws.
     """
-    keys, has_label = labels.groups, None
-    if labels.y is not None:
-        has_label = ~pd.isna(labels.y)
-    if isinstance(keys, str) or labels.target is not None:
-        parts = list(table.run(labels, ReadKeys(), client))
+    keys, has_label = new_labels.groups, None
+    if new_labels.y is not None:
+        has_label = ~pd.isna(new_labels.y)
+    if isinstance(keys, str) or new_labels.target is not None:
+        parts = list(table.run(new_labels, ReadKeys(), client))
         if isinstance(keys, str):
             keys = np.concatenate([part for part, _ in parts])
-        if labels.target is not None:
+        if new_labels.target is not None:
             has_label = np.concatenate([part for _, part in parts])
     keys = pd.Series(keys, dtype=object)
     if has_label is None:
         has_label = np.zeros(len(keys), np.bool_)
     if len(has_label) != len(keys):
         raise ValueError(
-            f"{labels.groups_option} must have a key for each new row, got "
+            f"{new_labels.groups_option} must have a key for each new row, got "
             f"{len(keys):,} for {len(has_label):,} rows."
         )
     has_key = keys.notna().to_numpy()

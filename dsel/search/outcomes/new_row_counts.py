@@ -112,7 +112,7 @@ class MonitorContext:
 
     @classmethod
     def of(
-        cls, promises: Promises, table: TableRows, labels: NewLabels
+        cls, promises: Promises, table: TableRows, new_labels: NewLabels
     ) -> "MonitorContext":
         """Return the data that tasks of a table need."""
         models, labeled = tuple(promises.models.values()), promises.labeled
@@ -135,7 +135,7 @@ class MonitorContext:
             models,
             ModelRows.of(models, promises.input_format, table.where),
             classes,
-            labels,
+            new_labels,
             loss,
             (loss or ERROR_RATE).statistic,
             like,

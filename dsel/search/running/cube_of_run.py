@@ -85,15 +85,15 @@ def make_data_counts(plan: PlannedSearch, n_duplicates: int = 0) -> DataCounts:
     )
 
 
-def describe_run(plan: PlannedSearch, facts: PoolFacts) -> RunDescription:
+def describe_run(plan: PlannedSearch, pool_facts: PoolFacts) -> RunDescription:
     """Return the assumptions, caveats and data counts of the plan and its pool."""
     labeled, assumptions = plan.labeled, plan.assumptions
     caveats = [caveat for caveat in plan.caveats if caveat.effect is not Effect.PLAN]
     duplicates = DuplicatesAcrossFolds.of(labeled.X, plan.scheme)
     if plan.pool is not None and plan.method.is_guarantee:
-        violation = duplicates.violation(facts.n_duplicates, plan.pool.n_rows)
-        reasons = "; ".join(filter(None, (violation, facts.violation)))
-        assumptions = with_pool_facts(assumptions, facts, reasons)
+        violation = duplicates.violation(pool_facts.n_duplicates, plan.pool.n_rows)
+        reasons = "; ".join(filter(None, (violation, pool_facts.violation)))
+        assumptions = with_pool_facts(assumptions, pool_facts, reasons)
         if violation:  # the plan could only suspect copies
             caveats = [c for c in caveats if c.text != duplicates.caveat_text]
     classes, class_rows = plan.classes.tolist(), dict[str, int]()
@@ -101,10 +101,10 @@ def describe_run(plan: PlannedSearch, facts: PoolFacts) -> RunDescription:
         n_rows = np.bincount(labeled.y, minlength=len(classes)).tolist()
         class_rows = dict(zip(map(str, classes), n_rows, strict=True))
     return RunDescription(
-        data=make_data_counts(plan, facts.n_duplicates),
+        data=make_data_counts(plan, pool_facts.n_duplicates),
         assumptions=assumptions,
         caveats=collect_caveats(
-            caveats, caveats_of_fitting_rows(facts, plan.context.fitting_pool)
+            caveats, caveats_of_fitting_rows(pool_facts, plan.context.fitting_pool)
         ),
         class_rows=class_rows,
         constant=best_constant(plan.context.losses.main, labeled.y, classes, labeled.X)
