@@ -35,7 +35,7 @@ class DataCounts:
     """Rows of the pool that are counted; 0 without a pool."""
     n_classes: int
     """0 for a regression."""
-    n_duplicates: int = 0
+    equal_rows: int = 0
     """Pool rows that equal labeled rows."""
     n_groups: int | None = None
     """Groups of labeled rows; None if rows are independent."""
@@ -59,7 +59,7 @@ class SearchCounts:
     train_rows: Integers
     """(n_folds,)."""
     fold_errors: Integers | None = None
-    fold_predictions: Integers | None = None
+    fold_answers: Integers | None = None
     fold_loss_mean: Floats | None = None
     train_errors: Integers | None = None
     loo_errors: Integers | None = None
@@ -84,14 +84,14 @@ class SearchCounts:
             names.N_LABELED: data.n_labeled,
             names.N_UNLABELED: data.n_unlabeled,
             names.N_CLASSES: data.n_classes,
-            names.EQUAL_ROWS: data.n_duplicates,
+            names.EQUAL_ROWS: data.equal_rows,
             names.N_GROUPS: data.n_groups,
             names.PRIOR_SHARE: data.prior_share,
             names.STATUS: self.status,
             names.FOLD_ROWS: self.fold_rows,
             names.TRAIN_ROWS: self.train_rows,
             names.FOLD_ERRORS: self.fold_errors,
-            names.FOLD_PREDICTIONS: self.fold_predictions,
+            names.FOLD_PREDICTIONS: self.fold_answers,
             names.FOLD_LOSS_MEAN: self.fold_loss_mean,
             names.TRAIN_ERRORS: self.train_errors,
             names.LOO_ERRORS: self.loo_errors,

@@ -261,7 +261,7 @@ class InnerSearches:
             fold_errors=np.where(predictions > 0, errors, names.UNCOUNTED)
             if data.n_classes
             else None,
-            fold_predictions=predictions,
+            fold_answers=predictions,
             fold_loss_mean=means,
             messages=table.first_messages(readable_fits),
         )

@@ -67,7 +67,7 @@ class RunDescription:
             caveats=tuple(c for c in self.caveats if c.effect in OF_NUMBER),
             n_labeled=self.data.n_labeled,
             n_unlabeled=self.data.n_unlabeled,
-            equal_rows=self.data.n_duplicates,
+            equal_rows=self.data.equal_rows,
             copied_rows=self.copied_rows,
             n_groups=self.data.n_groups or 0,
         )
@@ -79,7 +79,7 @@ def make_data_counts(plan: PlannedSearch, n_duplicates: int = 0) -> DataCounts:
         n_labeled=plan.labeled.n_rows,
         n_unlabeled=0 if plan.pool is None else plan.pool.n_rows,
         n_classes=len(plan.classes),
-        n_duplicates=n_duplicates,
+        equal_rows=n_duplicates,
         n_groups=None if plan.groups is None else plan.groups.n_groups,
         prior_share=plan.prior_shares,
     )
@@ -124,7 +124,7 @@ def make_cube_of_run(
     if counts.fold_errors is not None:
         # Rates are stored, too: in a nested search several models predict each row, so
         # errors divided by rows would be wrong.
-        errors, predictions = counts.fold_errors, counts.fold_predictions
+        errors, predictions = counts.fold_errors, counts.fold_answers
         predictions = counts.fold_rows if predictions is None else predictions
         predictions = np.broadcast_to(predictions, errors.shape)
         is_known = (errors >= 0) & (predictions > 0)

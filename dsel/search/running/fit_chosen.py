@@ -130,7 +130,7 @@ def add_chosen(
         counts = replace(
             counts,
             fold_errors=None if errors is None else errors.integers[np.newaxis],
-            fold_predictions=n_rows[np.newaxis],
+            fold_answers=n_rows[np.newaxis],
             fold_loss_mean=chosen.fold_losses[np.newaxis],
         )
     if names.FOLD_LOSS_MEAN not in plan.criterion.needs:  # errors say the same

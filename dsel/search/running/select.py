@@ -281,7 +281,7 @@ def read_description(cube: xr.Dataset) -> RunDescription:
             n_labeled=int(cube.get(names.N_LABELED, 0)),
             n_unlabeled=int(cube.get(names.N_UNLABELED, 0)),
             n_classes=len(rows_of_classes),
-            n_duplicates=int(cube.get(names.EQUAL_ROWS, 0)),
+            equal_rows=int(cube.get(names.EQUAL_ROWS, 0)),
             n_groups=int(cube.get(names.N_GROUPS, 0)),
         ),
         assumptions=assumptions_of(cube),

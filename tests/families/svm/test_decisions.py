@@ -159,7 +159,7 @@ def test_limits__are_small_where_all_kernel_values_are_near_one(machines, rng):
     ((block, duals),) = blocks_of(rows, CODES, [machines], rows[:N_ROWS])
     decisions, limits = of_block(duals, block)
     exact, _ = in_float64(
-        duals, block.kernel.values(block.reference.base_of(block.row_numbers))
+        duals, block.kernel.values(block.reference.base_of(block.rows))
     )
     assert (np.abs(decisions - exact) <= limits).all()
     assert (limits < 0.01 * 2.0**-24 * sizes_of(machines)).all()
