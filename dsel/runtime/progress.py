@@ -107,7 +107,7 @@ ESTIMATE_PART: Final = 0.1
 """Part of the phase that must be done before the time left is estimated."""
 ESTIMATE_DONE: Final = 2
 """Number of fits, slices or rows that must be done before it is estimated."""
-SILENT_SECONDS: Final = 15.0
+SILENT_SECONDS: Final = 5.0
 """Time after which a run without a display writes lines if `verbose` is None."""
 FIRST_LINE_SECONDS: Final = 5.0
 """Time after which a phase writes its first line; a shorter one writes its end only."""
@@ -187,6 +187,8 @@ def row_progress(
             assert show is not None  # this function is yielded only with a display
             show(_State(phase, done, total, "rows", has_rate=False))
 
+        if show is not None:  # the first rows may take long, and the phase has begun
+            show(_State(phase, unit="rows", has_rate=False))
         yield None if show is None else update
 
 

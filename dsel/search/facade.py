@@ -143,7 +143,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
     verbose : int or None
         0 shows nothing; 1 or more shows progress on standard error: bars in terminals
         and notebooks, lines elsewhere. None shows bars, and lines only of runs that
-        last longer than 15 seconds.
+        last longer than 5 seconds.
 
     Attributes
     ----------

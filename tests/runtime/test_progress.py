@@ -138,7 +138,7 @@ def test_lines__of_logs_say_each_phase_and_each_slow_fit(monkeypatch):
     clock = Clock(monkeypatch)
     monkeypatch.setattr(sys, "stderr", log := io.StringIO())
     with row_progress(None, "Predicting") as show:
-        for now, done in ((0, 0), (14, 1), (20, 1), (25, 2), (36, 3), (37, 4)):
+        for now, done in ((0, 0), (4, 1), (20, 1), (25, 2), (36, 3), (37, 4)):
             clock.now = now
             show(done, 4)
     assert log.getvalue().splitlines() == [
@@ -156,6 +156,7 @@ def test_lines__of_a_short_phase_are_one(monkeypatch):
             show(done, 4)
     assert log.getvalue().splitlines() == ["Predicting: 4 rows, done in 0:04"]
     log.truncate(0), log.seek(0)
+    clock.now = 10
     with row_progress(True, "Predicting") as show:
         for clock.now, done in ((10, 0), (15, 0), (18, 3)):
             show(done, 4)
@@ -174,3 +175,12 @@ def test_lines__are_not_written_of_short_runs_unless_asked_for(rows, monkeypatch
     with pytest.raises(KeyboardInterrupt):
         dsel.certify(Stops(), *rows[:2], random_state=0, verbose=True)
     assert "done" not in log.getvalue()
+
+
+def test_lines__of_a_pipe_name_a_table_of_one_part_that_took_six_seconds(monkeypatch):
+    clock = Clock(monkeypatch)
+    monkeypatch.setattr(sys, "stderr", log := io.StringIO())
+    with row_progress(None, "Predicting") as show:
+        clock.now = 6.0
+        show(800, None)
+    assert log.getvalue().splitlines()[-1] == "Predicting: 800 rows, done in 0:06"

@@ -182,7 +182,7 @@ def certify(
         Number of local processes that fit; None and -1 mean one for each core.
     verbose : bool, int or None
         Whether progress is shown on standard error; None shows bars, and lines only of
-        runs that last longer than 15 seconds.
+        runs that last longer than 5 seconds.
     max_pool_rows : int or None
         About how many pool rows to count at most: a random part.
     fit_params : dict or None

@@ -109,7 +109,7 @@ class Plan(PlannedSearch):
         verbose
             Whether progress is shown on standard error: bars in terminals and
             notebooks, elsewhere a line for each phase and each slow fit. None shows
-            bars, and lines only of runs that last longer than 15 seconds.
+            bars, and lines only of runs that last longer than 5 seconds.
         n_jobs
             Local threads, or processes for learners other than kernel SVMs; None and
             -1 mean one for each core. Ignored on a cluster.
