@@ -133,7 +133,7 @@ def test_copy__predicts_and_monitors_as_before(copied):
         == outcome.bounded_models["one_fold"].model.C
     )
     assert (other.predict(POOL) == outcome.predict(POOL)).all()
-    with pytest.raises(ValueError, match=r"3 features, but .* 4"):
+    with pytest.raises(ValueError, match=r"3 columns, but .* 4"):
         other.predict(POOL[:, :3])
     tests = {test.name: test.result for test in other.monitor(POOL).tests}
     assert (tests["rows"], tests["disagreement"]) == ("cannot be tested", "kept")
