@@ -100,7 +100,7 @@ _CHUNKS_AT_ONCE: Final = 16
 _ROWS_OF_GROUP: Final = 2**20
 """Rows that are read at once from a Parquet pool of a file with types."""
 
-Progress = Callable[[int, int | None], None]
+ShowProgress = Callable[[int, int | None], None]
 
 
 def write_pool(
@@ -112,7 +112,7 @@ def write_pool(
     chunk_rows: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
     client: "Client | None" = None,
-    on_progress: Progress | None = None,
+    on_progress: ShowProgress | None = None,
 ) -> Pool:
     """Write unlabeled rows as a zarr pool; an interrupted pool is written anew.
 
@@ -182,8 +182,8 @@ def write_pool(
         chunk_rows = check_integer(chunk_rows, "chunk_rows", at_least=1)
     if target is not None:
         check_string(target, "target")
-    report = (lambda done, n_rows: None) if on_progress is None else on_progress
-    if not callable(report):
+    show_progress = (lambda done, n_rows: None) if on_progress is None else on_progress
+    if not callable(show_progress):
         raise TypeError(
             f"`on_progress` must be callable, got {show(on_progress)}; leave it out to "
             "show no progress."
@@ -195,7 +195,9 @@ def write_pool(
     is_csv = isinstance(source, TextSource)
     if path.lower().endswith(PARQUET):
         has_options = dtype is not None or chunk_rows is not None
-        _write_parquet(source, file, target, path, report, has_options=has_options)
+        _write_parquet(
+            source, file, target, path, show_progress, has_options=has_options
+        )
         return open_pool(path)
     if is_csv:
         columns: Any = source.features(target)
@@ -236,7 +238,7 @@ def write_pool(
                 attributes,
                 its_options,
             )
-            fill(array, report=report)
+            fill(array, show_progress=show_progress)
             array.attrs[COMPLETE] = True
     return open_pool(place, storage_options=options)
 
@@ -338,7 +340,7 @@ def _must_write(place: str, options: dict[str, Any], token: str) -> bool:
 
 
 def _fill_from_pool(
-    array: Any, *, pool: Pool, client: "Client | None", report: Progress
+    array: Any, *, pool: Pool, client: "Client | None", show_progress: ShowProgress
 ) -> None:
     """Write the rows of a pool by Dask, each chunk by one task."""
     import dask.array as da
@@ -359,7 +361,7 @@ def _fill_from_pool(
             stop = min(start + size * _CHUNKS_AT_ONCE, pool.n_rows)
             region = (slice(start, stop), slice(None))
             da.store(rows[start:stop], array, regions=region, lock=False)
-            report(stop, pool.n_rows)
+            show_progress(stop, pool.n_rows)
 
 
 class _TextColumns(NamedTuple):
@@ -400,10 +402,14 @@ class _TextColumns(NamedTuple):
 
 
 def _scan_text(
-    source: TextSource, columns: Sequence[str], report: Progress, *, is_exact: bool
+    source: TextSource,
+    columns: Sequence[str],
+    show_progress: ShowProgress,
+    *,
+    is_exact: bool,
 ) -> _TextColumns:
     """Scan a text table for the kinds of its columns; raise where one does not fit."""
-    scans = scan_columns(source.batches(columns), report)
+    scans = scan_columns(source.batches(columns), show_progress)
     like = source.like
     decimal = decimal_of(source, scans, {} if like is None else like.amount_marks)
     if source.like is None:
@@ -469,10 +475,10 @@ def _check_values(
 
 
 def _fill_from_text(
-    array: Any, *, source: TextSource, columns: list[str], report: Progress
+    array: Any, *, source: TextSource, columns: list[str], show_progress: ShowProgress
 ) -> None:
     """Append the rows of a text file to a zarr array of numbers."""
-    scanned = _scan_text(source, columns, report, is_exact=False)
+    scanned = _scan_text(source, columns, show_progress, is_exact=False)
     are_numbers = (Kind.WHOLE, Kind.NUMBERS, Kind.TRUTH, Kind.GAPS)
     not_numeric = [
         c for c in scanned.columns if c.kind not in are_numbers or c.form.is_amount
@@ -496,7 +502,7 @@ def _fill_from_text(
             waiting[:] = [rest] if len(rest) else []
             array.append(_cast_rows(part, array.dtype))
             written += min(n, size)
-            report(done + written, scanned.n_rows)
+            show_progress(done + written, scanned.n_rows)
         return written
 
     for batch in source.batches(columns, is_checked=False):
@@ -517,7 +523,7 @@ def _write_parquet(
     file: str,
     target: str | None,
     path: str,
-    report: Progress,
+    show_progress: ShowProgress,
     *,
     has_options: bool,
 ) -> None:
@@ -538,22 +544,22 @@ def _write_parquet(
             f"remove it."
         )
     if is_csv:
-        _write_texts(source, target, path, report)
+        _write_texts(source, target, path, show_progress)
         return
     rows = read_typed_rows(file)
     rows = rows.select(feature_columns(rows.column_names, target, repr(file)))
     _check_size(rows.num_rows, rows.num_columns)
     with whole_file(path, "path") as out:
         parquet.write_table(rows, out, row_group_size=_ROWS_OF_GROUP)
-    report(rows.num_rows, rows.num_rows)
+    show_progress(rows.num_rows, rows.num_rows)
 
 
 def _write_texts(
-    source: TextSource, target: str | None, path: str, report: Progress
+    source: TextSource, target: str | None, path: str, show_progress: ShowProgress
 ) -> None:
     """Write a text table as a Parquet file; see `write_pool`."""
     features, is_exact = source.features(target), source.like is None
-    scanned = _scan_text(source, features, report, is_exact=is_exact)
+    scanned = _scan_text(source, features, show_progress, is_exact=is_exact)
     metadata = {
         **dict.fromkeys(scanned.with_plain_whole, PLAIN_WHOLE),
         **{name: {NOTE: note.encode()} for name, note in scanned.why_texts.items()},
@@ -588,7 +594,7 @@ def _write_texts(
         for batch in chain([first], converted):
             writer.write_batch(batch)
             done += batch.num_rows
-            report(done, scanned.n_rows)
+            show_progress(done, scanned.n_rows)
 
 
 def pool_notes(path: str | Path) -> list[str]:
