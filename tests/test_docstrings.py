@@ -86,6 +86,14 @@ def test_bounds_and_criteria__state_guarantee_assumptions_and_source(value):
     assert [word for word in LEAD_WORDS if word not in notes] == []
 
 
+@pytest.mark.parametrize("name", dsel.bounds.__all__)
+def test_bounds__describe_what_they_take_and_return(name):
+    value = getattr(dsel.bounds, name)
+    if inspect.isfunction(value):
+        titles = ("Parameters", "Returns", "Examples")
+        assert [t for t in titles if not _section(value.__doc__, t)] == []
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_public_methods__describe_their_arguments_and_what_they_return(name):
     method = METHODS[name]

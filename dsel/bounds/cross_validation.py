@@ -212,6 +212,12 @@ def best_fold(
         Pool rows on which the model of all rows differs from that of
         :func:`best_fold_number`, :math:`a^*`. Integers in the shape of the candidates.
 
+    Returns
+    -------
+    BoundTerms
+        ``bound``, ``label_term`` and ``disagreement_term``, in the shape of the
+        candidates.
+
     Notes
     -----
     Guarantee: that of :func:`cv_bound`; `label_term` alone bounds the error of the best

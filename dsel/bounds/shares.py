@@ -93,6 +93,16 @@ def fold_shares(n_folds: int) -> Floats:
     ``delta=0.05``, and from 38% smaller to 5% larger for twenty. Folds are random, so
     their numbers carry no information.
 
+    Parameters
+    ----------
+    n_folds
+        Number of folds, an integer >= 1.
+
+    Returns
+    -------
+    ndarray
+        The shares, shape (n_folds,), the largest first.
+
     Notes
     -----
     Guarantee: limits of the folds at shares ``delta * fold_shares(n_folds)`` hold all
