@@ -90,14 +90,11 @@ def note_rarely_found_classes(
     predicted: Integers,
     classes: AnyArray,
     is_rare: NDArray[np.bool_],
-    way_out: str,
 ) -> list[Caveat]:
     """Return a note if a model finds less than half of a class of few rows.
 
     A small error does not show it. Arguments are as for `describe_missed_classes`;
-    `is_rare`: whether the row has such a class, and was not seen by the model. The
-    option `way_out`, with ``{label}`` for the class, chooses a model that finds more of
-    it.
+    `is_rare`: whether the row has such a class, and was not seen by the model.
     """
     notes = []
     for code, label in enumerate(classes.tolist()):
@@ -106,7 +103,7 @@ def note_rarely_found_classes(
         if n >= FEWEST_UNSEEN and 2 * n_right < n:
             notes.append(
                 f"the {model} finds {n_right:,} of {count_of(n, 'row')} of the class "
-                f"{label!r} that it had not seen: {way_out.format(label=label)}"
+                f"{label!r} that it had not seen"
             )
     return make_caveats(Effect.INFO, notes[:MOST_CLASSES_NAMED])
 
@@ -167,7 +164,15 @@ def notes_on_found_rows(
             text += (
                 f"; where they predict it ({n_predicted:,} rows), {precision} are right"
             )
-        notes.append(f"{text} (an estimate)")
+        text += " (an estimate)"
+        if losses.main == ERROR_RATE and 2 * n_found < n_rows:
+            # A search inside of a model ranks by its own `scoring`, whatever `loss` is.
+            way = f"loss='balanced' or 'recall:{labels[code]}' chooses"
+            if len(context.estimators) == 1:
+                way = "scoring='balanced_accuracy' of a search inside of the model"
+                way += " chooses"
+            text += f": {way} for it"
+        notes.append(text)
     return make_caveats(Effect.INFO, notes[:MOST_CLASSES_NAMED])
 
 
@@ -186,12 +191,6 @@ def caveats_of_missed_classes(
         return {}
     rows, warnings = sample_each_class(labeled.y), {}
     rare = rare_classes(labeled)
-    # A search inside of a model ranks by its own `scoring`, whatever `loss` is.
-    way_out = "loss='balanced' or 'recall:{label}' chooses for it"
-    if len(context.estimators) == 1:
-        way_out = (
-            "scoring='balanced_accuracy' of a search inside of the model chooses for it"
-        )
     X, y = labeled.take(rows), labeled.y[rows]
     for name, model in models.items():
         bound, unseen = bounded_models[name].certificate, np.zeros(len(rows), bool)
@@ -205,6 +204,6 @@ def caveats_of_missed_classes(
             if not warnings[name] and context.losses.main == ERROR_RATE:
                 is_rare = unseen & np.isin(y, rare)
                 warnings[name] = note_rarely_found_classes(
-                    bound.model_text, y, codes, labeled.classes, is_rare, way_out
+                    bound.model_text, y, codes, labeled.classes, is_rare
                 )
     return {name: texts for name, texts in warnings.items() if texts}
