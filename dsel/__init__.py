@@ -1,6 +1,12 @@
 """dsel chooses a model and bounds its error, from few labels and a pool.
 
-The whole method is five lines::
+Most users call one function, with any model or search of scikit-learn::
+
+    outcome = dsel.certify(GridSearchCV(SVC(), grid), X, y, pool)  # a pool is optional
+    print(outcome.choice)                               # the choice and its bounds
+    outcome.predict(rows)                               # columns are found by name
+
+A search by dsel itself, in steps::
 
     pool = dsel.open_pool("pool.zarr")                  # unlabeled rows, chunked, lazy
     plan = dsel.plan_search(SVC(), grid, X, y, pool, delta=0.05, random_state=7)

@@ -103,3 +103,7 @@ def test_a_misspelled_name__gets_the_one_that_was_meant():
 def test_an_unknown_argument__is_named_with_those_that_there_are(function):
     with pytest.raises(TypeError, match=r"has no (argument|parameter)"):
         getattr(dsel, function)(unknown_argument=1)
+
+
+def test_help__begins_with_what_most_users_call():
+    assert dsel.__doc__.index("dsel.certify(") < dsel.__doc__.index("dsel.plan_search(")
