@@ -23,6 +23,7 @@ from dsel.data.text_tables import is_text
 from dsel.errors import StoreMismatchError
 from dsel.results.certificate import assumption_facts
 from dsel.results.choice import Choice
+from dsel.results.place import Place, read_outcome
 from dsel.results.renderings import Renderable, render_lines, reword_facts
 from dsel.results.run_tables import (
     RunTables,
@@ -202,6 +203,10 @@ def run_plan(
         except StoreMismatchError as error:
             there = _options_there(out, tables)
             raise StoreMismatchError(f"{error}{there}") from error
+        if read_outcome(Place(out)) is not None:
+            print_notes(
+                [f"{out} has this run already, and its result is read from there"]
+            )
     with open_client(cluster) as client:
         if not (output.quiet or output.as_json):
             planned = plan_facts(plan, in_short=not output.verbose)
