@@ -95,8 +95,8 @@ class PoolFacts:
     telling_column: str | None = None
     """The column that differs most, if a test of it alone refutes it, too; or None."""
     n_pool_copies: int = 0
-    """Sampled pool rows that equal an earlier one, if these are far more than among as
-    many labeled rows."""
+    """Sampled fresh pool rows, which equal no labeled one, that equal an earlier one of
+    them, if these are far more than among as many labeled rows."""
 
     @property
     def violation(self) -> str:
@@ -138,16 +138,18 @@ def compare_pool(
 
     def check_block(
         X: Features, row_numbers: NDArray[np.int64]
-    ) -> tuple[int, list[Any], list[Any]]:
+    ) -> tuple[int, list[Any], list[Any], list[Any]]:
         """Return the duplicates of a block, and its part of the sample."""
         words = row_random_at(seed, SHIFT_STREAM, row_numbers) >> np.uint64(11)
         drawn = np.flatnonzero(words * 2.0**-53 < fraction)
-        n_duplicates = int(find_duplicates(X).sum())
+        is_duplicate = find_duplicates(X)
+        n_duplicates = int(is_duplicate.sum())
         if not len(drawn):
-            return n_duplicates, [], []
-        return n_duplicates, [row_numbers[drawn]], [X[drawn]]
+            return n_duplicates, [], [], []
+        sampled = [row_numbers[drawn]], [X[drawn]], [~is_duplicate[drawn]]
+        return n_duplicates, *sampled
 
-    n_duplicates, numbers, rows = pool.reduce(
+    n_duplicates, numbers, rows, are_fresh = pool.reduce(
         check_block,
         lambda earlier, later: tuple(map(add, earlier, later)),
         client=client,
@@ -162,6 +164,8 @@ def compare_pool(
     sampled = SampledRows.of(pool, np.concatenate(numbers), sample)
     if min(sample.shape[0], labeled.n_rows) < FEWEST_TESTED_ROWS:
         return PoolFindings(PoolFacts(n_duplicates), sampled)
+    # Records of labeled rows may be in the pool, and often: the bounds allow for them.
+    n_copies = count_copies(labeled.X, sample, np.concatenate(are_fresh), seed=seed)
     test = two_sample_test(labeled.X, sample, seed=seed, level=ALARM)
     column = next(iter(test.column_names(labeled.columns)), None)
     facts = PoolFacts(
@@ -169,7 +173,7 @@ def compare_pool(
         test.auc,
         test.p_value,
         telling_column=column,
-        n_pool_copies=test.n_copies,
+        n_pool_copies=n_copies,
     )
     return PoolFindings(facts, sampled)
 
@@ -208,9 +212,6 @@ class TwoSampleTest(NamedTuple):
 
     Only tables that the test refutes have some, and of wide ones only columns that the
     classifier uses most are tested."""
-    n_copies: int
-    """Rows of the second table that equal an earlier one of it, if these are far more
-    than in the first."""
 
     def column_names(self, names: Sequence[str] | None) -> list[str]:
         """Return the names of the columns, or their numbers if they have no names."""
@@ -246,12 +247,10 @@ def two_sample_test(
     else:
         X = stats.rankdata(X, method="dense", axis=0, nan_policy="omit")
     is_pool = np.arange(X.shape[0]) >= drawn[0].shape[0]
-    is_copy = duplicates_of_one_table(X, is_pool)
-    are_of_pool = is_copy[is_pool].mean() > is_copy[~is_pool].mean()
-    n_copies = int(is_copy[is_pool].sum()) if are_of_pool else 0
-    X, is_pool = X[~is_copy], is_pool[~is_copy]
+    is_taken = ~duplicates_of_one_table(X, is_pool)
+    X, is_pool = X[is_taken], is_pool[is_taken]
     if min(is_pool.sum(), (~is_pool).sum()) < FEWEST_TESTED_ROWS:
-        return TwoSampleTest(float("nan"), 1.0, (), n_copies)
+        return TwoSampleTest(float("nan"), 1.0, ())
     is_scored = np.zeros(len(is_pool), dtype=bool)
     for kind in (False, True):
         rows = rng.permutation(np.flatnonzero(is_pool == kind))
@@ -260,7 +259,7 @@ def two_sample_test(
         X, is_pool, is_scored, SMALLEST_LEVEL, seed, rng
     )
     if p_value > level:
-        return TwoSampleTest(auc, p_value, (), n_copies)
+        return TwoSampleTest(auc, p_value, ())
     # A forest uses unchanged columns, too, so its importances alone name none. They are
     # of rows that are not scored, so only the columns tested here share the level.
     # A stable sort puts the first of equal columns first, like `argmax`.
@@ -273,7 +272,7 @@ def two_sample_test(
         if len(columns) == 1
         or _separate(X[:, [column]], is_pool, is_scored, smallest, seed, rng)[1] <= part
     ]
-    return TwoSampleTest(auc, p_value, tuple(shifted), n_copies)
+    return TwoSampleTest(auc, p_value, tuple(shifted))
 
 
 def _separate(
@@ -309,6 +308,25 @@ def _separate(
     return float(auc), p_value, forest.feature_importances_
 
 
+def count_copies(
+    labeled: Features, pool_rows: Features, are_fresh: NDArray[np.bool_], *, seed: int
+) -> int:
+    """Return how many fresh pool rows equal an earlier one; 0 unless they are far more.
+
+    They are compared with as many labeled rows: rows of a few categories equal one
+    another there, too. `are_fresh` marks the pool rows that equal no labeled one.
+    """
+    rng = np.random.default_rng(derive_seed(seed, "copies in the pool"))
+    rows = rng.permutation(labeled.shape[0])[:SAMPLE_ROWS]
+    X = concatenate_rows([encode_rows(labeled)[rows], encode_rows(pool_rows)])
+    is_pool = np.arange(X.shape[0]) >= len(rows)
+    is_copy = _equal_earlier(X, is_pool)
+    is_copy[len(rows) :] &= are_fresh
+    n_copies = int(is_copy[is_pool].sum())
+    is_more = n_copies / is_pool.sum() > is_copy[~is_pool].mean()
+    return n_copies if is_more and _has_one_more(is_copy, is_pool) else 0
+
+
 def duplicates_of_one_table(X: Any, is_second: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return a mask of the rows that equal an earlier row of their table.
 
@@ -316,17 +334,29 @@ def duplicates_of_one_table(X: Any, is_second: NDArray[np.bool_]) -> NDArray[np.
     records: of these a classifier would tell the tables apart by heart. Equal rows of
     other records, as of a few categories, are as many in both, and they are kept.
     """
+    is_duplicate = _equal_earlier(X, is_second)
+    is_kept = _has_one_more(is_duplicate, is_second)
+    return is_duplicate if is_kept else np.zeros_like(is_duplicate)
+
+
+def _equal_earlier(X: Any, is_second: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return a mask of the rows that equal an earlier row of their table."""
     hashes = row_hashes(comparable(X, np.dtype(np.float64)))
     rows = pd.DataFrame({"row": hashes, "of": is_second})
-    is_duplicate: NDArray[np.bool_] = rows.duplicated().to_numpy()
+    return np.array(rows.duplicated(), dtype=np.bool_)
+
+
+def _has_one_more(
+    is_duplicate: NDArray[np.bool_], is_second: NDArray[np.bool_]
+) -> bool:
+    """Return whether one of two tables has far more rows that equal an earlier one."""
     # The larger table has more equal rows by chance, so as many rows of both are taken.
     n = min(int(is_second.sum()), int((~is_second).sum()))
-    n_copies = [
-        int(pd.Series(hashes[is_second == kind][:n]).duplicated().sum())
-        for kind in (False, True)
-    ]
-    p_value = stats.fisher_exact([[m, n - m] for m in n_copies]).pvalue
-    return is_duplicate if p_value <= COPIES_ALARM else np.zeros_like(is_duplicate)
+    first, second = (
+        int(is_duplicate[is_second == kind][:n].sum()) for kind in (False, True)
+    )
+    table = [[first, n - first], [second, n - second]]
+    return bool(stats.fisher_exact(table).pvalue <= COPIES_ALARM)
 
 
 def _permutation_p_value(

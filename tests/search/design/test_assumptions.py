@@ -122,6 +122,14 @@ def test_copies__in_the_pool_void_every_bound():
         assert (said in " ".join(certificate.reasons)) is not is_certified
 
 
+@pytest.mark.parametrize("n_values", [2, 9, 1000])
+def test_copies__of_labeled_rows_in_the_pool_are_allowed(n_values):
+    rng = np.random.default_rng(5)
+    rows, new = rng.integers(n_values, size=(2, 200, 3)).astype(float)
+    outcome = search_copies(rows, np.vstack([rows, rows, rows, new]))
+    assert outcome.certificate.certified
+
+
 def test_copies__without_a_pool_are_the_first_thing_said():
     outcome = search_copies(COPIED)
     assert outcome.certificate.certified
