@@ -22,7 +22,7 @@ from dsel.data.table_files import FEATHER, JSON_LINES, PARQUET
 from dsel.data.text_tables import is_text
 from dsel.errors import StoreMismatchError
 from dsel.results.certificate import assumption_facts
-from dsel.results.choice import Choice
+from dsel.results.choice import COMPARED, Choice
 from dsel.results.place import Place, read_outcome
 from dsel.results.renderings import Renderable, render_lines, reword_facts
 from dsel.results.run_tables import (
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 """Version of the output of `print_json`; raised whenever a reader could misread it."""
-BACKGROUND: Final = ("Assumes", "By", "Folds", "For comparison", "Next")
-"""Names and beginnings of lines that a terminal dims."""
+BACKGROUND: Final = ("Assumes", "By", "Folds", COMPARED, "Next")
+"""Names of rows that a terminal dims."""
 MOST_NOTES: Final = 12
 """Largest number of notes of one kind that are printed."""
 
@@ -79,15 +79,13 @@ def print_facts(facts: Iterable[Fact]) -> None:
     Where the output is no terminal, or NO_COLOR is set, all lines are plain.
     """
     facts = reword_facts(facts, shell_names(click.get_current_context().command))
-    lines = [fact[1] for fact in facts if not fact[0] and len(fact) == 2]
-    head = next((line for line in lines if not line.startswith(BACKGROUND)), "")
+    head = next((fact[1] for fact in facts if not fact[0] and len(fact) == 2), "")
 
     def style(fact: Fact, lines: str) -> str:
         if os.environ.get("NO_COLOR"):
             return lines
-        is_background = (fact[0] or fact[1]).startswith(BACKGROUND)
         # Not False, which is a code of its own, and ends what is bold.
-        bold, dim = fact[1] == head or None, is_background or None
+        bold, dim = fact[1] == head or None, fact[0] in BACKGROUND or None
         return click.style(lines, bold=bold, dim=dim)
 
     # Of a file or a pipe, click removes the codes.
@@ -263,7 +261,7 @@ def print_outcome(
     if out is not None:
         place = shlex.quote(out)
         ways = f"dsel predict {place} NEW --out FILE, or dsel report {place}"
-        lines.append(("", f"Next: {ways}"))
+        lines.append(("Next", ways))
     if lines:
         print_facts(lines)
 

@@ -45,6 +45,8 @@ Params = Mapping[str, Any]
 """Values of parameters by name; a value may be any object."""
 AGREEMENT: Final = 0.75
 """Part of the folds that choose the same, from which another choice is an exception."""
+COMPARED: Final = "For comparison"
+"""Name of rows of texts that a bound can be compared with."""
 MUCH: Final = 1.5
 """Ratio of two bounds from which the larger one is explained."""
 MOST_CHOICES: Final = 5
@@ -532,10 +534,10 @@ class Choice(Renderable):
             bound = other.certificate
             lines.append(bound.headline_after("that both bounds hold", printed))
             printed += bound.reasons[:1]
-        lines += [f"Chosen: {self.chosen}", *self._comparisons()]
+        lines += [f"Chosen: {self.chosen}", *self._estimate()]
         # The deployed model comes first, as in the lines above.
         order = sorted(self.bounded_models, key=lambda name: name != self.deploy)
-        lines += [
+        baselines = [
             self.baselines[name].headline(printed)
             for name in order
             if name in self.baselines
@@ -553,6 +555,8 @@ class Choice(Renderable):
             ("", first),
             *[("Note", self.why_useless)] * bool(self.why_useless),
             *(("", line) for line in others),
+            *((COMPARED, text) for text in self._comparisons()),
+            *(("", line) for line in baselines),
             *compared,
             *(("Because", why) for why in dict.fromkeys(whys.values())),
             *(() if self.queries is None else self.queries.lines()),
@@ -612,19 +616,24 @@ class Choice(Renderable):
             *[("Folds", f"the searches without a fold chose {folds}")] * bool(folds),
         ]
 
-    def _comparisons(self) -> list[str]:
-        """Return lines without a guarantee, with which bounds can be compared."""
-        lines, bound = [], self.certificate
+    def _estimate(self) -> list[str]:
+        """Return the line of the estimate; none if the number itself is one."""
+        bound = self.certificate
         estimate = bound.estimate
         if isinf(estimate):  # the warning about failed fits says so
             estimate = bound.estimate_where_fitted
-        if not bound.is_estimate and isfinite(estimate):
-            how = "(cross-validated, an estimate)"
-            if bound.is_holdout:
-                how = "(an estimate), this model on the held-out rows"
-            if n := bound.copied_rows:
-                how += f"; {n:,} of the rows equal rows that the model had seen"
-            lines.append(f"{bound.what} about {bound.about(estimate)} {how}")
+        if bound.is_estimate or not isfinite(estimate):
+            return []
+        how = "(cross-validated, an estimate)"
+        if bound.is_holdout:
+            how = "(an estimate), this model on the held-out rows"
+        if n := bound.copied_rows:
+            how += f"; {n:,} of the rows equal rows that the model had seen"
+        return [f"{bound.what} about {bound.about(estimate)} {how}"]
+
+    def _comparisons(self) -> list[str]:
+        """Return texts without a guarantee, with which bounds can be compared."""
+        texts, bound = [], self.certificate
         if text := self.holdout_text:
             # A hold-out set spends all of delta on its bound, whatever is reported.
             model = self._deployed
@@ -632,24 +641,21 @@ class Choice(Renderable):
             holdout = f"20% hold-out set{' without a report' * any(reports)}"
             if bound.copied_rows:
                 holdout += ", which would have such rows, too,"
-            lines.append(
-                f"For comparison: a {holdout} would give a bound of about {text} on "
-                f"average"
-            )
+            texts.append(f"a {holdout} would give a bound of about {text} on average")
         constant, loss = self.best_constant
         if bound.loss == "error" and constant:
-            lines.append(
-                f"For comparison: always predicting the largest class, "
-                f"{constant}, errs on {about_percent(loss)} of the labeled rows"
+            texts.append(
+                f"always predicting the largest class, {constant}, errs on "
+                f"{about_percent(loss)} of the labeled rows"
             )
         elif constant:
             verb = "at most" if bound.is_tolerance else "about"
             what = bound.what[:1].lower() + bound.what[1:]
-            lines.append(
-                f"For comparison: always predicting {constant}: {what} {verb} "
-                f"{bound.about(loss)} on the labeled rows"
+            texts.append(
+                f"always predicting {constant}: {what} {verb} {bound.about(loss)} on "
+                f"the labeled rows"
             )
-        return lines
+        return texts
 
     @property
     def best_constant(self) -> tuple[str, float]:

@@ -102,7 +102,8 @@ def render_lines(
 ) -> str:
     """Return rows of texts as lines: a text follows its name, tables have columns.
 
-    Lines are wrapped at `width` columns; a table is not. Rows that follow each other
+    A name that does not fit its column ends with a colon. Lines are wrapped at `width`
+    columns; a table is not. Rows that follow each other
     are one table. `style` gets each fact that is no row, and its lines.
     """
     lines = []
@@ -115,7 +116,9 @@ def render_lines(
                 lines.append("  ".join([name.ljust(widths[0] + 1), *cells]))
             continue
         for name, text in rows:
-            line, indent = (f"{name:8} {text}", 9) if name else (text, 2)
+            line, indent = f"{name:8} {text}", 9
+            if len(name) > 8 or not name:
+                line, indent = f"{name}: {text}" if name else text, 2
             line = line if width is None else wrap_line(line, indent, width)
             lines.append(style((name, text), line))
     return "\n".join(lines)

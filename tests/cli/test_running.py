@@ -9,10 +9,10 @@ from dsel.cli.running import print_facts
 FACTS = [
     ("Warning", "a class is missed"),
     ("", "Error at most 4.2%"),
-    ("", "Chosen: C=2"),
-    ("", "For comparison: a hold-out set"),
+    ("", "Folds of a line without a name are not dim"),
+    ("For comparison", "a hold-out set"),
     ("Assumes", "random draws"),
-    ("", "Next: dsel predict"),
+    ("Next", "dsel predict"),
 ]
 
 

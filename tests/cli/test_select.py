@@ -157,7 +157,7 @@ def test_select__says_which_model_is_the_default(numbers):
 
 def test_select__goes_on_from_out_and_report_reads_it(numbers, tmp_path):
     first = succeed(*numbers, "--out", tmp_path / "run")
-    assert f"Next: dsel predict {tmp_path / 'run'} NEW --out FILE" in first.stdout
+    assert f"Next     dsel predict {tmp_path / 'run'} NEW --out FILE" in first.stdout
     again = run(*numbers, "--out", tmp_path / "run")
     assert again.stdout == first.stdout
     assert "has this run already" in again.stderr

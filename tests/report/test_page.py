@@ -85,7 +85,9 @@ def test_report_html__begins_with_sections_open_and_comparisons_at_the_figure(ou
     wanted = ["The bound, and more labels", "The classes", "Assumptions"]
     assert [name for name in opened if name in wanted] == wanted
     text = words(page)
-    compared = [line for _, line in outcome.choice.facts() if "For comparison" in line]
+    compared = [
+        text for name, text in outcome.choice.facts() if name == "For comparison"
+    ]
     assert compared
     at_figure = text.index("A bar is the bound"), text.index(" labeled rows 200")
     places = [text.index(line) for line in compared]
