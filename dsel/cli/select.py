@@ -40,6 +40,7 @@ from dsel.data.labeled import MOST_WHOLE, check_labels, seen_rows
 from dsel.data.like import open_pool_like
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
+from dsel.data.record_ids import RecordIds
 from dsel.data.schema import TableSchema
 from dsel.data.table_files import TEXT_FILES, files_in
 from dsel.data.table_request import Table
@@ -466,9 +467,11 @@ def open_pools(
         return open_pool(unlabeled), shown, [], ()
     if schema is None:
         return open_pool(location), None, [], ()
+    known_ids = RecordIds.of(None if ids is None else ids[~pd.isna(table.y)])
     if "://" in location or not is_text(location):
         pool, stored, caveats, unknown = open_pool_like(location, schema)
         shown, names = (stored if n_queries else None), stored.columns or ()
+        are_others = known_ids.lack(stored)
     else:
         names, shown = text_source(location, **text, like=schema).names, None
         if n_queries:
@@ -477,10 +480,12 @@ def open_pools(
             rows = read_table(location, like=schema, **text)
         unknown = find_unknown_values(rows.X, known_values(schema))
         pool, caveats = open_pool(rows.X), rows.caveats
+        are_others = rows.ids is not None and not known_ids.may_have(rows.ids).any()
     check_spellings(unknown, pool.n_rows)
     known = {*schema.used_names, *schema.dropped}
     unused = describe_unused_columns(names, known)
     caveats = (*caveats, *describe_alike(unknown))
+    pool = open_pool(pool, other_records=are_others)
     return pool, shown, [("not used", unused)] * bool(unused), caveats
 
 

@@ -75,9 +75,10 @@ def open_pool(
         For fsspec, where the source is a URL; else unused.
     other_records
         True declares that no row of the pool is the record of a labeled row, even if
-        some equal one. It matters only for learners whose `fit` takes the pool: without
-        it they get no certificate if pool rows equal labeled rows. None keeps the
-        declaration of an opened pool, which is False at first.
+        some equal one, as rows of a few categories do by chance. Without it pool rows
+        that equal labeled ones make the bound of the model of all rows larger, and
+        learners whose `fit` takes the pool get no certificate if there are any. None
+        keeps the declaration of an opened pool, which is False at first.
 
     Returns
     -------

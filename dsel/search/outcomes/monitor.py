@@ -81,6 +81,7 @@ def monitor_table(
         tuple(columns) or None,
         option="target" if column is None else "target` or `groups",
         model=next(iter(promises.models.values())),
+        with_record_ids=True,
         separator=separator,
         encoding=encoding,
     )

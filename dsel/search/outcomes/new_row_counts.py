@@ -15,6 +15,7 @@ from dsel.data.duplicates import FindDuplicates, duplicate_finder
 from dsel.data.frames import Frame, frame_like
 from dsel.data.labeled import codes_of, matching_pool
 from dsel.data.query_rows import merge_smallest, smallest_rows
+from dsel.data.record_ids import RecordIds
 from dsel.data.row_random import SHIFT_STREAM, row_random_at
 from dsel.data.unknown_values import (
     KnownValues,
@@ -95,6 +96,8 @@ class MonitorContext:
     like: Any
     """Labeled rows, of which only names and types are read; None if unknown."""
     find_duplicates: FindDuplicates | None
+    labeled_ids: RecordIds | None
+    """Ids by which rows that equal labeled ones are known to be other records."""
     known: KnownValues
     """Values of text columns in labeled rows."""
     is_regression: bool = False
@@ -140,6 +143,7 @@ class MonitorContext:
             (loss or ERROR_RATE).statistic,
             like,
             find,
+            promises.labeled_ids,
             known_values(promises.input_format.table_schema),
             is_regression,
             exceedances,
@@ -151,6 +155,8 @@ class MonitorContext:
         is_duplicate = np.zeros(len(row_numbers), np.bool_)
         if self.find_duplicates is not None:
             is_duplicate = self.find_duplicates(converted)
+        if self.labeled_ids is not None and isinstance(X, Frame):
+            is_duplicate = is_duplicate & self.labeled_ids.may_have(X.given)
         prepared = self.model_rows.prepare(X, row_numbers)
         predicted = [self._codes(np.asarray(m.predict(prepared))) for m in self.models]
         differs = predicted[0] != predicted[-1]  # nowhere where there is one model

@@ -15,6 +15,7 @@ from dsel import names
 from dsel.bounds import binomial_tail_inversion, upper_pool_rows
 from dsel.data.frames import take_rows
 from dsel.data.labeled import LabeledRows, seen_rows
+from dsel.data.record_ids import RecordIds
 from dsel.data.schema import TableSchema
 from dsel.data.tables import read_table
 from dsel.losses.base import DistanceLoss, Loss, PlannedDelta, RefutableLoss
@@ -48,6 +49,8 @@ class Promises:
     """Keys of the labeled groups, if rows come in groups; None if unknown."""
     own_loss: Loss | None = None
     """Loss of the plan, which may be of the user's own; None if unknown."""
+    labeled_ids: RecordIds | None = None
+    """Ids of the labeled rows; None where they have none, or these are not known."""
 
     @property
     def loss(self) -> Loss | None:
@@ -141,11 +144,17 @@ def open_promises(
         why = f"{location!r} is not there any more; {NAME_LABELED}"
         return replace(promises, why_unknown=why), ()
     target = None if tables is None else tables.target
-    rows, keys = read_labeled_rows(
-        location, input_format.table_schema, target, separator, encoding, groups
+    rows, keys, ids = read_labeled_rows(
+        location,
+        input_format.table_schema,
+        target,
+        separator,
+        encoding,
+        groups,
+        has_ids=labeled is None,
     )
     n_labeled = int(cube[names.N_LABELED])
-    promises = replace(promises, labeled=rows, group_keys=keys)
+    promises = replace(promises, labeled=rows, labeled_ids=ids, group_keys=keys)
     if rows.n_rows == n_labeled:
         return promises, ()
     note = (
@@ -162,19 +171,26 @@ def read_labeled_rows(
     separator: str | None,
     encoding: str | None,
     groups: str | None = None,
-) -> tuple[LabeledRows, NDArray[Any] | None]:
+    *,
+    has_ids: bool = False,
+) -> tuple[LabeledRows, NDArray[Any] | None, RecordIds | None]:
     """Read the rows with a label of a table, in the kinds that the models learned.
 
-    Return the keys of their groups, too; None where no column of a table has them.
+    Return the keys of their groups, too; None where no column of a table has them. With
+    `has_ids` the table has the columns of ids of the schema, and these are returned.
     """
+    record_ids = None
     read, keys = partial(read_table, separator=separator, encoding=encoding), None
     if schema is None or schema.target is None:
         table = read(location, target=target)
         labels = table.y
     else:
-        ids = (schema.target, *([] if groups is None else [groups]))
-        table = read(location, like=replace(schema, ids=ids))
+        id_names = schema.ids if has_ids else ()
+        ids = (schema.target, *([] if groups is None else [groups]), *id_names)
+        table = read(location, like=replace(schema, ids=tuple(dict.fromkeys(ids))))
         labels = None if table.ids is None else table.ids[schema.target].to_numpy()
+        if id_names and table.ids is not None:
+            record_ids = RecordIds.of(table.ids.loc[~pd.isna(labels), [*id_names]])
         if groups is not None and table.ids is not None:
             keys = table.ids[groups].to_numpy()
     X = table.X
@@ -183,4 +199,4 @@ def read_labeled_rows(
     if labels is not None and labels.ndim == 1:
         X = take_rows(X, np.flatnonzero(~pd.isna(labels)))
         keys = None if keys is None else keys[~pd.isna(labels)]
-    return seen_rows(X, repr(location)), keys
+    return seen_rows(X, repr(location)), keys, record_ids

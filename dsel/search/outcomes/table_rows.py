@@ -84,12 +84,15 @@ def open_table(
     *,
     model: Any,
     option: str = "id",
+    with_record_ids: bool = False,
     separator: str | None = None,
     encoding: str | None = None,
 ) -> TableRows:
     """Open a table for predictions by one model, or by several with the same columns.
 
-    `ids` are columns that no model uses; errors name their argument `option`.
+    `ids` are columns that no model uses; errors name their argument `option`. With
+    `with_record_ids` those of `dsel select --id` are read, too, where the table has
+    them.
     """
     is_file = isinstance(source, (str, os.PathLike))
     if is_file and "://" not in str(source) and not os.path.exists(source):
@@ -103,9 +106,9 @@ def open_table(
             encoding=encoding,
             like=input_format.table_schema,
         )
-        return TextTable(input_format, text, ids, option)
+        return TextTable(input_format, text, ids, option, with_record_ids)
     with naming({"`pool`": "`source`"}):
-        return PoolRows(input_format, model, source, ids, option)
+        return PoolRows(input_format, model, source, ids, option, with_record_ids)
 
 
 class TextTable(TableRows):
@@ -120,6 +123,7 @@ class TextTable(TableRows):
         text: TextSource,
         ids: tuple[str, ...] | None,
         option: str,
+        with_record_ids: bool,
     ) -> None:
         self.where, schema = repr(text.location), input_format.table_schema
         if schema is None:
@@ -129,7 +133,7 @@ class TextTable(TableRows):
                 f"searched by dsel 0.2; pass an array, or run `dsel select` again."
             )
         names, row_names = text.names, text.row_number_names
-        self.ids = ids = _ids_of(schema, ids, names, row_names)
+        self.ids = ids = _ids_of(schema, ids, names, row_names, with_record_ids)
         with text.hint_at_header(schema.names):
             schema.check_columns([*names, *row_names], self.where, ids, option=option)
         self.file_notes = tuple(text.notes)
@@ -170,13 +174,14 @@ class PoolRows(TableRows):
         source: PoolLike,
         ids: tuple[str, ...] | None,
         option: str = "id",
+        with_record_ids: bool = False,
     ) -> None:
         pool, names = open_pool(source), input_format.columns
         self.where = pool.where.replace("`pool`", "`source`")
         columns, schema = pool.columns or (), input_format.table_schema
         # Without names of features no column is found by its name.
         n = 0 if names is None else count_row_names(columns)
-        self.ids = ids = _ids_of(schema, ids, columns, columns[:n])
+        self.ids = ids = _ids_of(schema, ids, columns, columns[:n], with_record_ids)
         if names is not None and columns:
             needed = dict.fromkeys((*names, *ids))
             if schema is None:
@@ -258,15 +263,16 @@ def _ids_of(
     ids: tuple[str, ...] | None,
     names: Sequence[str],
     row_names: Sequence[str],
+    with_record_ids: bool,
 ) -> tuple[str, ...]:
     """Return the columns to copy: by default those of `dsel select --id`.
 
     Without any, the names of the rows identify them, where the table has some.
     """
-    if ids is not None:
-        return tuple(dict.fromkeys(ids))
     known, features = ((), ()) if schema is None else (schema.ids, schema.names)
     known = tuple(name for name in known if name in (*row_names, *names))
+    if ids is not None:
+        return tuple(dict.fromkeys((*ids, *(known if with_record_ids else ()))))
     return known or tuple(name for name in row_names[:1] if name not in features)
 
 

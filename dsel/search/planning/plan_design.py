@@ -238,8 +238,7 @@ def plan_identity(
     Names and texts are in the stores of users, so none of them may change.
     """
     context, method = design.context, design.method
-    losses, fitting = context.losses, context.fitting_pool
-    keys = [group.keys for group in context.candidate_groups]
+    losses, keys = context.losses, [group.keys for group in context.candidate_groups]
     certificate, delta = method.name or "none", f"{design.delta:g}"
     if float(delta) != design.delta:
         delta = repr(design.delta)
@@ -259,7 +258,7 @@ def plan_identity(
     }
     # Options that came later stand here only where they are used: other plans keep the
     # identity that their stores have.
-    if fitting is not None and fitting.other_records:
+    if design.pool is not None and design.pool.other_records:
         identity["other_records"] = "declared"
     if losses.by_value is not None:
         identity["report_by"] = losses.by_value.column.name

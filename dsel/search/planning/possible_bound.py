@@ -88,6 +88,8 @@ def check_possible_bound(design: SearchDesign) -> None:
     has_bound = design.method.is_guarantee and design.scheme.is_plain_random
     if pool is None or not has_bound or pool.n_rows > design.labeled.n_rows:
         return
+    if pool.other_records:
+        return
     find = duplicate_finder(pool, design.labeled)
     n_equal = pool.reduce(
         lambda X, rows: int(find(X).sum()),

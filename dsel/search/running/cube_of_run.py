@@ -101,16 +101,30 @@ def describe_run(plan: PlannedSearch, pool_facts: PoolFacts) -> RunDescription:
         n_rows = np.bincount(labeled.y, minlength=len(classes)).tolist()
         class_rows = dict(zip(map(str, classes), n_rows, strict=True))
     return RunDescription(
-        data=make_data_counts(plan, pool_facts.n_duplicates),
+        data=make_data_counts(plan, plan.counted_duplicates(pool_facts)),
         assumptions=assumptions,
         caveats=collect_caveats(
-            caveats, caveats_of_fitting_rows(pool_facts, plan.context.fitting_pool)
+            caveats,
+            caveats_of_fitting_rows(pool_facts, plan.context.fitting_pool),
+            notes_on_other_records(plan, pool_facts),
         ),
         class_rows=class_rows,
         constant=best_constant(plan.context.losses.main, labeled.y, classes, labeled.X)
         or (),
         copied_rows=duplicates.n_reported,
     )
+
+
+def notes_on_other_records(plan: PlannedSearch, pool_facts: PoolFacts) -> list[Caveat]:
+    """Return a note about pool rows that equal labeled ones, and count all the same."""
+    n_duplicates = pool_facts.n_duplicates
+    if plan.pool is None or plan.counted_duplicates(pool_facts) == n_duplicates:
+        return []
+    text = (
+        f"{n_duplicates:,} of {plan.pool.n_rows:,} pool rows equal labeled rows: they "
+        f"are counted as records of their own, as was declared or their ids show"
+    )
+    return [Caveat(Effect.INFO, text)]
 
 
 def make_cube_of_run(

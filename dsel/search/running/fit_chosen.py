@@ -341,11 +341,11 @@ def count_chosen(
 
     They are compared on all pool rows, except those that an earlier run has counted.
     """
-    plan, pool, n_duplicates = run.plan, run.plan.pool, pool_check.facts.n_duplicates
+    plan, pool = run.plan, run.plan.pool
     # Where the model of all rows failed, that of one fold still has its bound.
     if pool is None or ALL_ROWS not in chosen.split_of_model:
         return CountedModels(chosen)
-    fits = chosen.fits
+    fits, n_duplicates = chosen.fits, plan.counted_duplicates(pool_check.facts)
     comparison = EachFold(
         chosen.folds,
         # Without any duplicate the pass does not search for them.

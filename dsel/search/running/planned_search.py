@@ -23,6 +23,7 @@ from dsel.option_values import Pruning
 from dsel.results.caveats import Caveat
 from dsel.results.certificate import Assumption
 from dsel.results.cube import GridAxes
+from dsel.search.design.assumptions import PoolFacts
 from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.design.comparisons import BestFold, Comparison, Halves, RandomFold
 from dsel.search.design.folds import CVScheme
@@ -205,3 +206,11 @@ class PlannedSearch(SearchDesign):
         return cls(
             **decisions, identity=identity, assumptions=assumptions, caveats=caveats
         )
+
+    def counted_duplicates(self, pool_facts: PoolFacts) -> int:
+        """Return how many pool rows may be records of labeled rows.
+
+        Those that equal one, unless the pool was declared to hold other records.
+        """
+        is_declared = self.pool is not None and self.pool.other_records
+        return 0 if is_declared else pool_facts.n_duplicates

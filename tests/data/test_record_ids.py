@@ -1,0 +1,107 @@
+"""Ids that tell records apart whose features are equal."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import dsel
+from dsel.data.record_ids import RecordIds
+from tests.shell import run, succeed
+
+
+@pytest.mark.parametrize(
+    ("known", "asked", "may_be"),
+    [
+        (["007", "C1"], ["7", "8", " c1 ", None], [True, False, True, True]),
+        ([7, 12], [7.0, 1e15, np.nan], [True, False, True]),
+        (["a", None], ["b"], [True]),  # the row without an id may be any record
+    ],
+)
+def test_ids__are_of_one_record_if_they_may_be(known, asked, may_be):
+    ids = RecordIds.of(pd.DataFrame({"id": known}))
+    assert ids.may_have(pd.DataFrame({"id": asked})).tolist() == may_be
+
+
+def test_ids__of_several_columns_are_compared_together():
+    ids = RecordIds.of(pd.DataFrame({"site": ["a", "b"], "nr": [1, 2]}))
+    asked = pd.DataFrame({"nr": [1, 1], "site": ["a", "b"]})
+    assert ids.may_have(asked).tolist() == [True, False]
+
+
+def categories(n_rows, first_id):
+    """Return rows of twelve different ones, which are equal by chance."""
+    rng = np.random.default_rng(first_id)
+    town, visits = (
+        rng.choice(["Ulm", "Kiel", "Bonn"], n_rows),
+        rng.integers(4, size=n_rows),
+    )
+    is_yes = rng.random(n_rows) < 0.05 + 0.8 * ((town == "Ulm") & (visits > 1))
+    return pd.DataFrame(
+        {
+            "id": first_id + np.arange(n_rows),
+            "town": town,
+            "visits": visits,
+            "label": np.where(is_yes, "yes", "no"),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("categories")
+    categories(300, 1_000).to_csv(folder / "labeled.csv", index=False)
+    pool = categories(2_000, 5_000).drop(columns="label")
+    pool.to_csv(folder / "pool.csv", index=False)
+    pool.assign(id=pool["id"].astype(float)).to_parquet(folder / "pool.parquet")
+    pool.loc[7, "id"] = 1_003
+    pool.to_csv(folder / "known.csv", index=False)
+    return folder
+
+
+def select(folder, pool, *words):
+    return (
+        "select", folder / "labeled.csv", "--target", "label", "--id", "id",
+        "--pool", folder / pool, "--model", "logistic", "--grid", "C=1", *words,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("pool", "is_bounded"),
+    [("pool.csv", True), ("pool.parquet", True), ("known.csv", False)],
+)
+def test_select__counts_equal_rows_of_other_ids(folder, pool, is_bounded):
+    text = succeed(*select(folder, pool)).stdout
+    assert ("% (95% confidence that both bounds hold)" in text) is is_bounded
+    counted = "2,000 of 2,000 pool rows equal labeled rows: they are counted as records"
+    assert (counted in text) is is_bounded
+
+
+def test_monitor__counts_equal_rows_of_other_ids(folder, tmp_path):
+    succeed(*select(folder, "pool.csv", "--out", tmp_path / "results", "--quiet"))
+    new = categories(500, 20_000)
+    new.loc[:99, "id"] = 1_000 + np.arange(100)
+    new.to_csv(tmp_path / "new.csv", index=False)
+    asked = ("monitor", tmp_path / "results", tmp_path / "new.csv", "--target", "label")
+    text = succeed(*asked).stdout
+    assert text.count("\nKept ") == 4
+    assert "100 of 500 new rows equal labeled rows and may be the same records" in text
+    new.drop(columns="id").to_csv(tmp_path / "new.csv", index=False)
+    assert run(*asked).exit_code == 1
+
+
+@pytest.mark.parametrize("certificate", ["nested", "cv_bound", "best_fold"])
+def test_declaration__lets_equal_rows_count_in_every_bound(certificate):
+    rows = pd.get_dummies(categories(2_300, 1)[["town", "visits"]]).to_numpy(float)
+    y, made = categories(2_300, 1)["label"][:300], []
+    for other_records in (True, False):
+        pool = dsel.open_pool(rows[300:], other_records=other_records)
+        outcome = dsel.plan_search(
+            LogisticRegression(), {"C": [1.0]}, rows[:300], y, pool, random_state=0,
+            certificate=certificate,
+        ).run(n_jobs=1)  # fmt: skip
+        made.append(list(outcome.certificates.values())[-1])
+    declared, plain = made
+    assert declared.certified
+    assert declared.bound < 0.3
+    assert plain.says_nothing
