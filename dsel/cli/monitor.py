@@ -57,7 +57,6 @@ def run(
         print_facts(report.facts()[: 1 if output.quiet else None])
     if not report.n_tested:
         # A cron job that reads statuses must not take silence for a kept promise.
-        reasons = dict.fromkeys(test.reason for test in report.tests)
         are_known = report.n_duplicates == report.n_rows
         ways = {
             "rows that were not labeled": are_known,
@@ -66,8 +65,12 @@ def run(
             "--groups for rows in groups": promises.are_in_groups and groups is None,
         }
         way = " or ".join(text for text, applies in ways.items() if applies)
+        reasons = ""
+        if output.quiet and not output.as_json:  # the report above has them otherwise
+            why = dict.fromkeys(test.reason for test in report.tests)
+            reasons = f" ({'; '.join(why)})"
         raise click.ClickException(
-            f"no promise was tested ({'; '.join(reasons)}){way and f'; pass {way}'}."
+            f"no promise was tested{reasons}{way and f'; pass {way}'}."
         )
     status = ExitStatus.REFUTED if report.is_refuted else ExitStatus.DONE
     click.get_current_context().exit(status)

@@ -91,8 +91,9 @@ class MonitorReport(Renderable):
     --------
     >>> test = PromiseTest(
     ...     "rows", "kept", "The new rows are like the labeled rows", "p = 0.4")
-    >>> print(MonitorReport(0.01, 300, 0, (test,)))
-    Nothing is refuted by 300 new rows (each test at level 1%)
+    >>> print(MonitorReport(0.01, 300, 0, (test,)))  # doctest: +NORMALIZE_WHITESPACE
+    Nothing is refuted by 300 new rows (each test refutes a true statement in at most 1%
+    of reports)
     Kept     The new rows are like the labeled rows: p = 0.4
     Note     kept means not refuted, which proves nothing: few rows refute little
     """
@@ -133,12 +134,23 @@ class MonitorReport(Renderable):
             verb, plural = "is" if n_refuted == 1 else "are", "s" * (n_tested != 1)
             what = f"{n_refuted} of {n_tested} statement{plural} {verb}"
         level = f"{100 * self.level:g}%"
-        return f"{what} refuted by {rows} (each test at level {level})"
+        return (
+            f"{what} refuted by {rows} (each test refutes a true statement in at most "
+            f"{level} of reports)"
+        )
 
     def facts(self) -> list[Fact]:
         """Return names and texts, which all renderings show."""
         facts: list[Fact] = [("", self.headline())]
-        facts += [test.fact() for test in self.tests]
+        facts += [test.fact() for test in self.tests if test.result != UNTESTED]
+        untested: dict[str, list[str]] = {}
+        for test in self.tests:
+            if test.result == UNTESTED:
+                untested.setdefault(test.reason, []).append(test.promise)
+        facts += [
+            (NAMES[UNTESTED], f"{'; '.join(promises)}: {reason}")
+            for reason, promises in untested.items()
+        ]
         if self.n_duplicates:
             text = (
                 f"{self.n_duplicates:,} of {self.n_rows:,} new rows equal labeled rows "
@@ -154,7 +166,7 @@ class MonitorReport(Renderable):
         words = "kept means not refuted, which proves nothing: few rows refute little"
         if n > 1:  # the probabilities of all tests add up
             most = f"{100 * min(1.0, n * self.level):g}%"
-            words += f"; chance refutes a true statement in at most {most} of reports"
+            words += f"; all tests together refute one in at most {most} of reports"
         if n:
             facts.append(("Note", words))
         return facts

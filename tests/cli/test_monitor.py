@@ -85,6 +85,7 @@ def test_monitor__names_the_columns_that_changed(place):
     found = run("monitor", place / "results", place / "older.csv", "--quiet")
     assert found.exit_code == REFUTED, found.output
     assert found.stdout.count("\n") == 1
+    assert "each test refutes a true statement in at most 1% of reports" in found.stdout
     found = run("monitor", place / "results", place / "older.csv", "--json")
     _, tests = by_name(found)
     assert tests["rows"]["columns"] == ["age"]
@@ -175,4 +176,8 @@ def test_monitor__fails_where_nothing_can_be_tested(tmp_path, place, options):
     found = run("monitor", tmp_path / "results", place / "labeled.csv", *options)
     assert found.exit_code == 1, found.output
     assert "no promise was tested" in " ".join(found.stderr.split())
+    # One line for one reason, which the error repeats only where no line has it.
+    reason = "all of these rows equal labeled rows"
+    assert found.stdout.count(f": {reason}") == (not options)
+    assert (reason in found.stderr) == ("--quiet" in options)
     assert "pass rows that were not labeled." in " ".join(found.stderr.split())

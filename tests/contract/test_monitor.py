@@ -53,7 +53,9 @@ def test_monitor__keeps_the_promises_on_rows_of_the_same_population(outcome):
         "rows", "disagreement", "error of one_fold", "error of all_rows",
     ]  # fmt: skip
     assert not report.is_refuted
-    assert str(report).startswith("Nothing is refuted by 2,000 new rows (each test at ")
+    assert str(report).startswith(
+        "Nothing is refuted by 2,000 new rows (each test refutes "
+    )
 
 
 def test_monitor__counts_what_the_deployed_models_predict(outcome):
@@ -206,6 +208,13 @@ def test_monitor__what_was_not_certified_cannot_be_tested():
     assert found == {
         "rows": "kept", "disagreement": "cannot be tested", "error of one_fold": "kept",
     }  # fmt: skip
+    few = outcome_of(pool=X[400:401]).monitor(np.concatenate([X[:400], NEW[:3]]))
+    disagreement = test_named(few, "disagreement")
+    assert disagreement.limit >= 1
+    assert disagreement.reason == "no limit was certified"
+    assert "too few new rows differ" in test_named(few, "rows").reason
+    assert few.n_tested == 0
+    assert "100.0%" not in str(few)
     small = dsel.plan_search(
         DummyClassifier(), {"strategy": ["prior"]}, X[:30], Y[:30], random_state=0
     ).run()

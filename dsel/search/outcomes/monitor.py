@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 SHOWN_COLUMNS: Final = 5
 LIKE_LABELED: Final = "The new rows are like the labeled rows"
 NO_FRESH: Final = "all of these rows equal labeled rows, which are no fresh draws"
+NO_LIMIT: Final = "no limit was certified"
 IN_GROUPS: Final = "rows come in groups, so they are not independent draws"
 
 
@@ -179,8 +180,16 @@ def _test_rows(promises: Promises, tally: Tally, level: float) -> PromiseTest:
         return replace(test, reason=why)
     result = two_sample_test(labeled.X, tally.sample, seed=SEED, level=level)
     columns = tuple(result.column_names(labeled.columns))
+    if isnan(result.auc):
+        why = "too few new rows differ from all labeled rows"
+        return replace(test, reason=why)
     is_refuted = result.p_value <= level
-    reason = f"p = {result.p_value:.2g}, AUC {result.auc:.2f}"
+    auc, p_value = result.auc, result.p_value
+    reason = (
+        f"a classifier scores a new row above a labeled one {about_percent(auc)} of "
+        f"the time, where a guess has 50%, and chance gives as much with probability "
+        f"{100 * p_value:.2g}% (AUC {auc:.2f}, p = {p_value:.2g})"
+    )
     if columns:
         kind = f"column{'s' * (len(columns) > 1)}"
         shown = listing(columns, SHOWN_COLUMNS)
@@ -207,6 +216,8 @@ def _test_disagreement(promises: Promises, tally: Tally, level: float) -> Promis
     if limit is None:
         why = "no second model was compared with the deployed one on a pool"
         return replace(test, reason=why)
+    if limit >= 1.0:
+        return replace(test, limit=limit, reason=NO_LIMIT)
     # Without the last digits of the product, which would show as 99.7499% confidence.
     delta = float(f"{disagreement_delta(promises.choice):.12g}")
     promise = (
@@ -282,7 +293,7 @@ def _test_tolerances(
         test = _make_test(deploy, certificate, limit)
         why = _reason_without_labels(context, tally)
         if not certificate.certified or certificate.says_nothing:
-            why = "no bound was certified"
+            why = NO_LIMIT
         if why:
             tests.append(replace(test, reason=why))
             continue
@@ -339,7 +350,7 @@ def _reason_for_no_test(certificate: Certificate, loss: Loss | None) -> str:
         # The reason without its details, which the certificate has.
         return f"it is no guarantee: {certificate.reasons[0].partition(':')[0]}"
     if certificate.says_nothing:
-        return "no bound was certified"
+        return NO_LIMIT
     if not isinstance(loss, RefutableLoss):
         return f"no test of {shorten_text(certificate.loss)} is known"
     return ""
