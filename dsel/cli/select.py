@@ -70,8 +70,8 @@ from dsel.search.design.baseline import check_unseen
 from dsel.search.outcomes.deployed_model import open_deployed_model
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan
+from dsel.search.planning.plan_caveats import check_possible_bound
 from dsel.search.planning.plan_search import plan_search
-from dsel.search.planning.possible_bound import check_possible_bound
 from dsel.typing import AnyArray
 
 REPORT: Final = "report"

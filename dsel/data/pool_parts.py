@@ -1,22 +1,24 @@
-"""The parts of a pool: blocks, their origin, their types, and the row filter."""
+"""The parts of a pool: blocks, their origin, their types, the row filter, some rows."""
 
 import math
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from dsel.arrays import ArrayLike
-from dsel.data.frames import FrameSchema
+from dsel.arrays import ArrayLike, Features, Floats
+from dsel.data.frames import FrameSchema, encode_rows
 from dsel.data.row_random import row_random
 from dsel.errors import PoolChangedError
 
 if TYPE_CHECKING:
-    from dsel.data.pool import Pool
+    from dsel.data.pool import Block, Pool
+
 
 POOL: Final = "`pool`"
 """Name in messages of rows that are in no file."""
@@ -159,3 +161,55 @@ class RowFilter:
             least, most = math.ceil(lower * 2**64), math.ceil(upper * 2**64)
             remains &= (drawn >= least) & (drawn < most)
         return remains
+
+
+MOST_ROWS: Final = 32
+"""Rows that are compared: each costs a pass some microseconds."""
+TOLERANCE: Final = 1e-4
+"""Part of a column's largest value by which equal rows may differ: workers may round
+products of float32 in other ways."""
+
+
+@dataclass(frozen=True)
+class SampledRows:
+    """Rows as one pass over a pool has read them."""
+
+    numbers: NDArray[np.int64]
+    """Global row numbers, ascending."""
+    X: Any
+    """The rows: an array, CSR, or a `Frame`."""
+
+    @classmethod
+    def of(cls, pool: "Pool", numbers: NDArray[np.int64], X: Features) -> Self | None:
+        """Return some of these rows of a pool; None where stamps tell of a change."""
+        if pool.origin.is_content or not len(numbers):
+            return None
+        places = np.linspace(0, len(numbers) - 1, MOST_ROWS).astype(np.int64)
+        places = np.unique(places)
+        return cls(numbers[places], X[places])
+
+    def check(self, block: "Block") -> None:
+        """Raise PoolChangedError where a block has others of these rows."""
+        ends = int(block.row_numbers[0]), int(block.row_numbers[-1]) + 1
+        part = slice(*np.searchsorted(self.numbers, ends))
+        numbers = self.numbers[part]
+        if not len(numbers):
+            return
+        before = _dense(self.X[part])
+        now = _dense(block.X[np.searchsorted(block.row_numbers, numbers)])
+        spread = np.nanmax(np.abs(before), axis=0, initial=0.0)
+        is_same = np.isclose(now, before, 0.0, TOLERANCE * spread, equal_nan=True)
+        is_other = ~is_same.all(axis=1)
+        if is_other.any():
+            raise PoolChangedError(
+                f"`pool` gives other rows each time that it is computed, such as row "
+                f"{numbers[np.argmax(is_other)]}: its counts would be about rows that "
+                f"are gone. Write it to a file by write_pool and search with that, or "
+                f"seed what draws the rows."
+            )
+
+
+def _dense(X: Features) -> Floats:
+    rows = encode_rows(X)
+    rows = rows.toarray() if sparse.issparse(rows) else rows
+    return np.asarray(rows, np.float64)

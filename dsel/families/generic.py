@@ -1,11 +1,9 @@
 """The family of any scikit-learn estimator, each candidate fitted by itself."""
 
-import re
 import threading
 import time
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -15,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.dummy import DummyClassifier
-from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.utils import _safe_indexing, get_tags
 
 from dsel.arrays import Features
@@ -46,72 +43,13 @@ from dsel.families.prefixes import (
     seeded_clone,
     split_params,
 )
-from dsel.results.fit_messages import FitMessage, FitProblem
+from dsel.results.fit_messages import FitMessage, FitProblem, collect_warnings
 from dsel.typing import AnyArray
 
 BY_ROW: Final = frozenset(("sklearn.ensemble._forest", "sklearn.tree._classes"))
 """Modules of scikit-learn whose models predict each row by itself."""
 # libsvm has one random generator for all threads: fits that draw from it take turns.
 _LIBSVM_DRAWS = threading.Lock()
-_LOCK, _FILTERS = threading.Lock(), ExitStack()
-_MESSAGES: dict[int, list[FitMessage]] = {}  # warnings of each thread that fits
-_FAILED_FITS: Final = re.compile(r"(\d+) fits failed out of a total of (\d+)")
-_REASON: Final = re.compile(r"^(?:\w+\.)*\w+: .*(?=\n+(?:-{9}.*)?\Z|\n+-{9})", re.M)
-NOT_FINITE: Final = "One or more of the test scores are non-finite"
-"""Warning of scikit-learn's searches, which follows that of the fits that failed."""
-
-
-@contextmanager
-def collect_warnings() -> Iterator[list[FitMessage]]:
-    """Collect warnings that a fit did not converge, or failed in part, unshown.
-
-    Otherwise they would be shown once for each of many fits, or on a worker, where
-    nobody looks. Warning filters belong to the process: when several threads fit, the
-    first one sets the filters and the last one restores them. A fit may contain others
-    in its thread, such as those of a search; each collects its own warnings.
-    """
-    thread = threading.get_ident()
-    with _LOCK:
-        if not _MESSAGES:
-            _FILTERS.enter_context(warnings.catch_warnings())
-            for category in (ConvergenceWarning, FitFailedWarning):
-                warnings.simplefilter("always", category)
-            warnings.filterwarnings("ignore", NOT_FINITE)
-            warnings.showwarning = partial(_notice, warnings.showwarning)
-        outer = _MESSAGES.get(thread)
-        messages = _MESSAGES[thread] = []
-    try:
-        yield messages
-    finally:
-        with _LOCK:
-            if outer is None:
-                del _MESSAGES[thread]
-            else:
-                _MESSAGES[thread] = outer
-            if not _MESSAGES:
-                _FILTERS.close()
-
-
-def _notice(
-    show: Callable[..., None], message: object, category: Any, *where: Any
-) -> None:
-    messages = _MESSAGES.get(threading.get_ident())
-    if messages is not None and issubclass(category, ConvergenceWarning):
-        stopped = f"ConvergenceWarning: {message}".splitlines()[0]
-        messages.append(FitMessage(FitProblem.STOPPED, stopped))
-    elif messages is not None and issubclass(category, FitFailedWarning):
-        messages.append(FitMessage(FitProblem.PARTLY, _failed_fits(str(message))))
-    else:
-        show(message, category, *where)
-
-
-def _failed_fits(text: str) -> str:
-    """Return scikit-learn's text about the failed fits of a search in one line."""
-    counts, reasons = _FAILED_FITS.search(text), _REASON.findall(text)
-    # "sklearn.utils._param_validation.InvalidParameterError: The 'C' parameter ..."
-    why = "; ".join(reason.partition(": ")[2].rstrip(".") for reason in reasons[:2])
-    n, n_fits = counts.groups() if counts else ("some", "its")
-    return f"{n} of {n_fits} fits failed: {why or text.splitlines()[0]}"
 
 
 def predicts_by_row(model: Any) -> bool:

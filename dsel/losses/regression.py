@@ -43,7 +43,7 @@ from dsel.losses.base import (
     expect_holdout_rate,
     smallest_sum,
 )
-from dsel.losses.constants import ConstantPrediction
+from dsel.losses.calls import ConstantPrediction
 
 RESIDUAL_SHARE_OF_POOL: Final = 0.8
 """Share of the pool's delta for residuals, at another level than that of `limits`.

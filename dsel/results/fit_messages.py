@@ -1,13 +1,28 @@
 """Messages of fits, each with the problem that it is about."""
 
+import re
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 
 from dsel import names
+
+_LOCK, _FILTERS = threading.Lock(), ExitStack()
+_MESSAGES: dict[int, "list[FitMessage]"] = {}  # warnings of each thread that fits
+_FAILED_FITS: Final = re.compile(r"(\d+) fits failed out of a total of (\d+)")
+_REASON: Final = re.compile(r"^(?:\w+\.)*\w+: .*(?=\n+(?:-{9}.*)?\Z|\n+-{9})", re.M)
+NOT_FINITE: Final = "One or more of the test scores are non-finite"
+"""Warning of scikit-learn's searches, which follows that of the fits that failed."""
 
 
 class FitProblem(Enum):
@@ -29,6 +44,59 @@ class FitMessage:
 
     problem: FitProblem
     text: str
+
+
+@contextmanager
+def collect_warnings() -> Iterator[list[FitMessage]]:
+    """Collect warnings that a fit did not converge, or failed in part, unshown.
+
+    Otherwise they would be shown once for each of many fits, or on a worker, where
+    nobody looks. Warning filters belong to the process: when several threads fit, the
+    first one sets the filters and the last one restores them. A fit may contain others
+    in its thread, such as those of a search; each collects its own warnings.
+    """
+    thread = threading.get_ident()
+    with _LOCK:
+        if not _MESSAGES:
+            _FILTERS.enter_context(warnings.catch_warnings())
+            for category in (ConvergenceWarning, FitFailedWarning):
+                warnings.simplefilter("always", category)
+            warnings.filterwarnings("ignore", NOT_FINITE)
+            warnings.showwarning = partial(_notice, warnings.showwarning)
+        outer = _MESSAGES.get(thread)
+        messages = _MESSAGES[thread] = []
+    try:
+        yield messages
+    finally:
+        with _LOCK:
+            if outer is None:
+                del _MESSAGES[thread]
+            else:
+                _MESSAGES[thread] = outer
+            if not _MESSAGES:
+                _FILTERS.close()
+
+
+def _notice(
+    show: Callable[..., None], message: object, category: Any, *where: Any
+) -> None:
+    messages = _MESSAGES.get(threading.get_ident())
+    if messages is not None and issubclass(category, ConvergenceWarning):
+        stopped = f"ConvergenceWarning: {message}".splitlines()[0]
+        messages.append(FitMessage(FitProblem.STOPPED, stopped))
+    elif messages is not None and issubclass(category, FitFailedWarning):
+        messages.append(FitMessage(FitProblem.PARTLY, _failed_fits(str(message))))
+    else:
+        show(message, category, *where)
+
+
+def _failed_fits(text: str) -> str:
+    """Return scikit-learn's text about the failed fits of a search in one line."""
+    counts, reasons = _FAILED_FITS.search(text), _REASON.findall(text)
+    # "sklearn.utils._param_validation.InvalidParameterError: The 'C' parameter ..."
+    why = "; ".join(reason.partition(": ")[2].rstrip(".") for reason in reasons[:2])
+    n, n_fits = counts.groups() if counts else ("some", "its")
+    return f"{n} of {n_fits} fits failed: {why or text.splitlines()[0]}"
 
 
 def message_of_text(text: str, *, has_failed: bool) -> FitMessage | None:

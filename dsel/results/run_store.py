@@ -307,19 +307,6 @@ def read_query_rows(place: Place) -> pd.DataFrame | None:
     return None if body is None else pd.read_feather(BytesIO(body)).set_index(POOL_ROW)
 
 
-def how_to_resume(store: "Store | None", seed: int) -> str:
-    """Return the text for an interrupted run: how to resume it."""
-    if store is None:
-        return (
-            "Nothing of the interrupted run is kept, since it had no `out`: with "
-            "out='results' whatever has ended is stored, and the same call goes on."
-        )
-    return (
-        f"Whatever has ended is kept in `out` {store.place}: the same call with "
-        f"random_state={seed} goes on from there."
-    )
-
-
 class Store(AbstractContextManager["Store"]):
     """Stored records and results of a plan; after its end they are only read.
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
-from dsel.losses.constants import best_constant
+from dsel.losses.calls import best_constant
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.report.page import report_html
 

@@ -15,7 +15,7 @@ from dsel.bounds import binomial_tail_inversion, fold_shares
 from dsel.bounds.binomial import sum_outward
 from dsel.bounds.duplicates import lower_rate_limits
 from dsel.losses.base import CubeVariable, Exceedance, Loss, Statistic, smallest_sum
-from dsel.losses.constants import ConstantPrediction
+from dsel.losses.calls import ConstantPrediction
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.regression import RegressionLoss
 

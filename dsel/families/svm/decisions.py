@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.arrays import ArrayLike, Floats, Integers
-from dsel.families.svm.machines import Machines
-from dsel.families.svm.rows import RowsByClass
+from dsel.families.svm.machines import Machines, RowsByClass
 from dsel.kernels.functions import Kernel, errors_of
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows
 

@@ -15,8 +15,8 @@ from dsel.data.pool import Pool
 from dsel.data.splits import Split
 from dsel.families.family import Cache, Candidate, Family, FitCounts, join_order
 from dsel.families.svm.fit import GroupFit
+from dsel.families.svm.machines import check_row_norms, pack_rows
 from dsel.families.svm.predict import PackedSVMs
-from dsel.families.svm.rows import check_row_norms, pack_rows
 from dsel.families.svm.settings import PARAMETERS, check_gram, check_svc, split_svc
 from dsel.kernels.functions import KERNELS, MakeKernel, own_kernels
 from dsel.results.fit_messages import FitProblem

@@ -21,8 +21,12 @@ from dsel.families.svm.decisions import (
     decide,
     kernel_block,
 )
-from dsel.families.svm.machines import Machines
-from dsel.families.svm.rows import RowsByClass, check_row_norms, rows_by_class
+from dsel.families.svm.machines import (
+    Machines,
+    RowsByClass,
+    check_row_norms,
+    rows_by_class,
+)
 from dsel.families.svm.settings import resolve_kernel, split_svc, weights_of
 from dsel.kernels.functions import Kernel, MakeKernel
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows

@@ -25,8 +25,7 @@ from dsel.families.svm.decisions import (
     kernel_block,
 )
 from dsel.families.svm.fit import KERNEL_BLOCK_NBYTES
-from dsel.families.svm.machines import Machines, make_svc
-from dsel.families.svm.rows import RowsByClass
+from dsel.families.svm.machines import Machines, RowsByClass, make_svc
 from dsel.kernels.functions import Kernel, decay_of
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
 from dsel.typing import SplitNumbers

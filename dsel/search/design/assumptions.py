@@ -30,8 +30,8 @@ from dsel.data.frames import Frame, concatenate_rows, encode_rows
 from dsel.data.identity import row_hashes
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
+from dsel.data.pool_parts import SampledRows
 from dsel.data.row_random import SHIFT_STREAM, derive_seed, row_random_at
-from dsel.data.sampled_rows import SampledRows
 from dsel.results.caveats import IF_COPIES, Caveat, Effect, make_caveats
 from dsel.results.certificate import VIOLATED, Assumption
 from dsel.results.records import kept_as

@@ -22,9 +22,8 @@ from dsel.families.family import FitId
 from dsel.results.records import to_record
 from dsel.runtime.progress import Progress
 from dsel.runtime.tasks import Finished, Task
-from dsel.search.engine.engine import TASK_SECONDS, BatchSize, Engine
 from dsel.search.engine.fit_batch import FitBatch
-from dsel.search.engine.job_queue import JobQueue
+from dsel.search.engine.job_queue import TASK_SECONDS, BatchSize, Engine, JobQueue
 from dsel.search.engine.jobs import (
     FitJob,
     FitResult,

@@ -16,7 +16,7 @@ import numpy as np
 
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
-from dsel.data.sampled_rows import SampledRows
+from dsel.data.pool_parts import SampledRows
 from dsel.data.splits import Split
 from dsel.families.family import Candidate, Family, FittedGroup
 from dsel.losses.base import Counts

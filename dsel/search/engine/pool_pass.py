@@ -12,8 +12,7 @@ from dsel.data.pool import SLICE_NBYTES, Pool
 from dsel.results.records import to_record
 from dsel.runtime.tasks import Task, Work
 from dsel.search.engine.counts import PoolTable
-from dsel.search.engine.engine import BatchSize, Engine
-from dsel.search.engine.job_queue import JobQueue
+from dsel.search.engine.job_queue import BatchSize, Engine, JobQueue
 from dsel.search.engine.jobs import CountedJob, CountJob
 
 logger = logging.getLogger("dsel.search")

@@ -22,9 +22,8 @@ from dsel.runtime.tasks import limit_threads
 from dsel.search.design.folds import with_leave_one_out
 from dsel.search.engine.fit_batch import fit_splits
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.planning.plan_caveats import name_counted_rows
+from dsel.search.planning.plan_caveats import name_counted_rows, note_on_possible_bound
 from dsel.search.planning.plan_text import plan_facts, plan_lines
-from dsel.search.planning.possible_bound import note_on_possible_bound
 from dsel.search.running.execute import execute
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.run import RunOptions

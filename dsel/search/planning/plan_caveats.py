@@ -1,23 +1,30 @@
 """Caveats and assumptions of a plan's numbers, known before it runs."""
 
 from collections.abc import Sequence
-from typing import Final
+from math import nan
+from typing import Any, Final
+
+import numpy as np
 
 from dsel.arrays import Floats
 from dsel.candidates import caveats_of_parameters
 from dsel.checks import show
+from dsel.data.duplicates import duplicate_finder
+from dsel.data.frames import take_rows
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.data.targets import notes_on_similar_labels
+from dsel.losses.base import FoldCounts, Rows, stack_folds
+from dsel.losses.calls import count_rows, naming_loss
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.certificate import DECLARED, VIOLATED, Assumption, full_list
+from dsel.rounded_texts import count_of, in_percent
 from dsel.search.design.assumptions import caveats_of_rows, caveats_of_sizes
 from dsel.search.design.folds import CVScheme
 from dsel.search.planning.plan_inputs import PoolParts, SearchInputs
-from dsel.search.planning.possible_bound import note_on_possible_bound
 from dsel.search.running.planned_search import SearchDesign
 
 GIVEN_FOLDS: Final = "the folds are not plain random: `cv` gave them"
@@ -165,3 +172,95 @@ def known_assumptions(
         if fitting.other_records:
             known.append(Assumption("A3", DECLARED, OTHER_RECORDS))
     return full_list(known, has_pool=has_pool)
+
+
+USELESS: Final = 0.9
+"""Part of the largest loss from which on a bound says nothing of use."""
+LARGE: Final = 0.5
+"""Part of the largest loss from which on a plan says how large a bound will be."""
+MOST_TIMES: Final = 100
+"""Most multiples of the labeled rows that are tried in the search for enough rows."""
+
+
+def smallest_limit(design: SearchDesign, times: int = 1) -> float:
+    """Return the limit of the best fold if no model makes any error, part of `largest`.
+
+    `times` as many rows are assumed. NaN if the loss is of numbers.
+    """
+    losses, labeled = design.context.losses, design.labeled
+    main, folds = losses.main, [split.test_rows for split in design.scheme.held_out]
+    if design.is_regression or main.statistic.fold_shape is None:
+        return nan
+    perfect = stack_folds(
+        [
+            count_rows(
+                main.statistic,
+                Rows(take_rows(labeled.X, rows), labeled.y[rows]),
+                labeled.y[rows],
+            )
+            for rows in folds
+        ]
+    )
+    counts = FoldCounts(times * perfect, times * np.array([len(f) for f in folds]))
+    delta = losses.divide_delta(design.planned_delta.label_delta).main
+    with naming_loss(main, "limits"):
+        return float(np.min(main.limits(counts, delta))) / main.largest
+
+
+def note_on_possible_bound(design: SearchDesign, above: float = LARGE) -> str:
+    """Return a note if the bound is above a limit whatever the models are, else "".
+
+    It says how many rows are enough for a bound of `LARGE`.
+    """
+    has_bound = design.method.is_guarantee and design.scheme.is_plain_random
+    limit = smallest_limit(design) if has_bound else nan
+    if not limit > above:  # NaN is not
+        return ""
+    main, y = design.context.losses.main, design.labeled.y[design.scheme.counted_rows]
+    n_rows, unit = len(y), "labeled row" if design.groups is None else "group"
+    classes: tuple[Any, ...] = getattr(main, "classes", ())
+    of_class = ""
+    if len(classes) == 1:
+        n_rows = int((y == design.classes.tolist().index(classes[0])).sum())
+        of_class = f" of the class {classes[0]!r}"
+    times = range(2, MOST_TIMES)
+    enough = next((n for n in times if smallest_limit(design, n) <= LARGE), None)
+    if enough is None:  # more rows do not help, as where correct answers have a cost
+        return ""
+    return (
+        f"with {count_of(n_rows, unit)}{of_class} in {design.scheme.n_folds} folds the "
+        f"bound is {in_percent(limit)} or more even if no model makes an error; "
+        f"about {enough * n_rows:,} are enough for 50%"
+    )
+
+
+def check_possible_bound(design: SearchDesign) -> None:
+    """Raise ValueError if the bound of a plan cannot say anything of use.
+
+    That is, if rows are too few, or if every row of a pool equals a labeled row.
+    """
+    # Other certificates bound no single fold, and may have folds of one row.
+    bounds_folds = design.method.is_nested or design.scheme.is_holdout
+    if bounds_folds and (note := note_on_possible_bound(design, USELESS)):
+        what = design.context.losses.main.label
+        name = "`y` has" if design.groups is None else "`groups` have"
+        raise ValueError(f"{name} too few rows for a bound of {what!r}: {note}.")
+    pool = design.pool
+    # A larger pool is compared in the pass that reads it, next to the fits.
+    has_bound = design.method.is_guarantee and design.scheme.is_plain_random
+    if pool is None or not has_bound or pool.n_rows > design.labeled.n_rows:
+        return
+    if pool.other_records:
+        return
+    find = duplicate_finder(pool, design.labeled)
+    n_equal = pool.reduce(
+        lambda X, rows: int(find(X).sum()),
+        lambda earlier, later: earlier + later,
+        allow_nan=design.context.reading.allow_nan,
+    )
+    if n_equal == pool.n_rows:
+        raise ValueError(
+            f"`pool` must hold new rows: all {n_equal:,} of its rows equal labeled "
+            f"rows, so they do not show how often models differ on new ones; pass "
+            f"other rows, or leave `pool` out."
+        )

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from dsel.arrays import Integers
 from dsel.checks import listing
 from dsel.data.labeled import LabeledRows
-from dsel.families.generic import collect_warnings
 from dsel.families.predictions import predict_codes
 from dsel.losses.base import FoldCounts, Statistic
 from dsel.losses.by_class import ClassRate
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.results import BoundedModel
 from dsel.results.caveats import Caveat, Effect, make_caveats
+from dsel.results.fit_messages import collect_warnings
 from dsel.rounded_texts import about_percent, count_of
 from dsel.search.engine.jobs import JobContext
 from dsel.typing import AnyArray, Model

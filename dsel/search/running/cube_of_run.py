@@ -16,7 +16,7 @@ from dsel import names
 from dsel.bounds.shares import uniform_deltas
 from dsel.criteria import CRITERIA, Settings, get_criterion
 from dsel.criteria.base import CandidateCounts, Criterion
-from dsel.losses.constants import best_constant
+from dsel.losses.calls import best_constant
 from dsel.losses.joint import Evidence
 from dsel.results import Certificate, Choice
 from dsel.results.caveats import OF_NUMBER, Caveat, Effect, collect_caveats

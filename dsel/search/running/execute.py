@@ -28,7 +28,7 @@ from dsel.results import Choice
 from dsel.results.models import IMPORTABLE, dump_model, script_types, untrusted_types
 from dsel.results.place import CUBE, PAIRS, Place, check_claim
 from dsel.results.row_hashes import save_row_hashes
-from dsel.results.run_store import Store, check_names, how_to_resume, read_query_rows
+from dsel.results.run_store import Store, check_names, read_query_rows
 from dsel.runtime.progress import check_verbose, progress_display
 from dsel.runtime.versions import installed_versions
 from dsel.search.outcomes.deployed_model import InputFormat
@@ -89,7 +89,7 @@ def execute(plan: PlannedSearch, options: RunOptions) -> Outcome:
             options = replace(options, on_progress=show)
         run = Run(plan, options, store)
         run_search = search_nested if plan.method.is_nested else search_exhaustively
-        stack.enter_context(explaining_interrupt(how_to_resume(store, plan.seed)))
+        stack.enter_context(explaining_interrupt(_how_to_resume(store, plan.seed)))
         try:
             outcome = run_search(run)
             if plan.pool is not None:  # learners may have read it last
@@ -101,6 +101,19 @@ def execute(plan: PlannedSearch, options: RunOptions) -> Outcome:
         if store is not None:
             outcome = keep_outcome(run, outcome, store, not_kept)
     return add_inputs(plan, outcome)
+
+
+def _how_to_resume(store: Store | None, seed: int) -> str:
+    """Return the text for an interrupted run: how to resume it."""
+    if store is None:
+        return (
+            "Nothing of the interrupted run is kept, since it had no `out`: with "
+            "out='results' whatever has ended is stored, and the same call goes on."
+        )
+    return (
+        f"Whatever has ended is kept in `out` {store.place}: the same call with "
+        f"random_state={seed} goes on from there."
+    )
 
 
 def add_inputs(plan: PlannedSearch, outcome: Outcome) -> Outcome:

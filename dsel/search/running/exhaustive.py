@@ -15,25 +15,31 @@ from dsel.results import Choice
 from dsel.results.certificate import CHOICE
 from dsel.results.cube import read_counts
 from dsel.runtime.progress import CHECKING, COUNTING, Phase, Progress
-from dsel.search.engine.engine import Engine
 from dsel.search.engine.exact_pruner import ExactPruner, ExhaustiveTable
 from dsel.search.engine.exhaustive_search import ExhaustiveLoop
 from dsel.search.engine.fit_batch import count_statistics
 from dsel.search.engine.inner_searches import ChosenCandidates
+from dsel.search.engine.job_queue import Engine
 from dsel.search.engine.pruning import OnlyCandidate, Pruner
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.bound_chosen import bound_chosen
+from dsel.search.running.cube_caveats import check_failures
 from dsel.search.running.cube_of_run import (
     describe_run,
     make_cube_of_run,
     make_data_counts,
 )
-from dsel.search.running.failures import check_failures
 from dsel.search.running.fit_chosen import ChosenModels, CountedModels
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.pool_check import check_pool
-from dsel.search.running.run import Remade, Run, open_engine, replay_counts
-from dsel.search.running.run_progress import fitting_phase, show_progress
+from dsel.search.running.run import (
+    Remade,
+    Run,
+    fitting_phase,
+    open_engine,
+    replay_counts,
+    show_progress,
+)
 from dsel.search.running.select import choose
 from dsel.typing import Model
 

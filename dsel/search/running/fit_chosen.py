@@ -35,10 +35,9 @@ from dsel.search.engine.count_batch import (
     JoinedModels,
 )
 from dsel.search.engine.counts import PoolTable, SearchCounts
-from dsel.search.engine.engine import Engine
 from dsel.search.engine.fit_batch import FitChosenBatch
 from dsel.search.engine.inner_searches import ChosenCandidates, tie_ranks
-from dsel.search.engine.job_queue import JobQueue
+from dsel.search.engine.job_queue import Engine, JobQueue
 from dsel.search.engine.jobs import (
     ChosenFit,
     ChosenFitJob,
@@ -47,11 +46,10 @@ from dsel.search.engine.jobs import (
     join_tokens,
 )
 from dsel.search.engine.pool_pass import PoolPass
-from dsel.search.running.failures import name_column
+from dsel.search.running.cube_caveats import name_column
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.procedures import FunctionEstimator
-from dsel.search.running.run import Run, replay_counts
-from dsel.search.running.run_progress import chosen_progress, show_progress
+from dsel.search.running.run import Run, chosen_progress, replay_counts, show_progress
 from dsel.typing import Model
 
 NOTHING_DONE: Final = Progress()

@@ -20,17 +20,17 @@ from dsel.results.cube import make_pair_cube, read_counts
 from dsel.runtime.progress import CHECKING, Phase, Progress
 from dsel.search.design.assumptions import PoolFacts, PoolFindings
 from dsel.search.engine.counts import FitTable, SearchCounts
-from dsel.search.engine.engine import Engine
 from dsel.search.engine.fit_loop import FitLoop
 from dsel.search.engine.inner_searches import ChosenCandidates, InnerSearches
+from dsel.search.engine.job_queue import Engine
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.bound_chosen import bound_chosen
+from dsel.search.running.cube_caveats import check_failures
 from dsel.search.running.cube_of_run import (
     RunDescription,
     describe_run,
     make_cube_of_run,
 )
-from dsel.search.running.failures import check_failures
 from dsel.search.running.fit_chosen import (
     NOTHING_DONE,
     ChosenProgress,
@@ -40,10 +40,13 @@ from dsel.search.running.fit_chosen import (
 )
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.pool_check import start_pool_check
-from dsel.search.running.run import Remade, Run, open_engine, replay_counts
-from dsel.search.running.run_progress import (
+from dsel.search.running.run import (
+    Remade,
+    Run,
     chosen_progress,
     fitting_phase,
+    open_engine,
+    replay_counts,
     show_progress,
 )
 

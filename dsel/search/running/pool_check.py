@@ -12,7 +12,7 @@ from operator import add
 from typing import Final
 
 from dsel.data.duplicates import duplicate_finder
-from dsel.families.generic import collect_warnings
+from dsel.results.fit_messages import collect_warnings
 from dsel.results.records import from_record, to_record
 from dsel.runtime.clients import current_worker
 from dsel.runtime.tasks import is_task

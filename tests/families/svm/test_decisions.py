@@ -6,9 +6,8 @@ from numba import njit
 
 from dsel.families.svm.decisions import arrange_duals, cell_decisions
 from dsel.families.svm.lanes import LANES, ROWS, add_products
-from dsel.families.svm.machines import Machines
+from dsel.families.svm.machines import Machines, rows_by_class
 from dsel.families.svm.predict import SharedSupport
-from dsel.families.svm.rows import rows_by_class
 from dsel.kernels.functions import Rbf
 from dsel.kernels.reference_rows import DISTANCES, reference_rows
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import dsel
-from dsel.search.planning.possible_bound import check_possible_bound
+from dsel.search.planning.plan_caveats import check_possible_bound
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3))
