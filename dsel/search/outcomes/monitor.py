@@ -181,14 +181,14 @@ def _test_rows(promises: Promises, tally: Tally, level: float) -> PromiseTest:
     result = two_sample_test(labeled.X, tally.sample, seed=SEED, level=level)
     columns = tuple(result.column_names(labeled.columns))
     if isnan(result.auc):
-        why = "too few new rows differ from all labeled rows"
+        why = "too few different rows are in one of both tables"
         return replace(test, reason=why)
     is_refuted = result.p_value <= level
     auc, p_value = result.auc, result.p_value
     reason = (
         f"a classifier scores a new row above a labeled one {about_percent(auc)} of "
         f"the time, where a guess has 50%, and chance gives as much with probability "
-        f"{100 * p_value:.2g}% (AUC {auc:.2f}, p = {p_value:.2g})"
+        f"{100 * p_value:.3g}% (AUC {auc:.2f}, p = {p_value:.2g})"
     )
     if columns:
         kind = f"column{'s' * (len(columns) > 1)}"
@@ -216,7 +216,7 @@ def _test_disagreement(promises: Promises, tally: Tally, level: float) -> Promis
     if limit is None:
         why = "no second model was compared with the deployed one on a pool"
         return replace(test, reason=why)
-    if limit >= 1.0:
+    if in_percent(limit) == in_percent(1.0):  # as it is printed
         return replace(test, limit=limit, reason=NO_LIMIT)
     # Without the last digits of the product, which would show as 99.7499% confidence.
     delta = float(f"{disagreement_delta(promises.choice):.12g}")
