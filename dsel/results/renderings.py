@@ -9,6 +9,9 @@ from dsel.errors import OldName, reword
 from dsel.results import records
 from dsel.rounded_texts import terminal_width, wrap_line
 
+REPR_LINES: Final = 3
+"""First lines of a text that its `repr` has: of a choice both bounds, and what was
+chosen."""
 INTERNAL: Final = frozenset(
     (
         "about",
@@ -84,7 +87,7 @@ class Renderable:
     def __repr__(self) -> str:
         # A row with more texts belongs to a table, which one line has no place for.
         lines = [fact[1] for fact in self.facts() if len(fact) == 2]
-        return f"{type(self).__name__}({'; '.join(lines[:2])})"
+        return f"{type(self).__name__}({'; '.join(lines[:REPR_LINES])})"
 
     def _repr_html_(self) -> str:
         return render_card(self.facts())

@@ -26,6 +26,7 @@ from dsel.results.records import to_record
 from dsel.results.tables import content_token
 from dsel.runtime.versions import installed_versions
 from dsel.search.design.assumptions import (
+    MANY_DUPLICATES,
     DuplicatesAcrossFolds,
     PoolFacts,
     caveats_of_fitting_rows,
@@ -116,9 +117,9 @@ def describe_run(plan: PlannedSearch, pool_facts: PoolFacts) -> RunDescription:
 
 
 def notes_on_other_records(plan: PlannedSearch, pool_facts: PoolFacts) -> list[Caveat]:
-    """Return a note about pool rows that equal labeled ones, and count all the same."""
-    n_duplicates = pool_facts.n_duplicates
-    if plan.pool is None or plan.counted_duplicates(pool_facts) == n_duplicates:
+    """Return a note if many pool rows equal labeled ones, and count all the same."""
+    n_duplicates = pool_facts.n_duplicates - plan.counted_duplicates(pool_facts)
+    if plan.pool is None or n_duplicates <= MANY_DUPLICATES * plan.pool.n_rows:
         return []
     text = (
         f"{n_duplicates:,} of {plan.pool.n_rows:,} pool rows equal labeled rows: they "
