@@ -1,7 +1,6 @@
 """Kernel SVMs of a grid: one kernel for every C and all splits, libsvm's solutions.
 
 - `family` is the interface that a search calls, and decides which SVCs it takes
-- `settings` resolves the parameters of an SVC
 - `fit` computes the kernel, solves every pair of classes for every C, and counts errors
 - `smo` is the compiled solver
 - `machines` holds labeled rows by class and the fitted binary SVMs, and makes

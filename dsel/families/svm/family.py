@@ -5,22 +5,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
+import numpy as np
+from scipy import sparse
+from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
 from dsel.arrays import Estimator, Features, Integers
+from dsel.checks import check_choice, check_integer, check_positive
 from dsel.data.frames import number_matrix
 from dsel.data.identity import exact_text
 from dsel.data.pool import Pool
 from dsel.data.splits import Split
 from dsel.families.family import Cache, Candidate, Family, FitCounts, join_order
 from dsel.families.svm.fit import GroupFit
-from dsel.families.svm.machines import check_row_norms, pack_rows
+from dsel.families.svm.machines import (
+    Machines,
+    RowsByClass,
+    check_row_norms,
+    rows_by_class,
+    split_svc,
+)
 from dsel.families.svm.predict import PackedSVMs
-from dsel.families.svm.settings import PARAMETERS, check_gram, check_svc, split_svc
 from dsel.kernels.functions import KERNELS, MakeKernel, own_kernels
 from dsel.results.fit_messages import FitProblem
 
+SYMMETRY: Final = 1e-8  # times the largest entry
+PARAMETERS: Final = tuple(SVC().get_params())  # `get_params` of each SVC takes .1 ms
 MATRIX_SHARE: Final = 0.6
 """Part of a task's memory for the kernel matrix; the rest is for copied rows and
 votes."""
@@ -194,3 +205,84 @@ class KernelSVMFamily(Family):
             train_rows={t: rows for g in fitted for t, rows in g.train_rows.items()},
             classes=self.classes,
         )
+
+
+def check_svc(svc: Any, X: Any) -> None:
+    """Raise if a parameter is invalid, by itself or for these rows."""
+    check_positive(svc.C, "C")
+    check_positive(svc.tol, "tol")
+    check_integer(svc.max_iter, "max_iter", at_least=-1)
+    if isinstance(svc.gamma, str):
+        check_choice(svc.gamma, "gamma", ("auto", "scale"))
+    else:
+        check_positive(svc.gamma, "gamma")
+    if svc.kernel != "poly":
+        return
+    if svc.degree != 0:
+        check_positive(svc.degree, "degree")
+    if X is None or float(svc.degree).is_integer():
+        return
+    lowest = X.min() if X.shape[0] else 0.0
+    if lowest < 0 or svc.coef0 < 0:
+        raise ValueError(
+            f"`degree` must be whole where features or `coef0` are negative, got "
+            f"{svc.degree!r} with a smallest feature of {lowest:.6g} and "
+            f"coef0={svc.coef0!r}; scale the features to be >= 0."
+        )
+
+
+def check_gram(X: Features) -> None:
+    """Raise if the rows are no Gram matrix."""
+    if issparse(X):
+        raise TypeError("`X` must be a dense Gram matrix for kernel='precomputed'.")
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"`X` must be the square Gram matrix of the labeled rows for "
+            f"kernel='precomputed', got shape {X.shape}."
+        )
+    X = np.asarray(X, dtype=np.float64)
+    gap = float(np.abs(X - X.T).max(initial=0.0))
+    if not gap <= SYMMETRY * float(np.abs(X).max(initial=0.0)):
+        raise ValueError(
+            f"`X` must be symmetric for kernel='precomputed', but two entries that "
+            f"should be equal differ by {gap:.3g}; pass (X + X.T) / 2 if that is "
+            f"rounding."
+        )
+
+
+def pack_rows(
+    row_sets: Sequence[Mapping[str, RowsByClass]], machines: Sequence[Machines]
+) -> dict[str, RowsByClass]:
+    """Return the support vectors of the SVMs, by `RowsByClass.origin`."""
+    support: dict[str, list[Integers]] = {}
+    for svms in machines:
+        support.setdefault(svms.rows_of, []).append(svms.numbers)
+    packed = {}
+    for origin, wanted in support.items():
+        sources = [row_set[origin] for row_set in row_sets if origin in row_set]
+        first = sources[0]
+        n_classes = len(first.starts) - 1
+        codes = np.concatenate(
+            [np.repeat(np.arange(n_classes), np.diff(s.starts)) for s in sources]
+        )
+        numbers = np.concatenate([source.numbers for source in sources])
+        _, places = np.unique(numbers, return_index=True)
+        places = places[np.isin(numbers[places], np.concatenate(wanted))]
+        # Precomputed kernel values come with the rows that are predicted, so the
+        # columns are not stored.
+        tables = [s.rows[:, :0] if first.n_values else s.rows for s in sources]
+        stack: Any = sparse.vstack if sparse.issparse(first.rows) else np.concatenate
+        rows = stack(tables) if len(tables) > 1 else tables[0]
+        rows = rows.tocsr() if sparse.issparse(rows) else rows
+        packed[origin] = rows_by_class(
+            codes[places],
+            n_classes,
+            numbers[places],
+            rows[places],
+            origin=origin,
+            steps=first.steps,
+            n_values=first.n_values,
+            takes_frames=first.takes_frames,
+            columns=first.columns,
+        )
+    return packed

@@ -6,7 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
+from sklearn.utils.class_weight import compute_class_weight
 
 from dsel.arrays import Features, Floats, Integers, as_floats
 from dsel.data.cache import OWN
@@ -26,11 +28,12 @@ from dsel.families.svm.machines import (
     RowsByClass,
     check_row_norms,
     rows_by_class,
+    split_svc,
 )
-from dsel.families.svm.settings import resolve_kernel, split_svc, weights_of
-from dsel.kernels.functions import Kernel, MakeKernel
+from dsel.kernels.functions import KERNELS, Kernel, MakeKernel
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
 from dsel.results.fit_messages import FitMessage, FitProblem
+from dsel.typing import AnyArray
 
 KERNEL_BLOCK_NBYTES: Final = 2**23
 """Bytes of a kernel block at most, so that it is still in the cache when it is read."""
@@ -344,3 +347,39 @@ class GroupFit:
             codes = decide(block, duals, np.arange(len(truth)), models, truth)
             n_errors += np.count_nonzero(codes != truth, axis=1)
         return n_errors[duals.machines.model_of]
+
+
+def resolve_kernel(svc: Any, X: Any, own: Mapping[str, MakeKernel]) -> Kernel:
+    """Return the kernel of an SVC that is fitted on these rows, as scikit-learn does.
+
+    ``gamma="scale"`` is 1 / (n_columns variance of all entries), ``"auto"`` is
+    1 / n_columns. `own` makes kernels that the user has added to `KERNELS`.
+    """
+    gamma = svc.gamma
+    if gamma == "auto":
+        gamma = 1.0 / X.shape[1]
+    elif gamma == "scale":
+        variance = X.multiply(X).mean() - X.mean() ** 2 if issparse(X) else X.var()
+        gamma = 1.0 / (X.shape[1] * variance) if variance != 0 else 1.0
+    make = own.get(svc.kernel) or KERNELS[svc.kernel]
+    return make(svc, float(gamma))
+
+
+def weights_of(
+    svc: Any, labels: AnyArray, sample_weight: Floats
+) -> tuple[Floats, Floats]:
+    """Return the factor of C of each class of the labels, ascending, and of each row.
+
+    Raises ValueError where no row of a class has a positive weight.
+    """
+    classes, codes = np.unique(labels, return_inverse=True)
+    class_weight = np.ones(len(classes))
+    if svc.class_weight is not None:
+        factors = compute_class_weight(svc.class_weight, classes=classes, y=labels)
+        class_weight = np.asarray(factors, dtype=np.float64)
+    weights = class_weight[codes] * sample_weight
+    empty = set(codes.tolist()) - set(codes[weights > 0].tolist())
+    if empty:
+        label = classes[min(empty)]
+        raise ValueError(f"`sample_weight` leaves no training row of class {label}.")
+    return class_weight, weights

@@ -1,4 +1,4 @@
-"""Labeled rows by class, and the fitted binary SVMs, which have rows as support."""
+"""Labeled rows by class, and the fitted binary SVMs with their support rows."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,10 +14,12 @@ from sklearn.pipeline import Pipeline
 from dsel.arrays import Bools, Features, Floats, Integers, as_floats
 from dsel.data.frames import read_only_rows
 from dsel.families.prefixes import transform_rows
-from dsel.families.svm.settings import OF_LIBSVM, split_svc
 from dsel.kernels.functions import Kernel
 from dsel.kernels.reference_rows import squared_lengths
 
+OF_LIBSVM: Final = frozenset({"linear", "poly", "precomputed", "rbf"})
+"""Kernels that scikit-learn's SVC knows by name. It is not the list of `KERNELS`: a
+kernel that is added there is passed to SVC as a function."""
 MAX_SQUARED_NORM: Final[Mapping[str, float]] = {
     "linear": float(np.finfo(np.float32).max)
 }
@@ -25,6 +27,14 @@ MAX_SQUARED_NORM: Final[Mapping[str, float]] = {
 MAX_SQUARED_NORM_OTHERWISE: Final = float(np.finfo(np.float64).max) / 4
 """Largest squared norm for other kernels: squared distances are up to four times as
 large, and computed in float64."""
+
+
+def split_svc(estimator: Any) -> tuple[list[tuple[str, Any]], str, Any]:
+    """Return the steps before an SVC, the prefix of its parameters, and the SVC."""
+    if type(estimator) is not Pipeline:
+        return [], "", estimator
+    name, svc = estimator.steps[-1]
+    return estimator.steps[:-1], f"{name}__", svc
 
 
 @dataclass(frozen=True)
@@ -85,44 +95,6 @@ def check_row_norms(rows: Any, kernel: str) -> Any:
             f"kernel={kernel!r}, got {largest:.3g}; scale the features."
         )
     return rows
-
-
-def pack_rows(
-    row_sets: Sequence[Mapping[str, RowsByClass]], machines: Sequence["Machines"]
-) -> dict[str, RowsByClass]:
-    """Return the support vectors of the SVMs, by `RowsByClass.origin`."""
-    support: dict[str, list[Integers]] = {}
-    for svms in machines:
-        support.setdefault(svms.rows_of, []).append(svms.numbers)
-    packed = {}
-    for origin, wanted in support.items():
-        sources = [row_set[origin] for row_set in row_sets if origin in row_set]
-        first = sources[0]
-        n_classes = len(first.starts) - 1
-        codes = np.concatenate(
-            [np.repeat(np.arange(n_classes), np.diff(s.starts)) for s in sources]
-        )
-        numbers = np.concatenate([source.numbers for source in sources])
-        _, places = np.unique(numbers, return_index=True)
-        places = places[np.isin(numbers[places], np.concatenate(wanted))]
-        # Precomputed kernel values come with the rows that are predicted, so the
-        # columns are not stored.
-        tables = [s.rows[:, :0] if first.n_values else s.rows for s in sources]
-        stack: Any = sparse.vstack if sparse.issparse(first.rows) else np.concatenate
-        rows = stack(tables) if len(tables) > 1 else tables[0]
-        rows = rows.tocsr() if sparse.issparse(rows) else rows
-        packed[origin] = rows_by_class(
-            codes[places],
-            n_classes,
-            numbers[places],
-            rows[places],
-            origin=origin,
-            steps=first.steps,
-            n_values=first.n_values,
-            takes_frames=first.takes_frames,
-            columns=first.columns,
-        )
-    return packed
 
 
 ROWS_PER_CLASS: Final = 3  # scikit-learn warns if there are classes for half the rows

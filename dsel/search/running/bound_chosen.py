@@ -7,30 +7,29 @@ errors.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
+from dsel.checks import listing
 from dsel.losses.calls import naming_loss
-from dsel.losses.declared import JointBounds
+from dsel.losses.declared import DeclaredLosses, JointBounds
+from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import ModelBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
-from dsel.results.caveats import Caveat
+from dsel.results.caveats import Caveat, Effect, make_caveats, texts_of
 from dsel.results.loss_reports import ModelReports
 from dsel.results.queries import Queries
 from dsel.results.tables import constant_fields, largest_class
+from dsel.rounded_texts import confidence, count_of, name_folds
 from dsel.search.engine.counts import SearchCounts
+from dsel.search.engine.jobs import JobContext
 from dsel.search.running.class_checks import (
     caveats_of_missed_classes,
     notes_on_found_rows,
 )
-from dsel.search.running.cube_caveats import (
-    caveats_of_choice,
-    caveats_of_counts,
-    caveats_of_failed_all_rows,
-    caveats_of_failed_folds,
-    notes_of_choice,
-)
+from dsel.search.running.cube_caveats import caveats_of_choice, caveats_of_counts
 from dsel.search.running.cube_of_run import RunDescription
 from dsel.search.running.fit_chosen import (
     ChosenModels,
@@ -40,6 +39,9 @@ from dsel.search.running.fit_chosen import (
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.procedures import name_procedure
 from dsel.typing import Model
+
+MOST_FOLDS_NAMED: Final = 3
+"""Most folds that a warning names."""
 
 
 def bound_chosen(
@@ -63,7 +65,12 @@ def bound_chosen(
         name: make_bounded_model(plan, counted, description, bounds, name)
         for name in models
     }
-    failed = caveats_of_failures(plan, chosen, bounds, made[ONE_FOLD].certificate)
+    unit = "row" if plan.groups is None else "group"
+    one_fold = made[ONE_FOLD].certificate
+    failed = [
+        *caveats_of_failed_folds(plan.context, chosen.failed_folds, bounds, unit),
+        *caveats_of_failed_all_rows(plan.deploy, chosen.all_rows_failure, one_fold),
+    ]
     missed = caveats_of_missed_classes(plan.context, made, models)
     bounded_models = {
         name: model.with_caveats(*failed, *missed.get(name, ()))
@@ -114,20 +121,6 @@ def make_choice(
         **largest_class(description.class_rows),
         **constant_fields(description.constant),
     )
-
-
-def caveats_of_failures(
-    plan: PlannedSearch,
-    chosen: ChosenModels,
-    bounds: JointBounds,
-    one_fold: Certificate,
-) -> list[Caveat]:
-    """Return the caveats of fits of chosen candidates that have failed."""
-    unit = "row" if plan.groups is None else "group"
-    return [
-        *caveats_of_failed_folds(plan.context, chosen.failed_folds, bounds, unit),
-        *caveats_of_failed_all_rows(plan.deploy, chosen.all_rows_failure, one_fold),
-    ]
 
 
 def make_bounded_model(
@@ -192,6 +185,87 @@ def make_certificate(
         fold=chosen.deployed_fold,
         trained_on=f"{fraction:.0%} of the labels",
     )
+
+
+def caveats_of_failed_folds(
+    context: JobContext, failed: Mapping[int, str], bounds: JointBounds, unit: str
+) -> list[Caveat]:
+    """Return a warning if fits without a fold, or predictions of it, have failed.
+
+    `failed` has the cause by fold; `unit` is what is counted, ``row`` or ``group``.
+    """
+    if not failed:
+        return []
+    # A failed fit keeps its share of delta: leaving its fold out would divide delta
+    # after the fits.
+    rows = count_of(int(context.scheme.fold_rows[list(failed)].sum()), unit)
+    causes = [f"{name_folds(fold)}: {why}" for fold, why in failed.items()]
+    is_too_large = "is"
+    if np.isfinite(bounds.expected_holdout):
+        is_too_large = "and the comparison with a hold-out set are"
+    is_error = context.losses.main == ERROR_RATE
+    end = f"the estimate {is_too_large} too large"
+    if np.isinf(bounds.main.estimate):
+        end = "the estimate is without them"
+    text = (
+        f"{len(failed)} of {context.scheme.n_folds} fits failed "
+        f"({listing(causes, MOST_FOLDS_NAMED)}); "
+        f"{'its' if len(failed) == 1 else 'their'} {rows} count as "
+        f"{'errors' if is_error else 'the largest loss'}, so {end}"
+    )
+    return [Caveat(Effect.WARNS, text)]
+
+
+def caveats_of_failed_all_rows(
+    wanted: str, failure: str, one_fold: Certificate
+) -> list[Caveat]:
+    """Return the caveat of a fit on all labels that failed, if it did.
+
+    `wanted` is the name of the model that was to be deployed.
+    """
+    if not failure:
+        return []
+    text = f"the fit on all labels failed ({failure}), so it has no model and no bound"
+    if wanted != ALL_ROWS:
+        return [Caveat(Effect.INFO, text)]
+    end = f"; the {one_fold.model_text} is deployed in its place"
+    return [Caveat(Effect.WARNS, text + end)]
+
+
+def notes_of_choice(
+    losses: DeclaredLosses,
+    delta: float,
+    bounded_models: Mapping[str, BoundedModel],
+    missed: Mapping[str, Sequence[Caveat]],
+    deploy: str,
+) -> list[Caveat]:
+    """Return notes about what another choice of options would give.
+
+    `delta` is that of the plan; `missed` has caveats about classes that each model
+    misses, by its name; `deploy` is the name of the deployed model.
+    """
+    notes = []
+    warned = {name for name, some in missed.items() if texts_of(some, Effect.WARNS)}
+    if deploy in warned and warned != bounded_models.keys():
+        [other] = bounded_models.keys() - warned
+        model = bounded_models[other].certificate.model_text
+        notes.append(
+            f"the {model} finds some rows of each class: deploy={other!r} deploys it"
+        )
+    main_delta = losses.divide_delta(delta).main
+    if main_delta < delta:
+        deployed = bounded_models[deploy]
+        reports = {
+            "certified_report()": deployed.report or deployed.tolerances,
+            "report_by_value()": deployed.report_by_value,
+        }
+        shown = " and ".join(name for name, report in reports.items() if report)
+        notes.append(
+            f"the bounds and {shown} hold jointly with "
+            f"{confidence(delta)}% confidence, so the bounds alone have "
+            f"{confidence(main_delta, decimals=2)}%: without a report they are smaller"
+        )
+    return make_caveats(Effect.INFO, notes)
 
 
 def make_queries(

@@ -1,4 +1,4 @@
-"""Caveats of a choice: from the plan and the pool, from counts, and of chosen models.
+"""Caveats of a choice from the plan, the pool and the counts.
 
 A choice at the end of a search gets them from its counts; one that is made later, by
 `select`, from the cube. Where no candidate is left, `check_failures` ends the run.
@@ -23,26 +23,19 @@ from dsel.checks import listing, show
 from dsel.data.frames import Frame
 from dsel.data.labeled import LabeledRows
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
-from dsel.losses.declared import DeclaredLosses, JointBounds
-from dsel.losses.error_rate import ERROR_RATE
-from dsel.option_values import ALL_ROWS
-from dsel.results import BoundedModel, Certificate
-from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats, texts_of
+from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.certificate import attribute, params_text, short_params_text
 from dsel.results.cube import read_counts
 from dsel.results.fit_messages import FitProblem, problems_of_cube
 from dsel.results.records import from_record
 from dsel.results.tables import all_params
-from dsel.rounded_texts import confidence, count_of, name_folds, shorten_text
+from dsel.rounded_texts import count_of, shorten_text
 from dsel.search.engine.counts import SearchCounts
-from dsel.search.engine.jobs import JobContext
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.typing import AnyArray, Options
 
 MOST_CANDIDATES_NAMED: Final = 3
 """Most candidates that a note names."""
-MOST_FOLDS_NAMED: Final = 3
-"""Most folds that a warning names."""
 CAVEAT_DELTA: Final = 0.05
 """Probability that the limit in a caveat about disagreements is wrong; its text says
 95% confidence, whatever the delta of the search is."""
@@ -162,87 +155,6 @@ def caveats_of_disagreements(
         f"independent"
     )
     return [Caveat(Effect.WEAKENS, text)]
-
-
-def caveats_of_failed_folds(
-    context: JobContext, failed: Mapping[int, str], bounds: JointBounds, unit: str
-) -> list[Caveat]:
-    """Return a warning if fits without a fold, or predictions of it, have failed.
-
-    `failed` has the cause by fold; `unit` is what is counted, ``row`` or ``group``.
-    """
-    if not failed:
-        return []
-    # A failed fit keeps its share of delta: leaving its fold out would divide delta
-    # after the fits.
-    rows = count_of(int(context.scheme.fold_rows[list(failed)].sum()), unit)
-    causes = [f"{name_folds(fold)}: {why}" for fold, why in failed.items()]
-    is_too_large = "is"
-    if np.isfinite(bounds.expected_holdout):
-        is_too_large = "and the comparison with a hold-out set are"
-    is_error = context.losses.main == ERROR_RATE
-    end = f"the estimate {is_too_large} too large"
-    if np.isinf(bounds.main.estimate):
-        end = "the estimate is without them"
-    text = (
-        f"{len(failed)} of {context.scheme.n_folds} fits failed "
-        f"({listing(causes, MOST_FOLDS_NAMED)}); "
-        f"{'its' if len(failed) == 1 else 'their'} {rows} count as "
-        f"{'errors' if is_error else 'the largest loss'}, so {end}"
-    )
-    return [Caveat(Effect.WARNS, text)]
-
-
-def caveats_of_failed_all_rows(
-    wanted: str, failure: str, one_fold: Certificate
-) -> list[Caveat]:
-    """Return the caveat of a fit on all labels that failed, if it did.
-
-    `wanted` is the name of the model that was to be deployed.
-    """
-    if not failure:
-        return []
-    text = f"the fit on all labels failed ({failure}), so it has no model and no bound"
-    if wanted != ALL_ROWS:
-        return [Caveat(Effect.INFO, text)]
-    end = f"; the {one_fold.model_text} is deployed in its place"
-    return [Caveat(Effect.WARNS, text + end)]
-
-
-def notes_of_choice(
-    losses: DeclaredLosses,
-    delta: float,
-    bounded_models: Mapping[str, BoundedModel],
-    missed: Mapping[str, Sequence[Caveat]],
-    deploy: str,
-) -> list[Caveat]:
-    """Return notes about what another choice of options would give.
-
-    `delta` is that of the plan; `missed` has caveats about classes that each model
-    misses, by its name; `deploy` is the name of the deployed model.
-    """
-    notes = []
-    warned = {name for name, some in missed.items() if texts_of(some, Effect.WARNS)}
-    if deploy in warned and warned != bounded_models.keys():
-        [other] = bounded_models.keys() - warned
-        model = bounded_models[other].certificate.model_text
-        notes.append(
-            f"the {model} finds some rows of each class: deploy={other!r} deploys it"
-        )
-    main_delta = losses.divide_delta(delta).main
-    if main_delta < delta:
-        deployed = bounded_models[deploy]
-        reports = {
-            "certified_report()": deployed.report or deployed.tolerances,
-            "report_by_value()": deployed.report_by_value,
-        }
-        shown = " and ".join(name for name, report in reports.items() if report)
-        notes.append(
-            f"the bounds and {shown} hold jointly with "
-            f"{confidence(delta)}% confidence, so the bounds alone have "
-            f"{confidence(main_delta, decimals=2)}%: without a report they are smaller"
-        )
-    return make_caveats(Effect.INFO, notes)
 
 
 def check_failures(
