@@ -383,8 +383,8 @@ def _caveats_with_ids(caveats: Sequence[Caveat], table: Table) -> list[Caveat]:
         return list(caveats)
     differ = "their ids differ, so they are counted as records of their own"
     return [
-        Caveat(Effect.INFO, caveat.text.removesuffix(IF_COPIES) + differ)
-        if caveat.text.endswith(IF_COPIES)
+        Caveat(Effect.INFO, caveat.text.partition(IF_COPIES)[0] + differ)
+        if IF_COPIES in caveat.text
         else caveat
         for caveat in caveats
     ]

@@ -216,12 +216,13 @@ def _new_file(location: str, addition: str, ending: str | None = None) -> str:
     return next(name for name in names if not os.path.exists(name))
 
 
+JSON: Final = ".json"
 OTHER_TABLES: Final = (
     ".arff", ".avro", ".db", ".dbf", ".dta", ".fst", ".h5", ".hdf5", ".mat", ".nc",
     ".orc", ".pickle", ".pkl", ".rdata", ".rds", ".sas7bdat", ".sqlite", ".xpt",
 )  # fmt: skip
 """Endings of tables of other programs and libraries."""
-NO_TABLES: Final = (".py", ".ipynb", ".r", ".sh", ".md", ".pdf", ".json", ".yaml")
+NO_TABLES: Final = (".py", ".ipynb", ".r", ".sh", ".md", ".pdf", ".yaml")
 """Endings of files that are no tables, so that no similar ending was meant."""
 
 
@@ -246,6 +247,12 @@ def reader_of(location: str) -> Callable[[str, TableRequest], Table]:
         )
     elif lower.endswith(OTHER_TABLES):
         way = "; write it as CSV or Parquet there"
+    elif lower.endswith(JSON):
+        way = (
+            f"; write its rows one a line, in Python by pandas.read_json({location!r})"
+            f".to_json({_new_file(location, '', '.jsonl')!r}, orient='records', "
+            f"lines=True)"
+        )
     elif lower.endswith(NO_TABLES):
         way = "; this is no table"
     raise ValueError(

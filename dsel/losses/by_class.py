@@ -5,7 +5,7 @@ classes and for predictions that are no class. Each loss reads the rows and colu
 its classes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, ClassVar
@@ -26,6 +26,7 @@ from dsel.bounds.cross_validation import BoundTerms
 from dsel.bounds.duplicates import lower_rate_limits
 from dsel.bounds.holdout import likely_tables
 from dsel.bounds.shares import fold_shares
+from dsel.checks import listing
 from dsel.losses.base import (
     Counts,
     CubeVariable,
@@ -39,10 +40,12 @@ from dsel.losses.base import (
     Statistic,
     smallest_sum,
 )
-from dsel.rounded_texts import floor_percent
+from dsel.rounded_texts import count_of, floor_percent
 
 USEFUL_CLASS_LIMIT = 0.05
 """A class gets a caveat before the run if its limit will be above this at best."""
+MOST_FEW_NAMED = 3
+"""Most classes with few rows that one caveat names."""
 OTHERS = "others"
 
 
@@ -147,21 +150,34 @@ def lower_miss_limits(
 
 
 def few_rows_caveat(
-    label: object, n_rows: int, n_folds: int, delta: float
+    rates: "Iterable[ClassRate]", y: Integers, n_folds: int, delta: float
 ) -> list[str]:
-    """Return a caveat with the best recall that can be certified, if it is small.
+    """Return a caveat with the best recalls that can be certified, if some are small.
 
-    At equal counts the first fold, whose share is the largest, has the best limit.
+    Each rate has its own delta. At equal counts the first fold, whose share is the
+    largest, has the best limit.
     """
-    fold_delta = delta * float(fold_shares(n_folds)[0])
-    least = float(binomial_tail_inversion(0, n_rows // n_folds, delta=fold_delta))
-    if least <= USEFUL_CLASS_LIMIT:
-        return []
-    return [
-        f"class {label!r} has {n_rows:,} labeled rows, {n_rows // n_folds} a "
-        f"fold: even with no miss, its certified recall would be "
-        f"{floor_percent(1 - least)}"
+    fold_delta, few = delta * float(fold_shares(n_folds)[0]), []
+    for rate in rates:
+        [label] = rate.classes
+        n_rows = rate.n_rows(y, label)
+        least = float(binomial_tail_inversion(0, n_rows // n_folds, delta=fold_delta))
+        if least > USEFUL_CLASS_LIMIT:
+            few.append((n_rows, label, floor_percent(1 - least)))
+    if len(few) == 1:
+        [(n_rows, label, recall)] = few
+        return [
+            f"class {label!r} has {n_rows:,} labeled rows, {n_rows // n_folds} a fold: "
+            f"even with no miss, its certified recall would be {recall}"
+        ]
+    few.sort(key=lambda one: one[0])
+    texts = [
+        f"{recall} of {label!r} ({count_of(n, 'row')})" for n, label, recall in few
     ]
+    return [
+        f"{len(few)} classes have few labeled rows: even with no miss, their certified "
+        f"recalls would be {listing(texts, MOST_FEW_NAMED)}"
+    ] * bool(few)
 
 
 @dataclass(frozen=True)
@@ -308,8 +324,7 @@ class Recall(ClassRate):
 
     def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
         """Return a caveat if the class has too few rows for a small bound."""
-        [label] = self.classes
-        return few_rows_caveat(label, self.n_rows(y, label), n_folds, delta)
+        return few_rows_caveat([self], y, n_folds, delta)
 
 
 class Precision(ClassRate):
@@ -412,11 +427,8 @@ class Balanced(TableLoss):
         )
 
     def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
-        """Return the caveats of its classes."""
-        delta /= len(self.classes)
-        return [
-            text for part in self.components for text in part.caveats(y, n_folds, delta)
-        ]
+        """Return a caveat about its classes with few rows."""
+        return few_rows_caveat(self.components, y, n_folds, delta / len(self.classes))
 
 
 @dataclass(frozen=True, repr=False)

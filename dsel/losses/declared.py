@@ -10,7 +10,13 @@ from dsel.arrays import Floats, Integers
 from dsel.checks import check_probability, did_you_mean, show
 from dsel.losses.base import FoldCounts, Loss, PlannedDelta, Shares, Statistic
 from dsel.losses.baseline import BaselineBound, BaselineDifference
-from dsel.losses.by_class import ClassTable, Precision, Recall
+from dsel.losses.by_class import (
+    ClassRate,
+    ClassTable,
+    Precision,
+    Recall,
+    few_rows_caveat,
+)
 from dsel.losses.by_value import VALUES_SHARE, LossByValue, ValueColumn
 from dsel.losses.calls import naming_loss
 from dsel.losses.error_rate import ERROR_RATE
@@ -109,8 +115,12 @@ class DeclaredLosses:
         deltas = self.divide_delta(delta)
         with naming_loss(self.main, "caveats"):
             texts = self.main.caveats(y, n_folds, deltas.main)
+        # Precisions of classes have the caveats of their recalls.
+        recalls = [one for one in self.report_losses if isinstance(one, Recall)]
+        texts += few_rows_caveat(recalls, y, n_folds, deltas.reported)
         for loss in self.report_losses:
-            texts += loss.caveats(y, n_folds, deltas.reported)
+            if not isinstance(loss, ClassRate):
+                texts += loss.caveats(y, n_folds, deltas.reported)
         texts += self.value_caveats(n_folds, delta)
         return list(dict.fromkeys(texts))
 

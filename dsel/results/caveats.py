@@ -40,10 +40,9 @@ POOLED: Final = "models of all folds, pooled"
 """What an estimate is about that belongs to no single model: each fold tests one."""
 IF_COPIES: Final = (
     "if they are copies of the same records, rows are not independent (A1): take each "
-    "record once (drop_duplicates), or pass `groups`; to balance classes use "
-    "class_weight"
+    "record once (drop_duplicates), or pass `groups`"
 )
-"""Advice where equal labeled rows may be one record."""
+"""Advice where equal labeled rows may be one record; texts about classes go on."""
 OF_NUMBER: Final = (Effect.VOIDS, Effect.WARNS)
 """Effects of caveats that a certificate shows, not its choice alone."""
 NAMES: Final[Mapping[Effect, str]] = {

@@ -377,7 +377,7 @@ class Certificate(Renderable):
         """Whether the bound holds only if equal labeled rows are no copies."""
         # Without a pool nothing tests whether they are.
         return any(
-            caveat.effect is Effect.WARNS and caveat.text.endswith(IF_COPIES)
+            caveat.effect is Effect.WARNS and IF_COPIES in caveat.text
             for caveat in self.caveats
         )
 

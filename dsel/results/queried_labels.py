@@ -126,9 +126,12 @@ def check_usable(
     unknown = Counter(label for label in known if label not in classes)
     n_rows, shown = len(labels), listing([*map(repr, classes)], MOST_LABELS_SHOWN)
     if not known:
+        missing = f"all {n_rows:,} labels are missing; fill them"
+        if n_rows == 1:
+            missing = "the only label is missing; fill it"
         raise ValueError(
-            f"{terms.labels} must have labels of the queried rows, but all "
-            f"{count_of(n_rows, 'label')} are missing; fill them in with {shown} "
+            f"{terms.labels} must have labels of the queried rows, but "
+            f"{missing} in with {shown} "
             f"(nothing was counted or stored)."
         )
     is_text = {isinstance(label, str) for label in classes}

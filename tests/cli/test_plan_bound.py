@@ -36,7 +36,13 @@ def test_plan_bound__prints_the_table_alone_or_one_json_object():
 
 
 def test_plan_bound__is_without_a_pool_by_default():
-    assert run(300).output == run(300, 0).output
+    text = run(300, "--candidates", 1).output
+    assert text == run(300, 0, "--candidates", 1).output
+    assert "300 labeled rows, no pool and 1 candidate, if it is 10%:" in text
+    assert "Guessed" not in text  # it is about the pool
+    assert "differs from that of a fold on 3.3% of the rows with 5 folds" in (
+        run(300, 2000, "--folds", 5).output
+    )
 
 
 def widest_table(text):

@@ -389,6 +389,10 @@ def test_select__names_a_file_beside_a_missing_one(folder):
     found = run("select", folder / "gen.py", "--target", "label")
     assert "gen.py'; this is no table." in " ".join(found.output.split())
     assert "the table must end in one of" in " ".join(found.output.split())
+    (folder / "rows.json").write_text('[{"a": 1}]')
+    found = run("select", folder / "rows.json", "--target", "label")
+    way = f"to_json('{folder}/rows.jsonl', orient='records', lines=True)"
+    assert way in " ".join(found.output.split())
 
 
 def test_select__never_suggests_a_name_that_is_used_already(tmp_path, rng):

@@ -432,6 +432,7 @@ def caveats_of_rows(
     texts = [_caveat_of_scaling(X)]
     duplicates = DuplicatesAcrossFolds.of(labeled.X, scheme).caveat_text
     if len(labeled.classes):
+        duplicates += "; to balance classes use class_weight" * bool(duplicates)
         texts += [
             _caveat_of_absent_classes(labeled, scheme),
             *_caveats_of_spelling(labeled),

@@ -418,7 +418,7 @@ CV_BOUND_METHOD: Final = CertificateMethod(
     takes_prior=True,
     expects={
         "cv_bound": ExpectedBound(
-            "all candidates at once, trained on all labels",
+            "all candidates at once, trained on all labels, from the mean of the folds",
             mean_of_folds_terms,
             all_labels,
             needs_pool=True,
@@ -432,7 +432,11 @@ BEST_FOLD_METHOD: Final = replace(
     name=option_values.BEST_FOLD,
     expects={
         "best_fold": ExpectedBound(
-            "the same, tighter", best_fold_terms, all_labels, needs_pool=True
+            "all candidates at once, trained on all labels, from the fold with the "
+            "smallest limit",
+            best_fold_terms,
+            all_labels,
+            needs_pool=True,
         )
     },
 )

@@ -23,7 +23,7 @@ from dsel.checks import (
 )
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.renderings import render_lines
-from dsel.rounded_texts import about_percent, confidence, terminal_width
+from dsel.rounded_texts import about_percent, confidence, count_of, terminal_width
 from dsel.search.design.certificate_methods import METHODS
 from dsel.search.design.expected_bounds import (
     Case,
@@ -310,24 +310,27 @@ def plan_bound(
         1.0 if class_share is None else check_probability(class_share, "class_share"),
     )
     plan = _plan_rates(case, folds)
-    rates = ", ".join(
-        f"{about_percent(case.disagreement(k))} with {k} folds" for k in folds
+    rows = f"of the rows{'' if class_share is None else ' of the class'}"
+    first, *others = (about_percent(case.disagreement(k)) for k in folds)
+    rates = [f"{first} {rows}", *others]
+    shown = ", ".join(
+        f"{rate} with {k} folds" for rate, k in zip(rates, folds, strict=True)
     )
     how = "as declared" if disagreement else "a third of the assumed error"
     notes = [
-        f"Guessed: part of the rows{'' if class_share is None else ' of the class'} on "
-        f"which the model of all rows differs from that of a fold: {rates} ({how} with "
-        f"5 folds)."
-    ]
+        f"Guessed: the model trained on all labels differs from that of a fold on "
+        f"{shown} ({how} with 5 folds)."
+    ] * (case.n_unlabeled > 0)
     is_holdout = plan[names.CERTIFICATE].values == PLAIN_HOLDOUT
     dsel_bound = plan[names.BOUND][~is_holdout].min()
     if plan[names.BOUND][is_holdout].min() <= dsel_bound:
         notes.append("A 20% hold-out set would give the smallest of these bounds.")
     what = "error" if class_share is None else "misses of the class"
+    pool = count_of(case.n_unlabeled, "pool row") if case.n_unlabeled else "no pool"
     title = (
         f"Bound on the {what} ({confidence(case.delta)}% confidence), on average, for "
-        f"{case.n_labeled:,} labeled rows, {case.n_unlabeled:,} pool rows and "
-        f"{case.n_candidates:,} candidates, if it is {100 * case.error:g}%"
+        f"{count_of(case.n_labeled, 'labeled row')}, {pool} and "
+        f"{count_of(case.n_candidates, 'candidate')}, if it is {100 * case.error:g}%"
     )
     if wanted is not None:
         limit = check_probability(wanted, "wanted")
@@ -457,8 +460,8 @@ def _plan_tolerance(
         f"Labeled rows from which on there is a finite bound of how far "
         f"{100 * share:.6g}% of predictions are off "
         f"({confidence(delta)}% confidence), "
-        f"with {n_candidates:,} candidates, and quantiles with {n_labeled:,} labeled "
-        f"rows"
+        f"with {count_of(n_candidates, 'candidate')}, and quantiles with "
+        f"{count_of(n_labeled, 'labeled row')}"
     )
     return plan.assign_attrs(title=title, remarks=[f"{text}."])
 

@@ -79,7 +79,8 @@ def plan_search(
         without each fold, so that the bound does not grow with the number of
         candidates; it is about the model of the deployed fold, and with a pool about
         that of all rows, too. ``"cv_bound"`` bounds the models of all candidates at
-        once, so that one may be chosen by hand; ``"best_fold"`` is the same, tighter;
+        once by the mean of their folds, so that one may be chosen by hand;
+        ``"best_fold"`` by the fold with the smallest limit, which mostly bounds less;
         ``"holdout"`` bounds the models that were trained without the first fold. For
         regressors there are ``"nested"`` and ``"holdout"``, which chooses the candidate
         with the smallest mean squared error on the first fold.

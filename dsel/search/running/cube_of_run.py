@@ -96,7 +96,7 @@ def describe_run(plan: PlannedSearch, pool_facts: PoolFacts) -> RunDescription:
         reasons = "; ".join(filter(None, (violation, pool_facts.violation)))
         assumptions = with_pool_facts(assumptions, pool_facts, reasons)
         if violation:  # the plan could only suspect copies
-            caveats = [c for c in caveats if c.text != duplicates.caveat_text]
+            caveats = [c for c in caveats if not c.text.startswith(duplicates.text)]
     classes, class_rows = plan.classes.tolist(), dict[str, int]()
     if classes:
         n_rows = np.bincount(labeled.y, minlength=len(classes)).tolist()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.linear_model import Ridge
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 import dsel
 from dsel.results.certificate import VIOLATED, Assumption
@@ -166,6 +166,16 @@ def test_two_sample_test__is_not_misled_by_copies_in_one_table():
         np.zeros((500, 3)), rng.normal(size=(500, 3)), seed=0, level=0.01
     )
     assert np.isnan(alone.auc)
+
+
+def test_copies__have_the_way_to_balance_classes_only_where_there_are_some():
+    grid, y = {"n_neighbors": [1]}, np.arange(200) // 2
+    numbers = (KNeighborsRegressor(), grid, COPIED, 0.5 + y)
+    classes = (KNeighborsClassifier(), grid, COPIED, y % 2)
+    for arguments, has_way in ((numbers, False), (classes, True)):
+        text = str(dsel.plan_search(*arguments, random_state=0))
+        assert "equal rows of other folds" in text
+        assert ("class_weight" in text) == has_way
 
 
 def test_copies__are_named_by_the_numbers_that_they_make_too_small():
