@@ -168,40 +168,6 @@ def labeled_rows(
     return LabeledRows(copy_rows(features), codes, classes, names, schema)
 
 
-def caveat_of_order(X: RowsLike, y: LabelsLike | None, name: str = "y") -> str:
-    """Return a caveat where rows and labels have one index in two orders, or "".
-
-    `name` is that of the argument `y`, which may also be the keys of groups, or None.
-    """
-    rows, labels = (getattr(table, "index", None) for table in (X, y))
-    # Lists have a method `index`, which is no pandas index.
-    if not (isinstance(rows, pd.Index) and isinstance(labels, pd.Index)):
-        return ""
-    if rows.equals(labels) or len(rows) != len(labels):
-        return ""
-    if not (rows.is_unique and labels.is_unique) or len(rows.difference(labels)):
-        return ""
-    what = "label" if name == "y" else "key"
-    return (
-        f"`X` and `{name}` have the same index in another order: the first {what} is "
-        f"taken for the first row and so on, as scikit-learn does; "
-        f"{name}.loc[X.index] sorts them"
-    )
-
-
-def note_on_targets(labeled: LabeledRows, estimator: str) -> str:
-    """Return a note where the numbers of a regression may be classes, or ""."""
-    if len(labeled.classes) or (labeled.y != np.rint(labeled.y)).any():
-        return ""
-    n_values = len(np.unique(labeled.y))
-    if n_values > MOST_WHOLE:
-        return ""
-    return (
-        f"`y` has {n_values} different whole numbers, and {estimator} predicts "
-        f"numbers: if they are classes, pass a classifier"
-    )
-
-
 def checked_features(
     X: Any, what: str = "`X`", *, as_frame: bool = False
 ) -> tuple[Any, tuple[str, ...] | None]:

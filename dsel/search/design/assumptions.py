@@ -12,7 +12,7 @@ No check finds a learner that reads held-out rows from a file, a module or a clo
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from math import ceil, isqrt
 from operator import add
@@ -33,7 +33,6 @@ from dsel.data.pool import Pool
 from dsel.data.pool_parts import SampledRows
 from dsel.data.row_random import SHIFT_STREAM, derive_seed, row_random_at
 from dsel.results.caveats import IF_COPIES, Caveat, Effect, make_caveats
-from dsel.results.certificate import VIOLATED, Assumption
 from dsel.results.records import kept_as
 from dsel.search.design.folds import CVScheme
 
@@ -176,27 +175,6 @@ def compare_pool(
         n_pool_copies=n_copies,
     )
     return PoolFindings(facts, sampled)
-
-
-def caveats_of_fitting_rows(
-    pool_facts: PoolFacts, fitting: Pool | None
-) -> list[Caveat]:
-    """Return a caveat if models may have seen their test rows through the pool.
-
-    Equal rows of other records would be harmless. Content does not show whether two
-    equal rows are one record: only the author of the pool knows.
-    """
-    n = pool_facts.n_fitting_duplicates
-    if not n or fitting is None or fitting.other_records:
-        return []
-    text = (
-        f"A3 is not known to hold: {n:,} of the {fitting.n_rows:,} pool rows that "
-        f"learners are given equal labeled rows, so a model may have met rows that it "
-        f"is tested on (take the labeled records out of the pool by their index or id, "
-        f"never by their values; or, if these are other records, declare it by "
-        f"open_pool(..., other_records=True))"
-    )
-    return [Caveat(Effect.VOIDS, text)]
 
 
 class TwoSampleTest(NamedTuple):
@@ -378,47 +356,6 @@ def _permutation_p_value(
         if p_value > CLEAR:
             break
     return p_value
-
-
-def with_pool_facts(
-    assumptions: Sequence[Assumption], pool_facts: PoolFacts, violation: str = ""
-) -> tuple[Assumption, ...]:
-    """Return the assumptions, A1 with the results of the pass over the pool.
-
-    `violation` is why copied rows refute it; "" if they do not.
-    """
-    is_shifted = pool_facts.p_value <= ALARM  # probably not one population
-    equal = f"{pool_facts.n_duplicates:,} pool rows equal a labeled row"
-    if pool_facts.n_duplicates == 1:
-        equal = "1 pool row equals a labeled row"
-    if not pool_facts.n_duplicates:
-        equal = "no pool row equals a labeled row"
-    test = f"AUC {pool_facts.auc:.2f}, p = {pool_facts.p_value:.2g}"
-    if np.isnan(pool_facts.auc):
-        finding = f"there are too few rows for a two-sample test; {equal}"
-    elif not is_shifted:
-        finding = (
-            f"a two-sample test does not refute it ({test}; p of {ALARM:g} or "
-            f"less would); {equal}"
-        )
-    else:
-        finding = "a classifier distinguishes labeled rows from pool rows"
-        if pool_facts.telling_column is not None:
-            finding += f", most by column {pool_facts.telling_column}"
-        finding += f" ({test})"
-    if violation:
-        finding = f"{violation}; {finding}" if is_shifted else violation
-    is_refuted = bool(is_shifted or violation)
-    return tuple(
-        replace(
-            assumption,
-            state=VIOLATED if is_refuted else assumption.state,
-            reason=finding,
-        )
-        if assumption.name == "A1" and (is_refuted or not assumption.is_violated)
-        else assumption
-        for assumption in assumptions
-    )
 
 
 def caveats_of_rows(

@@ -115,6 +115,11 @@ class SearchCounts:
             problems[number] = message.problem
         return problems
 
+    @property
+    def texts(self) -> list[str]:
+        """The text of each candidate's message; "" without one."""
+        return [self.message_of(number) for number in range(len(self.status))]
+
     def message_of(self, candidate: int) -> str:
         """Return the text of a candidate's message; "" without one."""
         message = self.messages.get(candidate)

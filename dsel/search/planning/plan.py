@@ -17,7 +17,7 @@ from dsel.data.splits import all_rows_split
 from dsel.errors import OldName
 from dsel.families.family import FitId
 from dsel.results.caveats import texts_that_void_nothing
-from dsel.runtime.progress import Progress
+from dsel.runtime.progress import Progress, check_verbose
 from dsel.runtime.tasks import limit_threads
 from dsel.search.design.folds import with_leave_one_out
 from dsel.search.engine.fit_batch import fit_splits
@@ -147,7 +147,7 @@ class Plan(PlannedSearch):
             storage_options=storage_options,
             on_failure=on_failure,
             on_progress=on_progress,
-            verbose=verbose,
+            verbose=check_verbose(verbose),
             n_jobs=n_jobs,
         )
         return execute(self, options)

@@ -8,8 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 
-from dsel.arrays import Estimator, Features
+from dsel.arrays import (
+    Estimator,
+    Features,
+)
 from dsel.candidates import (
     Grid,
     candidate_key,
@@ -20,16 +24,13 @@ from dsel.candidates import (
     takes_nan,
 )
 from dsel.checks import describe_unused_columns, listing
-from dsel.data.frames import Frame, number_matrix
+from dsel.data.frames import (
+    Frame,
+    number_matrix,
+)
 from dsel.data.groups import RowGroups, row_groups
 from dsel.data.identity import NEVER_AGAIN
-from dsel.data.labeled import (
-    LabeledRows,
-    caveat_of_order,
-    labeled_rows,
-    matching_pool,
-    note_on_targets,
-)
+from dsel.data.labeled import MOST_WHOLE, LabeledRows, labeled_rows, matching_pool
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.row_random import SUBSET_STREAM, seed_from
@@ -313,4 +314,38 @@ def _notes_of_keys(texts: Mapping[int, str]) -> tuple[str, ...]:
     return (
         f"{n} candidates hold what cannot be pickled: another run with the same `out` "
         f"counts them again",
+    )
+
+
+def caveat_of_order(X: RowsLike, y: LabelsLike | None, name: str = "y") -> str:
+    """Return a caveat where rows and labels have one index in two orders, or "".
+
+    `name` is that of the argument `y`, which may also be the keys of groups, or None.
+    """
+    rows, labels = (getattr(table, "index", None) for table in (X, y))
+    # Lists have a method `index`, which is no pandas index.
+    if not (isinstance(rows, pd.Index) and isinstance(labels, pd.Index)):
+        return ""
+    if rows.equals(labels) or len(rows) != len(labels):
+        return ""
+    if not (rows.is_unique and labels.is_unique) or len(rows.difference(labels)):
+        return ""
+    what = "label" if name == "y" else "key"
+    return (
+        f"`X` and `{name}` have the same index in another order: the first {what} is "
+        f"taken for the first row and so on, as scikit-learn does; "
+        f"{name}.loc[X.index] sorts them"
+    )
+
+
+def note_on_targets(labeled: LabeledRows, estimator: str) -> str:
+    """Return a note where the numbers of a regression may be classes, or ""."""
+    if len(labeled.classes) or (labeled.y != np.rint(labeled.y)).any():
+        return ""
+    n_values = len(np.unique(labeled.y))
+    if n_values > MOST_WHOLE:
+        return ""
+    return (
+        f"`y` has {n_values} different whole numbers, and {estimator} predicts "
+        f"numbers: if they are classes, pass a classifier"
     )

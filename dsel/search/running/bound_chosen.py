@@ -101,7 +101,6 @@ def make_choice(
     """
     chosen, context = counted.chosen, plan.context
     values, candidates = counts.by_name, plan.axes.candidates
-    texts = [counts.message_of(number) for number in range(plan.n_candidates)]
     # The fit of all rows may have failed; the bound of a fold holds all the same.
     deploy = plan.deploy if plan.deploy in bounded_models else ONE_FOLD
     return Choice(
@@ -114,7 +113,7 @@ def make_choice(
             description.caveats,
             notes_on_found_rows(context, chosen.models, chosen.folds),
             notes_of_choice(context.losses, plan.delta, bounded_models, missed, deploy),
-            caveats_of_counts(values, counts.problems, texts, candidates),
+            caveats_of_counts(values, counts.problems, counts.texts, candidates),
         ),
         queries=make_queries(plan, counted, bounds.main),
         fold_params=tuple(candidates[number] for number in chosen.candidates.by_fold),

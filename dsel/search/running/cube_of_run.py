@@ -5,7 +5,7 @@ models are read with the same assumptions and caveats.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -16,21 +16,26 @@ from dsel import names
 from dsel.bounds.shares import uniform_deltas
 from dsel.criteria import CRITERIA, Settings, get_criterion
 from dsel.criteria.base import CandidateCounts, Criterion
+from dsel.data.pool import Pool
 from dsel.losses.calls import best_constant
 from dsel.losses.joint import Evidence
 from dsel.results import Certificate, Choice
-from dsel.results.caveats import OF_NUMBER, Caveat, Effect, collect_caveats
-from dsel.results.certificate import CHOICE, Assumption
+from dsel.results.caveats import (
+    OF_NUMBER,
+    Caveat,
+    Effect,
+    collect_caveats,
+)
+from dsel.results.certificate import CHOICE, VIOLATED, Assumption
 from dsel.results.cube import make_cube, read_counts, with_criteria
 from dsel.results.records import to_record
 from dsel.results.tables import content_token
 from dsel.runtime.versions import installed_versions
 from dsel.search.design.assumptions import (
+    ALARM,
     MANY_DUPLICATES,
     DuplicatesAcrossFolds,
     PoolFacts,
-    caveats_of_fitting_rows,
-    with_pool_facts,
 )
 from dsel.search.engine.counts import DataCounts, SearchCounts
 from dsel.search.running.planned_search import PlannedSearch
@@ -116,6 +121,68 @@ def describe_run(plan: PlannedSearch, pool_facts: PoolFacts) -> RunDescription:
     )
 
 
+def caveats_of_fitting_rows(
+    pool_facts: PoolFacts, fitting: Pool | None
+) -> list[Caveat]:
+    """Return a caveat if models may have seen their test rows through the pool.
+
+    Equal rows of other records would be harmless. Content does not show whether two
+    equal rows are one record: only the author of the pool knows.
+    """
+    n = pool_facts.n_fitting_duplicates
+    if not n or fitting is None or fitting.other_records:
+        return []
+    text = (
+        f"A3 is not known to hold: {n:,} of the {fitting.n_rows:,} pool rows that "
+        f"learners are given equal labeled rows, so a model may have met rows that it "
+        f"is tested on (take the labeled records out of the pool by their index or id, "
+        f"never by their values; or, if these are other records, declare it by "
+        f"open_pool(..., other_records=True))"
+    )
+    return [Caveat(Effect.VOIDS, text)]
+
+
+def with_pool_facts(
+    assumptions: Sequence[Assumption], pool_facts: PoolFacts, violation: str = ""
+) -> tuple[Assumption, ...]:
+    """Return the assumptions, A1 with the results of the pass over the pool.
+
+    `violation` is why copied rows refute it; "" if they do not.
+    """
+    is_shifted = pool_facts.p_value <= ALARM  # probably not one population
+    equal = f"{pool_facts.n_duplicates:,} pool rows equal a labeled row"
+    if pool_facts.n_duplicates == 1:
+        equal = "1 pool row equals a labeled row"
+    if not pool_facts.n_duplicates:
+        equal = "no pool row equals a labeled row"
+    test = f"AUC {pool_facts.auc:.2f}, p = {pool_facts.p_value:.2g}"
+    if np.isnan(pool_facts.auc):
+        finding = f"there are too few rows for a two-sample test; {equal}"
+    elif not is_shifted:
+        finding = (
+            f"a two-sample test does not refute it ({test}; p of {ALARM:g} or "
+            f"less would); {equal}"
+        )
+    else:
+        finding = "a classifier distinguishes labeled rows from pool rows"
+        if pool_facts.telling_column is not None:
+            finding += f", most by column {pool_facts.telling_column}"
+        finding += f" ({test})"
+    if violation:
+        finding = f"{violation}; {finding}" if is_shifted else violation
+    is_refuted = bool(is_shifted or violation)
+    return tuple(
+        replace(
+            assumption,
+            state=VIOLATED if is_refuted else assumption.state,
+            reason=finding,
+        )
+        if assumption.name == "A1" and (is_refuted or not assumption.is_violated)
+        else assumption
+        for assumption in assumptions
+    )
+
+
 def notes_on_other_records(plan: PlannedSearch, pool_facts: PoolFacts) -> list[Caveat]:
     """Return a note if many pool rows equal labeled ones, and count all the same."""
     n_duplicates = pool_facts.n_duplicates - plan.counted_duplicates(pool_facts)
@@ -146,8 +213,7 @@ def make_cube_of_run(
         values[names.ERROR] = np.where(
             is_known, errors / np.maximum(predictions, 1), np.nan
         )
-    texts = [counts.message_of(number) for number in range(plan.n_candidates)]
-    values[names.MESSAGE] = np.array(texts, object)
+    values[names.MESSAGE] = np.array(counts.texts, object)
     codes = [0 if one is None else one.value for one in counts.problems]
     values[names.FIT_PROBLEM] = np.array(codes, np.int8)
     splits = {names.FOLD: scheme.n_folds}

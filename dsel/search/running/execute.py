@@ -29,7 +29,7 @@ from dsel.results.models import IMPORTABLE, dump_model, script_types, untrusted_
 from dsel.results.place import CUBE, PAIRS, Place, check_claim
 from dsel.results.row_hashes import save_row_hashes
 from dsel.results.run_store import Store, check_names, read_query_rows
-from dsel.runtime.progress import check_verbose, progress_display
+from dsel.runtime.progress import progress_display
 from dsel.runtime.versions import installed_versions
 from dsel.search.outcomes.deployed_model import InputFormat
 from dsel.search.outcomes.outcome import Outcome
@@ -85,7 +85,7 @@ def execute(plan: PlannedSearch, options: RunOptions) -> Outcome:
             # Hours of fits should not end with models that cannot be written.
             not_kept = check_estimators(plan.context.estimators, store.place)
         if options.on_progress is None:
-            show = stack.enter_context(progress_display(check_verbose(options.verbose)))
+            show = stack.enter_context(progress_display(options.verbose))
             options = replace(options, on_progress=show)
         run = Run(plan, options, store)
         run_search = search_nested if plan.method.is_nested else search_exhaustively

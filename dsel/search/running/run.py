@@ -14,7 +14,7 @@ from dsel.data.pool_parts import SampledRows
 from dsel.option_values import Pruning
 from dsel.results.run_store import Store
 from dsel.runtime.clients import count_threads, resolve_client
-from dsel.runtime.progress import FITTING, Phase, Progress, check_verbose
+from dsel.runtime.progress import FITTING, Phase, Progress
 from dsel.runtime.submission import make_executor
 from dsel.search.engine.counts import FitTable, PoolTable
 from dsel.search.engine.fit_loop import FitLoop
@@ -35,14 +35,13 @@ class RunOptions:
     storage_options: Options | None = None
     on_failure: str = "record"
     on_progress: Callable[[Progress], None] | None = None
-    verbose: bool | int | None = None
+    verbose: bool | None = None
     n_jobs: int | None = None
 
     def check_values(self) -> Self:
         """Return them with the current client; raise if one is wrong."""
         check_choice(self.on_failure, "on_failure", ("record", "raise"))
         count_threads(self.n_jobs)
-        check_verbose(self.verbose)
         if self.on_progress is not None and not callable(self.on_progress):
             raise TypeError(
                 f"`on_progress` must be a function that takes a Progress, got "

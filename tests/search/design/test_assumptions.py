@@ -10,11 +10,8 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 import dsel
 from dsel.results.certificate import VIOLATED, Assumption
-from dsel.search.design.assumptions import (
-    PoolFacts,
-    two_sample_test,
-    with_pool_facts,
-)
+from dsel.search.design.assumptions import PoolFacts, two_sample_test
+from dsel.search.running.cube_of_run import with_pool_facts
 
 
 def certified(labels, model=None):
