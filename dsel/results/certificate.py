@@ -253,6 +253,16 @@ class Certificate(Renderable):
             is_cost=loss.is_cost,
         )
 
+    def with_loss_of(self, other: "Certificate") -> Self:
+        """Return the certificate with the loss of another one, and the words for it."""
+        return replace(
+            self,
+            loss=other.loss,
+            says=other.says,
+            largest=other.largest,
+            is_cost=other.is_cost,
+        )
+
     @property
     def bound(self) -> float:
         """The bound, at most the largest loss; NaN if the number is no guarantee."""

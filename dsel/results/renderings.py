@@ -43,6 +43,7 @@ INTERNAL: Final = frozenset(
         "with_caveats",
         "with_labels",
         "with_loss",
+        "with_loss_of",
         "with_report",
     )
 )

@@ -332,14 +332,7 @@ def _certify_candidate(
     declared = declared_loss(cube) if ranking.criterion.uses_declared_loss else None
     if declared is None:
         return replace(certificate, estimate=cv_error(ranking.counts, number))
-    return replace(
-        certificate,
-        loss=declared.loss,
-        says=declared.says,
-        largest=declared.largest,
-        is_cost=declared.is_cost,
-        estimate=bound,
-    )
+    return replace(certificate, estimate=bound).with_loss_of(declared)
 
 
 def _check_winner(ranking: Evaluation, number: int) -> None:
