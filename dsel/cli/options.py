@@ -35,6 +35,7 @@ NAMES: Final = {
     "deploy='all_rows'": "--deploy all_rows",
     "baseline='largest class'": "--baseline 'largest class'",
     "loss='balanced' or ": "--loss balanced or --loss ",
+    "loss='balanced' chooses": "--loss balanced chooses",
     "loss=dsel.losses.error_quantile(0.5)": "--loss error_quantile=0.5",
     "(drop_duplicates), or pass `groups`": "or name their --groups",
     ", and pass the labels as y=": "",

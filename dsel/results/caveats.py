@@ -31,6 +31,9 @@ class Caveat:
 
     effect: Effect
     text: str
+    model: str = ""
+    """Description of the model that it is about, with which `text` begins: "the model
+    trained on all labels". Empty if it is about no single one."""
 
     def __str__(self) -> str:
         return self.text
@@ -88,6 +91,28 @@ def collect_caveats(*groups: Iterable[Caveat]) -> tuple[Caveat, ...]:
     for caveat in sorted(caveats, key=lambda caveat: caveat.effect.value):
         by_text.setdefault(caveat.text, caveat)
     return tuple(by_text.values())
+
+
+def merge_models(caveats: Iterable[Caveat]) -> dict[str, Caveat]:
+    """Return the caveat to print for each text: one for texts that only name models.
+
+    Examples
+    --------
+    >>> both = [Caveat(Effect.WARNS, f"{m} found none", m) for m in ("one", "two")]
+    >>> {caveat.text for caveat in merge_models(both).values()}
+    {'one and two found none'}
+    """
+    models: dict[tuple[Effect, str], dict[str, str]] = {}
+    caveats = list(caveats)
+    for caveat in caveats:
+        end = caveat.text.removeprefix(caveat.model)
+        models.setdefault((caveat.effect, end), {})[caveat.text] = caveat.model
+    merged = {
+        text: Caveat(effect, " and ".join(dict.fromkeys(texts.values())) + end)
+        for (effect, end), texts in models.items()
+        for text in texts
+    }
+    return {caveat.text: merged[caveat.text] for caveat in caveats}
 
 
 def texts_of(caveats: Iterable[Caveat], *effects: Effect) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from dsel.results.caveats import (
     caveat_facts,
     collect_caveats,
     make_caveats,
+    merge_models,
     texts_that_void_nothing,
     upgrade_texts,
     warnings_first,
@@ -550,6 +551,7 @@ class Choice(Renderable):
                 for n, why in whys.items()
             }
         compared = [] if comparison is None else comparison.details()
+        by_text = merge_models(self.all_caveats)
         first, *others = lines
         facts = [
             ("", first),
@@ -560,10 +562,14 @@ class Choice(Renderable):
             *compared,
             *(("Because", why) for why in dict.fromkeys(whys.values())),
             *(() if self.queries is None else self.queries.lines()),
-            *caveat_facts(self.all_caveats, printed=[*printed, self.why_useless]),
+            *caveat_facts(
+                collect_caveats(by_text.values()), printed=[*printed, self.why_useless]
+            ),
             *self.assumption(),
         ]
-        facts = warnings_first(facts, self.certificate.all_caveats)
+        facts = warnings_first(
+            facts, [by_text[c.text] for c in self.certificate.all_caveats]
+        )
         return reword_facts(facts, self.words)
 
     def assumption(self) -> list[Fact]:

@@ -195,9 +195,29 @@ def test_a_model_that_predicts_one_class_only__is_the_first_thing_said():
             (given, "model as given"),
             (given.certified_report(), "model as given"),
         ):
-            first = f"Warning  the {model} predicts 'ok' for all of 200 labeled rows"
+            first = f"Warning  the {model} predicted 'ok' for all of 200 labeled rows"
             assert str(shown).startswith(first) == is_told
-            assert str(shown).count("predicts 'ok'") == is_told
+            assert str(shown).count("predicted 'ok'") == is_told
+
+
+def test_caveats_of_both_models__are_one_line_and_of_rare_classes_one_note():
+    rare = np.repeat(["ok", "a", "b", "c"], [170, 10, 10, 10])
+    plan = dsel.plan_search(
+        LogisticRegression(), {"C": [1e-6, 1e-7]}, RNG.normal(size=(200, 2)), rare,
+        RNG.normal(size=(400, 2)), random_state=0,
+    )  # fmt: skip
+    choice = plan.run().choice
+    notes = [text for name, text in choice.facts() if name in ("Warning", "Note")]
+    models = (
+        "the model trained on 80% of the labels and the model trained on all labels"
+    )
+    assert notes[0].startswith(f"{models} predicted 'ok' for all of 200 labeled rows")
+    assert sum("predicted 'ok'" in text for text in notes) == 1
+    assert len(choice.all_caveats) == len(notes) + 1  # each model has its own caveat
+    [found] = [text for text in notes if "the models of all folds found" in text]
+    assert found.count("of 10 rows of the class") == 3
+    assert found.endswith("(an estimate): loss='balanced' chooses for them")
+    assert Choice.from_json(choice.to_json()).facts() == choice.facts()
 
 
 def test_a_rare_class_that_is_mostly_missed__is_named_with_the_way_out():
@@ -218,7 +238,7 @@ def test_a_rare_class_that_is_mostly_missed__is_named_with_the_way_out():
     assert 2 * right < len(there)
     said = " ".join(str(outcome.choice).split())
     assert (
-        f"finds {right} of {len(there)} rows of the class 'fraud' that it had not seen"
+        f"found {right} of {len(there)} rows of the class 'fraud' that it had not seen"
     ) in said
     assert "(an estimate): loss='balanced' or 'recall:fraud' chooses for it" in said
     assert said.count("chooses for it") == 1
@@ -307,7 +327,7 @@ def test_the_other_model__is_named_where_it_finds_the_class_that_one_misses():
     X[:, 0] += 3 * (y == "fraud")
     outcome = dsel.certify(NeedsMany(random_state=0), X, y, pool, random_state=0)
     said = str(outcome.choice)
-    assert said.startswith("Warning  the model trained on 80% of the labels predicts")
+    assert said.startswith("Warning  the model trained on 80% of the labels predicted")
     assert "deploy='all_rows' deploys it" in said
 
 

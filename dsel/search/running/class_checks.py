@@ -65,9 +65,10 @@ def describe_missed_classes(
     some = np.unique(predicted)
     if len(some) == 1 and some[0] >= 0 and len(np.unique(y)) > 1:
         text = (
-            f"the {model} predicts {labels[some[0]]!r} for all of {len(y):,} labeled "
+            f"the {model} predicted {labels[some[0]]!r} for all of {len(y):,} labeled "
+            f"rows, and found no other class"
         )
-        return [Caveat(Effect.WARNS, f"{text}rows, and finds no other class")]
+        return [Caveat(Effect.WARNS, text, f"the {model}")]
     missed = []
     for code in np.unique(y):
         in_class, rest = y == code, ""
@@ -81,7 +82,7 @@ def describe_missed_classes(
     if not missed:
         return []
     misses = listing(missed, MOST_CLASSES_NAMED)
-    return [Caveat(Effect.WARNS, f"the {model} found {misses}")]
+    return [Caveat(Effect.WARNS, f"the {model} found {misses}", f"the {model}")]
 
 
 def note_rarely_found_classes(
@@ -96,16 +97,19 @@ def note_rarely_found_classes(
     A small error does not show it. Arguments are as for `describe_missed_classes`;
     `is_rare`: whether the row has such a class, and was not seen by the model.
     """
-    notes = []
+    found = []
     for code, label in enumerate(classes.tolist()):
         in_class = (y == code) & is_rare
         n, n_right = int(in_class.sum()), int((predicted[in_class] == code).sum())
         if n >= FEWEST_UNSEEN and 2 * n_right < n:
-            notes.append(
-                f"the {model} finds {n_right:,} of {count_of(n, 'row')} of the class "
-                f"{label!r} that it had not seen"
-            )
-    return make_caveats(Effect.INFO, notes[:MOST_CLASSES_NAMED])
+            rows = count_of(n, "row")
+            found.append(f"{n_right:,} of {rows} of the class {label!r}")
+    if not found:
+        return []
+    text = (
+        f"the {model} found {listing(found, MOST_CLASSES_NAMED)} that it had not seen"
+    )
+    return [Caveat(Effect.INFO, text, f"the {model}")]
 
 
 def rare_classes(labeled: LabeledRows) -> Integers:
@@ -153,27 +157,32 @@ def notes_on_found_rows(
             n_rows, n_found, _ = counts.get(code, (0, 0, 0))
             is_found = codes[y == code] == code
             counts[code] = n_rows + len(is_found), n_found + int(is_found.sum()), 0
-    notes = []
+    if not counts:
+        return []
+    texts = list[str]()
     for code, (n_rows, n_found, n_predicted) in counts.items():
-        text = (
-            f"of {count_of(n_rows, 'row')} of the class {labels[code]!r} the models of "
-            f"all folds found {n_found:,}"
-        )
+        who = "" if texts else " the models of all folds found"
+        text = f"of {count_of(n_rows, 'row')} of the class {labels[code]!r}{who}"
+        text += f" {n_found:,}"
         if n_predicted:
             precision = about_percent(n_found / n_predicted)
             text += (
                 f"; where they predict it ({n_predicted:,} rows), {precision} are right"
             )
-        text += " (an estimate)"
-        if losses.main == ERROR_RATE and 2 * n_found < n_rows:
-            # A search inside of a model ranks by its own `scoring`, whatever `loss` is.
-            way = f"loss='balanced' or 'recall:{labels[code]}' chooses"
-            if len(context.estimators) == 1:
-                way = "scoring='balanced_accuracy' of a search inside of the model"
-                way += " chooses"
-            text += f": {way} for it"
-        notes.append(text)
-    return make_caveats(Effect.INFO, notes[:MOST_CLASSES_NAMED])
+        texts.append(text)
+    more = " classes" * (len(texts) > MOST_CLASSES_NAMED)
+    note = f"{listing(texts, MOST_CLASSES_NAMED)}{more} (an estimate)"
+    missed = [c for c, (n_rows, n_found, _) in counts.items() if 2 * n_found < n_rows]
+    if losses.main == ERROR_RATE and missed:
+        # A search inside of a model ranks by its own `scoring`, whatever `loss` is.
+        way = f"loss='balanced' or 'recall:{labels[missed[0]]}' chooses for it"
+        if len(missed) > 1:
+            way = "loss='balanced' chooses for them"
+        if len(context.estimators) == 1:
+            way = "scoring='balanced_accuracy' of a search inside of the model chooses"
+            way += f" for {'it' if len(missed) == 1 else 'them'}"
+        note += f": {way}"
+    return make_caveats(Effect.INFO, [note])
 
 
 def caveats_of_missed_classes(
