@@ -359,24 +359,27 @@ def _permutation_p_value(
 
 
 def caveats_of_rows(
-    labeled: LabeledRows, scheme: CVScheme, *, has_pool: bool
+    labeled: LabeledRows,
+    scheme: CVScheme,
+    duplicates: "DuplicatesAcrossFolds",
+    *,
+    has_pool: bool,
 ) -> list[Caveat]:
     """Return caveats about rows that weaken a number, such as duplicates.
 
     Without a pool nothing tests whether duplicates are copies.
     """
     X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
-    texts = [_caveat_of_scaling(X)]
-    duplicates = DuplicatesAcrossFolds.of(labeled.X, scheme).caveat_text
+    texts, copies = [_caveat_of_scaling(X)], duplicates.caveat_text
     if len(labeled.classes):
-        duplicates += "; to balance classes use class_weight" * bool(duplicates)
+        copies += "; to balance classes use class_weight" * bool(copies)
         texts += [
             _caveat_of_absent_classes(labeled, scheme),
             *_caveats_of_spelling(labeled),
         ]
     effect = Effect.WEAKENS if has_pool else Effect.WARNS
     return [
-        *make_caveats(effect, filter(None, [duplicates])),
+        *make_caveats(effect, filter(None, [copies])),
         *make_caveats(Effect.WEAKENS, filter(None, texts)),
     ]
 

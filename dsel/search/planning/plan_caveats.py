@@ -22,7 +22,11 @@ from dsel.losses.error_rate import ERROR_RATE
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.certificate import DECLARED, VIOLATED, Assumption, full_list
 from dsel.rounded_texts import count_of, in_percent
-from dsel.search.design.assumptions import caveats_of_rows, caveats_of_sizes
+from dsel.search.design.assumptions import (
+    DuplicatesAcrossFolds,
+    caveats_of_rows,
+    caveats_of_sizes,
+)
 from dsel.search.design.folds import CVScheme
 from dsel.search.planning.plan_inputs import PoolParts, SearchInputs
 from dsel.search.running.planned_search import SearchDesign
@@ -79,7 +83,10 @@ def notes_on_scoring(inputs: SearchInputs, losses: DeclaredLosses) -> list[str]:
 
 
 def plan_caveats(
-    design: SearchDesign, inputs: SearchInputs, parts: PoolParts
+    design: SearchDesign,
+    inputs: SearchInputs,
+    parts: PoolParts,
+    duplicates: DuplicatesAcrossFolds,
 ) -> tuple[Caveat, ...]:
     """Return the caveats of a design, the gravest first."""
     scheme, labeled, groups = design.scheme, design.labeled, design.groups
@@ -103,7 +110,7 @@ def plan_caveats(
             Effect.WEAKENS,
             group_caveats + caveats_of_parameters(inputs.estimator, inputs.candidates),
         ),
-        caveats_of_rows(labeled, scheme, has_pool=design.pool is not None),
+        caveats_of_rows(labeled, scheme, duplicates, has_pool=design.pool is not None),
         make_caveats(
             Effect.INFO,
             notes_on_scoring(inputs, losses) + notes_on_names(labeled, design.pool),

@@ -5,6 +5,7 @@ from dsel.candidates import Grid
 from dsel.data.groups import take_groups
 from dsel.errors import GuaranteeWarning, warn
 from dsel.losses.base import Loss
+from dsel.search.design.assumptions import DuplicatesAcrossFolds
 from dsel.search.design.certificate_methods import choose_method
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.planning.plan import Plan
@@ -238,9 +239,11 @@ def make_plan(
     if options.criterion is None and not scheme.is_plain_random:
         text = "no bound: the folds of `cv` are not plain random; write cv=5."
         warn(text, GuaranteeWarning)
+    duplicates = DuplicatesAcrossFolds.of(design.labeled.X, scheme)
     return Plan.of(
         design,
         identity=plan_identity(design, options, inputs),
         assumptions=known_assumptions(design, inputs),
-        caveats=plan_caveats(design, inputs, parts),
+        caveats=plan_caveats(design, inputs, parts, duplicates),
+        duplicates=duplicates,
     )

@@ -34,7 +34,6 @@ from dsel.runtime.versions import installed_versions
 from dsel.search.design.assumptions import (
     ALARM,
     MANY_DUPLICATES,
-    DuplicatesAcrossFolds,
     PoolFacts,
 )
 from dsel.search.engine.counts import DataCounts, SearchCounts
@@ -93,9 +92,8 @@ def make_data_counts(plan: PlannedSearch, n_duplicates: int = 0) -> DataCounts:
 
 def describe_run(plan: PlannedSearch, pool_facts: PoolFacts) -> RunDescription:
     """Return the assumptions, caveats and data counts of the plan and its pool."""
-    labeled, assumptions = plan.labeled, plan.assumptions
+    labeled, assumptions, duplicates = plan.labeled, plan.assumptions, plan.duplicates
     caveats = [caveat for caveat in plan.caveats if caveat.effect is not Effect.PLAN]
-    duplicates = DuplicatesAcrossFolds.of(labeled.X, plan.scheme)
     if plan.pool is not None and plan.method.is_guarantee:
         violation = duplicates.violation(pool_facts.n_duplicates, plan.pool.n_rows)
         reasons = "; ".join(filter(None, (violation, pool_facts.violation)))

@@ -23,7 +23,7 @@ from dsel.option_values import Pruning
 from dsel.results.caveats import Caveat
 from dsel.results.certificate import Assumption
 from dsel.results.cube import GridAxes
-from dsel.search.design.assumptions import PoolFacts
+from dsel.search.design.assumptions import DuplicatesAcrossFolds, PoolFacts
 from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.design.comparisons import BestFold, Comparison, Halves, RandomFold
 from dsel.search.design.folds import CVScheme
@@ -191,6 +191,8 @@ class PlannedSearch(SearchDesign):
     caveats: tuple[Caveat, ...]
     """Caveats, the gravest first, without violated assumptions. Choices repeat all but
     those with `Effect.PLAN`."""
+    duplicates: DuplicatesAcrossFolds
+    """Duplicates among labeled rows; only with the pool's can a run judge them."""
 
     @classmethod
     def of(
@@ -200,11 +202,16 @@ class PlannedSearch(SearchDesign):
         identity: Mapping[str, str],
         assumptions: tuple[Assumption, ...],
         caveats: tuple[Caveat, ...],
+        duplicates: DuplicatesAcrossFolds,
     ) -> Self:
         """Return a design as a planned search."""
         decisions = {one.name: getattr(design, one.name) for one in fields(design)}
         return cls(
-            **decisions, identity=identity, assumptions=assumptions, caveats=caveats
+            **decisions,
+            identity=identity,
+            assumptions=assumptions,
+            caveats=caveats,
+            duplicates=duplicates,
         )
 
     def counted_duplicates(self, pool_facts: PoolFacts) -> int:
