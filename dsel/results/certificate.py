@@ -76,6 +76,11 @@ LOST: Final = (
 MANY_EQUAL: Final = 0.1
 """Share of labeled rows from which on a note is made of equal pool rows: fewer are
 other records that look alike."""
+LARGE: Final = 0.5
+"""Part of the largest loss from which on a bound says little."""
+HOW_MANY: Final = (
+    "the bound says little: see plan_bound, which prints how many labels are needed"
+)
 RANDOM_ROW: Final = "a random row of a new group"
 """Subject of a bound if rows come in groups, of which one row each is counted."""
 CHOICE: Final = "choice"
@@ -299,6 +304,7 @@ class Certificate(Renderable):
         if not texts_of(caveats, Effect.VOIDS):
             notes = [self.note_on_estimate] * self.is_below_estimate
             notes += filter(None, [self.note_on_equal_rows])
+            notes += [HOW_MANY] * self.needs_labels
             caveats += tuple(make_caveats(Effect.INFO, notes))
         return collect_caveats(caveats)
 
@@ -450,7 +456,16 @@ class Certificate(Renderable):
             more += " and pool rows"
         if self.divides_delta:
             more += " or fewer candidates"
-        return f"{why}; {more} make it smaller, see plan_bound"
+        return f"{why}; {more} make it smaller"
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether the number, if it is a bound, says little, and labels would help."""
+        if self.is_estimate or self.has_failed_folds:
+            return False
+        is_large = self.is_rate and self.number > LARGE * self.largest
+        has_new_rows = not self.n_unlabeled or self.equal_rows < self.n_unlabeled
+        return has_new_rows and (is_large or self.says_nothing)
 
     @property
     def what(self) -> str:

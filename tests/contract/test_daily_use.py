@@ -127,7 +127,7 @@ def test_choice__says_why_its_bound_says_nothing():
     assert any(line.startswith("Error: no bound below 100%, model") for line in lines)
     [why] = [line for line in lines if line.startswith("Because")]
     assert "100 labeled rows" in why
-    assert "plan_bound" in why
+    assert sum("see plan_bound, which prints how many" in line for line in lines) == 1
 
 
 def write(path, text):

@@ -266,3 +266,15 @@ def test_renamed_fields__keep_their_keys_in_records_and_an_old_name_that_warns()
     with pytest.warns(FutureWarning, match="now called `model_text`"):
         assert bound.model == bound.model_text == ONE
     assert not {"deploy", "criterion", "share", "model"} & {*dir(bound)}
+
+
+@pytest.mark.parametrize(
+    ("bound", "fields", "is_large"),
+    [(0.501, {}, True), (1.2, {}, True), (0.499, {}, False),
+     (0.6, {"is_estimate": True}, False), (5.0, {"largest": float("inf")}, False),
+     (1.2, {"n_unlabeled": 9, "equal_rows": 9}, False)],
+)  # fmt: skip
+def test_certificate__of_a_large_bound_names_the_way_to_a_smaller_one(
+    bound, fields, is_large
+):
+    assert ("see plan_bound" in str(certificate(bound, **fields))) == is_large

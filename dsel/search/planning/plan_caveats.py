@@ -20,7 +20,7 @@ from dsel.losses.calls import count_rows, naming_loss
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
-from dsel.results.certificate import DECLARED, VIOLATED, Assumption, full_list
+from dsel.results.certificate import DECLARED, LARGE, VIOLATED, Assumption, full_list
 from dsel.rounded_texts import count_of, in_percent
 from dsel.search.design.assumptions import (
     DuplicatesAcrossFolds,
@@ -183,8 +183,6 @@ def known_assumptions(
 
 USELESS: Final = 0.9
 """Part of the largest loss from which on a bound says nothing of use."""
-LARGE: Final = 0.5
-"""Part of the largest loss from which on a plan says how large a bound will be."""
 MOST_TIMES: Final = 100
 """Most multiples of the labeled rows that are tried in the search for enough rows."""
 
