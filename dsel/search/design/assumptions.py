@@ -358,30 +358,16 @@ def _permutation_p_value(
     return p_value
 
 
-def caveats_of_rows(
-    labeled: LabeledRows,
-    scheme: CVScheme,
-    duplicates: "DuplicatesAcrossFolds",
-    *,
-    has_pool: bool,
-) -> list[Caveat]:
-    """Return caveats about rows that weaken a number, such as duplicates.
-
-    Without a pool nothing tests whether duplicates are copies.
-    """
+def caveats_of_rows(labeled: LabeledRows, scheme: CVScheme) -> list[Caveat]:
+    """Return caveats about rows that weaken a number, but for duplicates."""
     X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
-    texts, copies = [_caveat_of_scaling(X)], duplicates.caveat_text
+    texts = [_caveat_of_scaling(X)]
     if len(labeled.classes):
-        copies += "; to balance classes use class_weight" * bool(copies)
         texts += [
             _caveat_of_absent_classes(labeled, scheme),
             *_caveats_of_spelling(labeled),
         ]
-    effect = Effect.WEAKENS if has_pool else Effect.WARNS
-    return [
-        *make_caveats(effect, filter(None, [copies])),
-        *make_caveats(Effect.WEAKENS, filter(None, texts)),
-    ]
+    return make_caveats(Effect.WEAKENS, filter(None, texts))
 
 
 def _caveat_of_absent_classes(labeled: LabeledRows, scheme: CVScheme) -> str:
@@ -553,10 +539,16 @@ class DuplicatesAcrossFolds:
             f"other folds"
         )
 
-    @property
-    def caveat_text(self) -> str:
-        """Text of the caveat about duplicates; "" if there are few."""
-        return f"{self.text}: {IF_COPIES}" if self.n_reported else ""
+    def caveats(self, *, has_classes: bool, has_pool: bool) -> list[Caveat]:
+        """Return the caveat about duplicates; none if these are few.
+
+        Without a pool nothing tests whether they are copies.
+        """
+        if not self.n_reported:
+            return []
+        way = "; to balance classes use class_weight" * has_classes
+        effect = Effect.WEAKENS if has_pool else Effect.WARNS
+        return [Caveat(effect, f"{self.text}: {IF_COPIES}{way}")]
 
     def violation(self, n_equal: int, n_pool: int) -> str:
         """Return why A1 is violated, if labeled rows are copied and pool rows are not.
@@ -570,7 +562,7 @@ class DuplicatesAcrossFolds:
         p_value = stats.hypergeom.sf(
             equal - 1, self.n_tested + n_pool, equal + n_equal, self.n_tested
         )
-        if not self.caveat_text or p_value > COPIES_ALARM:
+        if not self.n_reported or p_value > COPIES_ALARM:
             return ""
         few = f"only {n_equal:,} of {n_pool:,} pool rows equal" if n_equal else ""
         return (

@@ -110,7 +110,10 @@ def plan_caveats(
             Effect.WEAKENS,
             group_caveats + caveats_of_parameters(inputs.estimator, inputs.candidates),
         ),
-        caveats_of_rows(labeled, scheme, duplicates, has_pool=design.pool is not None),
+        duplicates.caveats(
+            has_classes=not design.is_regression, has_pool=design.pool is not None
+        ),
+        caveats_of_rows(labeled, scheme),
         make_caveats(
             Effect.INFO,
             notes_on_scoring(inputs, losses) + notes_on_names(labeled, design.pool),

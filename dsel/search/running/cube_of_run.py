@@ -99,7 +99,10 @@ def describe_run(plan: PlannedSearch, pool_facts: PoolFacts) -> RunDescription:
         reasons = "; ".join(filter(None, (violation, pool_facts.violation)))
         assumptions = with_pool_facts(assumptions, pool_facts, reasons)
         if violation:  # the plan could only suspect copies
-            caveats = [c for c in caveats if not c.text.startswith(duplicates.text)]
+            known = duplicates.caveats(
+                has_classes=not plan.is_regression, has_pool=True
+            )
+            caveats = [caveat for caveat in caveats if caveat not in known]
     classes, class_rows = plan.classes.tolist(), dict[str, int]()
     if classes:
         n_rows = np.bincount(labeled.y, minlength=len(classes)).tolist()
