@@ -23,8 +23,8 @@ class ExitStatus(IntEnum):
     )
     REFUTED = (
         3,
-        "a promise is refuted (monitor), nothing is certified (select), the bound says "
-        "nothing about most rows (predict), or a bound failed too often (audit)",
+        "a promise is refuted (monitor), nothing is certified (select), no bound "
+        "is about most rows (predict), or a bound failed too often (audit)",
     )
     CLUSTER_LOST = 4, "the cluster was lost: repeat dsel select --out to continue"
     # 128 + SIGINT, as shells report it.

@@ -54,6 +54,16 @@ REPEATED: Final = (
     "--class", "--grid", "--loss", "--number", "--text", "--trust", "--unlabeled"
 )  # fmt: skip
 """Options that may be given several times."""
+WAYS_OF: Final = {
+    "--confidence": " --delta 0.05 is 95% confidence.",
+    "--alpha": " --delta is the probability that the bound fails.",
+    "--labels": " --target names the column of the labels.",
+    "--label": " --target names the column of the labels.",
+    "--folds": " --cv is the number of folds.",
+    "--unlabeled-rows": " --pool names the rows without labels.",
+    "--output": " --out names the place of the results.",
+}
+"""What other programs call options of `dsel select`, and what these are here."""
 SHOWS: Final = "Print the full traceback of an error before its message."
 
 
@@ -120,7 +130,10 @@ class LazyGroup(click.Group):
                 if context is not None:  # the words were not understood
                     hint = f"Try '{context.command_path} --help' for help."
                     click.echo(f"{context.get_usage()}\n{hint}\n", err=True)
-                say(f"Error: {error.format_message()}", err=True)
+                way = ""
+                if isinstance(error, click.NoSuchOption):
+                    way = WAYS_OF.get(error.option_name, "")
+                say(f"Error: {error.format_message()}{way}", err=True)
                 code = error.exit_code
             except (KeyboardInterrupt, click.Abort):
                 say(

@@ -46,7 +46,7 @@ NAMES: Final = {
     "see certified_report()": "see the report",
     "see plan_bound": "see dsel plan-bound",
     "pass delta=": "pass --delta ",
-    "and certified_report()": "and the report",
+    "numbers of certified_report()": "numbers of the report",
     "and report_by_value() hold": "and the limits by value hold",
     "'model__regressor__": "'",
     "'model__": "'",

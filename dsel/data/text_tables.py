@@ -792,7 +792,8 @@ def _text_labels(
         are = "is a class" if len(gaps) == 1 else "are classes"
         caveats.append(
             f"{' and '.join(map(repr, gaps))} {are}"
-            f" of {target!r}; a row without a label has an empty cell there"
+            f" of {target!r}; a row without a label has an empty cell there, or a word "
+            f"that --unlabeled names"
         )
     why_text = None
     if scan is not None and scan.kind(decimal) is Kind.TEXT:

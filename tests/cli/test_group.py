@@ -115,7 +115,7 @@ def test_names__each_is_in_a_message_so_that_no_rule_outlives_it():
     texts = "\n".join(texts_of_messages())
     composed = {  # where they are raised or printed
         "'model__regressor__", "'model__", "deploy='all_rows'",
-        "and certified_report()", "and report_by_value() hold",
+        "numbers of certified_report()", "and report_by_value() hold",
     }  # fmt: skip
     assert [word for word in {*NAMES} - composed if word not in texts] == []
 
@@ -253,6 +253,11 @@ def test_main__loads_nothing_heavy_for_help_and_misspelled_options(words):
     assert done.returncode == (0 if "--help" in words else 2)
     assert ("No such option" in done.stderr) == ("--hlp" in words)
     assert not loaded & {*HEAVY}
+
+
+def test_main__says_what_options_of_other_programs_are_here():
+    found = run("select", "t.csv", "--confidence", "0.9")
+    assert "'--confidence'. --delta 0.05 is 95% confidence." in found.output
 
 
 MISSING = [

@@ -236,11 +236,13 @@ def test_predict__takes_the_results_of_other_certificates(tmp_path, certificate)
     )  # fmt: skip
     outcome = plan.run(out=tmp_path / "results")
     pool[["age", "visits"]].to_csv(tmp_path / "new.csv", index=False)
-    found = succeed(
+    found = run(
         "predict", tmp_path / "results", tmp_path / "new.csv",
         "--out", tmp_path / "p.csv",
     )  # fmt: skip
-    assert found.stdout.split("\n")[0] == str(outcome.certificate.headline())
+    certificate = outcome.certificate
+    assert found.exit_code == (3 if certificate.says_nothing else 0)
+    assert found.stdout.split("\n")[0] == str(certificate.headline())
     labels = outcome.model.predict(pool)  # the file has its columns in another order
     assert (opened(tmp_path / "p.csv")["label"] == labels).all()
 
@@ -402,6 +404,7 @@ def test_predict__knows_values_of_labeled_rows_only(tmp_path):
         tmp_path / "p.csv",
     )  # fmt: skip
     assert "in 50 rows column 'city' has values" in found.stderr
+    assert found.exit_code == 3  # nothing was certified, so no bound is about any row
 
 
 @pytest.mark.parametrize(
@@ -763,5 +766,6 @@ def test_predict__of_dates_and_truth_values_is_the_same_in_all_formats(
         "logistic", "--grid", "C=1000", "--out", results, "--quiet",
     )  # fmt: skip
     assert done.exit_code in (0, 3), done.output
-    succeed("predict", results, paths[2], "--out", predictions)
+    done = run("predict", results, paths[2], "--out", predictions)
+    assert done.exit_code == 3, done.output  # the pool's x is another one
     assert (pd.read_parquet(predictions).label == label).all()

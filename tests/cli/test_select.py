@@ -212,7 +212,9 @@ def test_select__reports_by_the_number_of_a_column_without_a_name(tmp_path, rng)
     text = run(*asked, "--report-by", 1, "--loss", "report").stdout
     assert "Error by column 1 (95%" in text
     lines = " ".join(text.split())
-    assert "the bounds and the report and the limits by value hold jointly" in lines
+    assert "the bounds and all numbers of the report and the limits by value hold" in (
+        lines
+    )
     told = run(*asked, "--report-by", 2)
     assert told.exit_code == 1
     assert "--report-by must be the position of a column" in told.output

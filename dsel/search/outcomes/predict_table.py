@@ -103,8 +103,11 @@ class PredictedTable:
 
     @property
     def says_nothing(self) -> bool:
-        """Whether there is a bound, and it is not about most of these rows."""
-        return self.is_certified and 2 * self.n_unlike > self.n_rows
+        """Whether a search made the model, and no bound is about most of these rows."""
+        if self.certificate is None:
+            return False
+        is_vacuous = not self.is_certified or self.certificate.says_nothing
+        return is_vacuous or 2 * self.n_unlike > self.n_rows
 
     @property
     def note_on_bound(self) -> str:

@@ -260,9 +260,9 @@ def notes_of_choice(
         }
         shown = " and ".join(name for name, report in reports.items() if report)
         notes.append(
-            f"the bounds and {shown} hold jointly with "
-            f"{confidence(delta)}% confidence, so the bounds alone have "
-            f"{confidence(main_delta, decimals=2)}%: without a report they are smaller"
+            f"{confidence(delta)}% is the confidence that the bounds and all numbers "
+            f"of {shown} hold; therefore the bounds alone are made for "
+            f"{confidence(main_delta, decimals=2)}%, and are smaller without a report"
         )
     return make_caveats(Effect.INFO, notes)
 
