@@ -1,4 +1,4 @@
-"""Assumptions of a certificate, declared or violated; and caveats of rows.
+"""What rows show about the assumptions of a certificate.
 
 dsel checks for mistakes of honest users that show in the rows: groups, the user's own
 splitters and, in one pass over the pool, rows that equal labeled ones. The pass also
@@ -13,7 +13,6 @@ No check finds a learner that reads held-out rows from a file, a module or a clo
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from math import ceil, isqrt
 from operator import add
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -24,15 +23,15 @@ from numpy.typing import NDArray
 from scipy import sparse, stats
 
 from dsel.arrays import Bools, Features, Floats
-from dsel.checks import SMALLEST_LEVEL, listing, show
+from dsel.checks import SMALLEST_LEVEL
 from dsel.data.duplicates import comparable, duplicate_finder
-from dsel.data.frames import Frame, concatenate_rows, encode_rows
+from dsel.data.frames import concatenate_rows, encode_rows
 from dsel.data.identity import row_hashes
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.data.pool_parts import SampledRows
 from dsel.data.row_random import SHIFT_STREAM, derive_seed, row_random_at
-from dsel.results.caveats import IF_COPIES, Caveat, Effect, make_caveats
+from dsel.results.caveats import IF_COPIES, Caveat, Effect
 from dsel.results.records import kept_as
 from dsel.search.design.folds import CVScheme
 
@@ -63,20 +62,6 @@ COPIES_ALARM: Final = 1e-6
 """The p-value below which labeled rows are copied more often than pool rows are."""
 MANY_DUPLICATES: Final = 0.01
 """Share of rows with a duplicate in another fold from which on there is a caveat."""
-MOST_CLASSES_NAMED: Final = 5
-"""Most classes that a caveat names."""
-RARE_ROWS: Final = 5
-"""Most rows of a class whose name may be a misspelling ..."""
-LARGE_TIMES: Final = 20
-"""... of another class that has at least this many times its rows."""
-MOST_RARE: Final = 20
-"""Most rare classes whose names are compared; where more are rare, that is normal."""
-SMALL_POOL: Final = 1_000
-FEW_ROWS: Final = 20
-"""With fewer rows the limit of a fold is too large to be useful."""
-_FEW_VALUES: Final = 10
-_TOLERANCE: Final = {np.dtype(np.float32): 1e-4}
-"""Tolerance of a scaled column's moments by type; otherwise 1e-5, for four decimals."""
 
 
 @dataclass(frozen=True)
@@ -356,134 +341,6 @@ def _permutation_p_value(
         if p_value > CLEAR:
             break
     return p_value
-
-
-def caveats_of_rows(labeled: LabeledRows, scheme: CVScheme) -> list[Caveat]:
-    """Return caveats about rows that weaken a number, but for duplicates."""
-    X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
-    texts = [_caveat_of_scaling(X)]
-    if len(labeled.classes):
-        texts += [
-            _caveat_of_absent_classes(labeled, scheme),
-            *_caveats_of_spelling(labeled),
-        ]
-    return make_caveats(Effect.WEAKENS, filter(None, texts))
-
-
-def _caveat_of_absent_classes(labeled: LabeledRows, scheme: CVScheme) -> str:
-    """Return a caveat if some models are trained without any row of a class."""
-    everything = np.arange(len(labeled.classes))
-    lacking = [
-        np.setdiff1d(everything, labeled.y[split.train_rows])
-        for split in scheme.splits or scheme.splits_of_chosen
-    ]
-    n_lacking = sum(len(absent) > 0 for absent in lacking)
-    if not n_lacking:
-        return ""
-    classes = [
-        f"{show(labeled.classes[code].item())} ({_rows_text(labeled, code)})"
-        for code in np.unique(np.concatenate(lacking))
-    ]
-    return (
-        f"{n_lacking} of {len(lacking)} trainings lack a class, which their models "
-        f"never predict: {listing(classes, MOST_CLASSES_NAMED)}"
-    )
-
-
-def _caveats_of_spelling(labeled: LabeledRows) -> list[str]:
-    """Return caveats about rare classes named like a large one, but for one letter."""
-    rows = np.bincount(labeled.y, minlength=len(labeled.classes))
-    names = [n if isinstance(n, str) else "" for n in labeled.classes.tolist()]
-    rare = [code for code, n in enumerate(rows) if n <= RARE_ROWS and names[code]]
-    texts = []
-    for code in rare[:MOST_RARE]:
-        large = [
-            n
-            for n in np.flatnonzero(rows >= LARGE_TIMES * rows[code]).tolist()
-            if names[n]
-        ]
-        near = [n for n in large if is_one_letter_off(names[code], names[n])]
-        if near:
-            other = max(near, key=lambda n: rows[n])
-            texts.append(
-                f"class {show(names[code])} ({_rows_text(labeled, code)}) differs by "
-                f"one letter from {show(names[other])} ({_rows_text(labeled, other)}): "
-                f"rename it if it is a slip"
-            )
-    return texts[:MOST_CLASSES_NAMED]
-
-
-def is_one_letter_off(one: str, other: str) -> bool:
-    """Return whether two texts differ by one letter that is added or replaced.
-
-    Examples
-    --------
-    >>> is_one_letter_off("okk", "ok"), is_one_letter_off("cat", "bat")
-    (True, True)
-    >>> is_one_letter_off("Q1", "Q2"), is_one_letter_off("no", "yes")
-    (False, False)
-    """
-    if abs(len(one) - len(other)) > 1 or min(len(one), len(other)) < 2:
-        return False
-    edits = [
-        edit
-        for edit in SequenceMatcher(None, one, other).get_opcodes()
-        if edit[0] != "equal"
-    ]
-    if len(edits) != 1:
-        return False
-    _, start, stop, other_start, other_stop = edits[0]
-    changed = one[start:stop], other[other_start:other_stop]
-    return max(map(len, changed)) == 1 and "".join(changed).isalpha()
-
-
-def _rows_text(labeled: LabeledRows, code: int) -> str:
-    n = int((labeled.y == code).sum())
-    return f"{n:,} row{'s' * (n != 1)}"
-
-
-def caveats_of_sizes(
-    scheme: CVScheme, pool: Pool | None, unit: str, *, is_guarantee: bool
-) -> list[Caveat]:
-    """Return caveats about folds with too few rows, or groups, for a small bound.
-
-    `unit` is what is counted, ``row`` or ``group``.
-    """
-    texts = []
-    if pool is not None and pool.n_rows < SMALL_POOL:
-        texts.append(
-            f"`pool` has {pool.n_rows:,} rows: of fewer than {SMALL_POOL:,} the part "
-            f"of the bound that comes from the pool is large"
-        )
-    smallest = min(map(len, (split.test_rows for split in scheme.held_out)))
-    if is_guarantee and smallest < FEW_ROWS:
-        texts.append(
-            f"a fold has {smallest} {unit}{'s' * (smallest != 1)}: with fewer than "
-            f"{FEW_ROWS} its limit says almost nothing; ask for fewer folds"
-        )
-    if scheme.is_nested and scheme.n_folds == 2:
-        texts.append("of 2 folds, each model has seen half of the labels")
-    return make_caveats(Effect.PLAN, texts)
-
-
-def _caveat_of_scaling(X: Any) -> str:
-    """Return why the rows seem scaled with the held-out ones, or ""."""
-    if sparse.issparse(X) or X.dtype.kind != "f" or np.isnan(X).any():
-        return ""
-    many = [len(np.unique(column)) > _FEW_VALUES for column in X.T]
-    if not any(many):
-        return ""
-    columns, near = X[:, many], _TOLERANCE.get(X.dtype, 1e-5)
-    spread = columns.std(axis=0)
-    if (np.abs(columns.mean(axis=0)) <= near * spread).all() and any(
-        (np.abs(deviation - 1.0) <= near).all()
-        for deviation in (spread, columns.std(axis=0, ddof=1))
-    ):
-        return (
-            "every column of the labeled rows has mean 0 and variance 1: if they were "
-            "scaled with the held-out rows, put the scaler into a pipeline (A3)"
-        )
-    return ""
 
 
 @dataclass(frozen=True)
