@@ -108,6 +108,11 @@ class Queries:
         return min(self.pool_only, self._bound_of(n_only_g_right, n_only_f_right))
 
     @property
+    def smallest(self) -> float:
+        """The least `bound`: the model of all rows is right on each queried row."""
+        return min(self.pool_only, self._bound_of(0, len(self.rows)))
+
+    @property
     def would_help(self) -> bool:
         """Whether labels can make the bound smaller by as much as anyone would want."""
         gain = min(self.pool_only, 1.0) - min(self.expected, 1.0)
@@ -199,10 +204,10 @@ class Queries:
         if self.labels is None:
             text = (
                 f"{count_of(n, 'pool row')} on which both models differ "
-                f"wait for labels. With them the bound of "
-                f"the model trained on all labels would be about "
-                f"{_upper(self.expected)} (an estimate, if each model is right on half "
-                f"of these rows; {_upper(self.pool_only)} from the pool alone)"
+                f"wait for labels. With them the bound of the model trained on all "
+                f"labels would be {_upper(self.smallest)} to {_upper(self.pool_only)}, "
+                f"which is the one from the pool alone, and about "
+                f"{_upper(self.expected)} if each model is right on half of these rows"
             )
             return [("Queries", text)]
         right = self.right_alone

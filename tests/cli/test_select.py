@@ -149,9 +149,12 @@ def test_select__says_all_with_verbose(numbers):
 
 def test_select__says_which_model_is_the_default(numbers):
     text = run(*numbers[:6]).stdout
-    assert "  model          forest by default; --model names another" in text
+    two = "forest by default; --model forest,logistic compares two"
+    assert f"  model          {two}\n" in text
     assert "Plan of 3 candidates over (model__max_features)" in text
-    assert "  model          svm by default" in run(*numbers).stdout
+    assert "  model          svm by default; --model names another\n" in (
+        run(*numbers).stdout
+    )
     assert "  model          svm\n" in run(*numbers, "--model", "svm").stdout
 
 

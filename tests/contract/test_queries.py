@@ -24,6 +24,7 @@ from dsel.bounds import (
     sign_test_limit,
 )
 from dsel.results import Choice
+from dsel.rounded_texts import in_percent
 
 pytestmark = pytest.mark.contract
 
@@ -184,7 +185,14 @@ def test_choice__says_both_bounds_and_what_labels_are_expected_to_give(
     queries = outcome.choice.queries
     assert "50 pool rows on which both models differ wait for labels" in text
     assert "an estimate" in text
-    assert queries.expected < queries.pool_only
+    assert queries.smallest < queries.expected < queries.pool_only
+    ends = [in_percent(limit) for limit in (queries.smallest, queries.pool_only)]
+    assert f"would be {' to '.join(ends)}, which is the one from the pool alone" in text
+    # The smallest one has the labels that the model trained on all labels predicts.
+    apart = Choice.from_json(outcome.choice.to_json())
+    labels = [queries.classes[code] for code in queries.all_rows_codes]
+    best = apart.certify_with_labels(labels)
+    assert best.certificates["all_rows"].unclipped == queries.smallest
     assert f"{100 * queries.pool_only:.0f}"[:2] in text
     after = " ".join(str(labeled.choice).split())
     assert "from the pool alone" in after
