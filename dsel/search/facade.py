@@ -526,7 +526,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         if not hasattr(self, "plan_"):
             raise RuntimeError(
-                "a search that was pickled has no labeled rows any more; "
+                "a search that was pickled or copied has no labeled rows any more; "
                 "`dsel.plan_search` with the same arguments and an integer "
                 "`random_state` gives the same models by its `model`."
             )

@@ -105,7 +105,7 @@ def certify_choices(
     run: Run,
     engine: Engine,
     candidates: ChosenCandidates,
-    counts: SearchCounts,
+    inner_counts: SearchCounts,
     description: RunDescription,
     pool_check: PoolFindings,
     before: Progress = NOTHING_DONE,
@@ -118,11 +118,11 @@ def certify_choices(
     """
     plan = run.plan
     progress = ChosenProgress(run, before)
-    chosen = fit_chosen(run, engine, candidates, counts.by_name, progress)
+    chosen = fit_chosen(run, engine, candidates, inner_counts.by_name, progress)
     # The counts on the folds are complete here. From now on only the pool is random,
     # which is the order in which the proof conditions (docs/theory/nested.md).
     counted = count_chosen(run, engine, chosen, pool_check, progress)
-    counts = add_chosen(plan, counts, counted)
+    counts = add_chosen(plan, inner_counts, counted)
     choice, models = bound_chosen(plan, counts, counted, description)
     return Outcome(
         make_cube_of_run(plan, counts, description, choice),
