@@ -486,7 +486,9 @@ def _count_needed_rows(
         changed = replace(case, **{field: n_rows})
         return sum(expected_terms(changed, row, n_folds)) <= wanted
 
-    low, high = (n_folds, MOST_ROWS) if field == "n_labeled" else (0, MOST_ROWS)
+    # A hold-out set of 20% has no folds, and one answer for all numbers of them.
+    fewest = 5 if row is PLAIN_HOLDOUT_ROW else n_folds
+    low, high = (fewest, MOST_ROWS) if field == "n_labeled" else (0, MOST_ROWS)
     if is_enough(low):
         return low
     if not is_enough(high):

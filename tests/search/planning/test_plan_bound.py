@@ -200,3 +200,9 @@ def test_part_of_a_bound_plan__is_shown_as_a_dataset():
     assert str(plan.sel(n_folds=5)).startswith("<xarray.BoundPlan>")
     assert "xr-wrap" in plan.sel(n_folds=5)._repr_html_()
     assert "\ntrained on all labels" not in str(plan.sel(certificate=["one_fold"]))
+
+
+def test_plan_bound__of_a_holdout_set_does_not_depend_on_folds():
+    plan = planned(400, 5_000, error=0.38, wanted=0.4, cv=(2, 3, 5, 10))
+    needed = plan.labels_needed.sel(certificate="holdout_20_percent")
+    assert len({*needed.values.tolist()}) == 1
