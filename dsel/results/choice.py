@@ -29,6 +29,7 @@ from dsel.results.caveats import (
 )
 from dsel.results.certificate import (
     ALL_CAVEATS,
+    HOW_MANY,
     NO_QUERIES,
     Certificate,
     short_params_text,
@@ -551,7 +552,11 @@ class Choice(Renderable):
                 for n, why in whys.items()
             }
         compared = [] if comparison is None else comparison.details()
-        by_text = merge_models(self.all_caveats)
+        # Where the deployed model's bound says enough, more labels are no advice.
+        needs_labels = self.certificate.needs_labels
+        by_text = merge_models(
+            c for c in self.all_caveats if needs_labels or c.text != HOW_MANY
+        )
         first, *others = lines
         facts = [
             ("", first),
