@@ -156,9 +156,7 @@ def test_choice__compares_with_the_same_hold_out_set_whatever_is_reported():
     assert reported.choice.expected_holdout == plain.choice.expected_holdout
     assert reported.certificate.bound > plain.certificate.bound
     text = " ".join(str(reported.choice).split())
-    assert (
-        "95% confidence, so the bounds alone have 99%: without a report they " in text
-    )
+    assert "the bounds alone are made for 99%, and are smaller without a report" in text
     assert "a 20% hold-out set without a report would give a bound of about" in text
     assert "hold-out set would give a bound of about" in str(plain.choice)
     assert "without a report they are smaller" not in str(plain.choice)
