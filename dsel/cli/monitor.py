@@ -1,6 +1,7 @@
 """``dsel monitor``: test on the rows of a new table whether promises still hold."""
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -10,8 +11,11 @@ from dsel.cli.exit_status import ExitStatus
 from dsel.cli.models import import_from_here
 from dsel.cli.options import ClusterOptions, OutputOptions, TextOptions
 from dsel.cli.running import open_client, print_facts, print_json, print_notes
+from dsel.data.open import open_pool
 from dsel.data.table_files import NPY, NPZ, SVMLIGHT
 from dsel.data.tables import read_table
+from dsel.data.text_tables import is_text, text_source
+from dsel.results.run_tables import load_run_tables
 from dsel.runtime.progress import row_progress
 from dsel.search.outcomes.monitor import monitor_table
 from dsel.search.outcomes.new_labels import NewLabels, check_new_labels
@@ -32,6 +36,8 @@ def run(
 ) -> None:
     """Test whether the promises of RESULTS still hold on the rows of NEXT_MONTH."""
     import_from_here(trust)
+    if groups is None:
+        groups = _groups_of_run(results, next_month, text)
     promises, notes = open_promises(
         results, labeled=labeled, trusted=trust, groups=groups, **text.arguments
     )
@@ -74,6 +80,20 @@ def run(
         )
     status = ExitStatus.REFUTED if report.is_refuted else ExitStatus.DONE
     click.get_current_context().exit(status)
+
+
+def _groups_of_run(results: str, new: str, text: TextOptions) -> str | None:
+    """Return the column of groups of a run, if the new table has it, too."""
+    tables = load_run_tables(results)
+    if tables is None or tables.groups is None:
+        return None
+    with suppress(OSError, TypeError, ValueError):  # the table may be unreadable
+        if "://" not in new and is_text(new):
+            columns = text_source(new, **text.arguments).names
+        else:
+            columns = open_pool(new).columns or ()
+        return tables.groups if tables.groups in columns else None
+    return None
 
 
 def _rows_and_labels(location: str, target: str | None) -> tuple[Any, NewLabels]:

@@ -136,6 +136,7 @@ def run(options: SelectOptions) -> None:
                 inputs.model,
                 date.today().isoformat(),
                 _command_of_report(options, is_regression=inputs.table.is_regression),
+                options.groups,
             ),
             after=partial(write_rows, options, inputs),
             cluster=options.cluster,

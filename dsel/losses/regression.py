@@ -20,7 +20,6 @@ from dsel.bounds.shares import fold_shares
 from dsel.bounds.tolerance import (
     SUM_ROUNDING,
     add_tolerances,
-    allowed_exceedances,
     count_deviations,
     deviation_edges,
     deviation_limit,
@@ -280,15 +279,21 @@ class ErrorQuantile(RegressionLoss):
 
     def caveats(self, y: Floats, n_folds: int, delta: float) -> list[str]:
         """Return a caveat with the needed rows if the first fold has too few."""
-        fold_delta = delta * float(fold_shares(n_folds)[0])
-        n_rows = -(-len(y) // n_folds)  # in the first fold, whose share is the largest
-        if allowed_exceedances(n_rows, level=self.level, delta=fold_delta) >= 0:
+
+        def rows_needed(k: int) -> int:
+            """Return the rows with which the first of k folds is large enough."""
+            fold_delta = delta * float(fold_shares(k)[0])  # the largest share
+            return k * (minimum_rows(level=self.level, delta=fold_delta) - 1) + 1
+
+        needed = rows_needed(n_folds)
+        if len(y) >= needed:
             return []
-        needed = n_folds * (minimum_rows(level=self.level, delta=fold_delta) - 1) + 1
+        fewer = [k for k in range(2, n_folds) if len(y) >= rows_needed(k)]
+        way = f", or {max(fewer)} folds at most" if fewer else ""
         return [
             f"{len(y):,} labeled rows are too few for a tolerance of "
             f"{100 * self.share:.6g}% of the predictions: its bound will be infinite; "
-            f"it needs {needed:,} rows, or fewer folds"
+            f"it needs {needed:,} rows{way}"
         ]
 
 

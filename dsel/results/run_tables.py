@@ -37,6 +37,8 @@ class RunTables:
     """Day on which the run ended, such as 2026-11-27."""
     command_of_report: str = ""
     """Command of the same run with a report of the classes; "" if the run has one."""
+    groups: str | None = None
+    """Column of the labeled table with the key of each row's group; None without."""
 
     def to_json(self) -> str:
         """Return all fields."""

@@ -336,8 +336,9 @@ def _check_types(old: AnyArray, new: AnyArray) -> None:
             scores = labels[np.isfinite(labels) & (labels % 1 != 0)]
         if len(scores):
             raise ValueError(
-                f"`{name}` must predict labels, got {show(scores.tolist()[0])}; wrap "
-                f"it in a model whose `predict` returns labels, such as "
+                f"`{name}` must predict labels, got {show(scores.tolist()[0])}: "
+                f"regressors are not compared here; a model that predicts scores of "
+                f"classes needs a `predict` that returns labels, such as "
                 f"classes_[scores.argmax(axis=1)]."
             )
     samples = old[0], new[0]

@@ -326,7 +326,8 @@ def _proved(at_least: str, *, is_refuted: bool) -> str:
 def _make_test(deploy: str, certificate: Certificate, limit: float) -> PromiseTest:
     """Return the test of one model's bound before it is made."""
     if not certificate.certified or certificate.says_nothing:
-        promise = f"{certificate.what}, {certificate.model_text}"
+        what = "How far predictions are off" * certificate.is_tolerance
+        promise = f"{what or certificate.what}, {certificate.model_text}"
     else:
         amount = f"{certificate.amount(certificate.bound)}{certificate.on_rows}"
         promise = f"{certificate.says} {amount}, {certificate.model_text}"
