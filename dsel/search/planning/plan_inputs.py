@@ -166,7 +166,7 @@ def read_inputs(
         target=target,
         fit_notes=tuple(fit_notes),
         caveats=collect_caveats(
-            make_caveats(Effect.WEAKENS, filter(None, order)),
+            make_caveats(Effect.WARNS, filter(None, order)),
             make_caveats(Effect.INFO, filter(None, [note_on_targets(labeled, kind)])),
             make_caveats(Effect.PLAN, _notes_of_keys(texts)),
         ),
