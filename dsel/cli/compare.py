@@ -27,7 +27,7 @@ from dsel.data.tables import read_table
 from dsel.data.text_tables import is_text, text_source
 from dsel.errors import naming
 from dsel.results.query_files import check_new_place, check_target, write_comparison
-from dsel.search.certifying.compare_models import compare_fitted
+from dsel.search.certifying.compare_models import compare_fitted_models
 from dsel.search.outcomes.deployed_model import Deployed, open_deployed_model
 
 
@@ -55,7 +55,7 @@ def run(
     known = None if seen is None else seen_table(seen, deployed, text.arguments)
     naming_models = naming({"`old`": "OLD", "`new`": "NEW"})
     with open_client(cluster) as client, naming_models:
-        comparison = compare_fitted(
+        comparison = compare_fitted_models(
             deployed[0].model,
             deployed[1].model,
             rows,

@@ -125,8 +125,8 @@ def notes_on_copies(X: pd.DataFrame, y: ArrayLike, target: str) -> list[str]:
         str(name): share
         for name in X
         # Some rows show of most columns that they do not.
-        if _share_given(X[name][known].iloc[::step], labels[::step])
-        and (share := _share_given(X[name][known], labels))
+        if _purity(X[name][known].iloc[::step], labels[::step])
+        and (share := _purity(X[name][known], labels))
     }
     return [
         f"column {name!r} alone gives {target!r} in "
@@ -137,7 +137,7 @@ def notes_on_copies(X: pd.DataFrame, y: ArrayLike, target: str) -> list[str]:
     ]
 
 
-def _share_given(values: pd.Series, labels: NDArray[np.generic]) -> float:
+def _purity(values: pd.Series, labels: NDArray[np.generic]) -> float:
     """Return the share of rows whose label follows from the column; 0.0 if too few do.
 
     It follows from a value that most rows of one label have, or for numbers by a line.

@@ -364,14 +364,14 @@ def _table_of_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -
             found = ", ".join(arrays) or "nothing"
             raise ValueError(f"{path!r} must hold an array {needed!r}, found {found}.")
     name = "y" if target is None else target
-    y = _decoded(arrays[name]) if name in arrays else None
+    y = _decode(arrays[name]) if name in arrays else None
     if y is not None and y.dtype.names:
         raise ValueError(
             f"{path!r} must hold one label for each row in {name!r}, got records of "
             f"{', '.join(y.dtype.names)}; write one of them as an array."
         )
     if y is not None and name == "y" and "classes" in arrays:
-        classes = _decoded(arrays["classes"])
+        classes = _decode(arrays["classes"])
         codes = _as_integers(y) if y.dtype.kind in "fb" else y
         are_codes = codes.dtype.kind in "iu" and codes.ndim == classes.ndim == 1
         n_names, wrong = len(np.unique(classes)), np.zeros(1, dtype=np.int64)
@@ -390,11 +390,11 @@ def _table_of_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -
     elif y is not None and y.ndim == 1 and y.dtype.kind == "f":
         y = _typed_labels(pd.Series(y, name=name))
     names = next((arrays[k] for k in ("feature_names", "columns") if k in arrays), None)
-    columns = None if names is None else tuple(map(str, _decoded(names)))
+    columns = None if names is None else tuple(map(str, _decode(names)))
     return Table(np.asarray(arrays["X"]), y, columns)
 
 
-def _decoded(values: Any) -> NDArray[Any]:
+def _decode(values: Any) -> NDArray[Any]:
     """Return an array; bytes, which numpy has for texts of HDF5 and C, become texts."""
     array = np.asarray(values)
     return np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array

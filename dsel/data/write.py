@@ -226,7 +226,7 @@ def write_pool(
         attributes = {POOL: "dense", COMPLETE: False, COLUMNS: columns, SOURCE: token}
         nothing = f"Nothing of the interrupted pool is kept at {path}."
         with (
-            _removing_unfinished(place, its_options),
+            _remove_if_unfinished(place, its_options),
             explaining_interrupt(nothing),
             writing(path, "path", also_reads=True),
         ):
@@ -271,7 +271,7 @@ def _create_array(
 
 
 @contextmanager
-def _removing_unfinished(place: str, options: Mapping[str, Any]) -> Iterator[None]:
+def _remove_if_unfinished(place: str, options: Mapping[str, Any]) -> Iterator[None]:
     """Remove what was written of a pool if anything raises."""
     try:
         yield

@@ -280,15 +280,15 @@ class ErrorQuantile(RegressionLoss):
     def caveats(self, y: Floats, n_folds: int, delta: float) -> list[str]:
         """Return a caveat with the needed rows if the first fold has too few."""
 
-        def rows_needed(k: int) -> int:
+        def count_needed(k: int) -> int:
             """Return the rows with which the first of k folds is large enough."""
             fold_delta = delta * float(fold_shares(k)[0])  # the largest share
             return k * (minimum_rows(level=self.level, delta=fold_delta) - 1) + 1
 
-        needed = rows_needed(n_folds)
+        needed = count_needed(n_folds)
         if len(y) >= needed:
             return []
-        fewer = [k for k in range(2, n_folds) if len(y) >= rows_needed(k)]
+        fewer = [k for k in range(2, n_folds) if len(y) >= count_needed(k)]
         way = f", or {max(fewer)} folds at most" if fewer else ""
         return [
             f"{len(y):,} labeled rows are too few for a tolerance of "

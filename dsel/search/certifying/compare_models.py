@@ -192,7 +192,7 @@ def compare_models(
     (True, -0.138, -0.028)
     """
     places = [place for place in (old, new) if isinstance(place, (str, os.PathLike))]
-    return compare_fitted(
+    return compare_fitted_models(
         fitted_model(old, "old"),
         fitted_model(new, "new"),
         pool,
@@ -206,7 +206,7 @@ def compare_models(
     )
 
 
-def compare_fitted(
+def compare_fitted_models(
     old: Model,
     new: Model,
     pool: PoolLike,

@@ -237,7 +237,7 @@ def _test_disagreement(promises: Promises, tally: Tally, level: float) -> Promis
         n_rows=tally.n_rows,
         seen=differ / tally.n_rows,
         reason=f"seen {about_percent(differ / tally.n_rows)} of {tally.n_rows:,} rows, "
-        f"{_proved(floor_percent(at_least), is_refuted=at_least > limit)}",
+        f"{_say_proof(floor_percent(at_least), is_refuted=at_least > limit)}",
     )
 
 
@@ -277,7 +277,7 @@ def _test_errors(
                 seen=rates[index],
                 reason=f"seen {certificate.about(rates[index])} on {n_labels:,} "
                 f"{context.kind_of_rows_text}, "
-                f"{_proved(shown, is_refuted=at_least > bound)}",
+                f"{_say_proof(shown, is_refuted=at_least > bound)}",
             )
         )
     return tests
@@ -311,13 +311,13 @@ def _test_tolerances(
                 n_rows=n_labels,
                 seen=n_off / n_labels,
                 reason=f"{text}, "
-                f"{_proved(floor_percent(at_least), is_refuted=at_least > limit)}",
+                f"{_say_proof(floor_percent(at_least), is_refuted=at_least > limit)}",
             )
         )
     return tests
 
 
-def _proved(at_least: str, *, is_refuted: bool) -> str:
+def _say_proof(at_least: str, *, is_refuted: bool) -> str:
     """Return what rows prove: less than what was seen, since chance has a part."""
     only = "" if is_refuted else "only "
     return f"which proves {only}that it is {at_least} or more"
