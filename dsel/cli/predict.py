@@ -15,7 +15,7 @@ from dsel.data.table_request import is_name_of_identifier
 from dsel.results.predictions import ROW
 from dsel.runtime.progress import row_progress
 from dsel.search.outcomes.deployed_model import open_deployed_model
-from dsel.search.outcomes.predict_table import PredictedTable, predict_table
+from dsel.search.outcomes.predict_table import ENDS, PredictedTable, predict_table
 
 
 def run(options: PredictOptions) -> None:
@@ -83,6 +83,8 @@ def all_lines(made: PredictedTable, out: str, target: str | None) -> list[str]:
     columns = listing([name or "names of rows" for name in made.columns], 10)
     form = f" ({made.dialect.words})" if made.dialect.words else ""
     lines.append(f"Wrote {made.n_rows:,} rows to {out}{form}: {columns}")
+    if {*ENDS} <= {*made.columns}:
+        lines.append("lower and upper are the prediction less and plus the bound above")
     if made.columns[0] == ROW:
         key = next(filter(is_name_of_identifier, made.unused), "COLUMN")
         lines.append(

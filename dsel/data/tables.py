@@ -240,12 +240,13 @@ def reader_of(location: str) -> Callable[[str, TableRequest], Table]:
         return read_zarr
     way = ""
     if lower.endswith(SPREADSHEETS):
-        way = (
-            f"; save the sheet as CSV UTF-8 in the spreadsheet program, or convert it "
-            f"in Python by pandas.read_excel({location!r}, dtype=str).to_csv("
-            f"{_new_file(location, '', '.csv')!r}, index=False)"
+        raise ValueError(
+            f"`path` {show(location)} is a spreadsheet: save the sheet as CSV UTF-8 in "
+            f"its program, or convert it in Python by pandas.read_excel({location!r}, "
+            f"dtype=str).to_csv({_new_file(location, '', '.csv')!r}, index=False), "
+            f"which needs openpyxl"
         )
-    elif lower.endswith(OTHER_TABLES):
+    if lower.endswith(OTHER_TABLES):
         way = "; write it as CSV or Parquet there"
     elif lower.endswith(JSON):
         way = (
