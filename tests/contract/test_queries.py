@@ -24,7 +24,6 @@ from dsel.bounds import (
     sign_test_limit,
 )
 from dsel.results import Choice
-from dsel.rounded_texts import in_percent
 
 pytestmark = pytest.mark.contract
 
@@ -186,7 +185,8 @@ def test_choice__says_both_bounds_and_what_labels_are_expected_to_give(
     assert "50 pool rows on which both models differ wait for labels" in text
     assert "an estimate" in text
     assert queries.smallest < queries.expected < queries.pool_only
-    ends = [in_percent(limit) for limit in (queries.smallest, queries.pool_only)]
+    limits = np.array([queries.smallest, queries.pool_only])
+    ends = [f"{percent:.1f}%" for percent in np.ceil(1000 * limits) / 10]
     assert f"would be {' to '.join(ends)}, which is the one from the pool alone" in text
     # The smallest one has the labels that the model trained on all labels predicts.
     apart = Choice.from_json(outcome.choice.to_json())
