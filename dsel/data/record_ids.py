@@ -1,4 +1,4 @@
-"""Ids of records, by which rows that look alike are told apart."""
+"""Ids of records, which show that equal rows are different records."""
 
 from operator import add
 from typing import NamedTuple, Self
@@ -17,7 +17,7 @@ class RecordIds(NamedTuple):
     """The ids of the records of a table; of several columns those of a row together."""
 
     names: tuple[str, ...]
-    """Columns of ids; none where the records cannot be told apart."""
+    """Columns of ids; none where a row has no id, so that any row may be a record."""
     known: pd.Index
 
     @classmethod
@@ -56,7 +56,7 @@ def _spelled_alike(ids: pd.DataFrame) -> pd.Series:
     """Return the ids of each row as one text, in which spellings of an id are equal.
 
     One program writes 007, another one 7 or 7.0: such ids may be of one record, and
-    then must not be told apart.
+    then count as equal.
     """
     texts = [
         (ids[name].map("{:.17g}".format) if is_float_dtype(ids[name]) else ids[name])
