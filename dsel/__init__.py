@@ -1,34 +1,43 @@
 """dsel chooses a model and bounds its error, from few labels and a pool.
 
-Most users call one function, with any model or search of scikit-learn::
+Most users call `certify`, with any model or search of scikit-learn; the rows without
+labels, the pool, may be left out. This runs as it stands:
 
-    outcome = dsel.certify(GridSearchCV(SVC(), grid), X, y, pool)  # a pool is optional
-    print(outcome.choice)                               # the choice and its bounds
-    outcome.predict(rows)                               # columns are found by name
+>>> import dsel
+>>> from sklearn.datasets import load_digits
+>>> from sklearn.model_selection import GridSearchCV, train_test_split
+>>> from sklearn.svm import SVC
+>>> X, y = load_digits(return_X_y=True)
+>>> X, pool, y, _ = train_test_split(X, y, train_size=300, random_state=0)
+>>> grid = {"C": [1, 10], "gamma": [0.001]}
+>>> outcome = dsel.certify(GridSearchCV(SVC(), grid), X, y, pool, random_state=0)
+>>> print(outcome.certificate.headline())  # print(outcome) has the choice and the rest
+Error at most 11.7% (95% confidence), model trained on 80% of the labels
+>>> outcome.predict(pool[:3])
+array([2, 8, 2])
 
-A search by dsel itself, in steps::
+A search by dsel itself, in steps; a pool may be a path, such as ``"pool.zarr"``:
 
-    pool = dsel.open_pool("pool.zarr")                  # unlabeled rows, chunked, lazy
-    plan = dsel.plan_search(SVC(), grid, X, y, pool, delta=0.05, random_state=7)
-    print(plan)                                         # nothing has run yet
-    outcome = plan.run(client)                          # the cube, certificates, models
-    print(outcome.choice)                               # the choice and its error bound
+>>> plan = dsel.plan_search(SVC(), grid, X, y, pool, random_state=0)
+>>> outcome = plan.run()  # before it nothing is fitted: print(plan) says what will be
+>>> round(outcome.certificate.bound, 3)
+0.116
 
 `SemiSupervisedSearchCV` is the same as a scikit-learn estimator.
 
 Conventions, everywhere: labels of any kind become class codes 0..C-1 at the boundary
 and come back as labels at the end; an error rate is in [0, 1]; counts are integers;
 `delta` is the probability that a bound *fails*; bounds are upper bounds; logarithms are
-natural; every criterion is smaller-is-better; folds are numbered from 0, and from 1 in
-messages and figures. Arguments come in the order estimator, grid, X, y, pool, then
-keywords. `random_state` becomes one integer seed at once, which is recorded; no count
-depends on chunks, workers or order.
+natural; every criterion is smaller-is-better; folds are numbered from 0. Arguments come
+in the order estimator, grid, X, y, pool, then keywords. `random_state` becomes one
+integer seed at once, which is recorded; no count depends on chunks, workers or order.
 """
 
 import sys
 from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.util import find_spec
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -37,11 +46,14 @@ if TYPE_CHECKING:
     from dsel.co_validation.covalidate import covalidate
     from dsel.data.open import open_pool
     from dsel.data.write import write_pool
+    from dsel.report.page import write_report
+    from dsel.results.rows import read_rows
     from dsel.results.run_store import open_results, save_results
     from dsel.search.certifying.certify import certify, certify_selection
     from dsel.search.certifying.compare_models import compare_models
     from dsel.search.facade import SemiSupervisedSearchCV
     from dsel.search.outcomes.open_outcome import open_outcome
+    from dsel.search.outcomes.predict_pool import predict_pool
     from dsel.search.planning.plan_bound import plan_bound
     from dsel.search.planning.plan_search import plan_search
     from dsel.search.running.select import select
@@ -60,9 +72,12 @@ _HOMES = {
     "open_results": "dsel.results.run_store",
     "plan_bound": "dsel.search.planning.plan_bound",
     "plan_search": "dsel.search.planning.plan_search",
+    "predict_pool": "dsel.search.outcomes.predict_pool",
+    "read_rows": "dsel.results.rows",
     "save_results": "dsel.results.run_store",
     "select": "dsel.search.running.select",
     "write_pool": "dsel.data.write",
+    "write_report": "dsel.report.page",
 }
 _PACKAGES = (
     "bounds",
@@ -98,10 +113,15 @@ __all__ = [
     "open_results",
     "plan_bound",
     "plan_search",
+    "predict_pool",
+    "read_rows",
     "save_results",
     "select",
     "write_pool",
+    "write_report",
 ]
+
+_in_turn = RLock()
 
 
 def __getattr__(name: str) -> Any:
@@ -114,18 +134,22 @@ def __getattr__(name: str) -> Any:
         except PackageNotFoundError:  # run from a checkout that is not installed
             value = "unknown"
     elif name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
+        value = getattr(_import_in_turn(_HOMES[name]), name)
     elif name in _modules():
-        return import_module(f"dsel.{name}")
+        return _import_in_turn(f"dsel.{name}")
     else:
-        end = "."
-        if not name.startswith("_"):  # Python looks for names such as __wrapped__
-            from dsel.checks import did_you_mean
+        from dsel.checks import no_attribute
 
-            end = did_you_mean(name, [*__all__, *_modules()])
-        raise AttributeError(f"module 'dsel' has no attribute {name!r}{end}")
+        raise no_attribute("module 'dsel'", name, [*__all__, *_modules()])
     globals()[name] = value
     return value
+
+
+def _import_in_turn(name: str) -> Any:
+    # Python ends with "deadlock detected" where a thread imports a package while
+    # another begins with a module of it.
+    with _in_turn:
+        return import_module(name)
 
 
 def __dir__() -> list[str]:

@@ -3,19 +3,21 @@
 Imports are inside methods: those of searches take a second, and figures need an extra.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NoReturn
 
 import pandas as pd
 import xarray as xr
 
-from dsel.checks import did_you_mean, explain_unknown
+from dsel.checks import did_you_mean, explain_unknown, no_attribute
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dsel.least_squares.losses import LossChoice
     from dsel.results import Certificate, Choice
+    from dsel.results.by_class import CertifiedReport
 
 
 @xr.register_dataset_accessor("dsel")  # type: ignore[no-untyped-call]
@@ -71,7 +73,7 @@ class ResultsAccessor:
     def bound(
         self, criterion: str | None = None, *, delta: float | None = None
     ) -> xr.DataArray:
-        """Return a criterion's number for every candidate, at any delta.
+        """Return a criterion's value for every candidate, at any delta.
 
         The arguments are those of `dsel.select`. Numbers are unclipped; a pruned
         candidate has NaN and one that failed has inf. They are a guarantee only if
@@ -150,8 +152,9 @@ class ResultsPlots:
     ) -> "Axes":
         """Draw a criterion over the grid; see `dsel.plots.plot_surface`.
 
-        For a least-squares search it draws the curves of the estimates, and for
-        `dsel.certify`, which has no grid, the bounds.
+        For a least-squares search it draws the curves of the estimates. `dsel.certify`
+        has no grid: for classes it draws the report, if one was declared, else the
+        bounds with those of more labels, and for numbers how far predictions are off.
 
         Parameters
         ----------
@@ -162,14 +165,17 @@ class ResultsPlots:
         x, y
             Dimensions for columns and rows; by default the last two that vary.
         """
-        from dsel.plots import plot_certificates, plot_loss_curves, plot_surface
+        from dsel.plots import plot_loss_curves, plot_surface
         from dsel.plots.surface import procedure_without_grid
 
         if "regularization" in self._results.dims:
             return plot_loss_curves(self._results, criterion=criterion, ax=ax)
         has_options = not (criterion is x is y is None)
         if not has_options and procedure_without_grid(self._results):
-            return plot_certificates(self._results, ax=ax)
+            figures = self._figures()
+            best = next(name for name in WITHOUT_GRID if name in figures)
+            drawn: Axes = getattr(self, best)(ax=ax)
+            return drawn
         return plot_surface(self._results, criterion, ax=ax, x=x, y=y)
 
     def surface(
@@ -215,23 +221,21 @@ class ResultsPlots:
 
         return plot_bound_by_labels(self._results, ax=ax)
 
+    def residuals(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw how far predictions are off; see `dsel.plots.plot_residuals`."""
+        from dsel.plots import plot_residuals
+
+        return plot_residuals(self._results, ax=ax)
+
     def report(self, deploy: str | None = None, *, ax: "Axes | None" = None) -> "Axes":
         """Draw recalls and precisions; see `dsel.plots.plot_certified_report`.
 
         `deploy` names the model, ``one_fold`` or ``all_rows``; by default the deployed
-        one. Regressors have a table in the place of a figure, `certified_report`.
+        one. Regressors have none: `residuals` draws their tolerances.
         """
         from dsel.plots import plot_certified_report
-        from dsel.results.tolerances import ToleranceReport
-        from dsel.search.running.select import select
 
-        report = select(self._results).report(deploy)
-        if isinstance(report, ToleranceReport):
-            raise ValueError(
-                "`plot.report` draws recall and precision of classes, and regressors "
-                "have none; print certified_report() for their tolerances."
-            )
-        return plot_certified_report(report, ax=ax)
+        return plot_certified_report(self._class_report(deploy), ax=ax)
 
     def report_by_value(
         self, deploy: str | None = None, *, ax: "Axes | None" = None
@@ -251,14 +255,71 @@ class ResultsPlots:
         return plot_timing(self._results if pairs is None else pairs, ax=ax)
 
     def __repr__(self) -> str:
-        return f"<figures: plot(), {', '.join(f'plot.{name}()' for name in FIGURES)}>"
+        from dsel.rounded_texts import terminal_width, wrap_line
+
+        calls = (f"plot.{name}()" for name in self._figures())
+        text = f"<figures: plot(), {', '.join(calls)}>"
+        width = terminal_width()
+        return text if width is None else wrap_line(text, 1, width)
+
+    # Completion offers what this search has: the others would raise an error.
+    def __dir__(self) -> list[str]:
+        return [*(n for n in super().__dir__() if n not in FIGURES), *self._figures()]
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(
-            f"`plot` has no figure {name!r}; it has {', '.join(FIGURES)}"
-            f"{did_you_mean(name, FIGURES)}"
+        figures = self._figures()
+        end = did_you_mean(name, figures)
+        raise no_attribute(
+            "`plot`", name, figures, f"; it has {', '.join(figures)}{end}"
         )
+
+    def _figures(self) -> list[str]:
+        """Return the names of the figures that can be drawn of these results.
+
+        Those are left out whose own check raises an error: it explains why, if they are
+        called nevertheless.
+        """
+        from dsel.plots.bars import smallest_bounds, timed_phases
+        from dsel.plots.by_labels import choice_by_labels
+        from dsel.plots.spread import whole_candidates
+        from dsel.plots.surface import check_grid
+        from dsel.search.design.expected_tolerances import MeasuredDistances
+        from dsel.search.running.select import select
+
+        results, pairs = self._results, self._pair_results
+        checks: dict[str, Callable[[], object]] = {
+            "surface": lambda: check_grid(results),
+            "certificates": lambda: select(results),
+            "folds": lambda: whole_candidates(results),
+            "terms": lambda: smallest_bounds(results),
+            "bound_by_labels": lambda: choice_by_labels(results),
+            "residuals": lambda: MeasuredDistances.of_cube(results),
+            "report": lambda: self._class_report(None),
+            "report_by_value": lambda: select(results).report_by_value(),
+            "timing": lambda: timed_phases(results if pairs is None else pairs),
+        }
+        figures = []
+        for name in FIGURES:
+            with suppress(KeyError, TypeError, ValueError):
+                checks[name]()
+                figures.append(name)
+        return figures
+
+    def _class_report(self, deploy: str | None) -> "CertifiedReport":
+        """Return the report that `report` draws; ValueError if there is none."""
+        from dsel.results.tolerances import ToleranceReport
+        from dsel.search.running.select import select
+
+        report = select(self._results).report(deploy)
+        if isinstance(report, ToleranceReport):
+            raise ValueError(
+                "`plot.report` draws recall and precision of classes, and regressors "
+                "have none: plot.residuals() draws their tolerances."
+            )
+        return report
 
 
 FIGURES: Final = [name for name in vars(ResultsPlots) if not name.startswith("_")]
 """Names of the methods that draw."""
+WITHOUT_GRID: Final = ("report", "residuals", "bound_by_labels", "certificates")
+"""Figures of what has no grid, the most useful one first."""

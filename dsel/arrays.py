@@ -212,9 +212,9 @@ def validate_data(
     """Call scikit-learn's `validate_data` on rows whose masked numbers became NaN.
 
     Masked labels are refused before, like rows without a label. Messages name the
-    argument and have one line.
+    argument and have one line. Rows with ``skip_check_array`` were checked before.
     """
-    if not (X is None or np.isscalar(X)):
+    if not (X is None or np.isscalar(X) or options.get("skip_check_array")):
         check_rows(X)
     try:
         return validation.validate_data(

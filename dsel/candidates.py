@@ -25,8 +25,9 @@ from sklearn.utils import ClassifierTags, RegressorTags, Tags, get_tags
 from typing_extensions import TypeAliasType
 
 from dsel.arrays import Estimator
-from dsel.checks import did_you_mean, show
-from dsel.data.frames import NOTHING, Frame, number_matrix
+from dsel.checks import did_you_mean, listing, show, show_model
+from dsel.data.frames import NOTHING, TEXT, Frame, number_matrix
+from dsel.data.groups import holds_categories, is_name_of_identifier
 from dsel.data.identity import exact_text
 from dsel.errors import naming
 from dsel.families.family import Candidate
@@ -42,6 +43,9 @@ Grid = TypeAliasType("Grid", Mapping[str, Sequence[Any] | NDArray[Any]] | Iterab
 MOST_CANDIDATES: Final = 100_000
 """Most candidates of a search; the limit also refuses a grid that never ends."""
 
+_OF_CATEGORIES: Final = "sklearn.ensemble._hist_gradient_boosting"
+_CATEGORICAL_TYPES: Final = "category", "Categorical", "Enum"
+"""First words of the types of categories, in pandas and Polars."""
 _OF_NUMBERS: Final = tuple(
     f"sklearn.{room}"
     for room in (
@@ -150,12 +154,12 @@ def make_candidates(
             raise ValueError(
                 "`param_grid` must hold at least one estimator, got an empty list."
             )
-        for number, each in enumerate(grid):
-            _check_learner(each, f"param_grid[{number}]", allows_regression)
+        for index, each in enumerate(grid):
+            _check_learner(each, f"param_grid[{index}]", allows_regression)
         _check_one_kind(grid)
         listed = [
-            Candidate(number, {}, _copy_value(each, f"param_grid[{number}]"))
-            for number, each in enumerate(grid)
+            Candidate(index, {}, _copy_value(each, f"param_grid[{index}]"))
+            for index, each in enumerate(grid)
         ]
         _check_values(listed)
         return tuple(listed)
@@ -171,12 +175,12 @@ def make_candidates(
         _refuse_many(f"{len(table):,}")
     settings, known = list(table), frozenset(estimator.get_params(deep=True))
     candidates = []
-    for number, params in enumerate(settings):
+    for index, params in enumerate(settings):
         # A copy, since the caller may change objects of the grid later.
         copied = _copy_value(params, "param_grid")
         model = _with_params(estimator, params, known)
         _check_candidate(model, params, allows_regression)
-        candidates.append(Candidate(number, copied, model))
+        candidates.append(Candidate(index, copied, model))
     _check_one_kind([candidate.estimator for candidate in candidates])
     _check_values(candidates)
     return tuple(candidates)
@@ -408,7 +412,44 @@ def check_text(estimators: Iterable[Estimator], X: RowsLike) -> None:
     ):
         for step in map(first_step, estimators):
             if type(step).__module__.startswith(_OF_NUMBERS):
+                _refuse_identifiers(X)
                 number_matrix(X)
+            elif type(step).__module__.startswith(_OF_CATEGORIES):
+                _refuse_texts(step, X)
+
+
+def _refuse_texts(step: Estimator, X: Frame) -> None:
+    """Raise TypeError for texts that an estimator takes as categories only."""
+    names = [
+        column.name
+        for column in X.schema.columns
+        if column.kind == TEXT
+        and not str(X.given[column.name].dtype).startswith(_CATEGORICAL_TYPES)
+    ]
+    if names and step.get_params()["categorical_features"] == "from_dtype":
+        types = ", ".join(f"{name!r}: 'category'" for name in names)
+        raise TypeError(
+            f"`X` holds text in {listing([*map(repr, names)], 5)}, of which "
+            f"{type(step).__name__} takes categories only; pass columns of this type, "
+            f"in pandas X.astype({{{types}}}), and the pool likewise."
+        )
+
+
+def _refuse_identifiers(X: Frame) -> None:
+    """Raise TypeError for a column of texts that is called an identifier."""
+    for column in X.schema.columns:
+        if (
+            not column.is_number
+            and is_name_of_identifier(column.name)
+            and not holds_categories(X.given[column.name])
+        ):
+            name = column.name
+            raise TypeError(
+                f"`X` must be a table of numbers for this estimator, but column "
+                f"{name!r} holds {column.kind}, as identifiers do; pass "
+                f"groups={name!r} if several rows belong to one of them, or leave it "
+                f"out, X.drop(columns={name!r})."
+            )
 
 
 def _check_learner(estimator: Estimator, name: str, allows_regression: bool) -> None:
@@ -418,7 +459,7 @@ def _check_learner(estimator: Estimator, name: str, allows_regression: bool) -> 
         also = ", or a regressor such as `Ridge()`" * allows_regression
         raise TypeError(
             f"`{name}` must be an unfitted scikit-learn classifier such as "
-            f"`SVC()`{also}, got {show(estimator)}."
+            f"`SVC()`{also}, got {show_model(estimator)}."
         )
     if not hasattr(estimator, "__sklearn_tags__"):
         raise TypeError(
@@ -492,28 +533,28 @@ def _check_parts(estimator: Estimator, name: str) -> None:
             f"`{name}` must be an estimator of scikit-learn, got "
             f"{type(estimator).__name__}; pass the estimator itself."
         )
-    parts = [*params.values()]
-    for part in (
-        instance for instance in (estimator, *parts) if not isinstance(instance, type)
+    values = [*params.values()]
+    for instance in (
+        value for value in (estimator, *values) if not isinstance(value, type)
     ):
-        _check_steps(part, name)
-        if getattr(part, "refit", True) is False and hasattr(part, "fit"):
+        _check_steps(instance, name)
+        if getattr(instance, "refit", True) is False and hasattr(instance, "fit"):
             raise ValueError(
-                f"`{name}` holds {type(part).__name__}(refit=False), which cannot "
+                f"`{name}` holds {type(instance).__name__}(refit=False), which cannot "
                 f"predict; leave `refit` out."
             )
-        grid = f"the grid of the {type(part).__name__} of `{name}`"
+        grid = f"the grid of the {type(instance).__name__} of `{name}`"
         with naming({"`param_grid`": grid}):
-            check_names_of_search(part)
-        cv = getattr(part, "cv", None) if hasattr(part, "fit") else None
+            check_names_of_search(instance)
+        cv = getattr(instance, "cv", None) if hasattr(instance, "fit") else None
         cv = getattr(cv, "cv", cv)  # scikit-learn's wrapper of a list
         is_list = isinstance(cv, Iterable) and not isinstance(cv, str)
         if is_list or isinstance(cv, PredefinedSplit):
             kind = type(cv).__name__
             raise ValueError(
-                f"`{name}` holds {type(part).__name__}(cv=...) with row numbers of all "
-                f"labeled rows ({kind}), but it is fitted on fewer of them; give its "
-                f"`cv` as a number or as a splitter such as StratifiedKFold(5)."
+                f"`{name}` holds {type(instance).__name__}(cv=...) with row numbers of "
+                f"all labeled rows ({kind}), but it is fitted on fewer of them; give "
+                f"its `cv` as a number or as a splitter such as StratifiedKFold(5)."
             )
 
 
@@ -561,14 +602,14 @@ def _class_in(value: Any) -> type | None:
     return next((known for known in found if known is not None), None)
 
 
-def _check_steps(part: Estimator, name: str) -> None:
+def _check_steps(estimator: Estimator, name: str) -> None:
     """Raise if a pipeline, a union or columns cannot call one of their transformers."""
-    known = [entry for entry in _COMPOSITIONS if isinstance(part, entry[0])]
+    known = [entry for entry in _COMPOSITIONS if isinstance(estimator, entry[0])]
     if not known:
         return
     [(_, attribute, size)] = known
-    steps, owner = getattr(part, attribute), type(part).__name__
-    is_pipeline = isinstance(part, Pipeline)
+    steps, owner = getattr(estimator, attribute), type(estimator).__name__
+    is_pipeline = isinstance(estimator, Pipeline)
     are_named = all(
         isinstance(step, tuple | list) and len(step) == size for step in steps
     )
@@ -586,7 +627,7 @@ def _check_steps(part: Estimator, name: str) -> None:
             )
     # The pipeline of imbalanced-learn, or a subclass of it.
     takes_samplers = any(
-        base.__module__.startswith("imblearn.") for base in type(part).__mro__
+        base.__module__.startswith("imblearn.") for base in type(estimator).__mro__
     )
     for step, transformer, *_ in steps[:-1] if is_pipeline else steps:
         kind = type(transformer).__name__
@@ -626,7 +667,7 @@ def candidate_texts(candidates: Iterable[Candidate]) -> dict[int, str]:
     return texts
 
 
-def candidate_key(family: str, candidate: Candidate, text: str) -> str:
+def candidate_key(family_name: str, candidate: Candidate, text: str) -> str:
     """Return the key of a candidate, whose text is unique in its plan."""
     what = f"{type(candidate.estimator).__qualname__} {text}"
-    return blake2b(f"{family} {what}".encode(), digest_size=12).hexdigest()
+    return blake2b(f"{family_name} {what}".encode(), digest_size=12).hexdigest()

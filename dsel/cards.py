@@ -1,13 +1,16 @@
 """Cards: rows of texts as HTML for notebooks, in light and dark themes."""
 
-import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import groupby
 from typing import Final
 
-Fact = tuple[str, ...]
-"""A name, which may be empty, and a text; or a row of a table."""
+from dsel.rounded_texts import WHOLE_PARTS
+
+LONGEST_WHOLE: Final = 40
+"""Longest part of a text that a page keeps on one line: a phone shows as much."""
+ShownRow = tuple[str, ...]
+"""A row that a result shows: a name, which may be empty, and a text; or table cells."""
 
 # All colors derive from the text's own color, so that cards fit light and dark themes.
 # Class names begin with dsel, since a notebook is one page with other elements.
@@ -29,7 +32,7 @@ _STYLE: Final = (
 )
 
 
-def render_card(facts: Iterable[Fact]) -> str:
+def render_card(shown_rows: Iterable[ShownRow]) -> str:
     """Return rows of texts as a card: lines, named texts as a list, rows as a table.
 
     The first line without a name is in bold.
@@ -43,7 +46,7 @@ def render_card(facts: Iterable[Fact]) -> str:
     """
     parts: list[str] = []
     n_lines = 0
-    for kind, group in groupby(facts, key=_kind_of):
+    for kind, group in groupby(shown_rows, key=_kind_of):
         rows = list(group)
         if kind == "row":
             parts.append(_table(rows))
@@ -61,20 +64,37 @@ def render_card(facts: Iterable[Fact]) -> str:
 
 
 def mark_code(text: str) -> str:
-    """Return a text as HTML, with what is between backticks as code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+    """Return a text as HTML, with what is between backticks as code.
+
+    No browser ends a line inside of an option or a short command.
+
+    Examples
+    --------
+    >>> mark_code("use `x`, or --queries 50")
+    'use <code>x</code>, or <span style="white-space:nowrap">--queries 50</span>'
+    """
+    parts, end = [], 0
+    for part in WHOLE_PARTS.finditer(text):
+        shown = escape(part[0])
+        if part[0].startswith("`"):
+            shown = f"<code>{escape(part[0][1:-1])}</code>"
+        elif part[0][0] != "'" and len(part[0]) <= LONGEST_WHOLE:
+            shown = f'<span style="white-space:nowrap">{shown}</span>'
+        parts += [escape(text[end : part.start()]), shown]
+        end = part.end()
+    return "".join([*parts, escape(text[end:])])
 
 
-def _kind_of(fact: Fact) -> str:
-    if len(fact) > 2:
+def _kind_of(row: ShownRow) -> str:
+    if len(row) > 2:
         return "row"
-    return "named" if fact[0] else "line"
+    return "named" if row[0] else "line"
 
 
-def _table(rows: Sequence[Fact]) -> str:
+def _table(rows: Sequence[ShownRow]) -> str:
     """Return rows as a table, the first one as its head."""
 
-    def row(cells: Fact, tag: str) -> str:
+    def row(cells: ShownRow, tag: str) -> str:
         shown = (f"<{tag}>{escape(cell)}</{tag}>" for cell in cells)
         return f"<tr>{''.join(shown)}</tr>"
 

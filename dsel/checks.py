@@ -1,6 +1,7 @@
 """Input checks, one for each kind of quantity; messages name argument and value.
 
-Each raises TypeError for a value of the wrong kind, ValueError for one out of range.
+Each raises TypeError for a value of the wrong kind, ValueError for one out of range;
+`check_choice`, whose range is a list of texts, raises ValueError for both.
 """
 
 import functools
@@ -15,7 +16,7 @@ from contextlib import suppress
 from difflib import get_close_matches
 from enum import Enum
 from numbers import Integral, Number, Real
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, NoReturn, TypeVar, cast
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -63,6 +64,8 @@ MOST_INTEGER: Final = 2**63 - 1
 """Largest integer of int64."""
 SMALLEST_LEVEL: Final = 0.001
 """The smallest p-value that the two-sample test of `monitor` can have."""
+PLAIN_TYPES: Final = (str, bytes, Number, list, tuple, dict, set, frozenset, type)
+"""Types whose values a message shows, cut where they are long."""
 LOCAL: Final = ("", "file", "local", "memory")
 """Protocols of local files; their paths may contain any character."""
 
@@ -70,19 +73,53 @@ LOCAL: Final = ("", "file", "local", "memory")
 def show(value: object) -> str:
     """Return any value as one short line for a message.
 
-    Arrays and frames have many lines, and the `repr` of a user's class may raise: then
-    its error would replace the message.
+    Only a value that reads well on one line is shown itself. Of others, such as arrays,
+    frames and results, which print tables, the message has the type and the shape. The
+    `repr` of a user's class may raise: then its error would replace the message.
 
     Examples
     --------
-    >>> show("a"), show(np.eye(2))
-    ("'a'", 'array([[1., 0.], [0., 1.]])')
+    >>> show("a"), show(np.arange(2)), show(np.eye(2))
+    ("'a'", 'array([0, 1])', 'ndarray of shape (2, 2)')
     """
     try:
-        text = " ".join(repr(value).split())
+        whole = repr(value)
     except Exception:  # a `repr` of a user's class may raise any error
-        return f"an object of type {type(value).__name__}"
+        return describe_type(value)
+    # A call, as of estimators, is cut rather than left out: it begins with what it is.
+    is_call = whole.startswith(f"{type(value).__name__}(")
+    is_readable = is_call or isinstance(value, PLAIN_TYPES)
+    text = " ".join(whole.split())
+    if not is_readable and (len(text) > MOST_CHARACTERS or "\n" in whole):
+        return describe_type(value)
     return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
+
+
+def describe_type(value: object) -> str:
+    """Return the type of a value, with its shape if it has one, for a message.
+
+    Examples
+    --------
+    >>> describe_type(np.eye(2)), describe_type({})
+    ('ndarray of shape (2, 2)', 'dict')
+    """
+    shape = getattr(value, "shape", None)
+    # A delayed object of Dask has any attribute, but its `shape` is no tuple.
+    end = f" of shape {shape}" if isinstance(shape, tuple) else ""
+    return f"{type(value).__name__}{end}"
+
+
+def show_model(value: object) -> str:
+    """Return what was passed in the place of a model, for a message.
+
+    Examples
+    --------
+    >>> show_model(dict)
+    'the class dict: add (), as in dict()'
+    """
+    if isinstance(value, type):
+        return f"the class {value.__name__}: add (), as in {value.__name__}()"
+    return show(value)
 
 
 def as_array(values: Any, name: str, dtype: DTypeLike | None = None) -> NDArray[Any]:
@@ -168,16 +205,16 @@ def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
     array = as_array(values, name)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"`{name}` must hold numbers in (0, 1), got {array.dtype}.")
-    numbers = array.astype(np.float64)
-    outside = ~((numbers > 0.0) & (numbers < 1.0))
+    probabilities = array.astype(np.float64)
+    outside = ~((probabilities > 0.0) & (probabilities < 1.0))
     if outside.any():
-        wrong = float(numbers[outside].flat[0])
+        wrong = float(probabilities[outside].flat[0])
         percent = wrong if 1.0 < wrong < 99.9 else 5.0
         raise ValueError(
             f"`{name}` must be strictly between 0 and 1, got {wrong!r}; {percent:.6g}% "
             f"is written {percent / 100:.6g}."
         )
-    return numbers
+    return probabilities
 
 
 def check_between(
@@ -187,14 +224,14 @@ def check_between(
 
     `end` is how the message of a number outside ends.
     """
-    numbers = as_array(values, name, np.float64)
-    outside = ~((numbers >= least) & (numbers <= most))
+    floats = as_array(values, name, np.float64)
+    outside = ~((floats >= least) & (floats <= most))
     if outside.any():
         raise ValueError(
             f"`{name}` must be in [{least:g}, {most:g}], got "
-            f"{float(numbers[outside].flat[0])!r}{end}"
+            f"{float(floats[outside].flat[0])!r}{end}"
         )
-    return numbers
+    return floats
 
 
 def check_axes(array: NDArray[Any], name: str, n_axes: int, what: str) -> None:
@@ -263,10 +300,10 @@ def check_counts(values: ArrayLike, name: str) -> NDArray[np.int64]:
     ):
         array = np.asarray(array.tolist())
     if array.dtype.kind not in "iu":
+        first = show(array.ravel().tolist()[0]) if array.size else "none"
         raise TypeError(
-            f"`{name}` must hold integer counts, got {array.dtype} "
-            f"(first value {show(array.flat[0]) if array.size else 'none'}); "
-            f"pass the number of rows, not a rate."
+            f"`{name}` must hold integer counts, got {array.dtype} (first value "
+            f"{first}); pass the number of rows, not a rate."
         )
     counts = array.astype(np.int64)
     if counts.size and counts.min() < 0:
@@ -357,6 +394,25 @@ def suggest_argument(name: str, known: Iterable[str]) -> str:
         if name in OTHER_NAMES.get(argument, ()):
             return f"; {name!r} is `{argument}` here{MEANINGS.get(argument, '')}."
     return did_you_mean(name, known)
+
+
+def no_attribute(
+    owner: str, name: str, known: Iterable[str], why: str = ""
+) -> AttributeError:
+    """Return the error about an unknown attribute; `why`, or the nearest name, ends it.
+
+    Python and notebooks look for many private names: these need no suggestion.
+
+    Examples
+    --------
+    >>> str(no_attribute("an outcome", "modl", ["model"]))
+    "an outcome has no attribute 'modl'; did you mean 'model'?"
+    >>> str(no_attribute("an outcome", "modl", ["_model"]))
+    "an outcome has no attribute 'modl'."
+    """
+    public = [each for each in known if not each.startswith("_")]
+    end = why or ("." if name.startswith("_") else did_you_mean(name, public))
+    return AttributeError(f"{owner} has no attribute {name!r}{end}")
 
 
 def nothing_at(location: str) -> str:
@@ -453,12 +509,22 @@ def explain_unknown(
     return decorate
 
 
-def explain_public(package: dict[str, Any]) -> None:
-    """Explain wrong calls of all that a package lists in `__all__`.
+def explain_public(
+    package: dict[str, Any], why_not: Callable[[str], str] = lambda name: ""
+) -> None:
+    """Explain wrong calls of all that a package lists in `__all__`, and wrong names.
 
     `package` are its `globals()`. A function is replaced in its own module, too, where
-    pickles look it up.
+    pickles look it up. `why_not` returns the end of the message about a name that the
+    package does not have, "" for the nearest one.
     """
+
+    def explain_name(name: str) -> NoReturn:
+        owner = f"module {package['__name__']!r}"
+        raise no_attribute(owner, name, package["__all__"], why_not(name))
+
+    package["__getattr__"] = explain_name
+    offer_public(package)
     for name in package["__all__"]:
         subject = package[name]
         home = sys.modules.get(getattr(subject, "__module__", ""))
@@ -470,6 +536,16 @@ def explain_public(package: dict[str, Any]) -> None:
             setattr(home, name, package[name])
         elif inspect.isclass(subject) and not issubclass(subject, Enum):
             explain_unknown()(subject)
+
+
+def offer_public(package: dict[str, Any]) -> None:
+    """Let `dir` and completion list what is in `__all__`, without what was imported."""
+
+    def list_names() -> list[str]:
+        hidden = {name for name in package if name[:2] == name[-2:] == "__"}
+        return sorted({*hidden, *package["__all__"]})
+
+    package["__dir__"] = list_names
 
 
 def _explain_call(
@@ -506,6 +582,8 @@ def _explain_call(
     if len(args) > len(ordered):
         others = [p.name for p in known if p.kind is p.KEYWORD_ONLY]
         named = ", ".join(f"{name}=" for name in others if name not in params)
+        if not known:
+            return f"{owner} takes no arguments, got {len(args)}."
         return (
             f"{owner} takes {shown or 'nothing'} by position, got {len(args)} values; "
             f"pass the others by name{': ' * bool(named)}{named}."
@@ -514,6 +592,8 @@ def _explain_call(
     given = {*params, *(p.name for p in ordered[: len(args)])}
     if missing := [f"`{p.name}`" for p in needed if p.name not in given]:
         call = ", ".join(p.name + "=..." * (p not in ordered) for p in needed)
+        if need := (reasons or {}).get(missing[-1].strip("`")):
+            return f"{owner} needs {', '.join(missing)}, {need}."
         return f"{owner} needs {', '.join(missing)}: {called}({call})."
     return ""
 
@@ -617,38 +697,6 @@ def describe_unused_columns(columns: Iterable[str], used: Iterable[str]) -> str:
     what = f"{'column' if is_one else 'columns'} {listing(unused, 8)} of the pool"
     text = f"{what}, which {'is' if is_one else 'are'} not in the labeled table"
     return text if unused else ""
-
-
-def check_columns(
-    columns: Iterable[str],
-    wanted: Iterable[str],
-    where: str,
-    whose: str = "",
-    way: str = "",
-    *,
-    used: Iterable[str] = (),
-    named: Iterable[str] = (),
-    option: str = "id",
-) -> None:
-    """Raise ValueError that names all columns which a table lacks.
-
-    `whose` says why they are needed, and `way` a way out. `used` are names that have a
-    meaning already, and `named` those that the argument `option` names.
-
-    Examples
-    --------
-    >>> check_columns(["age"], ["age", "town"], "'new.csv'", " of `X`")
-    Traceback (most recent call last):
-    ValueError: 'new.csv' lacks the column 'town' of `X`; it has 'age'.
-    """
-    columns = list(map(str, columns))
-    if not (missing := [name for name in wanted if name not in {*columns}]):
-        return
-    shown = [f"{name!r}{f' (of `{option}`)' * (name in {*named})}" for name in missing]
-    raise ValueError(
-        f"{where} lacks the column{'s' * (len(missing) > 1)} {listing(shown, 10)}"
-        f"{whose}{list_columns(columns, missing[0], used)}{way}"
-    )
 
 
 def check_url(url: str, name: str) -> None:

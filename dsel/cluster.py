@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from distributed import Client, Security
 
 __all__ = ["connect"]
+checks.offer_public(globals())
 
 LOOPBACK_HTTP: Final = "127.0.0.1:0"
 """Address of dashboards. `None` and `":0"` would open them to everyone."""

@@ -27,6 +27,7 @@ from dsel.checks import (
     check_string,
     check_strings,
     did_you_mean,
+    offer_public,
     show,
 )
 
@@ -40,6 +41,7 @@ __all__ = [
     "load_digits_problem",
     "load_set",
 ]
+offer_public(globals())
 
 FOLDER_VARIABLE: Final = "DSEL_DATA"
 """Environment variable that names the folder of the benchmark sets."""
@@ -91,7 +93,7 @@ class BenchmarkSet:
     """Class codes, shape (n_rows,)."""
     classes: NDArray[Any]
     """Label of each code."""
-    split: NDArray[np.int64] | None
+    split: Integers | None
     """Official division (0 train, 1 test); None if there is none."""
     columns: tuple[str, ...] | None
     """Names of the features; None if they are not known."""

@@ -9,10 +9,24 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 T = TypeVar("T")
 Function = TypeVar("Function", bound=Callable[..., Any])
+__all__ = [
+    "AllFitsFailedError",
+    "ClusterLostError",
+    "DselError",
+    "DselWarning",
+    "FitFailedWarning",
+    "GuaranteeWarning",
+    "LossError",
+    "NewerRecordError",
+    "PoolChangedError",
+    "StoreMismatchError",
+    "UserCodeError",
+    "VersionMismatchError",
+]
 
 STORAGE_LIBRARIES: Final = (
     "adlfs",
@@ -28,6 +42,10 @@ FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Error numbers of a full disk or quota."""
 ONLY_WRITING: Final = (*FULL, errno.EROFS)
 """Error numbers that only writing can cause."""
+
+
+def __dir__() -> list[str]:
+    return __all__  # what a caller may want to catch
 
 
 class DselError(Exception):
@@ -77,28 +95,75 @@ class NewerRecordError(DselError, ValueError):
     """A record was written by a version of dsel that is newer than this one."""
 
 
-ShellOptions = Sequence[tuple[str, str]]
-"""ShellOptions of the shell with their values."""
+class Correction(NamedTuple):
+    """Another value for an option of a command, or for one name in its list."""
+
+    option: str
+    old: str
+    """The value, or one of the names in a list."""
+    new: str | None
+    """None leaves it out, and the option if it has no other value."""
+
+
+ShellOptions = Sequence[tuple[str, str] | Correction]
+"""Options of the shell with their values, and corrections of those of a command."""
+
+
+class OtherCommands(NamedTuple):
+    """Commands in the place of one that stopped; of several the last needs others."""
+
+    words: tuple[tuple[str, ...], ...]
+
+
+class NewFile(NamedTuple):
+    """A file that takes the place of one that a command names, and code to write it."""
+
+    old: str
+    new: str
+    """A path that no file has yet."""
+    code: str
+    """Code of Python in one line, which names both files by their `repr`."""
+
+
+Way = ShellOptions | OtherCommands | NewFile
+"""How a command is changed so that it goes on."""
 
 
 class UndecidedError(ValueError):
     """A table needs a decision by options of the shell."""
 
-    def __init__(self, text: str, *ways: ShellOptions) -> None:
+    def __init__(self, text: str, *ways: Way) -> None:
         super().__init__(text)
         self.ways = tuple(way for way in ways if way)
-        """Options for each of the possible decisions; a flag has the value ""."""
+        """Ways for each of the possible decisions; a flag has the value ""."""
 
 
-def ways_of(error: Exception) -> tuple[ShellOptions, ...]:
-    """Return the options for each decision that ends an error; () where none does."""
-    return error.ways if isinstance(error, UndecidedError) else ()
+def ways_of(error: BaseException | None) -> tuple[Way, ...]:
+    """Return the ways for each decision that ends an error; () where none does.
+
+    An error that was raised from another one, to say more, has the ways of that one.
+    """
+    while error is not None:
+        if ways := getattr(error, "ways", ()):
+            return tuple(ways)
+        error = error.__cause__
+    return ()
 
 
-def join_stops(error: Exception, other: Exception) -> UndecidedError:
-    """Return one error of two, with the ways that end both."""
-    ways = [[*one, *more] for one in ways_of(error) for more in ways_of(other)]
-    return UndecidedError(f"{error} Also: {other}", *ways)
+def notes_of(error: BaseException | None) -> list[str]:
+    """Return the notes that were added to an error, and to the ones it came from."""
+    notes = list[str]()
+    while error is not None:
+        notes += getattr(error, "__notes__", ())
+        error = error.__cause__
+    return notes
+
+
+def forget_frames(error: BaseException | None) -> None:
+    """Remove the traceback of an error and its causes, whose frames hold tables."""
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__
 
 
 ROWS_FROM_0: Final = "rows are counted from 0"
@@ -120,8 +185,10 @@ class RowError(ValueError):
     "column 'd' has 'x' in line 18; it holds dates."
     """
 
-    def __init__(self, *parts: str | int) -> None:
+    def __init__(self, *parts: str | int, ways: Sequence[Way] = ()) -> None:
         super().__init__(*parts)
+        self.ways = tuple(ways)
+        """Ways of the shell that end the error, as those of `UndecidedError`."""
 
     def __str__(self) -> str:
         text = self._text(lambda row: f"row {row}").removesuffix(".")
@@ -129,12 +196,12 @@ class RowError(ValueError):
 
     def in_lines(self, name_line: Callable[[int], str]) -> ValueError:
         """Return the error with the line of each row, as `name_line` calls it."""
-        return ValueError(self._text(name_line))
+        return UndecidedError(self._text(name_line), *self.ways)
 
     def renumber(self, row_numbers: Sequence[int]) -> "RowError":
         """Return the error with `rows[n]` in the place of row `n`."""
         parts = (p if isinstance(p, str) else int(row_numbers[p]) for p in self.args)
-        return RowError(*parts)
+        return RowError(*parts, ways=self.ways)
 
     def _text(self, name_row: Callable[[int], str]) -> str:
         parts = (p if isinstance(p, str) else name_row(int(p)) for p in self.args)
@@ -150,7 +217,7 @@ class UserCodeError(DselError, RuntimeError):
 
 
 class DselWarning(UserWarning):
-    """Base of all warnings of dsel."""
+    """Base of all warnings of dsel, but those of old names, which are FutureWarning."""
 
 
 class GuaranteeWarning(DselWarning):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from dsel.errors import writing
+from dsel.typing import PathLike
 
 PARTIAL: Final = re.compile(r"[^/\\]+\.[0-9a-f]{32}\.partial$")
 """Names of files that dsel or zarr is writing, or whose writer was killed."""
@@ -31,9 +32,7 @@ TRIES: Final = 5
 """Attempts to write a file, if another run removes the temporary one."""
 
 
-def check_no_link(
-    path: str | os.PathLike[str], name: str, *, below: str | os.PathLike[str] = ""
-) -> None:
+def check_no_link(path: PathLike, name: str, *, below: PathLike = "") -> None:
     """Raise ValueError if a path is a symbolic link, or passes through one.
 
     Only folders inside of `below` are checked: those above a destination may be links
@@ -71,7 +70,7 @@ def check_free(path: Path, name: str, begins: bytes | None = None) -> None:
     )
 
 
-def check_no_links_inside(folder: str | os.PathLike[str], name: str) -> None:
+def check_no_links_inside(folder: PathLike, name: str) -> None:
     """Raise ValueError if a folder, or anything in it, is a symbolic link."""
     check_no_link(folder, name)
     for parent, folders, files in os.walk(folder):
@@ -79,7 +78,7 @@ def check_no_links_inside(folder: str | os.PathLike[str], name: str) -> None:
             check_no_link(os.path.join(parent, member), name)
 
 
-def check_folder(path: str | os.PathLike[str], name: str) -> None:
+def check_folder(path: PathLike, name: str) -> None:
     """Raise if a path is a file or a symbolic link, or a folder with a link in it.
 
     The check is needed since dsel may remove the folder again, with its contents.
@@ -94,7 +93,7 @@ def check_folder(path: str | os.PathLike[str], name: str) -> None:
 
 
 @contextmanager
-def whole_file(path: str | os.PathLike[str], name: str) -> Iterator[Path]:
+def whole_file(path: PathLike, name: str) -> Iterator[Path]:
     """Yield a temporary path, whose file is renamed to `path` after the block.
 
     If anything fails the temporary file is removed, and an earlier file is unchanged.
@@ -201,7 +200,7 @@ def _sync(path: Path) -> None:
             os.close(number)
 
 
-def remove(path: str | os.PathLike[str], name: str) -> None:
+def remove(path: PathLike, name: str) -> None:
     """Remove a file, or a folder with its contents; links are refused."""
     check_no_links_inside(path, name)
     try:
@@ -213,7 +212,7 @@ def remove(path: str | os.PathLike[str], name: str) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def remove_leftovers(folder: str | os.PathLike[str]) -> None:
+def remove_leftovers(folder: PathLike) -> None:
     """Remove temporary files of killed writers; an active one writes its file again."""
     for parent, _, files in os.walk(folder):
         for file in filter(PARTIAL.match, files):

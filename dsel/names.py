@@ -118,16 +118,16 @@ FOLD_PREDICTIONS = _count("fold_answers", _FIT,
 TRAIN_ROWS = _count("train_rows", (SPLITS,), "training rows")
 TRAIN_ERRORS = _count("train_errors", _FIT, "errors on the training rows")
 DISAGREEMENTS = _count("disagreements", _PAIR,
-    "pool rows of this split on which its model and the full one differ")
+    "pool rows of this split on which its model and that of all rows differ")
 POOL_ROWS = _count("pool_rows", _PAIR, "pool rows of this split that were visited")
 BEST_FOLD_DISAGREEMENTS = _count("best_fold_disagreements", _EACH,
-    "pool rows on which the best fold's model and the full one differ")
+    "pool rows on which the best fold's model and that of all rows differ")
 LOO_ERRORS = _count("loo_errors", _EACH,
     "labeled rows on which the model of all others errs")
 OUTER_CANDIDATE = _count("outer_candidate", OUTER, "candidate chosen without the fold")
 OUTER_ERRORS = _count("outer_errors", OUTER, "errors on the fold of its model")
 OUTER_DISAGREEMENTS = _count("outer_disagreements", OUTER,
-    "pool rows on which its model and the full one differ")
+    "pool rows on which its model and that of all rows differ")
 OUTER_DUPLICATE_DISAGREEMENTS = _count("outer_duplicate_disagreements", OUTER,
     "pool rows among these that equal labeled rows")
 FOLD_LOSS_SUM = _number("fold_loss_sum", _FIT,
@@ -136,20 +136,24 @@ LOO_LOSS_SUM = _number("loo_loss_sum", _EACH, "sum of squared leave-one-out resi
 GCV_LOSS_SUM = _number("gcv_loss_sum", _EACH,
     "generalised cross-validation score times the labeled rows")
 EXTRA_LOSS_MEAN = _number("extra_loss_mean", _EACH,
-    "mean squared residual of the full model on extra rows")
+    "mean squared residual of the model of all rows on extra rows")
 FIT_SECONDS = _seconds("fit_seconds", _FIT, "time of the fit")
 SCORE_SECONDS = _seconds("score_seconds", _PAIR, "time of scoring the pool")
-FULL_FIT_SECONDS = _seconds("full_fit_seconds", _EACH, "time of the full fit")
+FULL_FIT_SECONDS = _seconds("full_fit_seconds", _EACH, "time of the fit on all rows")
 N_LABELED = _count("n_labeled", (), "labeled rows")
 N_GROUPS = _count("n_groups", (), "groups of labeled rows, one row of each counted")
 N_UNLABELED = _count("n_unlabeled", (), "rows of the pool")
 N_CLASSES = _count("n_classes", (), "classes")
 N_CANDIDATES = _count("n_candidates", _EACH, "candidates that share delta")
-EQUAL_ROWS = _count("equal_rows", (), "pool rows that equal labeled rows")
-ESTIMATE = _number("estimate", _JUDGED, "the criterion's number, unclipped")
-LABEL_TERM = _number("label_term", _JUDGED, "part of the estimate from labeled rows")
+# Its name in cubes is that of 0.2: it is 0 for a pool that was declared to hold other
+# records, however many of its rows equal labeled ones.
+N_DUPLICATES = _count("equal_rows", (),
+    "pool rows that equal labeled rows; 0 if other records were declared")
+# Its name in cubes is that of 0.2: of a certificate it is a bound.
+CRITERION_VALUE = _number("estimate", _JUDGED, "value of the criterion, unclipped")
+LABEL_TERM = _number("label_term", _JUDGED, "part of the value from labeled rows")
 DISAGREEMENT_TERM = _number("disagreement_term", _JUDGED,
-    "part of the estimate from the pool")
+    "part of the value from the pool")
 CANDIDATE_DELTA = _number("candidate_delta", _JUDGED,
     "probability that the bound of the candidate may fail")
 PRIOR_SHARE = _number("prior_share", _EACH,
@@ -183,8 +187,10 @@ COPIED_ROWS: Final = "copied_rows"
 CAVEATS: Final = "caveats"
 ASSUMPTIONS: Final = "assumptions"
 FOLD_ERROR_KIND: Final = "fold_error_kind"
+INNER_MODELS: Final = "models trained without this fold and one other fold"
+"""Value of `FOLD_ERROR_KIND` in a nested search that compares candidates."""
 LEARNERS: Final = "learners"
-"""Attribute: class names of the candidates, of a pipeline that of its last step."""
+"""Attribute: class names of the candidates, of a pipeline with those of its steps."""
 N_SPLITS: Final = "n_splits"
 INTEGERS: Final = "integers"
 """Attribute of a parameter's coordinate of floats: the values that were integers."""

@@ -5,6 +5,9 @@ Each is written here only. The module imports nothing of dsel, so that `dsel COM
 certificates.
 """
 
+import csv
+import io
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
 
@@ -65,3 +68,23 @@ LARGEST_CLASS: Final = "largest class"
 """Value of ``baseline`` that is no model."""
 MONITOR_LEVEL: Final = 0.01
 """Default of ``level``: probability that a test refutes a promise that holds."""
+
+
+def names_in(text: str | None) -> tuple[str, ...]:
+    """Return the names of columns in an option; a name with a comma has quotes."""
+    if text is None:
+        return ()
+    return tuple(name.strip() for name in next(csv.reader([text])) if name.strip())
+
+
+def join_names(names: Iterable[str]) -> str:
+    """Return names as the value of an option that lists them.
+
+    Examples
+    --------
+    >>> join_names(["town", "name, first"])
+    'town,"name, first"'
+    """
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()

@@ -1,5 +1,6 @@
 """Numbers as text, rounded so that they hold: upper limits up, lower ones down."""
 
+import re
 import shutil
 import sys
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
@@ -13,6 +14,17 @@ NONE: Final = "none"
 """Text in place of a number that is not finite, or of no rows."""
 EXACT: Final = Context(prec=800)
 """Precision that represents every float, and its percentage, exactly."""
+_QUOTED: Final = r"'[^'\n]*'|`[^`\n]*`"
+_OPTION: Final = rf"--[a-z][\w-]*(?:[ =](?:{_QUOTED}|(?!--)[^\s,;]+))?"
+_FILE: Final = r"[A-Z]+\b|[^\s,;]*[/._=\d][^\s,;]*"
+WHOLE_PARTS: Final = re.compile(
+    rf"\bdsel [a-z-]+(?: [^\s,;-][^\s,;]*)?(?: (?:{_QUOTED}|{_OPTION}|{_FILE}))*"
+    rf"|{_OPTION}|(?<![^\s(=]){_QUOTED}"
+)
+"""Parts of a text that no line break may cut: a command, an option with its value, and
+what is quoted. A user copies these."""
+_HIDDEN: Final = str.maketrans({" ": "\x00", "-": "\x01"})
+_SHOWN: Final = str.maketrans({"\x00": " ", "\x01": "-"})
 
 
 def at_most(
@@ -34,15 +46,15 @@ def at_most(
     return f"{exact.quantize(Decimal(1).scaleb(-decimals), rounding, EXACT):f}"
 
 
-def name_folds(*numbers: int) -> str:
-    """Return folds as people number them, from 1; arrays and cubes begin at 0.
+def name_folds(*folds: int) -> str:
+    """Return folds by their numbers, from 0 as in results, cubes, figures and JSON.
 
     Examples
     --------
     >>> name_folds(0), name_folds(2, 4)
-    ('fold 1', 'folds 3 and 5')
+    ('fold 0', 'folds 2 and 4')
     """
-    texts = [str(number + 1) for number in numbers]
+    texts = list(map(str, folds))
     return f"fold{'s' * (len(texts) > 1)} {' and '.join(texts)}"
 
 
@@ -122,14 +134,35 @@ def terminal_width(stream: TextIO | None = None) -> int | None:
 
 
 def wrap_line(line: str, indent: int = 0, width: int | None = None) -> str:
-    """Return a line wrapped between words, by default at the terminal's width or 80."""
-    return fill(
-        line,
+    """Return a line wrapped between words, by default at the terminal's width or 80.
+
+    A command, an option with its value, and what is quoted stay on one line.
+
+    Examples
+    --------
+    >>> print(wrap_line("write --queries 50 and go on", width=16))
+    write
+    --queries 50 and
+    go on
+    """
+    lines = fill(
+        hide_breaks(line),
         width or terminal_width() or PLAIN_WIDTH,
         subsequent_indent=" " * indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return show_breaks(lines)
+
+
+def hide_breaks(text: str) -> str:
+    """Return a text whose `WHOLE_PARTS` have no place at which a line may end."""
+    return WHOLE_PARTS.sub(lambda part: part[0].translate(_HIDDEN), text)
+
+
+def show_breaks(text: str) -> str:
+    """Return the text that `hide_breaks` got, after its lines were wrapped."""
+    return text.translate(_SHOWN)
 
 
 def shorten_text(text: str, width: int = 60) -> str:

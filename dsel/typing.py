@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from typing_extensions import TypeAliasType
 
 from dsel.arrays import ArrayLike, Estimator, Features, Integers
+from dsel.checks import offer_public
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -121,3 +122,4 @@ __all__ = [
     "SplitsLike",
     "Splitter",
 ]
+offer_public(globals())

@@ -1,10 +1,12 @@
 """Public names are documented, and bounds say what they guarantee and assume."""
 
+import ast
 import dataclasses
 import importlib
 import inspect
 import pkgutil
 import re
+import textwrap
 
 import pytest
 
@@ -64,6 +66,22 @@ def _section(docstring, title):
     pattern = rf"^{title}\n-+\n(.*?)(?=^\w[^\n]*\n-+\n|\Z)"
     found = re.search(pattern, inspect.cleandoc(docstring), re.DOTALL | re.MULTILINE)
     return found.group(1) if found else ""
+
+
+FUNCTIONS = {each.__name__: each for each in PUBLIC if inspect.isfunction(each)}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS | METHODS)
+def test_public_functions__that_check_their_arguments_say_what_they_raise(name):
+    function = inspect.unwrap((FUNCTIONS | METHODS)[name])
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    names = [getattr(each, "id", getattr(each, "attr", "")) for each in called]
+    # What a subclass has to write raises NotImplementedError.
+    errors = [node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise)]
+    raises = any(getattr(error, "id", "") != "NotImplementedError" for error in errors)
+    raises |= any(each.lstrip("_").startswith("check_") for each in names)
+    assert not raises or _section(function.__doc__, "Raises")
 
 
 @pytest.mark.parametrize("value", PUBLIC, ids=lambda value: value.__name__)

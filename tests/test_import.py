@@ -43,6 +43,19 @@ def test_public_names__load_no_package_but_the_dependencies():
     assert _loaded(before + names) <= {"dsel", "narwhals", "pyarrow", "sklearn"}
 
 
+def test_public_names__may_be_used_first_in_several_threads_at_once():
+    first = """
+import numpy, scipy.stats, sklearn, xarray
+from concurrent.futures import ThreadPoolExecutor
+import dsel
+names = ["select", "certify", "bounds", "compare_models", "covalidate"]
+with ThreadPoolExecutor(5) as threads:
+    found = list(threads.map(lambda name: getattr(dsel, name), names))
+"""
+    names = "[each.__name__.rpartition('.')[2] for each in found]"
+    assert _printed(f"{names} == names", first)
+
+
 def test_modules__are_there_without_an_import_of_their_own():
     names = "[each.name for each in pkgutil.iter_modules(dsel.__path__)]"
     found = (
@@ -57,6 +70,13 @@ def test_modules__are_there_without_an_import_of_their_own():
     assert {name for name in listed if name[:2] != "__"} == public
     assert "__version__" in listed
     assert version == importlib.metadata.version("dsel")
+
+
+@pytest.mark.parametrize("name", [n for n in dir(dsel) if n in dsel._PACKAGES])
+def test_package__lists_its_public_names_alone(name):
+    package = getattr(dsel, name)
+    listed = {each for each in dir(package) if each[:2] != "__"}
+    assert listed == {*package.__all__}
 
 
 @pytest.mark.parametrize(

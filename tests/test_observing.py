@@ -83,6 +83,8 @@ def test_progress__has_named_phases_and_a_total_that_never_changes(plan):
     ]  # fmt: skip
     least, most = nested.fits_range()
     assert {each.fits_most for each in told} == {most}
+    seconds = [each.seconds for each in told]  # one clock for all phases
+    assert seconds == sorted(seconds)
     assert least <= told[-1].fits_done <= most
     assert f"{least:,} to {most:,}" in str(nested)
 
@@ -145,6 +147,7 @@ def test_old_names__are_the_new_ones_and_say_so(plan):
     values = BoundedValues(())
     report = CertifiedReport(0.05, "a model", (), (), values, values, values)
     for owner, old, new in (
+        (plan, "certificate", "method_name"),
         (plan, "layout", "scheme"),
         (plan, "spans", "slices"),
         (plan, "prior", "prior_shares"),

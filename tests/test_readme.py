@@ -1,5 +1,6 @@
 """What README and the site's pages show runs, and prints what they show."""
 
+import itertools
 import os
 import re
 import shlex
@@ -96,6 +97,18 @@ def test_page__links_to_files_of_a_clone(page):
     ] == []
 
 
+def test_pages__write_to_places_of_their_own():
+    # A reader runs several pages in one folder, and nothing written is replaced.
+    writes = re.compile(r"""(?:to_csv\(|\bout=)"([^"]+)"|--out ([\w./]+)""")
+    pages = {}
+    for page in (README, *(ROOT / "docs/using").glob("*.md")):
+        code = "\n".join([*_blocks(page), *_blocks(page, "sh")])
+        pages[page.stem] = {a or b for a, b in writes.findall(code)}
+    for (one, its), (other, theirs) in itertools.combinations(pages.items(), 2):
+        if "tables" not in (one, other):  # its commands are for tables of readers
+            assert not its & theirs, (one, other)
+
+
 def test_readme__begins_with_what_a_reader_has():
     first = README.read_text("utf-8").partition("## Install")[0]
     block, shown = _outputs(README)[0]
@@ -140,7 +153,7 @@ def test_page__is_a_session_that_runs(page, n_shown, tmp_path, monkeypatch):
     for text in shown:
         after = done.stdout.partition(text.rstrip("\n"))[2]
         assert after
-        assert not re.match(r"\n(But|Warning|Caveat|Note)\b", after)  # no line is cut
+        assert not re.match(r"\n(Warning|Caveat)\b", after)  # no line is cut
 
 
 def test_page_why__has_the_bounds_of_plan_bound():

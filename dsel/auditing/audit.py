@@ -131,7 +131,9 @@ def audit(
 
 
 @as_task()
-def _counts(name: str, deltas: Sequence[float], seed: int, numbers: range) -> Integers:
+def _counts(
+    name: str, deltas: Sequence[float], seed: int, draw_numbers: range
+) -> Integers:
     """Count by delta the draws that were certified, and those that failed.
 
     A draw depends only on the setting's name, the seed and its number, so counts do not
@@ -139,8 +141,8 @@ def _counts(name: str, deltas: Sequence[float], seed: int, numbers: range) -> In
     """
     setting = SETTINGS[name]
     counts = np.zeros((len(deltas), 2), dtype=np.int64)
-    for number in numbers:
-        draw = setting.draw([seed, crc32(name.encode()), number])
+    for draw_number in draw_numbers:
+        draw = setting.draw([seed, crc32(name.encode()), draw_number])
         # A search refuses labels that miss a class, so nothing is certified.
         if setting.population.misses_class(draw.y):
             continue

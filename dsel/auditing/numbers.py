@@ -73,11 +73,11 @@ def noise_around(
     """
     values = np.asarray(noise, np.float64)
     n_targets = values.shape[-1]
-    shares = np.full(n_targets, 1 / n_targets) if weights is None else weights
+    fractions = np.full(n_targets, 1 / n_targets) if weights is None else weights
     n = len(levels)
     return NumberPopulation(
         np.arange(n, dtype=np.float64)[:, np.newaxis],
-        np.tile(np.asarray(shares) / n, (n, 1)),
+        np.tile(np.asarray(fractions) / n, (n, 1)),
         targets=np.asarray(levels)[:, np.newaxis] + values,
         **kind,
     )

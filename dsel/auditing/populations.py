@@ -65,8 +65,8 @@ class Population:
 
     def loss(self, model: Estimator, loss: TableLoss) -> float:
         """Return the exact loss of a model on new rows."""
-        codes = np.arange(self.probabilities.shape[1])
-        table = ClassTable(tuple(codes.tolist()))
+        codes = tuple(range(self.probabilities.shape[1]))
+        table = ClassTable(codes, positions=codes)
         confusion = table.narrow(self.confusion(model), loss.classes)
         return loss.rate(confusion)
 
@@ -86,9 +86,9 @@ class Population:
         try:
             predictions[:] = model.predict(rows)
         except ValueError:
-            for number, row in enumerate(rows):
+            for row_number, row in enumerate(rows):
                 with suppress(ValueError):
-                    predictions[number] = model.predict(row[np.newaxis])[0]
+                    predictions[row_number] = model.predict(row[np.newaxis])[0]
         n_classes = self.probabilities.shape[1]
         table = np.zeros((n_classes + 1, n_classes + 1))
         is_class = (predictions >= 0) & (predictions < n_classes)
@@ -118,10 +118,8 @@ class GroupedPopulation(Population):
         self, n: int, rng: np.random.Generator
     ) -> tuple[Floats, ClassCodes, Integers]:
         """Return all rows of `n` groups, their classes and groups."""
-        probabilities, n_classes = (
-            self.probabilities.ravel(),
-            self.probabilities.shape[1],
-        )
+        probabilities = self.probabilities.ravel()
+        n_classes = self.probabilities.shape[1]
         group_cells = rng.choice(probabilities.size, n, p=probabilities)
         sizes = np.resize(self.sizes, n_classes)[group_cells % n_classes]
         keys = np.repeat(np.arange(n), sizes)

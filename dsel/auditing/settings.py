@@ -178,7 +178,9 @@ def _of_groups() -> dict[str, Setting]:
     """Return the settings in which rows come in groups."""
     # A memory knows the groups of its training rows, so rows of one group must not be
     # on both sides of a fold.
-    leak, rare, forget = biased_coin(0.4), biased_coin(0.1), {"otherwise": [0, 1]}
+    leak = biased_coin(0.4)
+    rare = biased_coin(0.1)
+    forget = {"otherwise": [0, 1]}
     alone: dict[str, Any] = {"n_unlabeled": 0}
     found = {
         "5 rows": Setting(group_rows(leak, 5), Memory(), forget, **alone),
@@ -205,7 +207,8 @@ def _of_groups() -> dict[str, Setting]:
 
 def _of_numbers() -> dict[str, Setting]:
     """Return the settings of regressors."""
-    flat, half = np.zeros(16), error_quantile(0.5)
+    flat = np.zeros(16)
+    half = error_quantile(0.5)
     lucky: Any = (RandomNumber(), _TEN)
     heavy, ties = noise_around(flat, HEAVY), noise_around(flat, range(-3, 4))
     # Half of the rows and a little more are off by 1.
@@ -361,7 +364,8 @@ def _undeclared_groups(size: int) -> Setting:
 def _of_least_squares() -> dict[str, Setting]:
     """Return the settings of least squares, from a memory to a constant model."""
     # Rows of a cell are equal, so that a model has one prediction for each cell.
-    flat, kind = np.zeros(16), {"has_duplicates": True}
+    flat = np.zeros(16)
+    kind = {"has_duplicates": True}
     grid = {"widths": [0.1, 2.0, 50.0], "regularizations": [1e-3, 1.0, 100.0]}
     memory = {"widths": [0.1], "regularizations": [1e-6, 1e-3]}
     found = {

@@ -67,31 +67,32 @@ class Draw:
 
     def claims(self, outcome: Outcome) -> Claims:
         """Return the certified bounds of the bounded models, with the truth."""
-        population, loss = self.setting.population, self.setting.options.get("loss")
+        population = self.setting.population
+        loss = self.setting.options.get("loss")
         claims = []
-        for deploy, certificate in outcome.certificates.items():
+        for model_name, certificate in outcome.certificates.items():
             if not certificate.certified:
                 continue
-            model = outcome.models[deploy]
+            model = outcome.models[model_name]
             truth = (
                 population.error(model)
                 if loss is None
                 else population.loss(model, loss)
             )
             claims.append((certificate.bound, truth))
-            if (values := outcome.choice.reports_by_value.get(deploy)) is not None:
+            if (values := outcome.choice.reports_by_value.get(model_name)) is not None:
                 column = self.setting.options["report_by"]
                 claims += [
                     (limit, population.where(column, value).error(model))
                     for value, limit in values.to_dataframe().error_at_most.items()
                 ]
-            if (report := outcome.choice.reports.get(deploy)) is None:
+            if (report := outcome.choice.reports.get(model_name)) is None:
                 continue
             claims.append((report.error_at_most, population.error(model)))
             for label, row in report.to_dataframe().iterrows():
-                for share in (recall, precision):
-                    bound = 1.0 - row[f"{share.__name__}_at_least"]
-                    claims.append((bound, population.loss(model, share(label))))
+                for fraction in (recall, precision):
+                    bound = 1.0 - row[f"{fraction.__name__}_at_least"]
+                    claims.append((bound, population.loss(model, fraction(label))))
         return claims
 
 
@@ -151,7 +152,8 @@ def label(
     The bounds before and after labels are known hold at once.
     """
     outcome = draw.plan(delta).run(n_jobs=1)
-    claims, queries = draw.claims(outcome), outcome.choice.queries
+    claims = draw.claims(outcome)
+    queries = outcome.choice.queries
     if queries is None or not queries.rows:
         return claims
     labels = label_rows(draw.pool_y[outcome.query_rows().index].tolist())
@@ -167,9 +169,10 @@ label_some: Final[Steps] = partial(label, label_rows=omit_some)
 
 def compare_with_baseline(draw: Draw, delta: float) -> Claims:
     """Search with a baseline; claims are limits of an error less the baseline's."""
-    population, claims = draw.setting.population, []
+    population = draw.setting.population
+    claims = []
     outcome = draw.plan(delta).run(n_jobs=1)
-    for deploy, comparison in outcome.choice.baselines.items():
+    for model_name, comparison in outcome.choice.baselines.items():
         if not comparison.certified:
             continue
         error = (
@@ -177,7 +180,7 @@ def compare_with_baseline(draw: Draw, delta: float) -> Claims:
         )
         if not comparison.largest_class:
             error = population.error(draw.setting.options["baseline"])
-        truth = population.error(outcome.models[deploy]) - error
+        truth = population.error(outcome.models[model_name]) - error
         claims.append((comparison.upper, truth))
     return claims
 
@@ -215,17 +218,19 @@ compare_two_by_some: Final[Steps] = partial(compare_two, label_rows=omit_some)
 
 def search_numbers(draw: Draw, delta: float) -> Claims:
     """Search regressors; claims are shares of new rows that are off by more."""
-    population, outcome = draw.setting.population, draw.plan(delta).run(n_jobs=1)
+    population = draw.setting.population
+    outcome = draw.plan(delta).run(n_jobs=1)
     assert isinstance(population, NumberPopulation)  # else nothing is known of numbers
     claims: Claims = []
-    for deploy, certificate in outcome.certificates.items():
-        model, loss = outcome.models[deploy], draw.setting.options["loss"]
+    for model_name, certificate in outcome.certificates.items():
+        model, loss = outcome.models[model_name], draw.setting.options["loss"]
         if not certificate.certified:
             continue
 
         limits = [(population, certificate.bound)]
-        if (values := outcome.choice.reports_by_value.get(deploy)) is not None:
-            column, table = draw.setting.options["report_by"], values.to_dataframe()
+        if (values := outcome.choice.reports_by_value.get(model_name)) is not None:
+            column = draw.setting.options["report_by"]
+            table = values.to_dataframe()
             limits += [
                 (population.where(column, value), limit)
                 for value, limit in table[f"{values.quantity}_at_most"].items()
@@ -235,12 +240,12 @@ def search_numbers(draw: Draw, delta: float) -> Claims:
             claims.append((exceeding_fraction, among.beyond(model, tolerance)))
         if np.isfinite(loss.largest):  # the bound is a share, which has no intervals
             continue
-        ends = outcome.predict_interval(population.rows, deploy=deploy)
+        ends = outcome.predict_interval(population.rows, deploy=model_name)
         claims.append((loss.level, population.outside(ends)))
-        if (report := outcome.choice.tolerances.get(deploy)) is not None:
+        if (report := outcome.choice.tolerances.get(model_name)) is not None:
             claims += [
-                (1.0 - share, population.beyond(model, limit))
-                for share, limit in report.to_dataframe().off_by_at_most.items()
+                (1.0 - fraction, population.beyond(model, limit))
+                for fraction, limit in report.to_dataframe().off_by_at_most.items()
             ]
     return claims
 
@@ -260,7 +265,8 @@ def fit_least_squares(draw: Draw, delta: float) -> Claims:
     if not search.certificate_.certified:
         return []
     ends = [
-        search.predict_interval(population.rows, deploy) for deploy in search.models_
+        search.predict_interval(population.rows, model_name)
+        for model_name in search.models_
     ]
     return [(options["loss"].level, population.outside(pair)) for pair in ends]
 
@@ -270,12 +276,13 @@ def fit_least_squares(draw: Draw, delta: float) -> Claims:
 
 def take_quantile(draw: Draw, delta: float) -> Claims:
     """Use a quantile of a fold's residuals instead of its upper limit: BROKEN."""
-    population, outcome = draw.setting.population, draw.plan(delta).run(n_jobs=1)
+    population = draw.setting.population
+    outcome = draw.plan(delta).run(n_jobs=1)
     assert isinstance(population, NumberPopulation)
     loss = draw.setting.options["loss"]
     residuals = outcome.results["outer_residuals"].isel(fold=outcome.certificate.fold)
     known = residuals.values[~np.isnan(residuals.values)]
-    limit = float(np.quantile(known, loss.share, method="inverted_cdf"))
+    limit = float(np.quantile(known, loss.fraction, method="inverted_cdf"))
     return [(loss.level, population.beyond(outcome.model, limit))]
 
 
@@ -323,10 +330,8 @@ def pick_baseline(draw: Draw, delta: float) -> Claims:
     errors = [np.mean(table.predict(draw.X) != draw.y) for table in tables]
     worst = tables[int(np.argmax(errors))]
     outcome = draw.plan(delta, baseline=worst).run(n_jobs=1)
-    population, comparison = (
-        draw.setting.population,
-        outcome.choice.baselines["one_fold"],
-    )
+    population = draw.setting.population
+    comparison = outcome.choice.baselines["one_fold"]
     return [
         (comparison.upper, population.error(outcome.model) - population.error(worst))
     ]
@@ -344,8 +349,8 @@ def claim_estimate(draw: Draw, delta: float) -> Claims:
     """Use a number that dsel marks as not certified as a bound: BROKEN."""
     with catch_warnings(action="ignore", category=GuaranteeWarning):
         outcome = draw.plan(delta).run(n_jobs=1)
-    number = outcome.choice.certificate.number
-    return [(number, draw.setting.population.error(outcome.model))]
+    estimate = outcome.choice.certificate.number
+    return [(estimate, draw.setting.population.error(outcome.model))]
 
 
 @dataclass(frozen=True)

@@ -138,8 +138,8 @@ def _limits_of_counts(
     pairs, inverse = distinct_columns(m, a)
     largest = pairs[0].max(initial=0.0)
     if pairs.shape[1] <= _MANY_TABLES and largest <= min(_LARGEST_TABLE, 16 * c.size):
-        for number, (n_rows, one_delta) in enumerate(pairs.T):
-            chosen = inverse == number
+        for pair, (n_rows, one_delta) in enumerate(pairs.T):
+            chosen = inverse == pair
             table = _limit_table(is_upper, int(n_rows), float(one_delta))
             limits[chosen] = table[c[chosen].astype(np.intp)]
     else:
@@ -197,11 +197,14 @@ def _solve_limits(is_upper: bool, c: Floats, m: Floats, a: Floats) -> Floats:
     if inner.any():
         c, m, a = c[inner], m[inner], a[inner]
         if is_upper:
-            x, y = c + 1, m - c
-            start, otherwise = special.betainccinv(x, y, a), x / (m + 1)
+            x = c + 1
+            y = m - c
+            start = special.betainccinv(x, y, a)
+            otherwise = x / (m + 1)
             target = np.log(a) - _TARGET_SHIFT
         else:
-            x, y = c, m - c + 1
+            x = c
+            y = m - c + 1
             start = special.betaincinv(x, y, a)
             # At rates so small that the inverse underflows, P is C(m, c) q^c.
             otherwise = np.exp((np.log(a * c) + special.betaln(x, y)) / c)
@@ -283,7 +286,8 @@ def mean_outward(limits: Floats, axis: int) -> Floats:
     (False, 0.1)
     """
     # Each addition, the division and the product err by half an epsilon at most.
-    means, n = limits.mean(axis=axis), limits.shape[axis]
+    means = limits.mean(axis=axis)
+    n = limits.shape[axis]
     raised = means + np.abs(means) * (n + 2) * np.finfo(np.float64).eps
     return np.asarray(np.minimum(raised, limits.max(axis=axis)))[()]
 

@@ -172,7 +172,8 @@ def counted_mean_limit(
             f"`counts` must have one number for each of the values on the last axis, "
             f"got the shapes {n_rows.shape} and {ascending_values.shape} (`values`)."
         )
-    order, shape = np.argsort(ascending_values, kind="stable"), n_rows.shape[:-1]
+    order = np.argsort(ascending_values, kind="stable")
+    shape = n_rows.shape[:-1]
     ascending_values = ascending_values[order]
     n_rows, n_copies = (
         a[..., order].reshape(-1, order.size) for a in (n_rows, n_copies)

@@ -262,6 +262,14 @@ def pair_error_bound(
     ndarray
         Lower bounds on ``(err(f_1) + err(f_2)) / 2`` in the broadcast shape.
 
+    Raises
+    ------
+    TypeError
+        If counts are no integers.
+    ValueError
+        If counts are below 0 or above their rows, shapes do not fit each other, or
+        `delta` is outside ``(0, 1)``.
+
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` over the pool rows the mean

@@ -178,10 +178,7 @@ def cv_bound(
     limits = np.ascontiguousarray(_equal_limits(errors, rows, label_delta))
     # err(f_rand) is the mean of the fold errors; err(f) <= err(f_rand) + d(f, f_rand).
     label_term = mean_outward(limits, -1)
-    # Given the labeled rows every model is fixed, so the count is binomial.
-    disagreement_term = _pool_limits(disagreements, pool_rows, pool_delta)
-    bound = sum_outward(label_term, disagreement_term)
-    return BoundTerms(bound, label_term, disagreement_term)
+    return _add_pool_limit(label_term, disagreements, pool_rows, pool_delta)
 
 
 def best_fold(
@@ -218,6 +215,14 @@ def best_fold(
         ``bound``, ``label_term`` and ``disagreement_term``, in the shape of the
         candidates.
 
+    Raises
+    ------
+    TypeError
+        If counts are no integers.
+    ValueError
+        If the last axis has no folds, counts are below 0 or above their rows, shapes do
+        not fit each other, or `delta` or `label_share` is outside ``(0, 1)``.
+
     Notes
     -----
     Guarantee: that of :func:`cv_bound`; `label_term` alone bounds the error of the best
@@ -244,9 +249,7 @@ def best_fold(
     label_delta, pool_delta = _divide_delta(delta, label_share)
     limits = _equal_limits(errors, rows, label_delta)
     label_term = _at_fold(limits, best_fold_number(errors, rows))
-    disagreement_term = _pool_limits(disagreements, pool_rows, pool_delta)
-    bound = sum_outward(label_term, disagreement_term)
-    return BoundTerms(bound, label_term, disagreement_term)
+    return _add_pool_limit(label_term, disagreements, pool_rows, pool_delta)
 
 
 def best_fold_number(fold_errors: ArrayLike, fold_rows: ArrayLike) -> NDArray[np.intp]:
@@ -294,6 +297,14 @@ def nested_one_fold(
     limit
         The bound, in ``(0, 1]``.
 
+    Raises
+    ------
+    TypeError
+        If counts are no integers.
+    ValueError
+        If the last axis has no folds, counts are below 0 or above their rows, shapes do
+        not fit each other, or `delta` is outside ``(0, 1)``.
+
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` over the labeled rows, the error
@@ -311,7 +322,9 @@ def nested_one_fold(
     (1, 0.1228)
     """
     errors, rows = _check_folds(fold_errors, fold_rows, delta=delta)
-    limits = fold_limits(errors, rows, checks.check_probabilities(delta, "delta"))
+    limits = nested_fold_limits(
+        errors, rows, checks.check_probabilities(delta, "delta")
+    )
     return np.asarray(limits.argmin(axis=-1))[()], np.asarray(limits.min(axis=-1))[()]
 
 
@@ -356,6 +369,14 @@ def nested_all_rows(
         Number of the fold of the smallest sum, the smallest number among equals.
     terms
         `bound`, not clipped, and the two limits whose sum it is.
+
+    Raises
+    ------
+    TypeError
+        If counts are no integers.
+    ValueError
+        If the last axis has no folds, counts are below 0 or above their rows, shapes do
+        not fit each other, or `delta` or `label_share` is outside ``(0, 1)``.
 
     Notes
     -----
@@ -403,7 +424,7 @@ def bound_by_folds(
     pool_delta: ArrayLike,
 ) -> tuple[NDArray[np.intp], BoundTerms]:
     """Return the result of :func:`nested_all_rows`, with delta divided already."""
-    label_terms = fold_limits(errors, n_rows, np.asarray(label_delta))
+    label_terms = nested_fold_limits(errors, n_rows, np.asarray(label_delta))
     per_fold = np.asarray(pool_delta)[..., np.newaxis] / errors.shape[-1]
     disagreement_terms = _pool_limits(counts, pool_rows, per_fold)
     sums = sum_outward(label_terms, disagreement_terms)
@@ -436,8 +457,31 @@ def _divide_delta(delta: ArrayLike, label_share: float) -> tuple[Floats, Floats]
     return share * deltas, (1.0 - share) * deltas
 
 
-def fold_limits(errors: Integers, n_rows: Integers, delta: Floats) -> Floats:
-    """Return a limit for each fold; all hold at once with probability 1 - delta."""
+def nested_fold_limits(errors: Integers, n_rows: Integers, delta: Floats) -> Floats:
+    """Return the limits of :func:`nested_one_fold` for all folds, which hold at once.
+
+    Parameters
+    ----------
+    errors
+        Errors of each fold's model on its rows. Integers; the last axis is the fold.
+    n_rows
+        Rows of each fold, broadcast against `errors`.
+    delta
+        Probability that any limit fails, in ``(0, 1)``: the shape of the other axes.
+
+    Returns
+    -------
+    ndarray
+        Limits in ``(0, 1]``, in the shape of `errors`.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` over the labeled rows, the error
+    of every fold's model is at most its limit.
+    Assumes: as :func:`nested_one_fold` does.
+    Source: union bound of the test-set bound over folds, at unequal shares;
+    derived for dsel: docs/theory/nested.md.
+    """
     per_fold = np.asarray(delta)[..., np.newaxis] * fold_shares(errors.shape[-1])
     return np.asarray(upper_limits(errors, n_rows, per_fold))
 
@@ -450,6 +494,18 @@ def _equal_limits(errors: Integers, n_rows: Integers, delta: Floats) -> Floats:
     return np.asarray(upper_limits(errors, n_rows, per_fold))
 
 
+def _add_pool_limit(
+    label_term: Floats,
+    disagreements: ArrayLike,
+    pool_rows: ArrayLike,
+    pool_delta: Floats,
+) -> BoundTerms:
+    # Given the labeled rows every model is fixed, so the count is binomial.
+    disagreement_term = _pool_limits(disagreements, pool_rows, pool_delta)
+    bound = sum_outward(label_term, disagreement_term)
+    return BoundTerms(bound, label_term, disagreement_term)
+
+
 def _pool_limits(
     disagreements: ArrayLike, pool_rows: ArrayLike, delta: Floats
 ) -> Floats:
@@ -460,9 +516,10 @@ def _pool_limits(
     return upper_limits(np.minimum(counts, rows), rows, delta)
 
 
-def _at_fold(values: Floats, fold: NDArray[np.intp]) -> Floats:
-    # With several shares for one candidate, values have axes that `fold` lacks.
-    shape = np.broadcast_shapes(np.shape(fold), values.shape[:-1])
+def _at_fold(values: Floats, folds: NDArray[np.intp]) -> Floats:
+    """Return the value of one fold for each candidate."""
+    # With several shares for one candidate, values have axes that `folds` lacks.
+    shape = np.broadcast_shapes(np.shape(folds), values.shape[:-1])
     values = np.broadcast_to(values, (*shape, values.shape[-1]))
-    indices = np.broadcast_to(np.asarray(fold)[..., np.newaxis], (*shape, 1))
+    indices = np.broadcast_to(np.asarray(folds)[..., np.newaxis], (*shape, 1))
     return np.asarray(np.take_along_axis(values, indices, -1)[..., 0])[()]

@@ -35,6 +35,14 @@ def holdout_bound(
     ndarray
         Bounds in ``(0, 1]``, in the broadcast shape.
 
+    Raises
+    ------
+    TypeError
+        If counts are no integers.
+    ValueError
+        If counts are below 0 or above their rows, shapes do not fit each other, or
+        `delta` is outside ``(0, 1)``.
+
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` over the held-out rows, the
@@ -87,7 +95,8 @@ def likely_counts(n_rows: int, rate: float) -> tuple[Integers, Floats]:
     """
     if rate < 1e-100:  # SciPy overflows, and no number of rows has such an error
         rate = 0.0
-    mean, spread = n_rows * rate, np.sqrt(n_rows * rate * (1.0 - rate))
+    mean = n_rows * rate
+    spread = np.sqrt(n_rows * rate * (1.0 - rate))
     # Eight standard deviations; the constants cover small means, where the tail of the
     # distribution is that of Poisson's.
     low = max(0, int(mean - 8 * spread) - 10)
@@ -116,7 +125,8 @@ def likely_tables(table: NDArray[np.number], n_rows: int) -> Integers:
     # Unscrambled points begin at 0, whose quantile is no count.
     points = qmc.Sobol(len(present), scramble=False).random(N_TABLES) + 0.5 / N_TABLES
     drawn = np.zeros((N_TABLES, cells.size), np.int64)
-    left, rows_left = np.full(N_TABLES, n_rows), cells.sum()
+    left = np.full(N_TABLES, n_rows)
+    rows_left = cells.sum()
     for cell, quantiles in zip(present, points.T, strict=True):
         drawn[:, cell] = stats.binom.ppf(quantiles, left, cells[cell] / rows_left)
         left, rows_left = left - drawn[:, cell], rows_left - cells[cell]

@@ -103,6 +103,13 @@ def fold_shares(n_folds: int) -> Floats:
     ndarray
         The shares, shape (n_folds,), the largest first.
 
+    Raises
+    ------
+    TypeError
+        If `n_folds` is no integer.
+    ValueError
+        If it is below 1.
+
     Notes
     -----
     Guarantee: limits of the folds at shares ``delta * fold_shares(n_folds)`` hold all

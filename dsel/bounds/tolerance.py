@@ -122,8 +122,8 @@ def tolerance_limit(residuals: ArrayLike, *, level: float, delta: float) -> floa
     binomial tail inverted as :func:`dsel.bounds.binomial_tail_inversion` does. Let
     :math:`q = \inf\{t : P(r > t) \le \beta\}` and :math:`\pi = P(r \ge q) \ge \beta`.
     If :math:`t < q`, then :math:`\#\{r \ge q\} \le \#\{r > t\}`, so that the limit of
-    the former count is at most :math:`\beta \le \pi`: it fails, with probability at
-    most :math:`\delta`.
+    the former count is at most :math:`\beta`, which is below 1 and at most
+    :math:`\pi`: it fails, with probability at most :math:`\delta`.
 
     References
     ----------
@@ -220,11 +220,13 @@ def divide_level(
     extra = checks.check_probability(extra_delta, "extra_delta")
     allowed = int(allowed_exceedances(n, level=beta, delta=delta))
 
-    def failure_probability(count: int, part: float) -> float:
+    def failure_probability(count: int, first_level: float) -> float:
         """Return the probability that only the tolerance at the smaller level fails."""
         below = np.arange(count + 1)
-        rest = stats.binom.sf(allowed - below, n - below, (beta - part) / (1.0 - part))
-        return float(stats.binom.pmf(below, n, part) @ rest)
+        rest = stats.binom.sf(
+            allowed - below, n - below, (beta - first_level) / (1.0 - first_level)
+        )
+        return float(stats.binom.pmf(below, n, first_level) @ rest)
 
     low, high = -1, n - 1  # the largest count that fits at the largest level
     while low < high:
@@ -233,7 +235,8 @@ def divide_level(
             low = middle
         else:
             high = middle - 1
-    count, most = max(low, 0), RESIDUAL_PART * beta
+    count = max(low, 0)
+    most = RESIDUAL_PART * beta
     if low < 0:
         most = LARGEST_PART * beta
         if not n or failure_probability(0, most) > extra * CAUTION:
@@ -350,17 +353,18 @@ def deviation_limit(
     >>> deviation_limit([90, 9, 1], [0.0, 0.5, 2.0], 1000, level=0.02, delta=0.05)
     0.5
     """
-    numbers = checks.check_counts(counts, "counts")
+    bin_counts = checks.check_counts(counts, "counts")
     ends = checks.check_between(edges, "edges", 0.0, np.inf)
     checks.check_axes(ends, "edges", 1, "numbers that rise, in one dimension")
     if (np.diff(ends) <= 0.0).any():
         raise ValueError(f"`edges` must rise, got {checks.show(ends)}.")
-    above = np.cumsum(numbers[..., ::-1], axis=-1)[..., ::-1]
+    above = np.cumsum(bin_counts[..., ::-1], axis=-1)[..., ::-1]
     above, rows = checks.check_counts_of(above, n_rows, "counts", "n_rows")
-    if numbers.shape != ends.shape or above.shape != ends.shape:
+    if bin_counts.shape != ends.shape or above.shape != ends.shape:
         raise ValueError(
             f"`counts` must hold one number for each of the {len(ends)} `edges`, and "
-            f"`n_rows` one or as many, got shapes {numbers.shape}, {np.shape(n_rows)}."
+            f"`n_rows` one or as many, got shapes {bin_counts.shape}, "
+            f"{np.shape(n_rows)}."
         )
     beta = checks.check_between(level, "level", 0.0, 1.0)
     checks.check_axes(beta, "level", 0, "one number")
@@ -385,6 +389,31 @@ def add_tolerances(residual: ArrayLike, deviation: ArrayLike) -> Floats:
     return np.asarray(np.nextafter(total, np.inf))
 
 
+def tolerance_distribution(
+    residuals: ArrayLike, n_rows: int, n_exceeding: int
+) -> tuple[Floats, Floats]:
+    """Return the values of a tolerance over draws of rows, and their probabilities.
+
+    The tolerance is the residual that `n_exceeding` >= 0 of the drawn rows exceed.
+    `residuals` are absolute ones of rows that stand for all rows, shape (n,), n >= 1;
+    `n_rows` are drawn from them with replacement. Values are in increasing order.
+
+    Examples
+    --------
+    >>> values, probabilities = tolerance_distribution([1.0, 2.0], 2, 0)
+    >>> values.tolist(), probabilities.tolist()
+    ([1.0, 2.0], [0.25, 0.75])
+    """
+    ordered = np.sort(checks.as_array(residuals, "residuals", np.float64))
+    # It is at most a residual where at most `n_exceeding` drawn rows lie above it.
+    fractions_above = 1.0 - np.arange(1, len(ordered) + 1) / len(ordered)
+    at_most = stats.binom.cdf(n_exceeding, n_rows, fractions_above)
+    probabilities = np.diff(at_most, prepend=0.0)
+    # An infinite residual that is hardly ever drawn must not make an average infinite.
+    is_likely = probabilities > 1e-12
+    return ordered[is_likely], probabilities[is_likely]
+
+
 def expected_tolerance(
     residuals: ArrayLike, n_rows: int, *, level: float, delta: float
 ) -> float:
@@ -400,13 +429,7 @@ def expected_tolerance(
     96.2
     """
     allowed = int(allowed_exceedances(n_rows, level=level, delta=delta))
-    ordered = np.sort(checks.as_array(residuals, "residuals", np.float64))
     if allowed < 0:
         return np.inf
-    # The limit is at most a residual where at most `allowed` drawn rows lie above it.
-    shares_above = 1.0 - np.arange(1, len(ordered) + 1) / len(ordered)
-    at_most = stats.binom.cdf(allowed, n_rows, shares_above)
-    probabilities = np.diff(at_most, prepend=0.0)
-    # An infinite residual that is hardly ever drawn must not make the average infinite.
-    is_likely = probabilities > 1e-12
-    return float(ordered[is_likely] @ probabilities[is_likely])
+    values, probabilities = tolerance_distribution(residuals, n_rows, allowed)
+    return float(values @ probabilities)

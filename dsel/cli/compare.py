@@ -1,43 +1,58 @@
 """``dsel compare``: compare two models on a pool, and draw rows to label."""
 
+import os
+import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import click
+import numpy as np
 import pandas as pd
 
 from dsel.cli.models import import_from_here
+from dsel.cli.new_run import lacking
 from dsel.cli.options import ClusterOptions, OutputOptions, TextOptions
-from dsel.cli.printing import say
 from dsel.cli.running import (
+    columns_in,
     format_names_columns,
+    insert_steps,
     open_client,
-    print_facts,
     print_json,
     print_notes,
+    print_rows,
 )
+from dsel.data.columns import MissingColumnsError, check_columns
 from dsel.data.frames import Frame
 from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
+from dsel.data.record_ids import RecordIds, leave_out_records
 from dsel.data.schema import TableSchema
 from dsel.data.table_request import Table
 from dsel.data.tables import read_table
 from dsel.data.text_tables import is_text, text_source
 from dsel.errors import naming
+from dsel.families.kinds import is_regressor
+from dsel.results.choice import NEXT
+from dsel.results.comparison import ModelComparison
 from dsel.results.query_files import check_new_place, check_target, write_comparison
+from dsel.results.row_hashes import RowHashes, load_row_hashes
+from dsel.results.run_tables import load_run_tables
 from dsel.search.certifying.compare_models import compare_fitted_models
 from dsel.search.outcomes.deployed_model import Deployed, open_deployed_model
+from dsel.search.outcomes.promises import read_labeled_rows
 
 
 def run(
     old: str,
     new: str,
-    pool: str,
+    pool: str | None,
     queries: int,
     out: str,
-    target: str,
+    target: str | None,
     seen: str | None,
     delta: float,
     seed: int,
@@ -49,42 +64,184 @@ def run(
     """Compare the errors of two models, OLD and NEW, by where they differ on a pool."""
     check_new_place(out, "--out")
     import_from_here(trust)
-    deployed = [open_deployed_model(place, trusted=trust) for place in (old, new)]
+    places = old, new
+    deployed = open_models(places, trust)
+    pool = pool_of_both(places) if pool is None else pool
+    check_columns_of_both(pool, deployed, places, text.arguments)
     rows = open_rows(pool, deployed, text.arguments)
+    target = target or common_target(deployed)
     check_target(target, rows.columns or ())
     known = None if seen is None else seen_table(seen, deployed, text.arguments)
+    if known is None:
+        ids = [
+            ids_of_run(place, model, text.arguments)
+            for place, model in zip(places, deployed, strict=True)
+        ]
+        rows, notes = leave_out_records(rows, rows, ids)
+        print_notes(notes)
     naming_models = naming({"`old`": "OLD", "`new`": "NEW"})
     with open_client(cluster) as client, naming_models:
         comparison = compare_fitted_models(
             deployed[0].model,
             deployed[1].model,
             rows,
-            places=(old, new),
+            places=places,
             n_queries=queries,
             X_seen=known,
             delta=delta,
             random_state=seed,
             client=client,
         )
-    has_texts = "://" not in pool and is_text(pool)
+    comparison = name_sources(comparison, places, pool, target)
     source = None
-    if has_texts:
+    if "://" not in pool and is_text(pool):
         schema = joint_schema(deployed, pool)
         source = text_source(pool, **text.arguments, like=schema)
     file = write_comparison(out, comparison, target=target, source=source)
     if output.as_json:
         print_json("compare", comparison=comparison, results=out, query_rows=file)
         return
-    print_facts(comparison.facts()[: 1 if output.quiet else None])
-    if file is not None and not output.quiet:
-        way = (
-            f"Label the {len(comparison.rows):,} rows of {file} in their last column, "
-            f"{target!r}, then run: dsel label {out} {file}"
+    steps = []
+    if file is not None:
+        steps.append(
+            f"label the {len(comparison.rows):,} rows of {file} in their last column, "
+            f"{target!r}, then run: dsel label {shlex.quote(out)}"
         )
-        click.echo()
-        say(way)
+    elif not queries and comparison.n_differ and not output.quiet:
+        steps.append(
+            "the same with --queries 60 and another --out draws rows, whose labels say "
+            "which model is better"
+        )
+    shown_rows = comparison.shown_rows()
+    if output.quiet:  # nobody else learns which file waits for labels
+        print_rows([shown_rows[0], *((NEXT, step) for step in steps)])
+    else:
+        print_rows(insert_steps(shown_rows, *steps))
     if queries and file is None:
         print_notes(["the models differ on no row that may be labeled"])
+
+
+def open_models(places: tuple[str, str], trust: tuple[str, ...]) -> list[Deployed]:
+    """Open both models; raise UsageError unless they predict classes of one target."""
+    deployed = [open_deployed_model(place, trusted=trust) for place in places]
+    for name, place, model in zip(("OLD", "NEW"), places, deployed, strict=True):
+        if is_regressor(model.model):
+            raise click.UsageError(
+                f"{name}, {place!r}, predicts numbers, and regressors are not "
+                f"compared; name two models that predict classes. To choose among "
+                f"regressors by their errors, name all of them in one `dsel select`, "
+                f"as in --model forest,ridge."
+            )
+    refuse_other_targets(deployed, places)
+    return deployed
+
+
+def common_target(deployed: Sequence[Deployed]) -> str:
+    """Return the name of the target that both models were trained for, or "label"."""
+    learned = [model.input_format.table_schema for model in deployed]
+    names = {None if schema is None else schema.target for schema in learned}
+    return (names.pop() if len(names) == 1 else None) or "label"
+
+
+def name_sources(
+    comparison: ModelComparison, places: tuple[str, str], pool: str, target: str
+) -> ModelComparison:
+    """Return a comparison with the names of files, the target and the date."""
+    models = {
+        name: f"{os.path.basename(place.rstrip('/'))} ({kind})"
+        for (name, kind), place in zip(comparison.sources.items(), places, strict=True)
+    }
+    others = {
+        "pool": os.path.basename(pool.rstrip("/")),
+        "rows in the pool": f"{comparison.n_unlabeled:,}",
+        "target": target,
+        "date": date.today().isoformat(),
+    }
+    return replace(comparison, sources=models | others)
+
+
+def refuse_other_targets(deployed: Sequence[Deployed], places: Sequence[str]) -> None:
+    """Raise UsageError if two models have no class in common."""
+    schemas = [model.input_format.table_schema for model in deployed]
+    targets = [None if schema is None else schema.target for schema in schemas]
+    classes = [{*map(str, model.model.classes_)} for model in deployed]
+    if None in targets or targets[0] == targets[1] or classes[0] & classes[1]:
+        return
+    raise click.UsageError(
+        f"OLD, {places[0]!r}, predicts {targets[0]!r}, and NEW, {places[1]!r}, "
+        f"{targets[1]!r}, with other classes: where they differ says nothing about "
+        f"which is better. Name two models of one target; `dsel select` with its "
+        f"--target makes one."
+    )
+
+
+def check_columns_of_both(
+    location: str,
+    deployed: Sequence[Deployed],
+    places: Sequence[str],
+    text: Mapping[str, Any],
+) -> None:
+    """Raise UndecidedError that names each model whose columns the pool lacks."""
+    errors = {}
+    for name, place, model in zip(("OLD", "NEW"), places, deployed, strict=True):
+        schema = model.input_format.table_schema
+        if schema is None or place in errors:
+            continue
+        columns = columns_in(location, text, schema)
+        if columns is not None:
+            whose = f" that {name}, {place!r}, was trained on"
+            try:
+                check_columns(columns, schema.names, repr(location), whose)
+            except MissingColumnsError as error:
+                errors[place] = error
+    if errors:
+        raise lacking(errors)
+
+
+def pool_of_both(places: Sequence[str]) -> str:
+    """Return the pool that the runs of both models had; raise if they had none."""
+    pools = set()
+    for place in places:
+        tables = None
+        with suppress(FileNotFoundError):  # a kept model is no run
+            tables = load_run_tables(place)
+        pools.add(None if tables is None else tables.pool)
+    if len(pools) > 1 or (pool := pools.pop()) is None:
+        raise click.UsageError(
+            "OLD and NEW do not come from runs with one pool; name the unlabeled rows "
+            "by --pool."
+        )
+    return pool
+
+
+def ids_of_run(place: str, deployed: Deployed, text: Mapping[str, Any]) -> RecordIds:
+    """Return the ids of the labeled rows of a model; none if they are unknown.
+
+    The labeled table must still have the rows that the model was trained on.
+    """
+    tables = None
+    schema = deployed.input_format.table_schema
+    with suppress(FileNotFoundError):  # a kept model is no run
+        tables = load_run_tables(place)
+    hashes = load_row_hashes(place)
+    if not (tables and hashes and schema and schema.ids):
+        return RecordIds.of(None)
+    if not os.path.exists(tables.labeled):
+        return RecordIds.of(None)
+    labeled, _, ids = read_labeled_rows(
+        tables.labeled,
+        schema,
+        tables.target,
+        text["separator"],
+        text["encoding"],
+        has_ids=True,
+    )
+    hashes_now = RowHashes.of(labeled).by_type
+    is_same = all(
+        np.array_equal(values, hashes_now.get(name, values))
+        for name, values in hashes.by_type.items()
+    )
+    return RecordIds.of(None) if ids is None or not is_same else ids
 
 
 def open_rows(location: str, deployed: list[Deployed], text: dict[str, Any]) -> Any:
@@ -97,8 +254,8 @@ def open_rows(location: str, deployed: list[Deployed], text: dict[str, Any]) -> 
     schemas = [each.input_format.table_schema for each in deployed]
     if pool.frames is None or any(schema is None for schema in schemas):
         return pool
-    columns, schema = pool.columns or (), joint_schema(deployed, location)
-    schema.check_columns(columns, repr(location), ())
+    columns = pool.columns or ()
+    schema = joint_schema(deployed, location)
     like = replace(schema, ids=other_columns(columns, schema))
     pool = pool.with_columns((*schema.names, *like.ids))
     return convert_pool(pool, like, location, where=repr(location))
@@ -131,6 +288,15 @@ def joint_schema(deployed: list[Deployed], location: str) -> TableSchema:
                 f"labeled rows had no names; give the pool as Parquet or npy."
             )
     old, new = (schema for schema in schemas if schema is not None)
+    for with_words, without in ((old, new), (new, old)):
+        words = {*with_words.named_gaps} - {*without.named_gaps}
+        for column in without.columns:
+            if shared := words & {*(column.categories or ())}:
+                raise ValueError(
+                    f"{shared.pop()!r} in the column {column.name!r} is a value for "
+                    f"one of OLD and NEW, and a gap (--gap) for the other one; give "
+                    f"the pool as Parquet, with gaps of its own."
+                )
     columns = {each.name: each for each in new.columns}
     for each in old.columns:
         other = columns.setdefault(each.name, each)
@@ -149,6 +315,7 @@ def joint_schema(deployed: list[Deployed], location: str) -> TableSchema:
         new,
         columns=tuple(columns.values()),
         ids=(),
+        gap_words=tuple(dict.fromkeys((*old.gap_words, *new.gap_words))),
         separator=new.separator or old.separator,
         encoding=new.encoding or old.encoding,
     )

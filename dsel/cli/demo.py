@@ -25,9 +25,9 @@ def run(
     order = np.random.default_rng(seed).permutation(len(y))
     labeled, others = order[:N_LABELED], order[N_LABELED:]
 
-    def observe_error(outcome: Any) -> str:
+    def observe_error(outcome: Any) -> tuple[str, str]:
         wrong = float(np.mean(outcome.model.predict(X[others]) != y[others]))
-        return (
+        return "", (
             f"Observed error on the pool: {100 * wrong:.1f}%, by its true labels, "
             f"which were used for nothing else"
         )

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -22,6 +22,8 @@ from sklearn.preprocessing import (
 from dsel.arrays import Features
 from dsel.checks import listing
 from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, Column, columns_of
+from dsel.data.groups import is_name_of_identifier
+from dsel.data.kinds import NAMED_OPTIONS, options_of_reason
 from dsel.errors import ShellOptions, UndecidedError
 
 Steps = list[tuple[str, Any]]
@@ -31,23 +33,31 @@ MOST_NAMES: Final = 8
 """Most names of columns in a line."""
 DATE_ORDERS: Final = ("--dayfirst", "--monthfirst")
 NAMED_WAY: Final = re.compile(
-    r"write (?P<order>--dayfirst) or --monthfirst$|; --number .* as numbers$"
+    r"write (?P<orders>--(?:day|month)first(?: or --monthfirst| to read all))$"
+    rf"|{NAMED_OPTIONS.pattern}"
 )
 """Ends of reasons why a column is text that name options which read it otherwise."""
 MICROSECONDS_A_DAY: Final = 24 * 60 * 60 * 10**6
 
 
 def encoders(
-    X: Features, *, is_scaled: bool, why_texts: Mapping[str, str] = MappingProxyType({})
+    X: Features,
+    *,
+    is_scaled: bool,
+    why_texts: Mapping[str, str] = MappingProxyType({}),
+    has_groups: bool = False,
+    pool_columns: Collection[str] | None = None,
 ) -> tuple[Steps, list[tuple[str, str]]]:
     """Return the steps that turn a table into numbers, and descriptions of them.
 
     Raises TypeError if no step can encode a column. It names all such columns, with
-    the reasons `why_texts` why they were read as texts, if there are some.
+    the reasons `why_texts` why they were read as texts, if there are some, and the
+    options that decide what they are. Without `has_groups` one may be the groups. Ids
+    must be among `pool_columns`, where they are known.
     """
     if sparse.issparse(X):
-        steps, fact = ("scale", MaxAbsScaler()), ("numbers", "scaled by the largest")
-        return ([steps], [fact]) if is_scaled else ([], [])
+        steps, row = ("scale", MaxAbsScaler()), ("numbers", "scaled by the largest")
+        return ([steps], [row]) if is_scaled else ([], [])
     # `keep_empty_features`: a column that is empty in the training rows of a fold must
     # not be dropped there, as models of all folds need the same columns.
     imputer = SimpleImputer(strategy="median", keep_empty_features=True)
@@ -71,69 +81,118 @@ def encoders(
         else:
             kinds[kind][2].append(column.name)
     if undecided:
-        shown = "; ".join(
-            why_texts.get(each.name) or _describe_unencodable(each, X[each.name])
-            for each in undecided[:10]
-        )
-        # A column of amounts has its way out in its reason.
-        others = [
-            each for each in undecided if "--number" not in why_texts.get(each.name, "")
-        ]
-        names = ",".join(each.name for each in others)
-        # A text column with unique values may identify rows in the predictions.
-        texts = [c.name for c in undecided if c.kind == TEXT]
-        ids = [t for t in texts if t not in why_texts and X[t].is_unique]
-        dropped = [c.name for c in undecided if c.name not in ids]
-        named = {
-            name: way
-            for name in dropped
-            if (way := NAMED_WAY.search(why_texts.get(name, "")))
-        }
-        ways = [_options(dropped, ids)]
-        # Another option reads some of the columns, and the rest is left out.
-        rest = [name for name in dropped if name not in named]
-        for k in (0, 1) if any(way["order"] for way in named.values()) else (0,):
-            options = dict.fromkeys(
-                (DATE_ORDERS[k], "") if way["order"] else ("--number", name)
-                for name, way in named.items()
-            )
-            if named:
-                ways.insert(k, [*options, *_options(rest, ids)])
-        advice = ""
-        if ids:
-            them = "it" if len(ids) == 1 else "them"
-            names_of_ids = shlex.quote(",".join(ids))
-            advice = f" (or --id {names_of_ids} to copy {them} to predictions)"
-        what = "it" if len(undecided) == 1 else "them"
-        if len(others) < len(undecided):
-            what = names.replace(",", ", ")
-        leave_out = (
-            f"Leave {what} out by --drop {shlex.quote(names)}{advice}, or name"
-            if others
-            else "Or name"
-        )
-        raise UndecidedError(
-            f"{shown}{f' (and {len(undecided) - 10} more)' * (len(undecided) > 10)}. "
-            f"{leave_out} a pipeline that encodes them by --model MODULE:OBJECT.",
-            *ways,
-        )
+        raise _undecided_error(undecided, X, why_texts, has_groups, pool_columns)
     used = {kind: parts for kind, parts in kinds.items() if parts[2]}
     if used.keys() <= {"numbers"}:
         n_columns = f"{len(used['numbers'][2]):,} columns: " if used else ""
         return numbers, [("numbers", f"{n_columns}{filled}")]
-    facts = [
+    shown_rows = [
         (kind, f"{_list_columns(of)}: {text}") for kind, (_, text, of) in used.items()
     ]
     _, _, left_out = used.pop("left out", (None, "", []))
     if not used:
         raise ValueError(f"no column holds a value: {listing(left_out, 8)}.")
     parts = [(kind, encoder, of) for kind, (encoder, _, of) in used.items()]
-    return [("columns", ColumnTransformer(parts))], facts
+    return [("columns", ColumnTransformer(parts))], shown_rows
 
 
-def _options(dropped: Sequence[str], ids: Sequence[str]) -> ShellOptions:
+def _undecided_error(
+    undecided: Sequence[Column],
+    X: pd.DataFrame,
+    why_texts: Mapping[str, str],
+    has_groups: bool,
+    pool_columns: Collection[str] | None,
+) -> UndecidedError:
+    """Return the error that names columns without an encoder, and what decides them."""
+    shown = "; ".join(
+        why_texts.get(each.name) or _describe_unencodable(each, X[each.name])
+        for each in undecided[:10]
+    )
+    # A column of amounts has its way out in its reason.
+    others = [
+        each
+        for each in undecided
+        if not re.search("--(?:number|gap)", why_texts.get(each.name, ""))
+    ]
+    names = ",".join(each.name for each in others)
+    # A text column with unique values may identify rows in the predictions.
+    texts = [c.name for c in undecided if c.kind == TEXT]
+    singles = [
+        t
+        for t in texts
+        if t not in why_texts and X[t].is_unique and not _is_prose(X[t])
+    ]
+    ids = [t for t in singles if pool_columns is None or t in pool_columns]
+    dropped = [c.name for c in undecided if c.name not in ids]
+    named = {
+        name: way
+        for name in dropped
+        if (way := NAMED_WAY.search(why_texts.get(name, "")))
+    }
+    # Rows of one customer are not independent: without its column a certificate
+    # would be about other rows, so that no command leaves it out.
+    owners = [t for t in texts if t in dropped and is_name_of_identifier(t)]
+    owners = [t for t in owners if t not in why_texts and t not in singles]
+    owners = [] if has_groups else owners[:1]
+    ways = [_options(dropped, ids, owners)]
+    # Another option reads some of the columns, and the rest is left out.
+    rest = [name for name in dropped if name not in named]
+    texts_of_orders = [way["orders"] for way in named.values() if way["orders"]]
+    orders = [o for o in DATE_ORDERS if all(o in text for text in texts_of_orders)]
+    for k, order in enumerate(orders if texts_of_orders else DATE_ORDERS[:1]):
+        options = dict.fromkeys(
+            option for way in named.values() for option in _named_options(way, order)
+        )
+        if named:
+            ways.insert(k, [*options, *_options(rest, ids, owners)])
+    advice, belong = "", ""
+    if owners:
+        [owner] = owners
+        belong = (
+            f" If rows of one {owner} belong together, write --groups "
+            f"{shlex.quote(owner)}: without it the bound would be too small."
+        )
+    if ids:
+        them = "it" if len(ids) == 1 else "them"
+        names_of_ids = shlex.quote(",".join(ids))
+        advice = f" (or --id {names_of_ids} to copy {them} to predictions)"
+    what = "it" if len(undecided) == 1 else "them"
+    if len(others) < len(undecided):
+        what = names.replace(",", ", ")
+    leave_out = (
+        f"{'Or leave' if belong else 'Leave'} {what} out by --drop "
+        f"{shlex.quote(names)}{advice}, or name"
+        if others
+        else "Or name"
+    )
+    free = [t for t in texts if t not in why_texts and _is_prose(X[t])]
+    keep = "".join(
+        f" A model that counts the words of {name!r} may err less: docs/using/"
+        f"tables.md, Free text, has its pipeline."
+        for name in free[:1]
+    )
+    return UndecidedError(
+        f"{shown}{f' (and {len(undecided) - 10} more)' * (len(undecided) > 10)}."
+        f"{belong} {leave_out} a pipeline that encodes them by --model "
+        f"MODULE:OBJECT.{keep}",
+        *ways,
+    )
+
+
+def _named_options(way: re.Match[str], order: str) -> ShellOptions:
+    """Return the options that a reason names for reading its column otherwise."""
+    if way["orders"]:
+        return [(order, "")]
+    return options_of_reason(way.string)
+
+
+def _options(
+    dropped: Iterable[str], ids: Iterable[str], groups: Sequence[str] = ()
+) -> ShellOptions:
     """Return the options by which these columns are no features."""
-    options = [("--drop", ",".join(dropped)), ("--id", ",".join(ids))]
+    dropped = [name for name in dropped if name not in groups]
+    options = [("--groups", ",".join(groups)), ("--drop", ",".join(dropped))]
+    options += [("--id", ",".join(ids))]
     return [(name, value) for name, value in options if value]
 
 
@@ -170,9 +229,15 @@ def _kind(column: Column, values: pd.Series) -> str | None:
     return None
 
 
+def _is_prose(values: pd.Series) -> bool:
+    """Return whether most texts have several words, as no identifier has."""
+    return bool(values.dropna().astype(str).str.contains(r"\S\s+\S").mean() > 0.5)
+
+
 def _describe_unencodable(column: Column, values: pd.Series) -> str:
     """Return a description of a column that no encoder accepts."""
-    known, name = values.dropna(), f"column {column.name!r} "
+    known = values.dropna()
+    name = f"column {column.name!r} "
     content = f"{column.kind}, which no encoder of `dsel select` takes"
     if column.kind in (TEXT, TRUTH, NUMBER):
         content = f"{known.nunique():,} different texts in {len(known):,} rows"

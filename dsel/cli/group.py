@@ -1,13 +1,13 @@
 """The group of commands, with their errors, warnings and exit status."""
 
 import logging
-import shlex
 import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
+from os.path import isdir
 from threading import current_thread, main_thread
 from typing import Any, Final
 
@@ -15,16 +15,20 @@ import click
 
 from dsel.checks import did_you_mean
 from dsel.cli.exit_status import ExitStatus
+from dsel.cli.options import CHECK, split_options
 from dsel.cli.printing import say
+from dsel.cli.stops import Commands, Stop, find_commands
 from dsel.cli.users_code import user_frames
 from dsel.errors import (
     ClusterLostError,
     DselWarning,
-    ShellOptions,
     UserCodeError,
+    forget_frames,
+    notes_of,
     reaching,
     ways_of,
 )
+from dsel.rounded_texts import hide_breaks, show_breaks
 
 COMMANDS: Final = {
     "audit": "Count how often certificates fail where the truth is known.",
@@ -50,10 +54,6 @@ FORESEEN: Final = (
     ValueError,
 )
 TRACEBACK: Final = "--traceback"
-REPEATED: Final = (
-    "--class", "--grid", "--loss", "--number", "--text", "--trust", "--unlabeled"
-)  # fmt: skip
-"""Options that may be given several times."""
 WAYS_OF: Final = {
     "--confidence": " --delta 0.05 is 95% confidence.",
     "--alpha": " --delta is the probability that the bound fails.",
@@ -67,8 +67,38 @@ WAYS_OF: Final = {
 SHOWS: Final = "Print the full traceback of an error before its message."
 
 
+class HelpFormatter(click.HelpFormatter):
+    """Writer of help whose lines end in no option and no command."""
+
+    def write_text(self, text: str) -> None:
+        """Write a paragraph."""
+        super().write_text(hide_breaks(text))
+
+    def write_dl(
+        self,
+        rows: Iterable[tuple[str, str]],
+        col_max: int = 30,
+        col_spacing: int = 2,
+    ) -> None:
+        """Write a list of options or commands."""
+        hidden = [(name, hide_breaks(text)) for name, text in rows]
+        super().write_dl(hidden, col_max, col_spacing)
+
+    def getvalue(self) -> str:
+        """Return what was written."""
+        return show_breaks(super().getvalue())
+
+
+class Context(click.Context):
+    """Context of a command, whose help is written by `HelpFormatter`."""
+
+    formatter_class = HelpFormatter
+
+
 class LazyGroup(click.Group):
     """Group that imports the options of a command when it is called."""
+
+    context_class = Context
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
@@ -80,7 +110,7 @@ class LazyGroup(click.Group):
             return None
         command: click.Command
         command = import_module(f"dsel.cli.commands.{name.replace('-', '_')}").command
-        return _with_traceback(command)
+        return _complete(command)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -133,26 +163,34 @@ class LazyGroup(click.Group):
                 way = ""
                 if isinstance(error, click.NoSuchOption):
                     way = WAYS_OF.get(error.option_name, "")
-                say(f"Error: {error.format_message()}{way}", err=True)
+                elif isinstance(error, click.MissingParameter):
+                    way = f" {getattr(error.param, 'help', None) or ''}".rstrip()
+                _say_stop(error, f"{error.format_message()}{way}", words)
                 code = error.exit_code
             except (KeyboardInterrupt, click.Abort):
-                say(
-                    "Interrupted. With --out all finished work is stored: run the same "
-                    "command again to continue.",
-                    err=True,
-                )
+                say(f"Interrupted.{_describe_stored_work(words)}", err=True)
                 code = ExitStatus.INTERRUPTED
             except FORESEEN as error:
                 _show_traceback(error, shows)
-                commands = [with_options(words, way) for way in ways_of(error)]
-                first, *others = commands or [""]
-                run = f" Run: {first}" if first else ""
-                say(f"Error: {_line_of(error)}{run}", err=True)
-                for command in others:
-                    say(f"Or: {command}", err=True)
+                _say_stop(error, _line_of(error), words)
                 is_lost = isinstance(error, ClusterLostError)
                 code = ExitStatus.CLUSTER_LOST if is_lost else ExitStatus.FAILED
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _describe_stored_work(words: Sequence[str]) -> str:
+    """Return what an interrupt leaves of a command; "" where nothing is to be said."""
+    if not {"select", "demo"} & {*words[:2]}:  # others have no parts to continue from
+        return ""
+    words = split_options(words)
+    if "--out" not in words:
+        way = "with --out the same command would go on where it ended."
+        return f" Nothing is stored: {way}"
+    out = "".join(words[words.index("--out") + 1 :][:1])
+    # A folder is made when the run begins, after all tables are read.
+    if "://" in out or isdir(out):
+        return " All finished work is stored: run the same command again to continue."
+    return " Nothing is stored yet: no fit had begun."
 
 
 def _line_of(error: Exception) -> str:
@@ -163,27 +201,58 @@ def _line_of(error: Exception) -> str:
     return text
 
 
-def with_options(words: Sequence[str], options: ShellOptions) -> str:
-    """Return a command with other options, as a shell takes it."""
-    changed = [*map(str, words)]
-    for option, value in options:
-        if option not in changed or option in REPEATED:
-            changed += [option, value] if value else [option]
-            continue
-        place = changed.index(option) + 1
-        is_list = option in ("--drop", "--id")
-        changed[place] = f"{changed[place]},{value}" if is_list else value
-    return shlex.join(["dsel", *changed])
+def _check(words: Sequence[str]) -> Stop | None:
+    """Return what stops a command before its work begins; None if nothing does."""
+    try:
+        with main.make_context("dsel", [*words], obj=[*words]) as context:
+            context.meta[CHECK] = True
+            main.invoke(context)
+    except click.NoSuchOption:  # a way of another command
+        return Stop("", ())
+    except click.ClickException as error:
+        return Stop(error.format_message(), ways_of(error))
+    except FORESEEN as error:
+        return Stop(_line_of(error), ways_of(error))
+    except Exception:  # whatever it is, the command does not go on
+        return Stop("", ())
+    return None
 
 
-def _with_traceback(command: click.Command) -> click.Command:
-    """Add the option --traceback to a command and to its subcommands."""
+def _say_stop(error: Exception, text: str, words: Sequence[str]) -> None:
+    """Print an error, what stops its ways, and the commands that go on."""
+    commands = Commands([], [])
+    ways = ways_of(error)
+    if ways:
+        forget_frames(error)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            commands = find_commands(words, ways, _check)
+    # What comes next may be about the same column, and says more of it.
+    behind = " Also: ".join(["", *commands.also])
+    if behind and text[-1:] not in (".", "?", ")"):
+        text += "."
+    doubts = [note for note in notes_of(error) if note not in behind]
+    doubtful = "".join(f" Also, {note}." for note in doubts)
+    say(f"Error: {text}{doubtful}{behind}", err=True)
+    meanings = commands.meanings(words)
+    for number, (line, meaning) in enumerate(
+        zip(commands.lines, meanings, strict=True)
+    ):
+        # A line of its own, and not wrapped, so that it can be pasted.
+        click.echo(f"{'Or' if number else 'Run'}: {line}", err=True)
+        if meaning and len(meanings) > 1:
+            say(f"({meaning})", err=True)
+
+
+def _complete(command: click.Command) -> click.Command:
+    """Add --traceback, and dsel's way to write help, to a command and those below."""
+    command.context_class = Context
     if not any(TRACEBACK in parameter.opts for parameter in command.params):
         command.params.append(
             click.Option([TRACEBACK], is_flag=True, expose_value=False, help=SHOWS)
         )
     for below in getattr(command, "commands", {}).values():
-        _with_traceback(below)
+        _complete(below)
     return command
 
 

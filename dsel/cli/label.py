@@ -1,22 +1,33 @@
 """``dsel label``: compute bounds from the labels of queried rows."""
 
+import shlex
 from dataclasses import replace
+from typing import Any
 
 from dsel.cli.options import OutputOptions, TextOptions
 from dsel.cli.running import (
     choice_content,
-    choice_facts,
-    print_facts,
+    insert_steps,
+    print_choice,
     print_json,
     print_notes,
+    print_rows,
 )
+from dsel.data.schema import TableSchema
+from dsel.data.tables import changed_file
 from dsel.data.targets import notes_on_blanks
+from dsel.data.text_tables import text_source
+from dsel.errors import UndecidedError
+from dsel.option_values import ONE_FOLD
 from dsel.results.certificate import NO_QUERIES
-from dsel.results.queried_labels import LabelTerms
+from dsel.results.choice import Choice
+from dsel.results.comparison import ModelComparison
+from dsel.results.queried_labels import LabelRules, OtherSpellingError
 from dsel.results.queries import EFFECT
 from dsel.results.query_files import (
+    QUERY_ROWS,
     is_comparison,
-    keep_answer,
+    keep_labeled_result,
     read_choice,
     read_comparison,
     read_labels,
@@ -25,7 +36,7 @@ from dsel.results.query_files import (
 
 def run(
     place: str,
-    labels: str,
+    labels: str | None,
     target: str | None,
     partial: bool,
     allow_unknown: bool,
@@ -33,56 +44,101 @@ def run(
     output: OutputOptions,
 ) -> None:
     """Read LABELS of the queried rows at PLACE, and print what they prove."""
-    if is_comparison(place):
-        question, column, form = read_comparison(place)
-        if not question.rows:
-            question.query_rows()  # raises with the reason
-        column = target or column
-        print_notes(notes_on_blanks(question.known_labels))
-        row_labels = read_labels(
-            labels,
-            question.rows,
-            question.known_labels,
-            place=place,
-            target=column,
-            like=form,
-            **text.arguments,
-        )
-        terms = _terms(labels, column, partial, allow_unknown)
-        answer = keep_answer(place, question.with_labels(row_labels, terms))
+    labeled, notes = _read(place, labels, target, partial, allow_unknown, text)
+    print_notes(notes)
+    step = f"dsel report {shlex.quote(place)}"
+    if isinstance(labeled, ModelComparison):
+        result = keep_labeled_result(place, labeled)
         if output.as_json:
-            print_json("label", comparison=answer)
+            print_json("label", comparison=result)
             return
-        print_facts(answer.facts()[: 1 if output.quiet else None])
+        rows = result.shown_rows()
+        print_rows(rows[:1] if output.quiet else insert_steps(rows, step))
         return
-    choice, schema = read_choice(place)
-    if choice.queries is None:
-        raise ValueError(NO_QUERIES)
-    if not choice.queries.rows:
-        raise ValueError(choice.queries.why_no_rows)
-    column = target or (None if schema is None else schema.target) or "label"
-    print_notes(notes_on_blanks(choice.queries.classes))
-    row_labels = read_labels(
-        labels,
-        choice.queries.rows,
-        choice.queries.classes,
-        place=place,
-        target=column,
-        like=schema,
-        **text.arguments,
-    )
-    terms = replace(_terms(labels, column, partial, allow_unknown), effect=EFFECT)
-    labeled = keep_answer(place, choice.with_labels(row_labels, terms))
+    choice = keep_labeled_result(place, labeled)
     if output.as_json:
-        print_json("label", **choice_content(labeled))
+        print_json("label", **choice_content(choice))
         return
-    bound = ("", labeled.certificates["all_rows"].headline())
-    print_facts([bound] if output.quiet else choice_facts(labeled))
+    if output.quiet:
+        print_rows([("", choice.certificates["all_rows"].headline())])
+        return
+    steps = [step]
+    queries = choice.queries
+    if choice.deploy == ONE_FOLD and queries and queries.queried < queries.pool_only:
+        steps.append(
+            f"dsel predict {shlex.quote(place)} NEW --out FILE --deploy all_rows "
+            f"predicts by the model whose bound these labels made smaller"
+        )
+    print_choice(choice, output, steps=steps)
 
 
-def _terms(file: str, column: str, partial: bool, allow_unknown: bool) -> LabelTerms:
+def check(
+    place: str,
+    labels: str | None,
+    target: str | None,
+    partial: bool,
+    allow_unknown: bool,
+    text: TextOptions,
+    **others: Any,
+) -> None:
+    """Raise what stops the command before it stores a result."""
+    _read(place, labels, target, partial, allow_unknown, text)
+
+
+def _read(
+    place: str,
+    labels: str | None,
+    target: str | None,
+    partial: bool,
+    allow_unknown: bool,
+    text: TextOptions,
+) -> tuple[ModelComparison | Choice, list[str]]:
+    """Return what the labels prove, and notes on them; nothing is stored."""
+    labels = labels or f"{place.rstrip('/')}/{QUERY_ROWS}"
+    result: ModelComparison | Choice
+    schema: TableSchema | None
+    if is_comparison(place):
+        result, column, schema = read_comparison(place)
+        if not result.rows:
+            result.query_rows()  # raises with the reason
+        column = target or column
+        rows, classes = result.rows, result.known_labels
+    else:
+        result, schema = read_choice(place)
+        if result.queries is None:
+            raise ValueError(NO_QUERIES)
+        if not result.queries.rows:
+            raise ValueError(result.queries.why_no_rows)
+        column = target or (None if schema is None else schema.target) or "label"
+        rows, classes = result.queries.rows, result.queries.classes
+    rules = _label_rules(labels, column, partial, allow_unknown)
+    if isinstance(result, Choice):
+        rules = replace(rules, effect=EFFECT)
+    notes = notes_on_blanks(classes)
+    row_labels = read_labels(
+        labels, rows, classes, place=place, target=column, like=schema, **text.arguments
+    )
+    try:
+        return result.with_labels(row_labels, rules), notes
+    except OtherSpellingError as error:
+        change = f"t[{column!r}] = t[{column!r}].str.strip().replace({error.meant})"
+        file = changed_file(labels, "_respelled", change, **_form(labels, text, schema))
+        raise UndecidedError(str(error), *([] if file is None else [file])) from error
+
+
+def _form(
+    labels: str, text: TextOptions, schema: TableSchema | None
+) -> dict[str, str | None]:
+    """Return separator and encoding of a file of labels."""
+    [file] = text_source(labels, **text.arguments, like=schema).files
+    return {"separator": file.separator, "encoding": file.encoding}
+
+
+def _label_rules(
+    file: str, column: str, partial: bool, allow_unknown: bool
+) -> LabelRules:
     """Return which labels are usable, with the names that the shell has for them."""
-    return LabelTerms(
+    return LabelRules(
         partial,
         allow_unknown,
         labels=f"column {column!r} of {file!r}",

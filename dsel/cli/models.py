@@ -5,7 +5,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, Final
@@ -104,11 +104,14 @@ def build(
     *,
     is_regression: bool = False,
     weighs_classes: bool = False,
+    has_groups: bool = False,
+    pool_columns: Collection[str] | None = None,
 ) -> tuple[Any, Any, list[tuple[str, str]]]:
     """Return estimator and grid for rows `X`, and descriptions of the encoders.
 
     Several names, separated by commas, are one search over the grids of all.
-    `why_texts` has the reader's reasons for columns of texts; the model must not use
+    `why_texts` has the reader's reasons for columns of texts, `has_groups` says whether
+    a column has groups, and ids must be among `pool_columns`. The model must not use
     the column `unused`. If `weighs_classes`, the grid of a named classifier has
     `class_weight`, too.
     """
@@ -145,10 +148,16 @@ def build(
     features = X if unused is None else X.drop(columns=unused)
     # Trees do not change with the scale of a column, so one scaler serves all models.
     is_scaled = any(models[each][2] for each in named)
-    steps, facts = encoders(features, is_scaled=is_scaled, why_texts=why_texts)
+    steps, shown_rows = encoders(
+        features,
+        is_scaled=is_scaled,
+        why_texts=why_texts,
+        has_groups=has_groups,
+        pool_columns=pool_columns,
+    )
     if unused is not None:
         steps.insert(0, ("without", leave_out(unused)))
-        facts.append(("no feature", unused))
+        shown_rows.append(("no feature", unused))
     grids = []
     for each in named:
         model, own_grid, _ = models[each]
@@ -166,7 +175,7 @@ def build(
         }
         grids.append({"model": [model]} | params if len(named) > 1 else params)
     pipeline = Pipeline([*steps, ("model", models[named[0]][0])])
-    return pipeline, grids if len(named) > 1 else grids[0], facts
+    return pipeline, grids if len(named) > 1 else grids[0], shown_rows
 
 
 def names_of_models(text: str) -> list[str]:
@@ -262,8 +271,13 @@ def parse_grid(texts: Sequence[str]) -> dict[str, list[Any]]:
     grid: dict[str, list[Any]] = {}
     for text in texts:
         name, equals, listed = text.partition("=")
-        if not (equals and name and all(listed.split(","))):
+        values = listed.split(",")
+        if not (equals and name and listed):
             raise click.BadParameter(f"{text!r} is not NAME=VALUES, such as C=0.1,1,10")
+        if "" in values:
+            raise click.BadParameter(
+                f"value {values.index('') + 1} of {text!r} is empty; leave out a comma."
+            )
         if name in grid:
             raise click.BadParameter(
                 f"--grid names {name!r} twice; write {name}=A,B with all its values."
@@ -273,7 +287,7 @@ def parse_grid(texts: Sequence[str]) -> dict[str, list[Any]]:
         if dots:
             grid[name] = _range(text, start, stop, factor if colon else "2")
         else:
-            grid[name] = list(map(_value, listed.split(",")))
+            grid[name] = list(map(_value, values))
     return grid
 
 

@@ -1,6 +1,7 @@
 """``dsel monitor``: test on the rows of a new table whether promises still hold."""
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -9,17 +10,25 @@ import click
 
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.models import import_from_here
+from dsel.cli.new_run import offer_new_run
 from dsel.cli.options import ClusterOptions, OutputOptions, TextOptions
-from dsel.cli.running import open_client, print_facts, print_json, print_notes
-from dsel.data.open import open_pool
+from dsel.cli.running import (
+    columns_in,
+    insert_steps,
+    offer_renamed,
+    open_client,
+    print_json,
+    print_notes,
+    print_rows,
+)
+from dsel.data.schema import TableSchema
 from dsel.data.table_files import NPY, NPZ, SVMLIGHT
 from dsel.data.tables import read_table
-from dsel.data.text_tables import is_text, text_source
-from dsel.results.run_tables import load_run_tables
+from dsel.results.run_tables import load_run_tables, load_schema
 from dsel.runtime.progress import row_progress
-from dsel.search.outcomes.monitor import monitor_table
+from dsel.search.outcomes.monitor import monitor_table, open_new_rows
 from dsel.search.outcomes.new_labels import NewLabels, check_new_labels
-from dsel.search.outcomes.promises import open_promises
+from dsel.search.outcomes.promises import Promises, open_promises
 
 
 def run(
@@ -35,16 +44,12 @@ def run(
     output: OutputOptions,
 ) -> None:
     """Test whether the promises of RESULTS still hold on the rows of NEXT_MONTH."""
-    import_from_here(trust)
-    if groups is None:
-        groups = _groups_of_run(results, next_month, text)
-    promises, notes = open_promises(
-        results, labeled=labeled, trusted=trust, groups=groups, **text.arguments
-    )
-    source, labels = _rows_and_labels(next_month, target)
-    labels = replace(labels, groups=groups, groups_option="--groups")
+    opened = _open(results, next_month, labeled, target, groups, trust, text)
+    promises, notes, source, labels = opened
     progress = row_progress(output.shows_progress, "Testing new rows")
-    with open_client(cluster) as client, progress as shown:
+    renamed = offer_renamed(next_month, text.arguments)
+    again, client_of = offer_new_run(results), open_client(cluster)
+    with again, renamed, client_of as client, progress as shown:
         report = monitor_table(
             promises,
             source,
@@ -60,15 +65,23 @@ def run(
             "monitor", refuted=[test.name for test in report.refuted], report=report
         )
     else:
-        print_facts(report.facts()[: 1 if output.quiet else None])
+        steps = []
+        if report.is_refuted:
+            which = "label some of these rows, and run dsel select on them alone"
+            if labels.are_there:
+                which = "run dsel select on the labeled rows of this table alone"
+            steps = [f"{which}: with the old rows they are no sample as A1 assumes"]
+        rows = report.shown_rows()
+        print_rows(rows[:1] if output.quiet else insert_steps(rows, *steps))
     if not report.n_tested:
         # A cron job that reads statuses must not take silence for a kept promise.
         are_known = report.n_duplicates == report.n_rows
         ways = {
             "rows that were not labeled": are_known,
             "--labeled for the labeled table": promises.labeled is None,
-            "--target for labels in NEXT_MONTH": target is None and not are_known,
-            "--groups for rows in groups": promises.are_in_groups and groups is None,
+            "--target, if NEXT_MONTH has labels": not (labels.are_there or are_known),
+            "--groups for rows in groups": promises.are_in_groups
+            and labels.groups is None,
         }
         way = " or ".join(text for text, applies in ways.items() if applies)
         reasons = ""
@@ -82,18 +95,49 @@ def run(
     click.get_current_context().exit(status)
 
 
-def _groups_of_run(results: str, new: str, text: TextOptions) -> str | None:
-    """Return the column of groups of a run, if the new table has it, too."""
+def check(
+    results: str,
+    next_month: str,
+    labeled: str | None,
+    target: str | None,
+    groups: str | None,
+    trust: tuple[str, ...],
+    text: TextOptions,
+    **others: Any,
+) -> None:
+    """Raise what stops the command before it tests a row."""
+    opened = _open(results, next_month, labeled, target, groups, trust, text)
+    promises, _, source, labels = opened
+    with offer_new_run(results), offer_renamed(next_month, text.arguments):
+        open_new_rows(promises, source, labels, **text.arguments)
+
+
+def _open(
+    results: str,
+    next_month: str,
+    labeled: str | None,
+    target: str | None,
+    groups: str | None,
+    trust: tuple[str, ...],
+    text: TextOptions,
+) -> tuple[Promises, Sequence[str], Any, NewLabels]:
+    """Return the promises of a run with notes, and the new rows with their labels."""
+    import_from_here(trust)
     tables = load_run_tables(results)
-    if tables is None or tables.groups is None:
-        return None
-    with suppress(OSError, TypeError, ValueError):  # the table may be unreadable
-        if "://" not in new and is_text(new):
-            columns = text_source(new, **text.arguments).names
-        else:
-            columns = open_pool(new).columns or ()
-        return tables.groups if tables.groups in columns else None
-    return None
+    if tables is not None and None in (groups, target):
+        columns: tuple[str, ...] = ()
+        with suppress(OSError, TypeError, ValueError):  # what is wrong is said below
+            learned = load_schema(results)
+            like = None if learned is None else TableSchema.from_json(learned)
+            columns = columns_in(next_month, text.arguments, like) or ()
+        groups = groups or (tables.groups if tables.groups in columns else None)
+        target = target or (tables.target if tables.target in columns else None)
+    promises, notes = open_promises(
+        results, labeled=labeled, trusted=trust, groups=groups, **text.arguments
+    )
+    source, labels = _rows_and_labels(next_month, target)
+    labels = replace(labels, groups=groups, groups_option="--groups")
+    return promises, notes, source, labels
 
 
 def _rows_and_labels(location: str, target: str | None) -> tuple[Any, NewLabels]:

@@ -4,12 +4,13 @@ This file and those in `commands` import nothing heavy, so that help, a misspell
 option and a missing file take no time.
 """
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import reduce, wraps
 from importlib import import_module
 from os.path import exists
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
@@ -17,12 +18,25 @@ from dsel.checks import did_you_mean, nothing_at
 from dsel.cli.option_types import DELTA
 from dsel.errors import naming
 
+if TYPE_CHECKING:
+    from dsel.results.choice import Choice
+
 Command = Callable[..., Any]
+LISTS: Final = ("--drop", "--folds", "--id", "--model")
+"""Options of which one value has several names, separated by commas."""
+REPEATED: Final = (
+    "--class", "--gap", "--grid", "--loss", "--number", "--text", "--trust",
+    "--unlabeled",
+)  # fmt: skip
+"""Options that may be given several times."""
+CHECK: Final = "dsel.check"
+"""Key of the context under which a command is only checked: nothing runs."""
 NAMES: Final = {
     "`param_grid[0]`": "--model",
     "`param_grid`": "--grid",
     "`estimator`": "--model",
     "`path`": "the table",
+    "`pool` is not read": "the pool is not read",  # it may be of LABELED's own rows
     "`pool` is None; pass the pool": "there is no --pool; name it",
     "search regressors": "write --task regression",
     "pass a regressor, such as Ridge()": "write --task regression",
@@ -36,18 +50,24 @@ NAMES: Final = {
     "baseline='largest class'": "--baseline 'largest class'",
     "loss='balanced' or ": "--loss balanced or --loss ",
     "loss='balanced' chooses": "--loss balanced chooses",
-    "loss=dsel.losses.error_quantile(0.5)": "--loss error_quantile=0.5",
+    "loss='error_quantile=": "--loss 'error_quantile=",
+    "got cv=": "got --cv ",
+    "fewer folds, cv=": "fewer folds, --cv ",
+    "groups for cv=": "groups for --cv ",
     "(drop_duplicates), or pass `groups`": "or name their --groups",
     ", and pass the labels as y=": "",
     "customer: pass `groups`": "customer: name their --groups",
+    "pass groups=": "write --groups ",
     "the attribute `certificate` lists all": "--verbose lists all",
     "report=True": "--loss report",
     "random_state=": "--seed ",
+    "; prune='exact' never does": "",
     "see certified_report()": "see the report",
     "see plan_bound": "see dsel plan-bound",
     "pass delta=": "pass --delta ",
     "numbers of certified_report()": "numbers of the report",
-    "and report_by_value() hold": "and the limits by value hold",
+    "numbers of report_by_value()": "limits by value",
+    "and report_by_value() share": "and the limits by value share",
     "'model__regressor__": "'",
     "'model__": "'",
 }
@@ -65,7 +85,9 @@ def run_from(
     The function gets the values of options and arguments as parameters of their names,
     or as one `record` with fields of their names. What is decorated has the help in its
     docstring, and no code of its own. Every command is called here, so this is where
-    empty values are refused, and where messages get the names that a shell has.
+    empty and repeated values are refused, and where messages get the names that a shell
+    has. Where a command is only checked, the function `check` of the module is called
+    in the place of `run`, and `check_build` in that of `build`.
     """
 
     def decorate(declared: Command) -> Command:
@@ -73,7 +95,11 @@ def run_from(
         def call(**values: Any) -> Any:
             context = click.get_current_context()
             refuse_empty_values(context)
-            run = getattr(import_module(module), function)
+            refuse_repeats(context)
+            called = function
+            if context.meta.get(CHECK):  # what is wrong is raised, and nothing runs
+                called = "check" if function == "run" else f"check_{function}"
+            run = getattr(import_module(module), called)
             with naming(shell_names(context.command)):
                 return run(**values) if record is None else run(record(**values))
 
@@ -97,9 +123,59 @@ def shell_names(command: click.Command) -> dict[str, str]:
         names[", or leave the columns out by --drop"] = ""
     if not any(parameter.name == "groups" for parameter in command.params):
         names[" (several rows of one customer: pass `groups`)"] = ""
+    if any(parameter.human_readable_name == "LABELED" for parameter in command.params):
+        names |= {"`X`": "LABELED", "gives `y`": "gives the target", "`y`": "--target"}
     if sum(isinstance(parameter, click.Argument) for parameter in command.params) == 1:
         names["; are the arguments swapped?"] = "; name what --out named."
     return NAMES | names | NAMES  # longer words come first, and are not cut
+
+
+def words_of_plan_call(choice: "Choice") -> dict[str, str]:
+    """Return the command that stands for `plan_call` of a choice, by this call."""
+    if not (call := choice.plan_call):
+        return {}
+    bound, options = choice.certificate, choice.planned_options
+    words = [
+        *("dsel", "plan-bound", bound.n_groups or bound.n_labeled, bound.n_unlabeled),
+        *(f"--{name.removeprefix('n_')} {value}" for name, value in options.items()),
+    ]
+    return {call: " ".join(map(str, words))}
+
+
+def split_options(words: Iterable[object]) -> list[str]:
+    """Return the words of a command with ``--option=value`` as two of them."""
+    split = list[str]()
+    for word in map(str, words):
+        option, equals, value = word.partition("=")
+        is_both = equals and option.startswith("--")
+        split += [option, value] if is_both else [word]
+    return split
+
+
+def refuse_repeats(context: click.Context) -> None:
+    """Raise the error of click where an option of one value is given twice.
+
+    click takes the last value, and a user may mean both.
+    """
+    words = split_options(context.obj or ())
+    for parameter in context.command.params:
+        if not isinstance(parameter, click.Option) or parameter.multiple:
+            continue
+        options = [*parameter.opts, *parameter.secondary_opts]
+        places = [k for k, word in enumerate(words) if word in options]
+        values = [words[k] if parameter.is_flag else words[k + 1] for k in places]
+        if len(values) < 2 or (parameter.is_flag and len({*values}) == 1):
+            continue
+        name = options[0]
+        shown = " and ".join(map(repr, values))
+        if parameter.is_flag:
+            text = f"{' and '.join(options)} contradict each other; leave one out."
+        elif name in LISTS:
+            text = f"{name} is given {len(values)} times; write {name} "
+            text += f"{shlex.quote(','.join(values))}."
+        else:
+            text = f"{name} takes one value, got {shown}; leave out all but one."
+        raise click.UsageError(text, context)
 
 
 def refuse_empty_values(context: click.Context) -> None:
@@ -243,7 +319,8 @@ text_options = packing(
     "text",
     TextOptions,
     click.option(
-        "--encoding", help="Encoding of text files, such as latin-1; UTF-8 by default."
+        "--encoding",
+        help="Encoding of the text files that are no UTF-8, such as latin-1.",
     ),
     click.option(
         "--sep", help="Separator of text files, where the header does not show it."
@@ -263,10 +340,19 @@ day_first_option = click.option(
 number_option = click.option(
     "--number",
     multiple=True,
-    help="Column of amounts such as $1,234.50 or 18% that is read as numbers; all have "
-    "the same sign, in all tables. May be given several times.",
+    help="Column of amounts such as $1,234.50 or -2.8% that is read as numbers; all "
+    "have the same symbol, in all tables. May be given several times.",
 )
 """Adds the columns of amounts of the labeled table."""
+
+gap_option = click.option(
+    "--gap",
+    "gaps",
+    multiple=True,
+    help="Word for a missing value, such as unknown; in text files NA, None, ? and the "
+    "like are known. It holds for later tables, too. May be given several times.",
+)
+"""Adds the words for gaps of the labeled table."""
 
 text_column_option = click.option(
     "--text",

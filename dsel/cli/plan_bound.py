@@ -1,16 +1,20 @@
 """``dsel plan-bound``: the bounds to expect, before any label is used."""
 
+import shlex
+from collections.abc import Mapping
 from typing import Any
 
 import click
+import xarray as xr
 
 from dsel import names
 from dsel.cli.commands.plan_bound import ASSUMED_ERROR
 from dsel.cli.models import count_default_candidates
 from dsel.cli.options import OutputOptions
-from dsel.cli.running import numbers_in, print_facts, print_json
+from dsel.cli.running import SELECT, numbers_in, print_json, print_next, print_rows
+from dsel.cli.stops import with_options
 from dsel.results.renderings import render_lines
-from dsel.search.planning.plan_bound import plan_bound
+from dsel.search.planning.plan_bound import NEVER, plan_bound
 
 
 def run(
@@ -51,4 +55,27 @@ def run(
     if output.quiet:
         click.echo("\n\n".join(render_lines(rows) for _, rows in plan.tables()))
     else:
-        print_facts(plan.facts())
+        print_rows(plan.shown_rows())
+        print_next(*_reachable_command(plan, assumed), SELECT.format("UNLABELED"))
+
+
+def _reachable_command(
+    plan: xr.Dataset, assumed: Mapping[str, float | None]
+) -> list[str]:
+    """Return the command with an error for which the wanted bound can be reached.
+
+    It is [] where the bound can be reached already, or for no error.
+    """
+    wanted, disagreement = assumed["wanted"], assumed["disagreement"]
+    needed = plan.get("labels_needed")
+    if wanted is None or needed is None or (needed != NEVER).any():
+        return []
+    # By default the disagreement is a third of the error, or somewhat more.
+    error = (wanted - (disagreement or 0.0)) / 2
+    if error <= 0:
+        return []
+    words = click.get_current_context().obj
+    return [
+        shlex.join(["dsel", *with_options(words, [("--error", f"{error:.2g}")])])
+        + " for a model whose error is so small that this bound can be reached"
+    ]

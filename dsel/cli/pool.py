@@ -1,6 +1,7 @@
 """``dsel pool``: write a pool of unlabeled rows, or describe one."""
 
 import os
+import shlex
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,14 @@ import click
 from dsel.checks import describe_unused_columns, listing
 from dsel.cli.options import ClusterOptions, TextOptions
 from dsel.cli.printing import say
-from dsel.cli.running import names_in, open_client, print_notes
+from dsel.cli.running import (
+    SELECT,
+    leave_out_lacking_ids,
+    offer_renamed,
+    open_client,
+    print_next,
+    print_notes,
+)
 from dsel.data.like import open_pool_like
 from dsel.data.open import open_pool
 from dsel.data.schema import TableSchema
@@ -17,6 +25,7 @@ from dsel.data.tables import read_table
 from dsel.data.text_tables import is_text, text_source
 from dsel.data.unknown_values import describe_alike
 from dsel.data.write import pool_notes, write_pool
+from dsel.option_values import names_in
 from dsel.results.place import HEAD
 from dsel.results.run_tables import load_schema
 from dsel.runtime.progress import row_progress
@@ -27,53 +36,24 @@ def build(
     path: str,
     cluster: ClusterOptions,
     quiet: bool,
-    like: str | None,
-    drop: str | None,
-    text: TextOptions,
-    day_first: bool | None,
-    number: tuple[str, ...],
-    texts: tuple[str, ...],
     target: str | None,
     dtype: str | None,
     chunk_rows: int | None,
+    **reading: Any,
 ) -> None:
     """Convert SOURCE to a zarr pool at PATH, chunk by chunk."""
-    opened: Any = source
-    if (day_first is not None or number or texts) and like is None:
-        raise click.UsageError(
-            "--dayfirst, --monthfirst, --number and --text are about the labeled table "
-            "of --like; name it, or leave them out: what cannot be written back as it "
-            "was stays text, and `dsel select` reads it."
-        )
-    schema: TableSchema | None = None
-    if os.path.exists(source) and is_text(source):
-        if like is not None:
-            schema, lines = _schema_of(like, target, text, day_first, number, texts)
-            print_notes(lines)
-            target = None
-        opened = text_source(source, **text.arguments, like=schema, drop=names_in(drop))
-        if schema is not None and schema.target in opened.names:
-            print_notes([f"column {schema.target!r}, the target, is left out"])
-        print_notes(opened.notes)
-        if schema is not None:
-            known = {*schema.used_names, *schema.dropped, *names_in(drop)}
-            unused = describe_unused_columns(opened.names, known)
-            print_notes([f"left out: {unused}"] * bool(unused))
-    elif like is not None or drop is not None:
-        raise click.UsageError(
-            f"--like and --drop are for text files, and {source!r} keeps the types "
-            f"that it has; `dsel select` takes it as --pool as it is."
-        )
+    opened, schema, notes = _open_source(source, target, **reading)
+    print_notes(notes)
     progress = row_progress(False if quiet else None, "Building the pool")
-    with open_client(cluster) as client, progress as shown:
+    with open_client(cluster) as client, progress as on_progress:
         write_pool(
             opened,
             path,
-            target=target,
+            target=target if schema is None else None,
             dtype=dtype,
             chunk_rows=chunk_rows,
             client=client,
-            on_progress=shown,
+            on_progress=on_progress,
         )
     print_notes(pool_notes(path))
     if schema is not None:
@@ -83,13 +63,71 @@ def build(
         info(path)
 
 
-def _schema_of(
-    like: str,
+def check_build(
+    source: str,
+    path: str,
+    cluster: ClusterOptions,
+    quiet: bool,
     target: str | None,
+    dtype: str | None,
+    chunk_rows: int | None,
+    **reading: Any,
+) -> None:
+    """Raise what stops `build` before it converts a row."""
+    _open_source(source, target, **reading)
+
+
+def _open_source(
+    source: str,
+    target: str | None,
+    *,
+    like: str | None,
+    drop: str | None,
     text: TextOptions,
     day_first: bool | None,
     number: tuple[str, ...],
     texts: tuple[str, ...],
+    gaps: tuple[str, ...],
+) -> tuple[Any, TableSchema | None, list[str]]:
+    """Return the opened source, the schema by which it is converted, and notes."""
+    is_read_like = day_first is not None or number or texts or gaps
+    if is_read_like and like is None:
+        raise click.UsageError(
+            "--dayfirst, --monthfirst, --number, --text and --gap are about the "
+            "labeled table of --like; name it, or leave them out: what cannot be "
+            "written back as it was stays text, and `dsel select` reads it."
+        )
+    if not (os.path.exists(source) and is_text(source)):
+        if like is not None or drop is not None:
+            raise click.UsageError(
+                f"--like and --drop are for text files, and {source!r} keeps the types "
+                f"that it has; `dsel select` takes it as --pool as it is."
+            )
+        return source, None, []
+    schema, notes = None, list[str]()
+    if like is not None:
+        arguments = {"day_first": day_first, "number": number, "text": texts}
+        schema, notes = _schema_of(
+            like, target, **text.arguments, **arguments, gaps=gaps
+        )
+        schema, more = leave_out_lacking_ids(schema, source, text.arguments)
+        notes = [*notes, *more]
+    opened = text_source(source, **text.arguments, like=schema, drop=names_in(drop))
+    with offer_renamed(source, text.arguments):
+        opened.features(target if schema is None else None)  # raises for missing ones
+    if schema is not None and schema.target in opened.names:
+        notes.append(f"column {schema.target!r}, the target, is left out")
+    notes += opened.notes
+    if schema is not None:
+        known = {*schema.used_names, *schema.dropped, *names_in(drop)}
+        unused = describe_unused_columns(opened.names, known)
+        if unused:
+            notes.append(f"left out: {unused}")
+    return opened, schema, notes
+
+
+def _schema_of(
+    like: str, target: str | None, **arguments: Any
 ) -> tuple[TableSchema, list[str]]:
     """Return the schema of a labeled table, or of results, and why columns are text."""
     if os.path.isdir(like) and os.path.exists(os.path.join(like, HEAD)):
@@ -100,9 +138,7 @@ def _schema_of(
                 f"labeled table."
             )
         return TableSchema.from_json(stored), []
-    table = read_table(
-        like, **text.arguments, day_first=day_first, number=number, text=texts
-    )
+    table = read_table(like, **arguments)
     if table.schema is None:
         raise ValueError(f"--like {like!r} has no names of columns.")
     schema = table.schema
@@ -120,3 +156,4 @@ def info(path: str) -> None:
     if columns:
         say(f"columns: {listing(columns, 10)}", indent=9)
     click.echo(f"fingerprint: {pool.token}")
+    print_next(SELECT.format(shlex.quote(path)))

@@ -1,7 +1,6 @@
 """``dsel predict``: apply the stored model of a search to a table."""
 
 import shlex
-from dataclasses import asdict
 
 import click
 
@@ -9,13 +8,23 @@ from dsel.checks import listing
 from dsel.cli.commands.predict import PredictOptions
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.models import import_from_here
+from dsel.cli.new_run import offer_new_run
 from dsel.cli.printing import say
-from dsel.cli.running import names_in, open_client, print_facts, print_json, print_notes
-from dsel.data.table_request import is_name_of_identifier
-from dsel.results.predictions import ROW
+from dsel.cli.running import (
+    offer_renamed,
+    open_client,
+    print_json,
+    print_next,
+    print_notes,
+    print_rows,
+)
+from dsel.data.groups import is_name_of_identifier
+from dsel.option_values import names_in
+from dsel.results.predictions import ROW, check_new_file
 from dsel.runtime.progress import row_progress
 from dsel.search.outcomes.deployed_model import open_deployed_model
-from dsel.search.outcomes.predict_table import ENDS, PredictedTable, predict_table
+from dsel.search.outcomes.predict_table import PredictedTable, predict_table
+from dsel.search.outcomes.table_rows import open_table
 
 
 def run(options: PredictOptions) -> None:
@@ -27,7 +36,10 @@ def run(options: PredictOptions) -> None:
     output, out = options.output, options.out
     progress = row_progress(output.shows_progress, "Predicting")
     try:
-        with open_client(options.cluster) as client, progress as on_progress:
+        client_of = open_client(options.cluster)
+        again = offer_new_run(options.results)
+        renamed = offer_renamed(options.new, options.text.arguments)
+        with again, renamed, client_of as client, progress as on_progress:
             made = predict_table(
                 deployed,
                 options.new,
@@ -48,7 +60,7 @@ def run(options: PredictOptions) -> None:
             n_rows=made.n_rows,
             columns=made.columns,
             unused=made.unused,
-            unknown_values=[asdict(each) for each in made.unknown],
+            unknown_values=[each.record for each in made.unknown],
             separator=made.dialect.separator,
             decimal=made.dialect.decimal,
             bound=None if made.certificate is None else made.certificate.bound,
@@ -60,17 +72,35 @@ def run(options: PredictOptions) -> None:
         schema = deployed.input_format.table_schema
         target = None if schema is None else schema.target
         lines = bound_lines(made) if output.quiet else all_lines(made, out, target)
-        print_facts(("", line) for line in lines)
+        print_rows(("", line) for line in lines)
+        if not output.quiet and made.certificate is not None:
+            place = shlex.quote(options.results)
+            print_next(f"dsel monitor {place} NEXT_MONTH, once there are newer rows")
     if made.says_nothing:
         # A script that reads statuses must not take the bound for one of these rows.
         click.get_current_context().exit(ExitStatus.REFUTED)
 
 
+def check(options: PredictOptions) -> None:
+    """Raise what stops the command before it predicts a row."""
+    deployed = open_deployed_model(
+        options.results, deploy=options.deploy, trusted=options.trust
+    )
+    check_new_file(options.out)
+    text = options.text.arguments
+    with offer_new_run(options.results), offer_renamed(options.new, text):
+        open_table(
+            deployed.input_format,
+            options.new,
+            None if options.ids is None else names_in(options.ids),
+            model=deployed.model,
+            **text,
+        )
+
+
 def bound_lines(made: PredictedTable) -> list[str]:
     """Return the bound; before it, where it is so, that it is not about these rows."""
-    unknown = "No error bound: the model was stored by `save_model`, not by a search"
-    certificate, note = made.certificate, made.note_on_bound
-    line = unknown if certificate is None else certificate.headline()
+    note, line = made.note_on_bound, made.text_on_bound
     return [f"{note}.", line] if note else [line]
 
 
@@ -80,11 +110,7 @@ def all_lines(made: PredictedTable, out: str, target: str | None) -> list[str]:
     if made.unused:
         unused = [f"{n} (the target)" if n == target else n for n in made.unused]
         lines.append(f"Not used of NEW: {listing(unused, 10)}")
-    columns = listing([name or "names of rows" for name in made.columns], 10)
-    form = f" ({made.dialect.words})" if made.dialect.words else ""
-    lines.append(f"Wrote {made.n_rows:,} rows to {out}{form}: {columns}")
-    if {*ENDS} <= {*made.columns}:
-        lines.append("lower and upper are the prediction less and plus the bound above")
+    lines += made.texts_on_file(out, target)
     if made.columns[0] == ROW:
         key = next(filter(is_name_of_identifier, made.unused), "COLUMN")
         lines.append(

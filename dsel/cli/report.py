@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from dsel.cli.commands.select import command as select_command
-from dsel.cli.options import OutputOptions, shell_names
+from dsel.cli.options import OutputOptions, shell_names, words_of_plan_call
 from dsel.cli.printing import say
 from dsel.cli.running import choice_content, print_json
 from dsel.errors import naming
@@ -16,20 +16,24 @@ from dsel.results.certificate import CHOICE
 from dsel.results.choice import Choice
 from dsel.results.comparison import ModelComparison
 from dsel.results.place import Place
-from dsel.results.query_files import is_comparison, read_answer, read_comparison
+from dsel.results.query_files import is_comparison, read_comparison, read_labeled_result
 from dsel.results.run_tables import load_run_tables
 from dsel.search.running.select import select
 
 
 def run(results: str, out: str | None, output: OutputOptions) -> None:
     """Write a page about the run or the comparison in RESULTS."""
-    place, tables = Place(results, name="place"), None
+    place = Place(results, name="place")
+    tables = None
     shown: Any
     if is_comparison(results):
-        shown = read_answer(place, ModelComparison) or read_comparison(results)[0]
+        shown = (
+            read_labeled_result(place, ModelComparison) or read_comparison(results)[0]
+        )
     else:
-        shown, tables = open_results(results), load_run_tables(results)
-        choice = read_answer(place, Choice)
+        shown = open_results(results)
+        tables = load_run_tables(results)
+        choice = read_labeled_result(place, Choice)
         if choice is not None:  # what `dsel label` has proved since
             shown = shown.assign_attrs({CHOICE: choice.to_json()})
     if out is None:
@@ -39,6 +43,8 @@ def run(results: str, out: str | None, output: OutputOptions) -> None:
         # What Python has run is read by people who write Python.
         is_python = tables is None and not isinstance(shown, ModelComparison)
         names = {} if is_python else shell_names(select_command)
+        if not (is_python or isinstance(shown, ModelComparison)):
+            names |= words_of_plan_call(choice or select(shown))
         page = write_report(shown, out, tables=tables, names_of_options=names)
     if output.as_json:
         content = {"comparison": shown}

@@ -1,30 +1,42 @@
 """Functions that commands share: they run a plan and print its outcome."""
 
-import csv
 import json
 import logging
 import os
+import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from math import isfinite
-from types import NoneType
+from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from dsel.cards import Fact
+from dsel.cards import ShownRow
+from dsel.checks import listing
 from dsel.cli.exit_status import ExitStatus
-from dsel.cli.options import ClusterOptions, RunOutput, shell_names
+from dsel.cli.options import (
+    ClusterOptions,
+    OutputOptions,
+    RunOutput,
+    shell_names,
+    words_of_plan_call,
+)
 from dsel.cli.printing import say
+from dsel.cli.stops import new_place, with_options
+from dsel.data.columns import MissingColumnsError
+from dsel.data.open import open_pool
 from dsel.data.table_files import FEATHER, JSON_LINES, PARQUET
-from dsel.data.text_tables import is_text
-from dsel.errors import StoreMismatchError
-from dsel.results.certificate import assumption_facts
-from dsel.results.choice import COMPARED, Choice
+from dsel.data.tables import changed_file
+from dsel.data.text_tables import is_text, text_source
+from dsel.errors import StoreMismatchError, UndecidedError, reword
+from dsel.option_values import join_names
+from dsel.results.certificate import SHIFTED, assumption_rows
+from dsel.results.choice import COMPARED, NEXT, Choice
 from dsel.results.place import Place, read_outcome
-from dsel.results.renderings import Renderable, render_lines, reword_facts
+from dsel.results.renderings import Renderable, render_lines, reword_rows
 from dsel.results.run_tables import (
     RunTables,
     load_run_tables,
@@ -32,8 +44,8 @@ from dsel.results.run_tables import (
     save_schema,
 )
 from dsel.rounded_texts import terminal_width
-from dsel.search.planning.plan_text import plan_facts, plan_lines
-from dsel.search.running.execute import trusted_types
+from dsel.search.planning.plan_text import plan_lines, plan_rows
+from dsel.search.running.execute import check_out, trusted_types
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -44,8 +56,32 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 """Version of the output of `print_json`; raised whenever a reader could misread it."""
-BACKGROUND: Final = ("Assumes", "By", "Folds", COMPARED, "Next")
+BACKGROUND: Final = ("Assumes", "By", "Folds", COMPARED, NEXT)
 """Names of rows that a terminal dims."""
+SELECT: Final = "dsel select LABELED --target COLUMN --pool {} --out FOLDER"
+"""The command to write next, with its pool."""
+WITHOUT_IDS: Final = (
+    "the command below, in which {} is no feature: new rows have other identifiers "
+    "than labeled ones"
+)
+"""What is next where an identifier distinguishes labeled rows from pool rows."""
+OF_GROUPS: Final = (
+    "the command below, if rows of one {} belong together: then the bound is about "
+    "rows of new ones"
+)
+"""What is next where that is a column whose values several rows share."""
+AFTER_SHIFT: Final = (
+    "label a random sample of {}, some 300 rows, and run dsel select on these alone, "
+    "with the others as --pool: that bound is about them. If the columns that differ "
+    "are row numbers or dates, which no model needs, the same command with --drop. "
+    "Without --pool the first bound is about rows like those of LABELED. More in the "
+    "documentation, docs/using/not_independent.md, Shift"
+)
+"""What is next where the pool is of another population."""
+LIMITING: Final = ("Caveat", "Assumes", "By")
+"""Names of rows that say what limits a statement; they come last."""
+LATER: Final = (NEXT, *LIMITING)
+"""Names of rows that stand below the reports."""
 MOST_NOTES: Final = 12
 """Largest number of notes of one kind that are printed."""
 
@@ -73,28 +109,74 @@ def _json_value(value: object) -> Any:
     return value if isinstance(value, str | int | float | NoneType) else str(value)
 
 
-def print_facts(facts: Iterable[Fact]) -> None:
+def print_rows(shown_rows: Iterable[ShownRow], choice: Choice | None = None) -> None:
     """Print rows of texts in the shell's words, the first line without a name in bold.
 
-    Where the output is no terminal, or NO_COLOR is set, all lines are plain.
+    Rows of a `choice` may have its call that plans labels. Where the output is no
+    terminal, or NO_COLOR is set, all lines are plain.
     """
-    facts = reword_facts(facts, shell_names(click.get_current_context().command))
-    head = next((fact[1] for fact in facts if not fact[0] and len(fact) == 2), "")
+    words = shell_names(click.get_current_context().command)
+    if choice is not None:
+        words |= words_of_plan_call(choice)
+    shown_rows = reword_rows(shown_rows, words)
+    head = next((row[1] for row in shown_rows if not row[0] and len(row) == 2), "")
 
-    def style(fact: Fact, lines: str) -> str:
+    def style(row: ShownRow, lines: str) -> str:
         if os.environ.get("NO_COLOR"):
             return lines
         # Not False, which is a code of its own, and ends what is bold.
-        bold, dim = fact[1] == head or None, fact[0] in BACKGROUND or None
+        bold, dim = row[1] == head or None, row[0] in BACKGROUND or None
         return click.style(lines, bold=bold, dim=dim)
 
     # Of a file or a pipe, click removes the codes.
-    click.echo(render_lines(facts, terminal_width(), style))
+    click.echo(render_lines(shown_rows, terminal_width(), style))
 
 
-def choice_facts(choice: Choice) -> list[Fact]:
-    """Return what a command prints of a choice first: all but its assumption."""
-    return [fact for fact in choice.facts() if fact not in choice.assumption()]
+def print_next(*ways: str) -> None:
+    """Print which commands are useful next."""
+    print_rows([(NEXT, ", or ".join(ways))])
+
+
+def insert_steps(rows: Sequence[ShownRow], *steps: str) -> list[ShownRow]:
+    """Return rows with what to do next, above what limits the statement."""
+    place = next((k for k, row in enumerate(rows) if row[0] in LIMITING), len(rows))
+    return [*rows[:place], *((NEXT, step) for step in steps), *rows[place:]]
+
+
+def print_choice(
+    choice: Choice,
+    output: OutputOptions,
+    *,
+    lines: Iterable[str] = (),
+    steps: Iterable[str] = (),
+    further: Iterable[ShownRow] = (),
+) -> None:
+    """Print a choice: bounds, reports, what to do next, and what limits the statement.
+
+    `lines` follow the bounds, `steps` are further commands to run, and `further` rows
+    stand in place of the assumption that a choice shows. With ``--quiet`` there are
+    no steps and no assumptions.
+    """
+    rows, assumption = choice.shown_rows(), choice.assumption()
+    begin = next((k for k, (name, _) in enumerate(rows) if name in LATER), len(rows))
+    print_rows([*rows[:begin], *(("", line) for line in lines)], choice)
+    reports: list[Renderable] = []
+    if choice.reports or choice.tolerances:
+        reports.append(choice.report())
+    if choice.reports_by_value:
+        reports.append(choice.report_by_value())
+    for report in reports:
+        click.echo()
+        print_rows(report.shown_rows())
+    if reports:
+        click.echo()
+    shown = [row for row in rows[begin:] if row not in assumption]
+    if output.quiet:
+        shown = [row for row in shown if row[0] != NEXT]
+    else:
+        shown = insert_steps([*shown, *(further or assumption)], *steps)
+    if shown:
+        print_rows(shown, choice)
 
 
 def choice_content(choice: Choice) -> dict[str, Any]:
@@ -132,24 +214,67 @@ def choice_content(choice: Choice) -> dict[str, Any]:
     }
 
 
-def names_in(text: str | None) -> tuple[str, ...]:
-    """Return the names of columns in an option; a name with a comma has quotes."""
-    if text is None:
-        return ()
-    return tuple(name.strip() for name in next(csv.reader([text])) if name.strip())
-
-
 def format_names_columns(location: str) -> bool:
     """Return whether a table is of a format in which every column has a name."""
     endings = (*PARQUET, *FEATHER, *JSON_LINES)
     return is_text(location) or location.lower().endswith(endings)
 
 
+def columns_in(
+    location: str, text: Mapping[str, Any], like: "TableSchema | None" = None
+) -> tuple[str, ...] | None:
+    """Return the names of the columns of a table or a pool; None where it has none."""
+    if "://" not in location and is_text(location):
+        return text_source(location, **text, like=like).names
+    return open_pool(location).columns
+
+
+@contextmanager
+def offer_renamed(location: str, text: Mapping[str, Any]) -> Iterator[None]:
+    """Add to an error about columns of a table the way that spells them as wanted."""
+    try:
+        yield
+    except MissingColumnsError as error:
+        file = None
+        if error.renamed and os.path.isfile(location):
+            change = f"t = t.rename(columns={error.renamed})"
+            file = changed_file(location, "_renamed", change, **text)
+        if file is None:
+            raise
+        names = (f"{new!r} is {old!r} there" for old, new in error.renamed.items())
+        raise UndecidedError(
+            f"{error} Write names in one way: {listing([*names], 8)}.", file
+        ) from error
+
+
+def leave_out_lacking_ids(
+    schema: "TableSchema", location: str, text: Mapping[str, Any]
+) -> "tuple[TableSchema, list[str]]":
+    """Return a schema with the ids that a pool has, and a note on the other ones.
+
+    Ids of labeled rows alone show that these are different records, and nothing about
+    the rows of the pool.
+    """
+    columns = columns_in(location, text, schema) or ()
+    if "://" not in location and is_text(location):
+        columns += text_source(location, **text, like=schema).row_number_names
+    kept = schema.with_ids_in(columns)
+    lacking = [repr(name) for name in schema.ids if name not in kept.ids]
+    if not lacking or not columns:
+        return schema, []
+    what = "column" if len(lacking) == 1 else "columns"
+    return kept, [
+        f"the pool has no {what} {listing(lacking, 8)} (--id), so that a row of it "
+        f"counts as a labeled one where all of its values are equal"
+    ]
+
+
 def print_notes(lines: Iterable[str]) -> None:
     """Print notes on standard error, also with --quiet: numbers depend on them."""
     lines = list(lines)
+    words = shell_names(click.get_current_context().command)
     for line in lines[:MOST_NOTES]:
-        say(f"Note: {line}.", err=True)
+        say(f"Note: {reword(line, words)}.", err=True)
     if len(lines) > MOST_NOTES:
         click.echo(
             f"Note: {len(lines) - MOST_NOTES} more columns such as these.", err=True
@@ -181,21 +306,22 @@ def run_plan(
     cluster: ClusterOptions,
     output: RunOutput,
     out: str | None,
-    facts: Iterable[tuple[str, str]] = (),
+    shown_rows: Iterable[tuple[str, str]] = (),
     schema: "TableSchema | None" = None,
     tables: RunTables | None = None,
-    after: "Callable[[Outcome], str]" = lambda outcome: "",
+    likely_keys: Mapping[str, str] = MappingProxyType({}),
+    after: "Callable[[Outcome], tuple[str, str]]" = lambda outcome: ("", ""),
 ) -> None:
     """Run a plan on the workers of the options, with progress in a terminal.
 
-    Prints the plan in short and further facts before the run. Afterwards it prints the
-    choice with the line that `after` returns. With ``--verbose`` also the whole plan,
-    the origin of the numbers, and all assumptions. Schema and names of the tables are
-    stored with the results.
+    Prints the plan in short and further rows before the run. Afterwards it prints the
+    choice with the row that `after` returns, which may be what is next. With
+    ``--verbose`` also the whole plan, the origin of the numbers, and all assumptions.
+    Schema and names of the tables are stored with the results. `likely_keys` has the
+    features that may be identifiers, ``--id``, or keys of ``--groups``: those by which
+    the pool differs are named as such in a command.
     """
     if out is not None:
-        from dsel.search.running.execute import check_out  # takes a while to import
-
         try:
             check_out(plan, out)  # refused in one line, without the plan above it
         except StoreMismatchError as error:
@@ -207,16 +333,31 @@ def run_plan(
             )
     with open_client(cluster) as client:
         if not (output.quiet or output.as_json):
-            planned = plan_facts(plan, in_short=not output.verbose)
+            names = shell_names(click.get_current_context().command)
+            planned = reword_rows(plan_rows(plan, in_short=not output.verbose), names)
             # It is read once: what the run proves is what a reader looks for later.
-            click.secho(f"{plan_lines([*planned, *facts])}\n", dim=True)
+            click.secho(f"{plan_lines([*planned, *shown_rows])}\n", dim=True)
         outcome = plan.run(client, out=out, verbose=output.shows_progress)
         outcome.models  # noqa: B018  # a stored run may fit them again, on the workers
     if out is not None and schema is not None:
         save_schema(out, schema.to_json())
     if out is not None and tables is not None:
         save_run_tables(out, tables)
-    print_outcome(outcome, after(outcome), output, out)
+    name, text = after(outcome)
+    keys = [column for column in _telling_columns(outcome) if column in likely_keys]
+    owners = [column for column in keys if likely_keys[column] == "--groups"][:1]
+    ids = [] if owners else keys
+    step = text if name == NEXT else _next_step(outcome, out, tables, ids, owners)
+    print_outcome(outcome, text, output, out, steps=[step])
+    if keys:
+        option = "--groups" if owners else "--id"
+        change = [(option, join_names(owners or ids))]
+        if out is not None:
+            change.append(("--out", new_place(out)))
+        words = with_options(click.get_current_context().obj, change)
+        click.echo(f"Run: {shlex.join(['dsel', *words])}", err=True)
+    if name == NEXT and output.quiet and not output.as_json:
+        print_next(text)  # else nobody learns which file waits for labels
     certificates = outcome.choice.certificates.values()
     if certificates and all(c.says_nothing or not c.certified for c in certificates):
         # A script that reads statuses must not take a refuted assumption, or "at most
@@ -224,10 +365,61 @@ def run_plan(
         click.get_current_context().exit(ExitStatus.REFUTED)
 
 
+def _next_step(
+    outcome: "Outcome",
+    out: str | None,
+    tables: RunTables | None,
+    ids: Sequence[str],
+    owners: Sequence[str],
+) -> str:
+    """Return which command is useful after a run that waits for no labels.
+
+    `ids` are the identifiers by which the pool differs from the labeled rows, `owners`
+    columns of which several rows share a value.
+    """
+    place = shlex.quote(out or "")
+    if tables is None and out is None:  # the demo
+        return SELECT.format("UNLABELED")
+    if owners:
+        return OF_GROUPS.format(*owners)
+    if ids:
+        return WITHOUT_IDS.format(listing([*map(repr, ids)], 8))
+    if tables is not None and tables.pool and _shifted_reason(outcome):
+        # A bound about other rows would be one command away, and none is printed.
+        return AFTER_SHIFT.format(tables.pool)
+    if out is None:
+        return "the same command with --out FOLDER keeps the model for dsel predict"
+    return f"dsel predict {place} NEW --out FILE, or dsel report {place}"
+
+
+def _shifted_reason(outcome: "Outcome") -> str:
+    """Return why the pool is of another population than the labeled rows, or ""."""
+    reasons = (
+        assumption.reason
+        for assumption in outcome.choice.certificate.assumptions
+        if assumption.is_violated and SHIFTED in assumption.reason
+    )
+    return next(reasons, "")
+
+
+def _telling_columns(outcome: "Outcome") -> list[str]:
+    """Return the columns by which the pool differs, as the reason lists them."""
+    found = re.search(r", most by column (.*) \(AUC", _shifted_reason(outcome))
+    return [] if found is None else re.split(", then by |, ", found[1])
+
+
 def print_outcome(
-    outcome: "Outcome", line: str, output: RunOutput, out: str | None
+    outcome: "Outcome",
+    after: str,
+    output: RunOutput,
+    out: str | None,
+    *,
+    steps: Sequence[str],
 ) -> None:
-    """Print the choice of a run with a further line, its reports, and what is next."""
+    """Print the choice of a run, its reports, and what is next.
+
+    `after` is a further line unless it is one of the next `steps`.
+    """
     choice = outcome.choice
     untrusted = [] if out is None else trusted_types(outcome.models.values())
     if output.as_json:
@@ -235,35 +427,20 @@ def print_outcome(
             "select",
             **choice_content(choice),
             results=out,
+            seed=outcome.seed,
             trust=untrusted,
-            after=line or None,
+            after=after or None,
         )
         return
     if untrusted:
         options = " ".join(f"--trust {name}" for name in untrusted)
         print_notes([f"to open the models, dsel predict and others need {options}"])
-    print_facts([*choice_facts(choice), *[("", line)] * bool(line)])
-    reports: list[Renderable] = []
-    if choice.reports or choice.tolerances:
-        reports.append(choice.report())
-    if choice.reports_by_value:
-        reports.append(choice.report_by_value())
-    for report in reports:
-        click.echo()
-        print_facts(report.facts())
-    if output.quiet:
-        return
-    lines = choice.assumption()
+    further: list[ShownRow] = []
     if output.verbose:
-        click.echo()
         assumed = choice.certificate.assumptions
-        lines = [*choice.origins(), *assumption_facts(assumed)]
-    if out is not None:
-        place = shlex.quote(out)
-        ways = f"dsel predict {place} NEW --out FILE, or dsel report {place}"
-        lines.append(("Next", ways))
-    if lines:
-        print_facts(lines)
+        further = [*choice.origins(), *assumption_rows(assumed)]
+    lines = [after] * (bool(after) and after not in steps)
+    print_choice(choice, output, lines=lines, steps=steps, further=further)
 
 
 def _options_there(out: str, tables: RunTables | None) -> str:

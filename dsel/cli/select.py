@@ -1,9 +1,11 @@
 """``dsel select``: choose a model from files."""
 
 import os
+import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from typing import Any, Final
@@ -13,11 +15,9 @@ import numpy as np
 import pandas as pd
 
 from dsel.arrays import Estimator, narrow_objects
-from dsel.checks import describe_unused_columns, listing
+from dsel.checks import describe_unused_columns, list_columns, listing, nearest_name
 from dsel.cli.commands.select import SelectOptions
 from dsel.cli.compare import join_columns, read_all_columns
-from dsel.cli.encoders import encoders
-from dsel.cli.group import with_options
 from dsel.cli.models import (
     MODELS,
     REGRESSORS,
@@ -27,41 +27,61 @@ from dsel.cli.models import (
     names_of_models,
     show_failure,
 )
-from dsel.cli.options import NAMES, TextOptions
+from dsel.cli.options import NAMES, TextOptions, split_options
 from dsel.cli.running import (
+    columns_in,
     format_names_columns,
-    names_in,
+    leave_out_lacking_ids,
     numbers_in,
+    offer_renamed,
     print_notes,
     run_plan,
 )
+from dsel.cli.stops import undecided_words, with_options
+from dsel.data.columns import MissingColumnsError
 from dsel.data.frames import take_rows
+from dsel.data.groups import is_name_of_identifier, notes_on_repeats
+from dsel.data.kinds import Kind
 from dsel.data.labeled import MOST_WHOLE, check_labels, seen_rows
 from dsel.data.like import open_pool_like
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
-from dsel.data.record_ids import RecordIds
+from dsel.data.record_ids import RecordIds, leave_out_records
 from dsel.data.schema import TableSchema
-from dsel.data.table_files import TEXT_FILES, files_in
-from dsel.data.table_request import Table
-from dsel.data.tables import read_table
-from dsel.data.text_tables import GapWordError, is_text, is_utf8, text_source
+from dsel.data.table_request import Table, notes_on_row_numbers
+from dsel.data.tables import changed_file, read_table
+from dsel.data.text_tables import is_text, text_source
 from dsel.data.unknown_values import (
     check_spellings,
     describe_alike,
     find_unknown_values,
     known_values,
 )
-from dsel.errors import AllFitsFailedError, RowError, join_stops, reword
+from dsel.errors import (
+    AllFitsFailedError,
+    Correction,
+    NewFile,
+    OtherCommands,
+    RowError,
+    UndecidedError,
+    reword,
+)
 from dsel.families.kinds import is_classifier, is_regressor
-from dsel.losses.texts import UnfitLossError, class_of_text, loss_of_name
+from dsel.losses.texts import (
+    UnfitLossError,
+    UnknownClassError,
+    class_of_text,
+    loss_of_name,
+)
 from dsel.option_values import (
     CLASSIFICATION,
-    FOREST,
     LARGEST_CLASS,
     LOGISTIC,
     LOSS_FORMS,
     REGRESSION,
+    RIDGE,
+    join_names,
+    names_in,
 )
 from dsel.results.caveats import (
     IF_COPIES,
@@ -78,10 +98,14 @@ from dsel.search.outcomes.deployed_model import open_deployed_model
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_caveats import check_possible_bound
-from dsel.search.planning.plan_search import plan_search
+from dsel.search.planning.plan_inputs import CallerFacts
+from dsel.search.planning.plan_search import plan_for
+from dsel.search.running.execute import check_out
 from dsel.typing import AnyArray
 
 REPORT: Final = "report"
+MOST_TARGETS: Final = 3
+"""Most columns without a counterpart in the pool of which each may be the target."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +126,7 @@ class SelectInputs:
     pool: Pool | None
     people_pool: Pool | None
     """The pool with the columns that help people to label; None if `pool` does."""
-    facts: list[tuple[str, str]]
+    shown_rows: list[tuple[str, str]]
     notes: tuple[str, ...]
     """Notes on the tables, without those that the plan has, too."""
 
@@ -111,6 +135,16 @@ class SelectInputs:
         """Name of the column for the labels of queried rows."""
         schema = self.table.schema
         return (None if schema is None else schema.target) or "label"
+
+    @property
+    def queried_pool(self) -> Pool | None:
+        """The pool of which rows are queried, without a column that has labels."""
+        pool = self.people_pool or self.pool
+        columns = () if pool is None else pool.columns or ()
+        if pool is None or self.label_column not in columns:
+            return pool
+        # It would reveal the labels.
+        return pool.with_columns([c for c in columns if c != self.label_column])
 
 
 def run(options: SelectOptions) -> None:
@@ -127,7 +161,7 @@ def run(options: SelectOptions) -> None:
     try:
         run_plan(
             plan,
-            facts=inputs.facts,
+            shown_rows=inputs.shown_rows,
             schema=inputs.table.schema,
             tables=RunTables(
                 os.path.abspath(options.labeled),
@@ -137,7 +171,9 @@ def run(options: SelectOptions) -> None:
                 date.today().isoformat(),
                 _command_of_report(options, is_regression=inputs.table.is_regression),
                 options.groups,
+                _whole_command(options),
             ),
+            likely_keys=find_likely_keys(inputs.table, options.groups),
             after=partial(write_rows, options, inputs),
             cluster=options.cluster,
             output=options.output,
@@ -151,13 +187,52 @@ def run(options: SelectOptions) -> None:
         raise
 
 
+def check(options: SelectOptions) -> None:
+    """Raise what stops the command before its run."""
+    plan = make_plan(options, read_inputs(options))
+    if options.out is not None:
+        check_out(plan, options.out)
+
+
+def find_likely_keys(table: Table, groups: str | None) -> dict[str, str]:
+    """Return the features that probably identify rows, with the option for each.
+
+    That is ``--groups`` where several rows share a value, unless groups are known.
+    """
+    if table.schema is None or len(table.schema.names) < 2:
+        return {}
+    X = pd.DataFrame(table.X, columns=list(table.schema.names))
+    names = [each.name for each in table.schema.columns if each.kind is Kind.WHOLE]
+    numbers = {name: X[name].to_numpy(np.float64, na_value=np.nan) for name in names}
+    options = {
+        name: "--id"
+        for name in names
+        if is_name_of_identifier(name) or notes_on_row_numbers(name, numbers[name])
+    }
+    for name in X.columns if groups is None else ():
+        if is_name_of_identifier(name) and notes_on_repeats(X[name]):
+            options[name] = "--groups"
+    return options
+
+
 def _command_of_report(options: SelectOptions, *, is_regression: bool) -> str:
     """Return the command of this run with a report of the classes, or ""."""
     if is_regression or options.out is None or any(map(_is_report, options.loss)):
         return ""
     folder = f"{options.out.rstrip('/')}_report"
-    words = click.get_current_context().obj
-    return with_options(words, [("--loss", "report"), ("--out", folder)])
+    words = split_options(click.get_current_context().obj)
+    while "--queries" in words:  # queried rows bound the error alone
+        del words[(place := words.index("--queries")) : place + 2]
+    changed = with_options(words, [("--loss", "report"), ("--out", folder)])
+    return shlex.join(["dsel", *changed])
+
+
+def _whole_command(options: SelectOptions) -> tuple[str, ...]:
+    """Return the words of this command, with the tables as every folder finds them."""
+    tables = [each for each in (options.labeled, options.pool) if each is not None]
+    whole = {each: os.path.abspath(each) for each in tables if "://" not in each}
+    words = split_options(click.get_current_context().obj)
+    return tuple(whole.get(word, word) for word in words)
 
 
 def read_inputs(options: SelectOptions) -> SelectInputs:
@@ -174,7 +249,7 @@ def read_inputs(options: SelectOptions) -> SelectInputs:
         classes = np.unique(check_labels(y)).tolist()
     loss = parse_loss(options.loss, classes)
     is_unused = options.report_by in names_in(options.drop)
-    estimator, grid, encoder_facts = build(
+    estimator, grid, encoder_rows = build(
         model,
         options.grid,
         X,
@@ -183,16 +258,24 @@ def read_inputs(options: SelectOptions) -> SelectInputs:
         is_regression=table.is_regression,
         # The error alone counts each row alike, whichever class it has.
         weighs_classes=loss != "error",
+        has_groups=options.groups is not None,
+        pool_columns=columns_of_pool(options),
     )
     one_of_them = grid[0] if estimator is None else estimator
     check_kind_of_model(one_of_them, model, options, table)
     report = parse_report(options.loss, classes, is_regression=table.is_regression)
-    pool, people_pool, pool_facts, caveats = open_pools(unlabeled, table, options)
+    pool, people_pool, pool_notes, caveats = open_pools(unlabeled, table, options)
     by_default = "" if options.model else " by default; --model names another"
-    if by_default and not options.grid and not table.is_regression:
+    if by_default and not options.grid:
         # It is said before the run: a choice after its result would break A5.
-        by_default = f" by default; --model {FOREST},{LOGISTIC} compares two"
-    facts = [("model", model + by_default), *encoder_facts, *table.notes, *pool_facts]
+        linear = RIDGE if table.is_regression else LOGISTIC
+        by_default = f" by default; --model {model},{linear} compares two"
+    shown_rows = [
+        ("model", model + by_default),
+        *encoder_rows,
+        *table.notes,
+        *pool_notes,
+    ]
     lines = dict.fromkeys((*table.caveats, *label_notes, *caveats))
     return SelectInputs(
         table,
@@ -205,7 +288,7 @@ def read_inputs(options: SelectOptions) -> SelectInputs:
         report,
         pool,
         people_pool,
-        facts,
+        shown_rows,
         tuple(lines),
     )
 
@@ -214,8 +297,13 @@ def read_labeled_table(options: SelectOptions) -> Table:
     """Read the labeled table; raise if options about its columns contradict."""
     labeled, target, report_by = options.labeled, options.target, options.report_by
     if target is None and format_names_columns(labeled):
-        raise click.UsageError(
-            f"name the column of {labeled!r} that has the labels by --target."
+        columns: tuple[str, ...] = ()
+        with suppress(OSError, TypeError, ValueError):  # it is read later, if at all
+            columns = columns_in(labeled, options.text.arguments) or ()
+        raise undecided_words(
+            f"name the column of {labeled!r} that has the labels by --target"
+            f"{list_columns(columns, 'label') if columns else '.'}",
+            *([("--target", name)] for name in find_targets(columns, options)),
         )
     if options.queries and not options.out:
         raise click.UsageError(
@@ -238,6 +326,7 @@ def read_labeled_table(options: SelectOptions) -> Table:
         "day_first": options.day_first,
         "number": options.number,
         "text": options.texts,
+        "gaps": options.gaps,
         "unlabeled": options.unlabeled_words,
         "gap_classes": options.gap_classes,
     }
@@ -245,14 +334,12 @@ def read_labeled_table(options: SelectOptions) -> Table:
         table = read_table(labeled, **arguments)
     except ValueError as error:
         if only_pool_has_target(options):
-            raise ValueError(
+            raise UndecidedError(
                 f"{error} The pool {options.pool!r} has this column: are LABELED and "
-                f"--pool swapped?"
+                f"--pool swapped?",
+                _swap_tables(options),
             ) from error
-        also = find_next_stop(error, options, arguments)
-        if also is None:
-            raise
-        raise join_stops(error, also) from error
+        raise
     if table.y is None:
         raise ValueError(
             f"LABELED {labeled!r} holds no labels; name their array by --target."
@@ -260,59 +347,45 @@ def read_labeled_table(options: SelectOptions) -> Table:
     return table
 
 
+def _swap_tables(options: SelectOptions) -> OtherCommands:
+    """Return the command with LABELED in the place of --pool, and conversely."""
+    other = {options.labeled: str(options.pool), options.pool: options.labeled}
+    words = split_options(click.get_current_context().obj)
+    return OtherCommands((tuple(other.get(word, word) for word in words),))
+
+
+def find_targets(columns: Sequence[str], options: SelectOptions) -> list[str]:
+    """Return the columns of a labeled table that are probably its target.
+
+    The pool lacks it, as it may lack identifiers; else it is called like a label.
+    """
+    in_pool = columns_of_pool(options)
+    if in_pool is None:
+        near = nearest_name("label", columns)
+        return [] if near is None else [str(near)]
+    lacking = [name for name in columns if name not in in_pool]
+    lacking = [name for name in lacking if not is_name_of_identifier(name)]
+    return lacking[::-1] if len(lacking) <= MOST_TARGETS else []
+
+
 def only_pool_has_target(options: SelectOptions) -> bool:
     """Return whether the pool has the target, and the labeled table does not."""
     has_target = []
-    with suppress(
-        OSError, TypeError, ValueError
-    ):  # the labeled table may be unreadable
+    # The labeled table may be unreadable.
+    with suppress(OSError, TypeError, ValueError):
         for path in filter(None, (options.labeled, options.pool)):
-            if "://" not in path and is_text(path):
-                names = text_source(path, **options.text.arguments).names
-            else:
-                names = open_pool(path).columns or ()
+            names = columns_in(path, options.text.arguments) or ()
             has_target.append(options.target in names)
     return has_target == [False, True]
 
 
-def find_next_stop(
-    error: Exception, options: SelectOptions, arguments: Mapping[str, Any]
-) -> Exception | None:
-    """Return the error that the table has next, once `error` is decided; else None.
-
-    The table is read as if the encoding or the word was decided: else a user mends
-    one thing, and meets the other in the next run.
-    """
-    decided: dict[str, Any]
-    if isinstance(error, GapWordError):
-        decided = {"gap_classes": (*options.gap_classes, error.word)}
-    elif (
-        arguments["encoding"] is None
-        and is_text(options.labeled)
-        and has_other_encoding(options.labeled)
-    ):
-        decided = {"encoding": "latin-1"}
-    else:
-        return None
-    arguments = {**arguments, **decided}
-    try:
-        table = read_table(options.labeled, **arguments)
-        if ":" not in (options.model or ""):  # a pipeline may encode more
-            encoders(table.X, is_scaled=False, why_texts=table.why_texts)
-    except (TypeError, ValueError) as other:
-        further = None
-        if decided.keys() != {"gap_classes"}:
-            further = find_next_stop(other, options, arguments)
-        return other if further is None else join_stops(other, further)
+def columns_of_pool(options: SelectOptions) -> tuple[str, ...] | None:
+    """Return the names of the pool's columns; None without a pool, or if unreadable."""
+    # What is wrong with the pool is said when it is opened.
+    with suppress(OSError, TypeError, ValueError):
+        if options.pool is not None:
+            return columns_in(options.pool, options.text.arguments)
     return None
-
-
-def has_other_encoding(labeled: str) -> bool:
-    """Return whether a file of a text table is whole, but not UTF-8."""
-    paths = files_in(labeled, TEXT_FILES) or [labeled]
-    with suppress(ValueError):  # a damaged file is already the error
-        return not all(map(is_utf8, paths))
-    return False
 
 
 def make_plan(options: SelectOptions, inputs: SelectInputs) -> Plan:
@@ -321,8 +394,17 @@ def make_plan(options: SelectOptions, inputs: SelectInputs) -> Plan:
     column: str | int | None = report_by
     if report_by is not None and table.columns is None and report_by.isdecimal():
         column = int(report_by)  # columns of an array have numbers
+    facts = CallerFacts(
+        complete_caveats=lambda known: collect_caveats(
+            _caveats_with_ids(known, table),
+            make_caveats(Effect.WARNS, table.repeats),
+            make_caveats(Effect.INFO, _notes_on_empty_columns(inputs.X)),
+        ),
+        queried_pool=inputs.queried_pool if options.queries else None,
+    )
     with _name_lines(options.labeled, np.asarray(table.y), options.text):
-        plan = plan_search(
+        plan = plan_for(
+            facts,
             inputs.estimator,
             inputs.grid,
             inputs.X,
@@ -342,19 +424,7 @@ def make_plan(options: SelectOptions, inputs: SelectInputs) -> Plan:
         )
         # In Python this is a note: a search of few rows may be wanted for its choice.
         check_possible_bound(plan)
-    caveats = collect_caveats(
-        _caveats_with_ids(plan.caveats, table),
-        make_caveats(Effect.WEAKENS, table.repeats),
-        make_caveats(Effect.INFO, _notes_on_empty_columns(inputs.X)),
-    )
-    source = plan.source
-    if source is not None:
-        source = inputs.people_pool or source
-        columns = source.columns or ()
-        if inputs.label_column in columns:  # it would reveal the labels
-            kept = [name for name in columns if name != inputs.label_column]
-            source = source.with_columns(kept)
-    return replace(plan, caveats=caveats, source=source)
+    return plan
 
 
 def open_baseline(options: SelectOptions, schema: TableSchema | None, X: Any) -> Any:
@@ -380,7 +450,8 @@ def open_baseline(options: SelectOptions, schema: TableSchema | None, X: Any) ->
                 f"LABELED holds it as {here.noun}; give the table as Parquet, with "
                 f"types of its own, or with the same --number."
             )
-    known, given = load_row_hashes(baseline), f"--baseline {baseline!r}"
+    known = load_row_hashes(baseline)
+    given = f"--baseline {baseline!r}"
     check_unseen(known, seen_rows(X).X, given)
     return opened.model
 
@@ -460,7 +531,7 @@ def check_kind_of_model(
 def open_pools(
     unlabeled: Any, table: Table, options: SelectOptions
 ) -> tuple[Pool | None, Pool | None, list[tuple[str, str]], tuple[str, ...]]:
-    """Return the pool for models, that for people who label, facts, and caveats.
+    """Return the pool for models, that for people who label, notes, and caveats.
 
     The one for people also has the columns that no model uses; it is None where the
     models' is as good. Without --pool the `unlabeled` rows of the table are the pool,
@@ -478,34 +549,84 @@ def open_pools(
         return open_pool(unlabeled), shown, [], ()
     if schema is None:
         return open_pool(location), None, [], ()
-    known_ids = RecordIds.of(None if ids is None else ids[~pd.isna(table.y)])
+    schema, notes_on_ids = leave_out_lacking_ids(schema, location, text)
     if "://" in location or not is_text(location):
-        pool, stored, caveats, unknown = open_pool_like(location, schema)
-        shown, names = (stored if n_queries else None), stored.columns or ()
-        are_others = known_ids.lack(stored)
+        with _naming_groups(table, options), offer_renamed(location, text):
+            pool, stored, caveats, unknown = open_pool_like(
+                location, schema, why_texts=table.why_texts
+            )
+        shown = stored if n_queries else None
+        names = stored.columns or ()
+        keyed: Pool | None = stored
     else:
-        names, shown = text_source(location, **text, like=schema).names, None
-        if n_queries:
-            rows, shown = read_all_columns(location, schema, text)
-        else:  # other columns would take memory
-            rows = read_table(location, like=schema, **text)
+        names = text_source(location, **text, like=schema).names
+        shown = None
+        with _naming_groups(table, options), offer_renamed(location, text):
+            if n_queries:
+                rows, shown = read_all_columns(location, schema, text)
+            else:  # other columns would take memory
+                rows = read_table(location, like=schema, **text)
         unknown = find_unknown_values(rows.X, known_values(schema))
-        pool, caveats = open_pool(rows.X), rows.caveats
-        are_others = rows.ids is not None and not known_ids.may_have(rows.ids).any()
-    check_spellings(unknown, pool.n_rows)
+        pool = open_pool(rows.X)
+        caveats = rows.caveats
+        keyed = None if rows.ids is None else open_pool(rows.ids)
+    check_spellings(unknown, pool.n_rows, partial(_respelled, location, text))
     known = {*schema.used_names, *schema.dropped}
     unused = describe_unused_columns(names, known)
-    caveats = (*caveats, *describe_alike(unknown))
-    pool = open_pool(pool, other_records=are_others)
-    return pool, shown, [("not used", unused)] * bool(unused), caveats
+    caveats = (*notes_on_ids, *caveats, *describe_alike(unknown))
+    known_ids = RecordIds.of(None if ids is None else ids[~pd.isna(table.y)])
+    if keyed is not None:
+        pool, notes = leave_out_records(pool, keyed, [known_ids])
+        caveats = (*caveats, *notes)
+    not_used = [("not used", unused)] if unused else []
+    return pool, shown, not_used, caveats
 
 
-def write_rows(options: SelectOptions, inputs: SelectInputs, outcome: Outcome) -> str:
-    """Write the rows to label, as they stand in a text table; return advice."""
+@contextmanager
+def _naming_groups(table: Table, options: SelectOptions) -> Iterator[None]:
+    """Let no way of an error leave out a column that rows may belong together by."""
+    try:
+        yield
+    except MissingColumnsError as error:
+        owner = None
+        if options.groups is None and isinstance(table.X, pd.DataFrame):
+            names = filter(is_name_of_identifier, error.missing)
+            owner = next((n for n in names if notes_on_repeats(table.X[n])), None)
+        if owner is None:
+            raise
+        ways = [("--groups", owner)]
+        if others := [name for name in error.missing if name != owner]:
+            ways.append(("--drop", join_names(others)))
+        raise UndecidedError(
+            f"{error} If rows of one {owner} belong together, write --groups "
+            f"{shlex.quote(owner)}: without it the bound would be too small.",
+            ways,
+        ) from error
+
+
+def _respelled(
+    location: str, text: Mapping[str, Any], spellings: Mapping[str, Mapping[str, str]]
+) -> NewFile | None:
+    """Return a pool in another file, with other spellings by column and value."""
+    if not os.path.isfile(location):
+        return None
+    strip = ".str.strip()" if is_text(location) else ""
+    change = "; ".join(
+        f"t[{name!r}] = t[{name!r}]{strip}.replace({dict(meant)})"
+        for name, meant in spellings.items()
+    )
+    return changed_file(location, "_respelled", change, **text)
+
+
+def write_rows(
+    options: SelectOptions, inputs: SelectInputs, outcome: Outcome
+) -> tuple[str, str]:
+    """Write the rows to label, as they stand in a text table; return what is next."""
     out, target, schema = options.out, inputs.label_column, inputs.table.schema
     if out is None or outcome.pool_rows is None:
-        return ""
-    rows, source = outcome.query_rows(), None
+        return "", ""
+    rows = outcome.query_rows()
+    source = None
     numbers = rows.index.to_numpy(dtype=np.int64)
     if options.pool is None:  # rows of the labeled table without a label are the pool
         numbers = np.flatnonzero(pd.isna(inputs.table.y))[numbers]
@@ -513,18 +634,19 @@ def write_rows(options: SelectOptions, inputs: SelectInputs, outcome: Outcome) -
     if schema is not None and "://" not in place and is_text(place):
         source = text_source(place, **options.text.arguments, like=schema)
     file, is_new = write_query_rows(
-        out, rows, target=target, source=source, numbers=numbers.tolist()
+        out, rows, target=target, source=source, row_numbers=numbers.tolist()
     )
     what = "" if is_new else " (it existed already and is unchanged)"
-    n_rows, queries = len(outcome.pool_rows), outcome.choice.queries
+    n_rows = len(outcome.pool_rows)
+    queries = outcome.choice.queries
     if queries is not None and not queries.would_help:
-        return f"{file} has these rows{what}"
+        return "", f"{file} has these rows{what}"
     are_all = ""
     if queries is not None and n_rows < (n := queries.n_planned):
         are_all = f", all on which both models differ (--queries was {n:,})"
-    return (
-        f"Label the {n_rows:,} rows of {file}{what} in their last "
-        f"column, {target!r}{are_all}, then run: dsel label {out} {file}"
+    return "Next", (
+        f"label the {n_rows:,} rows of {file}{what} in their last "
+        f"column, {target!r}{are_all}, then run: dsel label {shlex.quote(out)}"
     )
 
 
@@ -535,8 +657,12 @@ def take_labeled_rows(
 
     Rows with an empty target are the pool if there is no other one.
     """
-    X, y, others, notes = table.X, np.asarray(table.y), None, list[str]()
-    target, has_pool = options.target, options.pool is not None
+    X = table.X
+    y = np.asarray(table.y)
+    others = None
+    notes = list[str]()
+    target = options.target
+    has_pool = options.pool is not None
     if table.columns is not None and isinstance(X, np.ndarray):
         X = pd.DataFrame(X, columns=list(table.columns))  # so that names are compared
     missing = pd.isna(y) if y.ndim == 1 else np.zeros(len(y), dtype=np.bool_)
@@ -580,10 +706,24 @@ def _is_report(text: str) -> bool:
     return text == REPORT or text.startswith((f"{REPORT}:", f"{REPORT}="))
 
 
+@contextmanager
+def _correct_classes(text: str) -> Iterator[None]:
+    """Add the loss with the class that was meant to an error about another one."""
+    try:
+        yield
+    except UnknownClassError as error:
+        if (meant := error.meant) is not None:
+            # A class begins behind a sign, and other parts may have the same letters.
+            named = rf"(?<=[:,>]){re.escape(error.named)}(?=[,>=]|$)"
+            corrected = re.sub(named, lambda match: meant, text)
+            error.ways = ([Correction("--loss", text, corrected)],)
+        raise
+
+
 def parse_report(
     texts: Sequence[str], classes: Sequence[object], *, is_regression: bool
 ) -> Any:
-    """Return the ``report`` that ``--loss`` requests: True, classes, or shares."""
+    """Return the ``report`` that ``--loss`` requests: True, classes, or fractions."""
     reports = [text for text in texts if _is_report(text)]
     if len(reports) > 1:
         raise click.UsageError(
@@ -593,11 +733,14 @@ def parse_report(
         return bool(reports)
     listed = reports[0].removeprefix(REPORT)
     if listed.startswith("=") != is_regression:
-        wanted = "shares: report=0.5,0.9" if is_regression else "classes: report:yes,no"
+        wanted = (
+            "fractions: report=0.5,0.9" if is_regression else "classes: report:yes,no"
+        )
         raise ValueError(f"--loss {reports[0]} must name {wanted}.")
     if is_regression:
         return numbers_in(listed[1:], float, "--loss report=")
-    return [class_of_text(text, classes, "--loss") for text in names_in(listed[1:])]
+    with _correct_classes(reports[0]):
+        return [class_of_text(text, classes, "--loss") for text in names_in(listed[1:])]
 
 
 def parse_loss(texts: Sequence[str], classes: Sequence[object]) -> Any:
@@ -611,7 +754,8 @@ def parse_loss(texts: Sequence[str], classes: Sequence[object]) -> Any:
     if named == ["error"]:
         return "error"
     try:
-        return loss_of_name(named[0], classes, name="--loss")
+        with _correct_classes(named[0]):
+            return loss_of_name(named[0], classes, name="--loss")
     except ValueError as error:
         needs_table = isinstance(error, UnfitLossError)
         kind = ValueError if needs_table else click.UsageError

@@ -50,9 +50,9 @@ class ActiveStep:
     @property
     def estimates(self) -> dict[str, float]:
         """Every estimate of co-validation by the name of its criterion."""
-        values = self.results[names.ESTIMATE].squeeze(drop=True)
-        criteria = values[names.CRITERION].values.tolist()
-        return dict(zip(criteria, values.values.tolist(), strict=True))
+        by_criterion = self.results[names.CRITERION_VALUE].squeeze(drop=True)
+        criteria = by_criterion[names.CRITERION].values.tolist()
+        return dict(zip(criteria, by_criterion.values.tolist(), strict=True))
 
 
 @explain_unknown(HALVED)
@@ -234,10 +234,10 @@ class _Labeling:
     def grow(self, due: Sequence[int], n_start: int, batch: int) -> Iterator[int]:
         """Label rows, and yield each number of rows at which an estimate is due."""
         self.add(n_start)
-        for number in due:
-            while (done := len(self.y)) < number:
-                self.add(min(batch, number - done))
-            yield number
+        for n_rows in due:
+            while (done := len(self.y)) < n_rows:
+                self.add(min(batch, n_rows - done))
+            yield n_rows
 
     def add(self, n_rows: int) -> None:
         """Label the next rows: one pass over the pool."""

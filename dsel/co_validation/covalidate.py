@@ -1,7 +1,6 @@
 """Co-validation: rank candidates by the disagreement of half-data models."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import xarray as xr
@@ -10,9 +9,9 @@ from dsel.arrays import ArrayLike, Estimator, RandomState
 from dsel.candidates import Grid
 from dsel.checks import check_integer, check_truth, explain_unknown
 from dsel.criteria import get_criterion
-from dsel.results.certificate import VIOLATED, Assumption
 from dsel.search.planning.plan import Plan
-from dsel.search.planning.plan_search import plan_search
+from dsel.search.planning.plan_inputs import CallerFacts
+from dsel.search.planning.plan_search import plan_for
 from dsel.typing import Options, PathLike
 
 if TYPE_CHECKING:
@@ -170,6 +169,11 @@ def plan_covalidation(
     -------
     Plan
         Print it, or call its `run`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `covalidate` does, for all but failures of fits.
     """
     if not get_criterion(criterion).by_halves:
         raise ValueError(
@@ -189,7 +193,9 @@ def plan_covalidation(
         ("prune", prune),
     ):
         check_truth(flag, name)
-    plan = plan_search(
+    facts = CallerFacts(leave_one_out=leave_one_out, violation=PICKED if picked else "")
+    return plan_for(
+        facts,
         estimator,
         param_grid,
         X,
@@ -202,12 +208,3 @@ def plan_covalidation(
         random_state=random_state,
         fit_params=fit_params,
     )
-    if leave_one_out:
-        plan = plan.with_leave_one_out()
-    if not picked:
-        return plan
-    assumptions = tuple(
-        Assumption("A1", VIOLATED, PICKED) if assumption.name == "A1" else assumption
-        for assumption in plan.assumptions
-    )
-    return replace(plan, assumptions=assumptions)

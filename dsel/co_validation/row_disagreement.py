@@ -3,9 +3,8 @@
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dsel.arrays import Estimator, Features, Floats, Integers, RandomState
+from dsel.arrays import Estimator, Features, Floats, Integers, RandomState, Singles
 from dsel.bounds.co_validation import row_disagreement
 from dsel.candidates import make_candidates, takes_nan
 from dsel.checks import check_integer
@@ -94,7 +93,7 @@ def write_row_disagreement(
     }
     n_classes, splits = len(labeled.classes), list(map(np.array, models.split_numbers))
 
-    def rates_of(X: Features, row_numbers: Integers) -> dict[str, NDArray[np.float32]]:
+    def rates_of(X: Features, row_numbers: Integers) -> dict[str, Singles]:
         codes = models.predict(X, splits)[:, 0]
         # Predictions that are not a class count as one further class.
         codes = np.where(codes < 0, n_classes, codes)

@@ -17,7 +17,7 @@ To add a criterion, write a formula and make it a `Bound` or an `Estimate` in `f
 
 from typing import Final
 
-from dsel.checks import check_choice
+from dsel.checks import check_choice, offer_public
 from dsel.criteria.base import Bound, Criterion, Estimate, Settings
 from dsel.criteria.co_validation import CO_VALIDATION
 from dsel.criteria.folds import FOLDS
@@ -34,3 +34,5 @@ def get_criterion(name: str) -> Criterion:
 
 
 __all__ = ["CRITERIA", "Bound", "Estimate", "Settings"]
+
+offer_public(globals())

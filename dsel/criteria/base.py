@@ -22,7 +22,7 @@ CandidateCounts = Mapping[str, NDArray[Any]]
 Counts that are not known (yet) are -1. Scalars have shape ().
 """
 Formula = Callable[[CandidateCounts], Floats]
-"""Function of counts, of which none is missing, that returns one number per
+"""Function of counts, of which none is missing, that returns one value per
 candidate."""
 
 
@@ -38,10 +38,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Terms:
-    """A criterion's numbers, each of shape (n_candidates,); NaN where not computed."""
+    """A criterion's values, each of shape (n_candidates,); NaN where not computed."""
 
     value: Floats
-    """Number by which candidates are compared, not clipped at 1; +inf where a fit
+    """Value by which candidates are compared, not clipped at 1; +inf where a fit
     failed."""
     label_term: Floats
     """Part of the value that comes from labeled rows."""
@@ -62,7 +62,7 @@ class Criterion:
     sizes: tuple[str, ...]
     """Variables of the cube that it needs and that are known from the start."""
     can_prune: bool = True
-    """Whether the number never falls when a count grows."""
+    """Whether the value never falls when a count grows."""
     holds_out_one_fold: bool = False
     """Whether it uses the first fold only and is about the model trained without it;
     every other criterion is about the model of all labeled rows."""
@@ -73,17 +73,17 @@ class Criterion:
     uses_declared_loss: bool = False
     """Whether it is the mean of the loss that a plan declares, not an error."""
     is_guarantee: bool = False
-    """Whether the number bounds the true error with probability 1 - delta."""
-    words: str = ""
+    """Whether the value bounds the true error with probability 1 - delta."""
+    description: str = ""
     """What it is, for figures and tables; by default its name."""
     tie_break: Formula | None = None
-    """Among equal numbers the candidate with the smallest value of this is chosen,
+    """Among equal values the candidate with the smallest value of this is chosen,
     then the first."""
 
     @property
     def title(self) -> str:
-        """What the number is, in words if there are any."""
-        return self.words or self.name
+        """What the value is: its description, or its name without one."""
+        return self.description or self.name
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ class Criterion:
         return self.counts + self.sizes
 
     def terms(self, counts: CandidateCounts, settings: Settings) -> Terms:
-        """Return the number and its parts, if no count is missing."""
+        """Return the value and its terms, if no count is missing."""
         raise NotImplementedError
 
     def evaluate(self, counts: CandidateCounts, settings: Settings) -> Terms:
@@ -111,24 +111,24 @@ class Criterion:
             # A candidate that was pruned early has been tested by fewer models.
             conditions.append(counts[names.STATUS] != names.STATUS_PRUNED)
         is_known = np.all([c.reshape(n, -1).all(axis=1) for c in conditions], axis=0)
-        return self._numbers(counts, settings, is_known)
+        return self._mask_terms(counts, settings, is_known)
 
     def lower_bound(self, counts: CandidateCounts, settings: Settings) -> Floats:
-        """Return a lower bound of every number, with missing counts set to 0.
+        """Return a lower bound of every value, with missing counts set to 0.
 
-        Where the number may fall when a count grows, incomplete counts give no lower
+        Where the value may fall when a count grows, incomplete counts give no lower
         bound but 0.
         """
         if self.can_prune:
             every = np.ones(len(counts[names.STATUS]), dtype=bool)
-            return self._numbers(counts, settings, every).value
+            return self._mask_terms(counts, settings, every).value
         values = self.evaluate(counts, settings).value
         return np.nan_to_num(values, nan=0.0, posinf=np.inf)
 
     def choose(self, terms: Terms, counts: CandidateCounts) -> int:
-        """Return the candidate with the smallest number; `tie_break` decides ties.
+        """Return the candidate with the smallest value; `tie_break` decides ties.
 
-        Numbers that differ only in the last digits count as equal, because sums of
+        Values that differ only in the last digits count as equal, because sums of
         fractions are rounded.
         """
         values = terms.value
@@ -143,7 +143,7 @@ class Criterion:
         filled = {name: np.fmax(counts[name], 0) for name in self.counts}
         return {**counts, **filled}
 
-    def _numbers(
+    def _mask_terms(
         self, counts: CandidateCounts, settings: Settings, is_known: Bools
     ) -> Terms:
         """Return the terms with inf where a fit failed, and NaN where not known."""
@@ -174,35 +174,43 @@ class Bound(Criterion):
         deltas = settings.candidate_deltas
         is_bounded = np.broadcast_to(deltas > 0.0, len(counts[names.STATUS]))
         if is_bounded.all():
-            terms: Terms = self.formula(counts, settings)
-            return terms
+            return self._check_terms(self.formula(counts, settings))
         # Formulas refuse a delta of 0, so candidates without a bound get any other one,
         # and their terms become infinite.
         valid = Settings(np.where(is_bounded, deltas, 0.5))
-        terms = self.formula(counts, valid)
+        terms = self._check_terms(self.formula(counts, valid))
         return Terms(*(np.where(is_bounded, x, np.inf) for x in vars(terms).values()))
+
+    def _check_terms(self, terms: Terms) -> Terms:
+        """Return terms; raise ValueError where a formula is no bound of any error."""
+        if (terms.value < 0.0).any():
+            raise ValueError(
+                f"{self.name!r} must bound an error, which is not negative, got "
+                f"{float(terms.value.min()):.6g}; correct its formula."
+            )
+        return terms
 
 
 @dataclass(frozen=True)
 class Estimate(Criterion):
     """A criterion without a guarantee, which needs no delta.
 
-    Its formula takes the counts, and returns one number for each candidate.
+    Its formula takes the counts, and returns one value for each candidate.
     """
 
     label_term: Formula | None = None
-    """Function that returns the part of the number that comes from labeled rows."""
+    """Function that returns the part of the value that comes from labeled rows."""
     disagreement_term: Formula | None = None
-    """Function that returns the part of the number that comes from the pool."""
+    """Function that returns the part of the value that comes from the pool."""
 
     def terms(self, counts: CandidateCounts, settings: Settings) -> Terms:
-        """Return the number and its parts; NaN for parts that it does not have."""
+        """Return the value and its terms; NaN for terms that it does not have."""
         absent = np.full(len(counts[names.STATUS]), np.nan)
-        parts = (
+        terms = (
             absent if formula is None else formula(counts)
             for formula in (self.label_term, self.disagreement_term)
         )
-        return Terms(self.formula(counts), *parts)
+        return Terms(self.formula(counts), *terms)
 
 
 def first_smallest(values: Floats) -> int:

@@ -145,7 +145,7 @@ CO_VALIDATION: Final = (
         (names.DISAGREEMENTS,),
         POOL_SIZES,
         disagreement_term=pool_disagreement,
-        words="disagreement of models of halves",
+        description="disagreement of models of halves",
     ),
     # The estimate is clipped at (C-1)/C, where candidates tie; disagreement decides.
     _of_halves(
@@ -155,7 +155,7 @@ CO_VALIDATION: Final = (
         (*POOL_SIZES, names.N_CLASSES),
         disagreement_term=dis_error,
         tie_break=pool_disagreement,
-        words="error by disagreement",
+        description="error by disagreement",
     ),
     _of_halves(
         "dis_error_upper",
@@ -165,7 +165,7 @@ CO_VALIDATION: Final = (
         can_prune=False,
         disagreement_term=dis_error_upper,
         tie_break=pool_disagreement,
-        words="upper end of the error by disagreement",
+        description="upper end of the error by disagreement",
     ),
     # The next two are small for a stable learner, however often it errs.
     _of_halves(
@@ -174,7 +174,7 @@ CO_VALIDATION: Final = (
         (names.DISAGREEMENTS,),
         POOL_SIZES,
         disagreement_term=row_variance,
-        words="variance by row",
+        description="variance by row",
     ),
     _of_halves(
         "error_variance",
@@ -183,7 +183,7 @@ CO_VALIDATION: Final = (
         POOL_SIZES,
         disagreement_term=error_variance,
         tie_break=pool_disagreement,
-        words="variance of the error",
+        description="variance of the error",
     ),
     # By training error overfitted candidates win; it is here for comparison.
     _of_halves(
@@ -192,7 +192,7 @@ CO_VALIDATION: Final = (
         (names.TRAIN_ERRORS,),
         (names.TRAIN_ROWS,),
         label_term=train_error,
-        words="training error",
+        description="training error",
     ),
     _of_halves(
         "two_fold_cv",
@@ -200,7 +200,7 @@ CO_VALIDATION: Final = (
         (names.FOLD_ERRORS,),
         (names.FOLD_ROWS,),
         label_term=two_fold_cv,
-        words="two-fold error",
+        description="two-fold error",
     ),
     _of_halves(
         "max_dt_e",
@@ -210,7 +210,7 @@ CO_VALIDATION: Final = (
         label_term=train_error,
         disagreement_term=dis_error,
         tie_break=train_error,
-        words="larger of training error and error by disagreement",
+        description="larger of training error and error by disagreement",
     ),
     _of_halves(
         "max_cv_dt_e",
@@ -220,7 +220,9 @@ CO_VALIDATION: Final = (
         label_term=two_fold_cv,
         disagreement_term=dis_error,
         tie_break=max_dt_e,
-        words="largest of two-fold error, training error and error by disagreement",
+        description=(
+            "largest of two-fold error, training error and error by disagreement"
+        ),
     ),
 )
 """All criteria of random halves."""

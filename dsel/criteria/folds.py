@@ -1,8 +1,8 @@
-"""Criteria of folds: certificates, and estimates by cross-validation.
+"""Criteria of folds: guarantees, and estimates by cross-validation.
 
-A certificate bounds all candidates at once, each at its share of delta, so that any of
+A guarantee bounds all candidates at once, each at its share of delta, so that any of
 them may be chosen by hand. A nested search is bounded as a whole, so its numbers are no
-criteria. Each certificate spends the whole delta by itself: the smaller of two bounds
+criteria. Each guarantee spends the whole delta by itself: the smaller of two bounds
 is not a guarantee at one delta.
 
 To add a criterion, write a formula of counts and list it in `FOLDS`.
@@ -29,17 +29,20 @@ from dsel.criteria.base import (
 
 
 def _by_pool(
-    bound: Callable[..., Any],
-    differing: str,
+    formula: Callable[..., Any],
+    disagreements: str,
     counts: CandidateCounts,
     settings: Settings,
 ) -> Terms:
-    """Return a bound from errors on folds and disagreements on the pool."""
-    n_duplicates = counts.get(names.EQUAL_ROWS, np.array(0))
-    terms = bound(
+    """Return a bound from errors on folds and disagreements on the pool.
+
+    `disagreements` is the name of their counts.
+    """
+    n_duplicates = counts.get(names.N_DUPLICATES, np.array(0))
+    terms = formula(
         counts[names.FOLD_ERRORS],
         counts[names.FOLD_ROWS],
-        counts[differing].reshape(len(counts[differing]), -1).sum(axis=1),
+        counts[disagreements].reshape(len(counts[disagreements]), -1).sum(axis=1),
         upper_pool_rows(counts[names.N_UNLABELED], n_duplicates),
         delta=settings.candidate_deltas,
     )
@@ -126,7 +129,7 @@ FOLDS: Final[tuple[Criterion, ...]] = (
         (names.FOLD_ERRORS,),
         (names.FOLD_ROWS,),
         label_term=fold_error,
-        words="cross-validated error",
+        description="cross-validated error",
     ),
     Estimate(
         "mean_loss",
@@ -136,7 +139,7 @@ FOLDS: Final[tuple[Criterion, ...]] = (
         label_term=mean_loss,
         can_prune=False,  # a mean of fewer models may be larger
         uses_declared_loss=True,
-        words="mean loss",
+        description="mean loss",
     ),
     Estimate(
         "mean_squared_error",
@@ -146,7 +149,7 @@ FOLDS: Final[tuple[Criterion, ...]] = (
         label_term=mean_loss,
         can_prune=False,
         is_regression=True,
-        words="mean squared error",
+        description="mean squared error",
     ),
     Estimate(
         "loo_error",
@@ -154,7 +157,7 @@ FOLDS: Final[tuple[Criterion, ...]] = (
         (names.LOO_ERRORS,),
         (names.N_LABELED,),
         label_term=loo_error,
-        words="leave-one-out error",
+        description="leave-one-out error",
     ),
 )
 """All criteria of folds, and leave-one-out."""

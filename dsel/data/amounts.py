@@ -82,8 +82,8 @@ def plain_numbers(values: pa.Array, sign: str, decimal: str) -> pa.Array:
     digits = pc.replace_substring_regex(digits, f"[^0-9{decimal}]", "")
     digits = pc.replace_substring(digits, decimal, ".")
     minus = pc.if_else(is_negative, "-", "")
-    numbers = pc.binary_join_element_wise(minus, digits, "")
-    return pc.if_else(is_right, numbers, pa.scalar(None, pa.string()))
+    texts = pc.binary_join_element_wise(minus, digits, "")
+    return pc.if_else(is_right, texts, pa.scalar(None, pa.string()))
 
 
 class AmountScan:
@@ -106,6 +106,8 @@ class AmountScan:
         123 do not."""
         self.either: str | None = None
         """An amount that is one number with decimal points, and another with commas."""
+        self.no_number: str | None = None
+        """A text whose digits are no number, such as $0,777.50."""
 
     def add(self, values: pa.Array, counts: pa.Array) -> None:
         """Count distinct texts, of which some are amounts."""
@@ -122,6 +124,8 @@ class AmountScan:
         if self.either is None and len(doubtful := values.filter(has_mark)):
             self.either = doubtful[0].as_py()
         is_amount = pc.or_(*by_mark.values())
+        if self.no_number is None and len(bad := values.filter(pc.invert(is_amount))):
+            self.no_number = bad[0].as_py()
         table = pa.table({"sign": signs, "n": counts, "value": values})
         found = table.filter(is_amount).group_by("sign", use_threads=False)
         for row in found.aggregate([("n", "sum"), ("value", "first")]).to_pylist():

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from dsel.runtime.clients import count_threads, current_worker
 
-SPILL_SHARE = 0.7  # of a worker's memory limit; Dask's default for spilling
+SPILL_FRACTION = 0.7  # of a worker's memory limit; Dask's default for spilling
 IDLE_SECONDS: Final = 300.0  # an unused value is unlikely to be needed after this
 OWN: Final = "own-"
 """Prefix of the keys of values that only the fits of one group of candidates need."""
@@ -20,7 +20,7 @@ OWN: Final = "own-"
 class _Entry(NamedTuple):
     value: Any
     nbytes: int
-    group: str
+    scan_name: str
     used: float
 
 
@@ -36,10 +36,10 @@ class ByteCache:
         self._lock = threading.Lock()
         self._making: dict[str, threading.Lock] = {}
 
-    def get(self, key: str, make: Callable[[], Any], *, group: str = "") -> Any:
+    def get(self, key: str, make: Callable[[], Any], *, scan_name: str = "") -> Any:
         """Return the value stored under `key`, or make it and keep it if it fits.
 
-        Values of one named group never replace each other. A repeated scan over more
+        Values of one named scan never replace each other. A repeated scan over more
         than fits then keeps its first part; by recency alone it would lose every part
         just before it is needed again.
         """
@@ -51,7 +51,7 @@ class ByteCache:
             entry = self._entries.get(key)
             if entry is None:
                 value = make()
-                entry = _Entry(value, nbytes_of(value), group, 0.0)
+                entry = _Entry(value, nbytes_of(value), scan_name, 0.0)
             with self._lock:
                 self._drop([key])
                 self._store(key, entry._replace(used=time.monotonic()))
@@ -64,10 +64,12 @@ class ByteCache:
             self._drop(keys)
 
     def _store(self, key: str, entry: _Entry) -> None:
-        """Store a value if dropping others makes room, those of its group excepted."""
+        """Store a value if dropping others makes room, those of its scan excepted."""
         missing, victims = self.held + entry.nbytes - self.limit, []
         for other_key, other in self._entries.items():
-            if missing > 0 and not (entry.group and other.group == entry.group):
+            if missing > 0 and not (
+                entry.scan_name and other.scan_name == entry.scan_name
+            ):
                 victims.append(other_key)
                 missing -= other.nbytes
         if missing <= 0:
@@ -98,7 +100,7 @@ class ByteCache:
             self._start_timer()
 
 
-class LastUse:
+class LastUseCache:
     """A cache that drops the values of a group of fits after the last of them."""
 
     def __init__(self, cache: ByteCache) -> None:
@@ -136,14 +138,16 @@ def nbytes_of(value: object) -> int:
 
 @lru_cache(maxsize=1)
 def process_cache() -> ByteCache:
-    """Return this process's cache: a share of its memory for each task thread."""
+    """Return this process's cache: a fraction of its memory for each task thread."""
     limit, held, n_threads = _memory()
     left = limit - held
     # Half of the limit, minus the memory in use. If little of that half is left, half
     # of what remains before Dask spills to disk, or an eighth of all that remains: the
     # rest is for code, models and blocks.
-    share = max(left - limit // 2, (int(SPILL_SHARE * limit) - held) // 2, left // 8, 0)
-    return ByteCache(share // n_threads, idle_seconds=IDLE_SECONDS)
+    nbytes = max(
+        left - limit // 2, (int(SPILL_FRACTION * limit) - held) // 2, left // 8, 0
+    )
+    return ByteCache(nbytes // n_threads, idle_seconds=IDLE_SECONDS)
 
 
 def spare_memory() -> int:

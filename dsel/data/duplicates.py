@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dsel.arrays import Features
+from dsel.arrays import Bools, Features
 from dsel.data.frames import encode_rows
 from dsel.data.identity import row_hashes
 from dsel.data.labeled import LabeledRows
@@ -21,7 +21,7 @@ from dsel.data.row_random import mix_bits, row_random
 _FIRST_COLUMNS: Final = 8
 
 
-FindDuplicates = Callable[[Any], NDArray[np.bool_]]
+FindDuplicates = Callable[[Any], Bools]
 """Function that returns a mask of the rows of a pool block that equal a labeled row."""
 
 
@@ -50,7 +50,7 @@ def duplicate_finder(pool: Pool, labeled: LabeledRows) -> FindDuplicates:
         columns.insert(0, slice(None, None, pool.n_columns // _FIRST_COLUMNS))
     stages = [(some, np.unique(row_hashes(known[:, some]))) for some in columns]
 
-    def find(X: Features) -> NDArray[np.bool_]:
+    def find(X: Features) -> Bools:
         """Return which rows equal a labeled one; hashes of a few columns come first."""
         likely = encode_rows(X)
         rows = np.arange(likely.shape[0])
@@ -87,7 +87,7 @@ def known_hashes(X: Any) -> dict[str, NDArray[np.uint64]]:
         return {t.name: np.unique(row_hashes(comparable(X, t))) for t in types}
 
 
-def find_equal(X: Any, known: Mapping[str, NDArray[np.uint64]]) -> NDArray[np.bool_]:
+def find_equal(X: Any, known: Mapping[str, NDArray[np.uint64]]) -> Bools:
     """Return a mask of the rows that equal one of the rows of `known_hashes`."""
     widest = np.dtype(max(known))  # "float64", unless they were float32
     dtype = compared_type(X.dtype, widest) if X.dtype.kind == "f" else widest

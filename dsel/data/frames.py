@@ -20,8 +20,9 @@ from pandas.api.types import infer_dtype, is_numeric_dtype
 from scipy import sparse
 from sklearn.utils import check_array
 
-from dsel.arrays import Features
-from dsel.checks import check_columns, show
+from dsel.arrays import Features, Floats, Integers
+from dsel.checks import show
+from dsel.data.columns import check_columns
 from dsel.data.kinds import LARGEST_EXACT
 from dsel.errors import RowError
 from dsel.typing import AnyArray
@@ -208,22 +209,24 @@ class Frame:
             if not column.is_number:
                 known = self.given[column.name].dropna()
                 value = known.iloc[0] if len(known) else None
+                way = _way_to_encode(column, known)
+                if are_texts_of_numbers(known):
+                    way = _way_to_convert(self.given)
                 raise TypeError(
                     f"`X` must be a table of numbers for this estimator, but column "
-                    f"{column.name!r} holds {column.kind} such as {show(value)}; "
-                    f"{_way_to_encode(column, known)}."
+                    f"{column.name!r} holds {column.kind} such as {show(value)}; {way}."
                 )
         array: NDArray[Any] = check_array(self.given, ensure_all_finite=False)
         return array
 
     @property
-    def float_columns(self) -> NDArray[np.float64]:
+    def float_columns(self) -> Floats:
         """The columns of numbers, as float64."""
         names = [each.name for each in self.schema.columns if each.kind == NUMBER]
         return numbers_of(self.given[names], np.dtype(np.float64))
 
     @cached_property
-    def encoded(self) -> NDArray[np.float64]:
+    def encoded(self) -> Floats:
         """The rows as float64; values that are not numeric are hashes in [0, 1)."""
         # The rows as an estimator gets them, with its rounding and its units of time.
         rows = nw.from_native(self.native, eager_only=True).to_pandas()
@@ -234,6 +237,27 @@ class Frame:
             for column in columns_of(rows)
         ]
         return np.column_stack(columns) if columns else np.empty(self.shape)
+
+
+def are_texts_of_numbers(values: Any) -> bool:
+    """Return whether values, of which none is missing, are texts of numbers alone."""
+    array = np.asarray(values)
+    texts = array.ravel().tolist()
+    if not texts or not all(isinstance(text, str | bytes) for text in texts):
+        return False
+    try:
+        array.astype(np.float64)
+    except ValueError:
+        return False
+    return True
+
+
+def _way_to_convert(frame: pd.DataFrame) -> str:
+    """Return how numbers are made of the columns with texts of numbers."""
+    names = [name for name in frame if are_texts_of_numbers(frame[name].dropna())]
+    columns = ", ".join(f"{name!r}: float" for name in names)
+    types = "float" if len(names) == frame.shape[1] else f"{{{columns}}}"
+    return f"they are texts of numbers: pass X.astype({types})"
 
 
 def _way_to_encode(column: Column, known: pd.Series) -> str:
@@ -466,7 +490,7 @@ def merge_entries(rows: Any) -> Any:
 def check_finite(
     X: Any,
     where: str,
-    row_numbers: NDArray[np.int64],
+    row_numbers: Integers,
     names: Sequence[str] | None,
     allow_nan: bool,
 ) -> None:
@@ -562,7 +586,7 @@ def _cast(column: pd.Series, dtype: Any) -> pd.Series:
     return column.astype(dtype)
 
 
-def _encode_column(column: pd.Series) -> NDArray[np.float64]:
+def _encode_column(column: pd.Series) -> Floats:
     """Return times as numbers, and other values as hashes in [0, 1); NaN if missing."""
     if column.dtype.kind in "mM":
         return np.where(column.isna(), np.nan, column.astype("int64").to_numpy(float))

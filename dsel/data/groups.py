@@ -6,7 +6,8 @@ these rows are independent draws of a random row of a new group.
 """
 
 import datetime as dt
-from collections.abc import Hashable
+import re
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral, Number
@@ -16,6 +17,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import sparse
 
 from dsel.arrays import (
     Bools,
@@ -26,6 +28,7 @@ from dsel.arrays import (
     fill_masked_values,
 )
 from dsel.checks import as_array, did_you_mean, letters_of, listing, show
+from dsel.data.frames import Frame
 from dsel.data.identity import content_hash
 from dsel.data.labeled import EMPTY, MISSING
 from dsel.data.row_random import GROUP_STREAM, row_random
@@ -35,21 +38,25 @@ from dsel.typing import AnyArray, GroupsLike
 
 LARGE: Final = 0.5
 """Part of all rows above which a single group gets a caveat."""
+MOST_CATEGORIES: Final = 20
+"""Values up to which a column holds categories, and no identifiers."""
+MOST_REPEATS: Final = 50
+"""Rows of a value, on average, above which a column holds categories."""
 
 
 @dataclass(frozen=True, eq=False)
 class RowGroups:
     """The group of each labeled row."""
 
-    keys: NDArray[Any]
+    group_keys: NDArray[Any]
     """Key of each group, (n_groups,), sorted, whatever the order of rows is."""
     codes: Integers
-    """Group of each row, (n_rows,), as an index into `keys`."""
+    """Group of each row, (n_rows,), as an index into `group_keys`."""
 
     @property
     def n_groups(self) -> int:
         """Number of groups."""
-        return len(self.keys)
+        return len(self.group_keys)
 
     @property
     def n_rows(self) -> int:
@@ -59,7 +66,7 @@ class RowGroups:
     @cached_property
     def by_row(self) -> NDArray[Any]:
         """Key of each row, (n_rows,)."""
-        return np.asarray(self.keys[self.codes])
+        return np.asarray(self.group_keys[self.codes])
 
     @property
     def token(self) -> str:
@@ -77,14 +84,14 @@ class RowGroups:
         """
         order = np.lexsort((row_random(seed, GROUP_STREAM, 0, self.n_rows), self.codes))
         first = np.unique(self.codes[order], return_index=True)[1]
-        is_drawn = np.zeros(self.n_rows, dtype=np.bool_)
-        is_drawn[order[first]] = True
-        return is_drawn
+        is_counted = np.zeros(self.n_rows, dtype=np.bool_)
+        is_counted[order[first]] = True
+        return is_counted
 
     def caveats(self) -> list[str]:
         """Return caveats about groups that make a bound doubtful or large."""
         caveats, by_letters = [], dict[str, str]()
-        for key in self.keys.tolist():
+        for key in self.group_keys.tolist():
             if not isinstance(key, str):
                 break  # keys are of one type
             known = by_letters.setdefault(letters_of(key), key)
@@ -99,10 +106,10 @@ class RowGroups:
         largest = int(sizes.argmax())
         if self.n_groups > 1 and sizes[largest] >= LARGE * self.n_rows:
             caveats.append(
-                f"group {show(as_plain(self.keys[largest]))} has {sizes[largest]:,} of "
-                f"{self.n_rows:,} labeled rows: models that are trained without it "
-                f"have seen few rows, and in the bound it counts as one group of "
-                f"{self.n_groups:,}"
+                f"group {show(as_plain(self.group_keys[largest]))} has "
+                f"{sizes[largest]:,} of {self.n_rows:,} labeled rows: models that are "
+                f"trained without it have seen few rows, and in the bound it counts as "
+                f"one group of {self.n_groups:,}"
             )
         return caveats
 
@@ -172,21 +179,25 @@ def without_column(X: Any, name: str | int) -> Any:
     return frame.drop(str(name)).to_native()
 
 
-def row_groups(groups: GroupsLike, n_rows: int) -> RowGroups:
+def read_row_groups(groups: GroupsLike, n_rows: int) -> RowGroups:
     """Check the keys of rows, which must be of one type, and number the groups.
 
     Raises TypeError or ValueError that names `groups`.
     """
-    keys = _as_keys(groups)
-    if keys.shape != (n_rows,):
-        what = f"{len(keys):,} keys" if keys.ndim == 1 else f"the shape {keys.shape}"
+    group_keys = _as_keys(groups)
+    if group_keys.shape != (n_rows,):
+        what = (
+            f"{len(group_keys):,} keys"
+            if group_keys.ndim == 1
+            else f"the shape {group_keys.shape}"
+        )
         raise ValueError(
             f"`groups` must hold one key for each of the {n_rows:,} labeled rows, got "
             f"{what}; of several columns make one key, such as a tuple of their values."
         )
-    is_missing = pd.isna(keys)
-    if keys.dtype.kind == "O":
-        for row, key in enumerate(keys.tolist()):
+    is_missing = pd.isna(group_keys)
+    if group_keys.dtype.kind == "O":
+        for row, key in enumerate(group_keys.tolist()):
             if isinstance(key, tuple):
                 is_missing[row] = any(pd.isna(part) is True for part in key)
     if is_missing.any():
@@ -194,12 +205,12 @@ def row_groups(groups: GroupsLike, n_rows: int) -> RowGroups:
         raise RowError(
             "`groups` must hold a key for every labeled row, but that of ",
             row,
-            f" is missing ({keys[row]}); give such a row a group of its own, or leave "
-            f"it out.",
+            f" is missing ({group_keys[row]}); give such a row a group of its own, or "
+            f"leave it out.",
         )
-    _check_types(keys)
+    _check_types(group_keys)
     is_categorical = isinstance(getattr(groups, "dtype", None), pd.CategoricalDtype)
-    codes, distinct = pd.factorize(keys)
+    codes, distinct = pd.factorize(group_keys)
     try:
         values = distinct.tolist()
         order = np.array(sorted(range(len(values)), key=values.__getitem__))
@@ -209,7 +220,7 @@ def row_groups(groups: GroupsLike, n_rows: int) -> RowGroups:
     rank[order] = np.arange(len(order))
     row_groups = RowGroups(np.asarray(distinct)[order], rank[codes])
     marks = EMPTY if is_categorical else (*EMPTY, *MISSING)
-    for key in row_groups.keys.tolist():
+    for key in row_groups.group_keys.tolist():
         if isinstance(key, str) and key.strip() in marks:
             raise ValueError(
                 f"`groups` holds {show(key)}, as a missing key is written; give such "
@@ -233,27 +244,29 @@ def _as_keys(groups: GroupsLike) -> NDArray[Any]:
     if isinstance(groups, list | tuple) and not any(
         isinstance(key, list | np.ndarray) for key in groups
     ):
-        keys = np.empty(len(groups), dtype=object)  # numpy would turn some into strings
-        keys[:] = groups
-        return keys
+        group_keys = np.empty(
+            len(groups), dtype=object
+        )  # numpy would turn some into strings
+        group_keys[:] = groups
+        return group_keys
     if isinstance(getattr(groups, "dtype", None), pd.api.extensions.ExtensionDtype):
         groups = pd.Series(groups).astype(object).to_numpy()  # values, not categories
     array = as_array(groups, "groups")
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
-def _check_types(keys: AnyArray) -> None:
+def _check_types(group_keys: AnyArray) -> None:
     """Raise TypeError where keys are of several types, or cannot be compared."""
-    if keys.dtype.kind in "biufUSmM":
+    if group_keys.dtype.kind in "biufUSmM":
         return
-    first = keys.tolist()[0]
+    first = group_keys.tolist()[0]
     kinds = (Number, str, dt.date, type(first))
     kind = next(base for base in kinds if isinstance(first, base))
-    for key in keys.tolist():
+    for key in group_keys.tolist():
         # Groups are numbered in the order of their keys, which sets do not have;
         # records may have fields of several types.
         is_other = not isinstance(key, Hashable) or isinstance(key, frozenset)
-        if is_other or keys.dtype.kind != "O":
+        if is_other or group_keys.dtype.kind != "O":
             raise TypeError(
                 f"`groups` must hold keys that are numbers, texts, dates or tuples of "
                 f"these, got {show(key)} ({type(key).__name__}); make texts of them."
@@ -267,3 +280,72 @@ def _several_types_error(one: Any, other: object) -> TypeError:
         f"`groups` must hold keys of one type, got {show(one)} and {show(other)}; make "
         f"texts of them."
     )
+
+
+_IDENTIFIERS: Final = ("id", "ids", "nr", "no", "number", "nummer", "uuid")
+"""Last words of names of identifiers."""
+_OWNERS: Final = (
+    "account", "case", "client", "customer", "device", "employee", "household", "kunde",
+    "member", "patient", "person", "proband", "session", "student", "subject", "user",
+)  # fmt: skip
+"""What several rows may belong to; a name that begins so and goes on is another."""
+
+
+def is_name_of_identifier(name: str) -> bool:
+    """Return whether a name of a column says that it identifies persons or things.
+
+    Examples
+    --------
+    >>> names = ["customerID", "patient", "KundenNr", "customer age", "number_of_rooms"]
+    >>> [is_name_of_identifier(name) for name in names]
+    [True, True, True, False, False]
+    """
+    words = [word.lower() for word in re.findall(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+", name)]
+    is_owner = len(words) == 1 and words[0].startswith(_OWNERS)
+    return is_owner or (bool(words) and words[-1] in _IDENTIFIERS)
+
+
+def holds_categories(values: pd.Series) -> bool:
+    """Return whether a column has few values, or each of them in very many rows."""
+    n_values, n_known = int(values.nunique()), int(values.notna().sum())
+    return n_values <= MOST_CATEGORIES or n_known > MOST_REPEATS * n_values
+
+
+def notes_on_repeats(values: pd.Series) -> list[str]:
+    """Return a caveat where rows with one identifier may be no independent rows.
+
+    Few values, or values of very many rows, are ordinary categories, such as towns;
+    values of mostly one row identify rows.
+
+    Examples
+    --------
+    >>> notes_on_repeats(pd.Series([f"K{n // 4}" for n in range(120)], name="kunde"))
+    ["kunde has 30 values in 120 rows; if rows of one kunde belong together, pass groups='kunde'"]
+    >>> notes_on_repeats(pd.Series([f"V{n}" for n in range(120)], name="contract"))
+    []
+    """  # noqa: E501
+    n_rows = values.dropna().value_counts()
+    n_values, n_known = len(n_rows), int(n_rows.sum())
+    if holds_categories(values) or 2 * int(n_rows[n_rows > 1].sum()) <= n_known:
+        return []
+    return [
+        f"{values.name} has {n_values:,} values in {n_known:,} rows; if rows of one "
+        f"{values.name} belong together, pass groups={show(as_plain(values.name))}"
+    ]
+
+
+def notes_on_identifiers(X: Any, columns: Sequence[str] | None) -> dict[str, str]:
+    """Return a caveat, by name, for each feature that seems to identify groups of rows.
+
+    Its name is that of an identifier or of a person, and several rows share its values.
+    """
+    given = X.given if isinstance(X, Frame) else X
+    if not columns or sparse.issparse(given):
+        return {}
+    rows: Any = nw.from_native(given, eager_only=True, pass_through=True)
+    return {
+        name: note
+        for place, name in enumerate(columns)
+        if is_name_of_identifier(name)
+        for note in notes_on_repeats(pd.Series(np.asarray(rows[:, place]), name=name))
+    }

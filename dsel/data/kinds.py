@@ -7,7 +7,7 @@ Values are Arrow strings without surrounding blanks; an empty cell is null.
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from dsel.arrays import Bools
 from dsel.data.amounts import (
     BLANK,
     GROUPED,
@@ -27,6 +28,8 @@ from dsel.data.amounts import (
     AmountScan,
     plain_numbers,
 )
+from dsel.errors import UndecidedError
+from dsel.option_values import join_names
 
 GAP_WORDS: Final = (
     "NA",
@@ -114,12 +117,34 @@ IN_OTHER_QUOTES: Final = (
 )
 """Texts in quotes that do not enclose the values of a text table."""
 _LEADING_ZERO: Final = r"^-?0[0-9]"
+SUM_WORD: Final = (
+    r"^(?i:(?:grand |sub ?|sous-)?tota(?:l|ls|le|al)|sums?|gesamt(?:summe)?|summe|"
+    r"insgesamt|somme|suma|合计|总计) ?:?$"
+)
+"""Words with which sheets begin a last row of sums."""
+_SHAPES_OF_DATES: Final = (
+    (r"[T ,]+[0-9]{1,2}:.*$", ""),
+    ("[0-9]{4}", "Y"),
+    ("[0-9]{1,2}", "9"),
+    (r"\p{L}+", "a"),
+    ("[.,]? +", " "),
+)
+"""What makes the format of a date of it: 26/09/2023 9:05 and 1/1/2024 become 9/9/Y."""
+_NANOSECONDS: Final = r":[0-9]{2}\.[0-9]{7,}"
 
 _OF_WORDS: Final = np.zeros(256, dtype=np.bool_)
 """First bytes of words: letters with which no number, time or gap word begins."""
 _OF_WORDS[list(range(ord("A"), ord("Z") + 1)) + list(range(ord("a"), ord("z") + 1))] = 1
 _OF_WORDS[list(b"NnIi")] = False
 
+MOST_EXCEPTIONS: Final = 0.1
+"""Part of a column's values up to which those of another form are counted."""
+NAMED_OPTIONS: Final = re.compile(
+    r"; (?P<options>--(?:number|gap) .*) reads? (?:it|them) as (?:numbers|a gap|gaps)$"
+)
+"""End of a reason why a column is text that names options which make it numbers."""
+MOST_GAPS_OFFERED: Final = 8
+"""Most words of a column of numbers that are offered as gaps."""
 _ROWS_IN_CACHE: Final = 2**15
 """Texts whose bytes, and what is computed of them, stay in the second cache."""
 
@@ -172,15 +197,23 @@ class Form:
 PLAIN: Final = Form()
 
 
-class Bad(NamedTuple):
+class WrongValue(NamedTuple):
     """A value that is not of the kind of its column."""
 
     row: int
     value: str
 
 
-def trim(values: pa.Array) -> pa.Array:
-    """Return texts without surrounding blanks; empty texts become null."""
+def trim(values: pa.Array, gaps: Sequence[str] = ()) -> pa.Array:
+    """Return texts without surrounding blanks; empty ones, and `gaps`, become null."""
+    trimmed = _trim_blanks(values)
+    if not gaps:
+        return trimmed
+    is_gap = pc.is_in(trimmed, value_set=pa.array(gaps, trimmed.type))
+    return pc.if_else(is_gap, pa.scalar(None, trimmed.type), trimmed)
+
+
+def _trim_blanks(values: pa.Array) -> pa.Array:
     # Most columns have no blank at all, and to look at bytes is twenty times faster.
     if isinstance(values, pa.StringArray) and not values.null_count:
         starts, stops, content = text_bytes(values)
@@ -200,9 +233,7 @@ def trim(values: pa.Array) -> pa.Array:
     return trimmed
 
 
-def _empty_to_null(
-    values: pa.StringArray, is_full: NDArray[np.bool_]
-) -> pa.StringArray:
+def _empty_to_null(values: pa.StringArray, is_full: Bools) -> pa.StringArray:
     """Return texts of which those that are not full, which are empty, become null."""
     n_full = int(np.count_nonzero(is_full))
     if n_full == len(values):
@@ -236,9 +267,9 @@ class NumberForms(NamedTuple):
     """How some numbers are written, which all match `NUMBER`."""
 
     floats: pa.Array
-    is_whole: NDArray[np.bool_]
+    is_whole: Bools
     """Matches `WHOLE`."""
-    is_short: NDArray[np.bool_]
+    is_short: Bools
     """A plain decimal of at most 8 digits before the point and 7 behind it.
 
     Up to 15 digits survive conversion to float64 and back; trailing zeros do not, and
@@ -353,7 +384,7 @@ def _forms_of_part(values: pa.StringArray) -> NumberForms | None:
     return NumberForms(floats, is_whole, is_short, int(n_point_zero))
 
 
-def comes_back(texts: pa.Array, floats: pa.Array) -> NDArray[np.bool_]:
+def comes_back(texts: pa.Array, floats: pa.Array) -> Bools:
     """Return whether `repr` of each float is its text.
 
     Examples
@@ -441,12 +472,21 @@ class ColumnScan:
         self.n_with_time = 0  # those of them that have a time
         self.date_signs: set[str] = set()
         self.n_other_dates = 0
+        self.date_formats: dict[str, str] = {}
+        """First value of each format of dates, such as Y-9-9 and 9/9/Y; some of many.
+        """
         self.n_in_quotes = 0
         self.examples: dict[str, str] = {}
         self.truth_words: set[str] | None = set()
         self._is_text = False
         self.quote: Callable[[str], str] = repr
         """Quotes a value in a note; tables in memory add its line."""
+        self.no_amounts: set[str] = set()
+        """Values that are no numbers in any form; not all, if they are many."""
+        self.separator = ""
+        """Separator of the file; "" where it is unknown, or there is none."""
+        self.is_typed = False
+        """Whether the table has types, so that texts are numbers by request only."""
         self.obstacle = ""
         """Why amounts of the column cannot be numbers of its table."""
 
@@ -516,7 +556,7 @@ class ColumnScan:
         is_whole, is_exact = forms.is_whole, forms.is_short | forms.is_whole
         weights = None if counts is None else counts.to_numpy()
 
-        def total(mask: NDArray[np.bool_]) -> int:
+        def total(mask: Bools) -> int:
             return int(np.count_nonzero(mask) if weights is None else mask @ weights)
 
         # float64 holds every integer of up to 15 digits.
@@ -565,7 +605,11 @@ class ColumnScan:
             is_amount = pc.and_(is_like, pc.invert(matches(values, _BASE_16)))
             self.amounts.add(values.filter(is_amount), counts.filter(is_amount))
         if n_like_numbers < pc.sum(counts).as_py():
-            n_of(pc.invert(is_like), "no amount")
+            no_amount = pc.invert(is_like)
+            n_of(no_amount, "no amount")
+            if len(self.no_amounts) <= MOST_GAPS_OFFERED:
+                first = values.filter(no_amount).slice(0, MOST_GAPS_OFFERED + 1)
+                self.no_amounts |= {*first.to_pylist()}
         self.n_leading_zeros += n_of(matches(values, _LEADING_ZERO))
         n_like_dates = n_of(matches(values, LIKE_NUMERIC_DATE), "like a date")
         if n_like_dates:
@@ -593,10 +637,12 @@ class ColumnScan:
         by_day, by_month = (_real_dates(texts, day_first=f) for f in (True, False))
         self.n_day_first += int(weights[by_day].sum())
         self.n_month_first += int(weights[by_month].sum())
+        readings = (write_iso_dates(texts, day_first=first) for first in (True, False))
+        differ = pc.not_equal(*readings).to_numpy(zero_copy_only=False)
         for name, are_so in (
             ("day first", by_day & ~by_month),
             ("month first", by_month & ~by_day),
-            ("either first", by_day & by_month),
+            ("either first", by_day & by_month & differ),  # unlike 5/5/2023
             ("no numeric date", ~(by_day | by_month)),
         ):
             if name not in self.examples and are_so.any():
@@ -634,14 +680,24 @@ class ColumnScan:
         """Return whether the day comes first in dates of numbers, and not the month.
 
         Dots show it, and numbers above 12; where all dates may be read in both ways it
-        is `named`. None if the column does not hold such dates, all in one form.
+        is `named`. Next to dates that ISO writes it must be `named`. None if the column
+        does not hold such dates, all others of them in one form.
         """
-        by_day, by_month = (
-            n == self.n_values for n in (self.n_day_first, self.n_month_first)
-        )
-        if len(self.date_signs) != 1 or not (by_day or by_month):
-            return None
-        return named if by_day and by_month else by_day
+        orders = self.date_orders
+        if self.n_times:
+            return named if named in orders else None
+        return named if len(orders) == 2 else next(iter(orders), None)
+
+    @property
+    def date_orders(self) -> list[bool]:
+        """Possible orders of day and month, True if the day is first, of all values.
+
+        Those of ISO have no order; () where a value is of another form.
+        """
+        if len(self.date_signs) != 1:
+            return []
+        n_of = {True: self.n_day_first, False: self.n_month_first}
+        return [first for first, n in n_of.items() if n + self.n_times == self.n_values]
 
     def _add_times(self, values: pa.Array, counts: pa.Array) -> None:
         """Count dates and times among distinct texts that occur `counts` times."""
@@ -649,10 +705,13 @@ class ColumnScan:
         is_other = pc.and_(
             pc.invert(pc.or_(is_time, is_zoned)), matches(values, OTHER_DATE)
         )
+        looks = matches(values, _DAY)
+        is_date = pc.or_(pc.or_(looks, is_other), matches(values, LIKE_NUMERIC_DATE))
+        if _any(is_date):
+            self._add_date_formats(values.filter(is_date))
         if _any(is_other):
             self.n_other_dates += pc.sum(counts.filter(is_other)).as_py()
             self.examples.setdefault("other date", values.filter(is_other)[0].as_py())
-        looks = matches(values, _DAY)
         if not _all(looks):
             other = values.filter(pc.invert(looks))[0].as_py()
             self.examples.setdefault("no time", other)
@@ -673,6 +732,16 @@ class ColumnScan:
                 are_days = matches(texts, DATE).to_numpy(zero_copy_only=False)
                 self.n_times += int(weights.sum())
                 self.n_dates += int(weights[are_days].sum())
+
+    def _add_date_formats(self, dates: pa.Array) -> None:
+        """Keep the first of these dates of each format that has none yet."""
+        shapes = dates
+        for pattern, text in _SHAPES_OF_DATES:
+            shapes = pc.replace_substring_regex(shapes, pattern, text)
+        for shape in shapes.unique().to_pylist()[:MOST_GAPS_OFFERED]:
+            if shape not in self.date_formats:
+                place = pc.index(shapes, shape).as_py()
+                self.date_formats[shape] = dates[place].as_py()
 
     def number_kind(self, decimal: str) -> Kind | None:
         """Return the kind of a column of plain numbers; None for another column."""
@@ -705,7 +774,8 @@ class ColumnScan:
         if self.n_times == n:
             return Kind.DATES if self.n_dates == n else Kind.TIMES
         if self.day_first(day_first) is not None:
-            return Kind.TIMES if self.n_with_time else Kind.DATES
+            has_time = self.n_with_time or self.n_times > self.n_dates
+            return Kind.TIMES if has_time else Kind.DATES
         return Kind.TEXT
 
     def exact_kind(self, decimal: str = ".") -> Kind:
@@ -740,13 +810,21 @@ class ColumnScan:
                 f"{examples['quoted']}; only double quotes without blanks before them "
                 f"are left out"
             )
+        n_dates = n_times + self.n_like_dates + self.n_other_dates
+        if 2 * n_dates > n and len(self.date_formats) > 1:
+            return self._describe_mixed_dates(n - n_dates)
         if 2 * self.n_like_dates > n:
             return self._describe_numeric_dates()
         if "no day" in examples and 2 * n_times > n:
-            return self._describe_no_date(examples["no day"])
+            return self._describe_wrong_date(examples["no day"])
         n_other = self.n_other_dates + self.n_like_dates
         if n_other and 2 * (n_other + n_times) > n:
             other = examples.get("other date", examples.get("like a date"))
+            if other is not None and re.search(_NANOSECONDS, other):
+                return (
+                    f"looks like times ({other!r}), and is read as text: a second may "
+                    f"have six digits behind the point; round the times"
+                )
             return (
                 f"looks like dates ({other!r}), and is read as text; write YYYY-MM-DD, "
                 f"and times as 2023-09-26T10:30:00+02:00"
@@ -757,7 +835,7 @@ class ColumnScan:
                 "write all of them in one form"
             )
         if 2 * n_times > n:
-            return self._describe_no_date(examples.get("no time", examples["other"]))
+            return self._describe_wrong_date(examples.get("no time", examples["other"]))
         if self.n_too_large and 2 * self.n_numbers > n:
             return (
                 "is read as text: its numbers are too large, or too near to 0, to be "
@@ -766,14 +844,37 @@ class ColumnScan:
         n_like = self.n_numbers + self.n_like_numbers
         if self.n_leading_zeros or 2 * n_like <= n:
             return None
-        share = "all" if n_like == n else f"{min(round(100 * n_like / n), 99)}%"
-        start = f"is read as text: {share} of its values are numbers"
-        if not self.n_like_numbers:
-            return f"{start}, but not {self.quote(examples['other'])}"
+        start = f"is read as text: {_part(n_like, n)} are numbers"
+        are_all_commas = (
+            self.separator == ";" and n_like == self.n_whole + self.n_commas
+        )
+        if not self.n_like_numbers or (are_all_commas and self.no_amounts):
+            other = self.quote(examples["no amount"])
+            return f"{start}, but not {other}{self._way_to_gaps(name)}"
         way = self.way_to_amounts(name)
         return f"{start} written as text, such as {examples['like']!r}{way}"
 
-    def _describe_no_date(self, value: str) -> str:
+    def _way_to_gaps(self, name: str) -> str:
+        """How the values of a column of numbers that are none become gaps, or ""."""
+        options = self._gap_options()
+        if any(re.match(SUM_WORD, word) for word in self.no_amounts):
+            return "; remove that line if it has sums of the other ones"
+        if not options:
+            return ""
+        words = self.no_amounts
+        read = "reads it as a gap" if len(words) == 1 else "read them as gaps"
+        if self.is_typed:
+            return f"; --number {shlex.quote(name)} {options} reads it as numbers"
+        return f"; {options} {read}"
+
+    def _gap_options(self) -> str:
+        """Return `--gap` options for values that are no numbers; "" if many."""
+        words = sorted(self.no_amounts)
+        if len(words) > MOST_GAPS_OFFERED or any(" --gap" in word for word in words):
+            return ""
+        return " ".join(f"--gap {shlex.quote(word)}" for word in words)
+
+    def _describe_wrong_date(self, value: str) -> str:
         return f"looks like dates, but {self.quote(value)} is none, and is read as text"
 
     def way_to_amounts(self, name: str) -> str:
@@ -782,16 +883,36 @@ class ColumnScan:
         # Signs of which none is frequent are letters of codes, such as 12A and 14C.
         if 2 * (n_by_sign[sign] + (sign == "") * self.n_numbers) <= self.n_values:
             return ""
-        way = f"; --number {shlex.quote(name)} reads it as numbers"
+        number = f"--number {shlex.quote(name)}"
+        way = f"; {number} reads it as numbers"
         if self.obstacle:
             return f"{way} once this is mended: {self.obstacle}"
         examples = self.amounts.examples.items()
         others = [self.quote(text) for text_sign, text in examples if text_sign != sign]
+        if self.amounts.no_number is not None:
+            others.insert(0, self.quote(self.amounts.no_number))
+        is_sum = any(re.match(SUM_WORD, word) for word in self.no_amounts)
+        if not others and not (sign and self.n_numbers) and not is_sum:
+            options = self._gap_options()
+            if options or not self.no_amounts:
+                return f"; {number}{' ' * bool(options)}{options} reads it as numbers"
         if "no amount" in self.examples:
             others.append(self.quote(self.examples["no amount"]))
         if sign and self.n_numbers:
             others.append(f"a number without {sign!r}")
         return f"{way} once {others[0]} is corrected" if others else way
+
+    def _describe_mixed_dates(self, n_others: int) -> str:
+        """Return which formats of dates a column mixes, and the way out."""
+        *shown, last = map(self.quote, [*self.date_formats.values()][:3])
+        start = f"holds dates in several formats, such as {', '.join(shown)} and {last}"
+        start += ", and is read as text; "
+        orders = [] if n_others else self.date_orders
+        if len(orders) == 2:
+            return f"{start}write --dayfirst or --monthfirst"
+        if orders:
+            return f"{start}write --{'day' if orders[0] else 'month'}first to read all"
+        return f"{start}write YYYY-MM-DD everywhere"
 
     def _describe_numeric_dates(self) -> str:
         """Return why a column of dates of numbers is read as text, and the way out."""
@@ -805,9 +926,9 @@ class ColumnScan:
             )
         n_either = min(self.n_day_first, self.n_month_first)
         if n_either == self.n_values and len(self.date_signs) == 1:
-            either = examples["either first"]
+            either = examples.get("either first", example)
             readings = " or ".join(
-                iso_dates(pa.array([either]), day_first=first)[0].as_py()
+                write_iso_dates(pa.array([either]), day_first=first)[0].as_py()
                 for first in (True, False)
             )
             return (
@@ -818,14 +939,43 @@ class ColumnScan:
         if other is not None and (
             not re.match(LIKE_NUMERIC_DATE, other) or re.match(NUMERIC_DATE, other)
         ):
-            return self._describe_no_date(other)
+            return self._describe_wrong_date(other)
         return (
             f"looks like dates ({other or example!r}), and is read as text; write "
             f"YYYY-MM-DD"
         )
 
 
-def iso_dates(values: pa.Array, *, day_first: bool | None) -> pa.Array:
+def options_of_reason(reason: str) -> list[tuple[str, str]]:
+    """Return the options by which a column of text is numbers, or [].
+
+    Examples
+    --------
+    >>> reason = "column 'n' is read as text: 98% of its values are numbers, but not "
+    >>> options_of_reason(reason + "'tbd' in line 7; --gap tbd reads it as a gap")
+    [('--gap', 'tbd')]
+    """
+    match = NAMED_OPTIONS.search(reason)
+    words = [] if match is None else shlex.split(match["options"])
+    return [*zip(words[::2], words[1::2], strict=True)]
+
+
+def _part(n: int, n_all: int) -> str:
+    """Return how many of a column's values are something; it is never rounded up.
+
+    Examples
+    --------
+    >>> _part(9, 9), _part(8997, 9000), _part(2, 3)
+    ('all of its values', 'all but 3 of its 9,000 values', '66% of its values')
+    """
+    if n == n_all:
+        return "all of its values"
+    if n_all - n <= MOST_EXCEPTIONS * n_all:
+        return f"all but {n_all - n:,} of its {n_all:,} values"
+    return f"{100 * n // n_all}% of its values"
+
+
+def write_iso_dates(values: pa.Array, *, day_first: bool | None) -> pa.Array:
     """Return texts in which dates of numbers are written as ISO writes them.
 
     With None nothing is changed, and no dotted date where the month comes first.
@@ -833,9 +983,9 @@ def iso_dates(values: pa.Array, *, day_first: bool | None) -> pa.Array:
     Examples
     --------
     >>> texts = pa.array(["5/9/2023", "26/09/2023 9:05", "2023-09-26", "soon"])
-    >>> iso_dates(texts, day_first=True).to_pylist()
+    >>> write_iso_dates(texts, day_first=True).to_pylist()
     ['2023-09-05', '2023-09-26 09:05', '2023-09-26', 'soon']
-    >>> iso_dates(pa.array(["9/5/2023, 12:30 AM"]), day_first=False).to_pylist()
+    >>> write_iso_dates(pa.array(["9/5/2023, 12:30 AM"]), day_first=False).to_pylist()
     ['2023-09-05 00:30']
     """
     if day_first is None:
@@ -864,11 +1014,11 @@ def iso_dates(values: pa.Array, *, day_first: bool | None) -> pa.Array:
     return pc.if_else(mask, texts, values)
 
 
-def _real_dates(texts: pa.Array, *, day_first: bool) -> NDArray[np.bool_]:
+def _real_dates(texts: pa.Array, *, day_first: bool) -> Bools:
     """Return which texts such as 13/01/2024 are days that exist, in this order."""
-    iso = iso_dates(texts, day_first=day_first)
+    iso = write_iso_dates(texts, day_first=day_first)
     is_right = pc.and_(matches(iso, TIME), matches(iso, _REAL_MONTH))
-    is_real: NDArray[np.bool_] = is_right.to_numpy(zero_copy_only=False).copy()
+    is_real: Bools = is_right.to_numpy(zero_copy_only=False).copy()
     places = np.flatnonzero(is_real)
     is_real[places[times_that_are_none(iso.filter(is_right), zoned=False)]] = False
     return is_real
@@ -901,7 +1051,7 @@ def convert(
     form: Form = PLAIN,
     *,
     is_sure: bool = False,
-) -> tuple[pa.Array | None, Bad | None]:
+) -> tuple[pa.Array | None, WrongValue | None]:
     """Return values in the Arrow type of a kind, or the first that does not fit.
 
     With `is_sure`, a scan has shown that all numbers are valid and none is a gap word,
@@ -928,7 +1078,7 @@ def convert(
     if kind.is_number:
         return _convert_numbers(texts, kind, decimal)
     zoned = kind is Kind.ZONED_TIMES
-    times = iso_dates(texts, day_first=form.day_first)
+    times = write_iso_dates(texts, day_first=form.day_first)
     right = matches(times, ZONED if zoned else TIME)
     if not _all(right):
         return None, _first(texts, pc.invert(right))
@@ -940,7 +1090,7 @@ def convert(
 
 def _convert_numbers(
     texts: pa.Array, kind: Kind, decimal: str
-) -> tuple[pa.Array | None, Bad | None]:
+) -> tuple[pa.Array | None, WrongValue | None]:
     """Return texts as numbers, or the first that is none or would be rounded."""
     right = matches(texts, NUMBER)
     if kind is Kind.WHOLE:  # 3E5 is a code rather than a whole number
@@ -962,15 +1112,16 @@ def _convert_numbers(
 
 def _convert_amounts(
     values: pa.Array, kind: Kind, decimal: str, sign: str
-) -> tuple[pa.Array | None, Bad | None]:
+) -> tuple[pa.Array | None, WrongValue | None]:
     """Return amounts with this sign as numbers, or the first that is none."""
     known = pc.if_else(is_gap_word(values), pa.scalar(None, pa.string()), values)
     plain = plain_numbers(known, sign, decimal)
     wrong = pc.and_(pc.is_valid(known), pc.is_null(plain))
     if _any(wrong):
         return None, _first(values, wrong)
-    numbers, bad = convert(plain, kind)
-    return numbers, bad and Bad(bad.row, values[bad.row].as_py())
+    numbers, bad = convert(plain, kind)  # amounts have decimal points by now
+    # A message shows the value as it stands in the table, with its sign.
+    return numbers, bad and WrongValue(bad.row, values[bad.row].as_py())
 
 
 def _plain_floats(texts: pa.Array, kind: Kind) -> pa.Array | None:
@@ -989,7 +1140,7 @@ def _plain_floats(texts: pa.Array, kind: Kind) -> pa.Array | None:
 
 def _convert_truths(
     texts: pa.Array, words: tuple[str, str] | None
-) -> tuple[pa.Array | None, Bad | None]:
+) -> tuple[pa.Array | None, WrongValue | None]:
     """Return texts as truth values, or the first that is none of the words."""
     lower = pc.utf8_lower(texts)
     pairs = TRUTH_PAIRS if words is None else (words,)
@@ -1004,9 +1155,9 @@ def _convert_truths(
     return None, bad or _first(texts, pc.invert(right))  # words of several pairs
 
 
-def _first(texts: pa.Array, wrong: pa.Array) -> Bad | None:
+def _first(texts: pa.Array, wrong: pa.Array) -> WrongValue | None:
     place = pc.index(wrong, True).as_py()
-    return None if place < 0 else Bad(place, texts[place].as_py())
+    return None if place < 0 else WrongValue(place, texts[place].as_py())
 
 
 def truth_words(scan: ColumnScan) -> tuple[str, str] | None:
@@ -1032,10 +1183,13 @@ def decimal_mark(
             shown.setdefault(mark, (name, value))
     if len(shown) > 1:
         by_comma, comma = shown[","]
-        raise ValueError(
+        # To leave out one of them would decide by itself what the other one means.
+        names = dict.fromkeys((by_comma, shown["."][0]))
+        raise UndecidedError(
             f"its column {by_comma!r} has decimal commas ({comma!r}) and its column "
             f"{shown['.'][0]!r} decimal points, so that one of them separates "
-            f"thousands; write one decimal mark"
+            f"thousands; write one decimal mark",
+            [("--drop", join_names(names))],
         )
     if shown:
         return next(iter(shown))

@@ -11,6 +11,7 @@ from numbers import Real
 from textwrap import shorten
 from typing import Any, Final
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from dask.base import tokenize
@@ -21,6 +22,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from dsel.arrays import (
     Features,
+    Floats,
+    Integers,
     check_dimensions,
     check_rows,
     fill_masked_values,
@@ -33,6 +36,7 @@ from dsel.data.frames import (
     TRUTH,
     Frame,
     FrameSchema,
+    are_texts_of_numbers,
     check_finite,
     check_names,
     check_number_type,
@@ -47,7 +51,7 @@ from dsel.data.frames import (
 )
 from dsel.data.identity import content_hash
 from dsel.data.pool import Pool
-from dsel.errors import RowError
+from dsel.errors import NewFile, RowError, UndecidedError
 from dsel.typing import AnyArray, LabelsLike, RowsLike
 
 NO_CLASSES: Final = (
@@ -246,6 +250,11 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
                 "pandas.DataFrame({'text': X}), and begin the pipeline with "
                 "ColumnTransformer([('words', TfidfVectorizer(), 'text')])."
             )
+        elif "arrays of bytes/strings" in str(error) and are_texts_of_numbers(X):
+            why = (
+                f"a table of numbers, got texts of numbers, such as "
+                f"{show(np.ravel(X)[0].item())}; pass numpy.asarray(X).astype(float)."
+            )
         elif "arrays of bytes/strings" in str(error):
             why = (
                 "a table of numbers, got a table of texts; make a data frame of it, "
@@ -264,6 +273,25 @@ def _is_text_or_truth(label: object) -> tuple[bool, bool]:
     return isinstance(label, str), isinstance(label, bool | np.bool_)
 
 
+def one_column(y: LabelsLike) -> LabelsLike:
+    """Return a table of one column as that column, and other labels as they are.
+
+    Estimators warn of such labels, as those of scikit-learn do; functions take them.
+    """
+    shape = getattr(y, "shape", None)
+    if not isinstance(shape, tuple) or len(shape) != 2 or shape[1] != 1:
+        return y
+    if isinstance(y, np.ndarray):
+        return y.reshape(-1)
+    table: Any = y
+    if isinstance(y, pd.DataFrame):
+        table = table.iloc[:, 0]
+    elif isinstance(frame := nw.from_native(y, pass_through=True), nw.DataFrame):
+        table = frame[:, 0].to_native()
+    column: LabelsLike = table
+    return column
+
+
 def check_labels(y: LabelsLike) -> NDArray[Any]:
     """Return labels as a one-dimensional array of one type, or raise."""
     _check_list(y, "labels", "a label")
@@ -273,7 +301,7 @@ def check_labels(y: LabelsLike) -> NDArray[Any]:
         labels: NDArray[Any] = column_or_1d(as_array(given, "y"), warn=True)
     except (TypeError, ValueError) as error:
         shape = getattr(given, "shape", ())
-        why = f"{type(y).__name__}: {shorten(_first_line(error), 120)}"
+        why = f"{type(y).__name__}: {shorten(_first_line(error), 120).rstrip('.')}"
         if isinstance(shape, tuple) and len(shape) > 1:
             why = (
                 f"the shape {shape}, where 1d is wanted; pass one of its columns, such "
@@ -304,7 +332,7 @@ def check_labels(y: LabelsLike) -> NDArray[Any]:
         raise RowError(
             "`y` must hold a label for every row, but ",
             int(missing[0]),
-            f" is {labels[missing[0]]}; rows without a label belong into the pool.",
+            f" is {labels[missing[0]]}; rows without a label belong in the pool.",
         )
     if labels.dtype.kind == "O":
         _check_marks(labels, y)
@@ -330,7 +358,7 @@ def check_labels(y: LabelsLike) -> NDArray[Any]:
     return labels
 
 
-def check_numbers(y: LabelsLike) -> NDArray[np.float64]:
+def check_numbers(y: LabelsLike) -> Floats:
     """Return the targets of a regression as float64, shape (n_rows,), or raise."""
     _check_list(y, "targets", "a number")
     if hasattr(y, "compute"):
@@ -371,6 +399,11 @@ def _check_list(y: LabelsLike, what: str, one: str) -> None:
             f"`y` must hold the {what}: `fit` requires y to be passed, but the target "
             f"y is None."
         )
+    if hasattr(y, "collect") and not hasattr(y, "shape"):
+        raise TypeError(
+            f"`y` must hold {one} for each row of `X`, got {type(y).__name__}; call "
+            f"its collect()."
+        )
     if np.isscalar(y):
         way = ""
         if isinstance(y, str):
@@ -386,7 +419,7 @@ def _refuse_missing(values: AnyArray, missing: NDArray[np.intp]) -> None:
             "`y` must hold a finite number for every row, but ",
             int(missing[0]),
             f" is {show(values.tolist()[missing[0]])}; rows without a number belong "
-            f"into the pool.",
+            f"in the pool.",
         )
 
 
@@ -445,42 +478,12 @@ def check_no_masks(y: Any) -> None:
         )
 
 
-def check_targets(X: Any, y: Any) -> None:
-    """Raise where targets are not numbers, or the target of a row is missing."""
-    check_no_masks(y)
-    if y is None or hasattr(y, "dask"):
-        return
-    values = as_array(y, "y")
-    rows = X if hasattr(X, "shape") else as_array(X, "X")
-    if not values.ndim:
-        raise TypeError(f"`y` must have a target for each row of `X`, got {show(y)}.")
-    if not hasattr(X, "dask") and rows.shape[:1] != values.shape[:1]:
-        raise ValueError(
-            f"`y` must have a target for each row of `X`, got the shapes "
-            f"{values.shape} and {rows.shape}."
-        )
-    objects = values.flat if values.dtype.kind == "O" else ()
-    if values.dtype.kind not in "biufcO" or any(isinstance(v, str) for v in objects):
-        raise TypeError(
-            f"`y` must hold numbers, got {shorten(repr(values[:3]), 60)}; make numbers "
-            f"of them, or for classes search with KernelLeastSquaresClassifier()."
-        )
-    is_float = values.dtype.kind == "f"
-    missing = np.argwhere(~np.isfinite(values) if is_float else pd.isna(values))
-    if len(missing):
-        raise RowError(
-            "`y` must hold finite numbers, but that of ",
-            int(missing[0][0]),
-            f" is {values[tuple(missing[0])]}; leave out rows without a target.",
-        )
-
-
-def code_labels(labels: AnyArray) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def code_labels(labels: AnyArray) -> tuple[NDArray[Any], Integers]:
     """Return the sorted classes, at least two, and the code of each label."""
     classes, codes, n_rows = np.unique(labels, return_inverse=True, return_counts=True)
     check_spelling(
         dict(zip(classes.tolist(), n_rows.tolist(), strict=True)),
-        lambda other: f"y = pandas.Series(y).replace({other}).to_numpy()",
+        lambda other: (f"y = pandas.Series(y).replace({other}).to_numpy()", None),
     )
     if len(classes) < 2:
         raise ValueError(
@@ -491,12 +494,14 @@ def code_labels(labels: AnyArray) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 
 def check_spelling(
-    n_rows: Mapping[Any, int], way: Callable[[Mapping[str, str]], str]
+    n_rows: Mapping[Any, int],
+    way: Callable[[Mapping[str, str]], tuple[str, NewFile | None]],
 ) -> None:
     """Raise ValueError for labels that differ by blanks, case or Unicode forms only.
 
     `n_rows` has the rows of each label. `way` takes other spellings and the most
-    frequent ones, and returns the line that replaces the former by the latter.
+    frequent ones, and returns the text that says how to replace the former by the
+    latter, and perhaps the file that has it done.
     """
     by_letters: dict[str, list[str]] = {}
     for label in sorted(label for label in n_rows if isinstance(label, str)):
@@ -517,10 +522,12 @@ def check_spelling(
     shown += f" (also {'; '.join(more)})" if more else ""
     plain = ["".join(label.split()).casefold() for label in alike[0]]
     how = "blanks or case" if len({*plain}) == 1 else "Unicode forms, blanks or case"
-    raise ValueError(
+    replacement, file = way(other)
+    raise UndecidedError(
         f"labels {shown} differ by {how} only, and would be {len(alike[0])} classes; "
         f"if they are, give one another name, else write one of them everywhere: "
-        f"{way(other)}"
+        f"{replacement}",
+        *([] if file is None else [file]),
     )
 
 
@@ -529,7 +536,7 @@ def type_of_labels(labels: AnyArray) -> str:
     return "n" if labels.dtype.kind in "biuf" else labels.dtype.kind
 
 
-def codes_of(predictions: AnyArray, classes: AnyArray) -> NDArray[np.int64]:
+def codes_of(predictions: AnyArray, classes: AnyArray) -> Integers:
     """Return the class code of each prediction.
 
     A prediction that equals no class gets a code below -1, which only equal predictions
@@ -596,10 +603,10 @@ def by_position(columns: Sequence[str], where: str) -> str:
 def names_of_columns(model: Any) -> tuple[str, ...] | None:
     """Return names of the columns that a model was fitted to; None if it has none.
 
-    A search also has names that are no texts, such as numbers, as texts; scikit-learn
-    ignores these.
+    A search or an outcome also has names that are no texts, such as numbers, as texts;
+    scikit-learn ignores these.
     """
-    input_format = getattr(getattr(model, "outcome_", None), "input_format", None)
+    input_format = getattr(getattr(model, "outcome_", model), "input_format", None)
     if names := getattr(input_format, "columns", None):
         return tuple(names)
     names = getattr(model, "feature_names_in_", None)

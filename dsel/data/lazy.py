@@ -1,20 +1,22 @@
-"""Methods that take Dask arrays lazily, block by block."""
+"""Methods that take Dask arrays and frames lazily, block by block."""
 
 from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
+import dask.array as da
 import numpy as np
 from dask.delayed import delayed
 
 from dsel.arrays import check_rows
+from dsel.checks import describe_type
 from dsel.data.frames import merge_entries
 from dsel.data.pool import Pool
 from dsel.typing import RowsLike
 
 
 def takes_dask_arrays(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Let a method that handles each row by itself accept Dask arrays, too."""
+    """Let a method that handles each row by itself accept Dask collections, too."""
 
     @wraps(method)
     def wrapper(self: Any, X: RowsLike) -> Any:
@@ -24,27 +26,28 @@ def takes_dask_arrays(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any],
 
 
 def by_block(function: Callable[[Any], Any], X: Any) -> Any:
-    """Apply a function to rows; to Dask arrays lazily, block by block."""
+    """Apply a function to rows; to a Dask collection lazily, block by block.
+
+    Then the result is a Dask array with the blocks of `X`; the lengths of those of a
+    frame are unknown.
+    """
     if isinstance(X, Pool):
         raise TypeError(
-            "`X` must be rows, got a pool; `dsel.search.predict_pool(model, pool, "
+            "`X` must be rows, got a pool; `dsel.predict_pool(model, pool, "
             "path)` writes the predictions for all of its rows."
         )
-    if not (X is None or np.isscalar(X)):
-        check_rows(X)
     if not hasattr(X, "dask"):
-        return function(merge_entries(X))
-    sizes = np.array(getattr(X, "chunks", [[np.nan]])[0], dtype=float)
-    if getattr(X, "ndim", 0) != 2 or np.isnan(sizes).any():
-        is_frame = hasattr(X, "to_dask_array")
-        way = "pass X.compute()" if is_frame else "call compute_chunk_sizes() on it"
+        return function(merge_entries(X))  # it checks the rows
+    check_rows(X)
+    if getattr(X, "ndim", 0) != 2:
         raise ValueError(
-            f"`X` must be an array with two axes and blocks of known lengths where it "
-            f"is a Dask collection; {way}, or write the predictions for it by "
-            f"`dsel.search.predict_pool`."
+            f"`X` must be a table where it is a Dask collection, rows by columns, got "
+            f"{describe_type(X)}; pass X.to_frame() or X.reshape(-1, 1) for one column."
         )
-    # One made-up row shows the type and shape of results, which not every model knows.
-    one = np.zeros((1, X.shape[1]), X.dtype)
+    # One row shows the type and shape of results, which not every model knows. That of
+    # a frame is its first one, which is read now: models may refuse made-up texts.
+    is_frame = hasattr(X, "to_dask_array")
+    one = X.head(1, npartitions=-1) if is_frame else np.zeros((1, X.shape[1]), X.dtype)
     meta = np.asarray(function(one))[:0]
 
     def apply(X: Any, function: Any) -> Any:
@@ -53,9 +56,14 @@ def by_block(function: Callable[[Any], Any], X: Any) -> Any:
         return np.asarray(function(merge_entries(X)))
 
     # As a delayed value the function, with its model, enters the graph once.
+    shared = delayed(function, pure=False)
+    if is_frame:
+        parts = [delayed(apply)(part, shared) for part in X.to_delayed()]
+        shape = (np.nan, *meta.shape[1:])
+        return da.concatenate([da.from_delayed(p, shape, meta=meta) for p in parts])
     return X.rechunk({1: -1}).map_blocks(
         apply,
-        function=delayed(function, pure=False),
+        function=shared,
         dtype=meta.dtype,
         meta=meta,
         chunks=(X.chunks[0], *meta.shape[1:]),

@@ -8,15 +8,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import numpy as np
 import pandas as pd
 from dask.base import tokenize
-from numpy.typing import NDArray
 from pyarrow import parquet
 
-from dsel.arrays import Features
+from dsel.arrays import Features, Integers
 from dsel.checks import MOST_COLUMNS_NAMED
 from dsel.data.frames import (
     NOTHING,
@@ -28,7 +27,7 @@ from dsel.data.frames import (
     has_texts,
     native,
 )
-from dsel.data.kinds import LARGEST_EXACT, Bad, Kind
+from dsel.data.kinds import LARGEST_EXACT, Kind, WrongValue, options_of_reason
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.schema import (
@@ -38,6 +37,7 @@ from dsel.data.schema import (
     convert_frame,
     find_wrong_values,
     refuse_wrong_values,
+    remove_gap_words,
     texts_of,
 )
 from dsel.data.table_files import PARQUET
@@ -48,6 +48,8 @@ from dsel.data.unknown_values import (
     merge_unknown_values,
 )
 from dsel.data.write import PLAIN_WHOLE, TEXT_POOL
+from dsel.errors import UndecidedError
+from dsel.option_values import join_names
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -67,14 +69,19 @@ _ROWS_AT_ONCE: Final = 2**17
 
 
 def open_pool_like(
-    location: str, schema: TableSchema, *, client: "Client | None" = None
+    location: str,
+    schema: TableSchema,
+    *,
+    why_texts: Mapping[str, str] = MappingProxyType({}),
+    client: "Client | None" = None,
 ) -> tuple[Pool, Pool, tuple[str, ...], Mapping[str, UnknownValues]]:
     """Open a pool with the column kinds of a labeled table.
 
     Returns it, the pool as it is stored, with all columns, caveats, and values that no
     labeled row has. Text columns are read once, to check every value. TypeError where a
     column holds what cannot be converted, such as lists; ValueError for all columns at
-    once that are missing, or hold a value of another kind.
+    once that are missing, or hold a value of another kind. `why_texts` has the reasons
+    why columns of the labeled table are text.
     """
     stored = pool = open_pool(location)
     columns = pool.columns or ()
@@ -91,6 +98,7 @@ def open_pool_like(
     if pool.frames is None:
         schema.refuse_plain_numbers(schema.names, pool.where)
         return pool, stored, caveats, {}
+    _refuse_numbers(pool, schema, why_texts)
     converted = convert_pool(pool, schema, location)
     _check_texts(pool, schema, client)
     if not (known := known_values(schema)):
@@ -100,7 +108,7 @@ def open_pool_like(
     like = replace(schema, columns=texts)
     pool = convert_pool(pool, like, location)
 
-    def find(X: Features, row_numbers: NDArray[np.int64]) -> dict[str, UnknownValues]:
+    def find(X: Features, row_numbers: Integers) -> dict[str, UnknownValues]:
         return find_unknown_values(pd.DataFrame(native(X)), known)
 
     unknown = pool.reduce(find, merge_unknown_values, client=client, allow_nan=True)
@@ -133,7 +141,10 @@ def convert_pool(
         if like.kind is Kind.ZONED_TIMES or is_date:
             changes[like.name] = _EMPTY[like.kind]
     is_text = any(column.kind is Kind.TEXT for column in schema.columns)
-    if not changes and (schema.is_typed or not is_text):
+    has_gaps = bool(schema.named_gaps) and any(
+        has_texts(column.kind) for column in pool.frames.columns
+    )
+    if not (changes or has_gaps) and (schema.is_typed or not is_text):
         return pool
     empty = pool.frames.empty.astype(changes)
     known = {column.name: column for column in columns_of(empty)}
@@ -157,6 +168,30 @@ def convert_pool(
             read_columns=None,
         ),
     )
+
+
+def _refuse_numbers(
+    pool: Pool, schema: TableSchema, why_texts: Mapping[str, str]
+) -> None:
+    """Raise where a pool has numbers, and only some words in the labeled table none."""
+    assert pool.frames is not None
+    reasons = {
+        column.name: reason
+        for column, stored in zip(schema.columns, pool.frames.columns, strict=False)
+        if column.kind is Kind.TEXT
+        and stored.kind == NUMBER
+        and options_of_reason(reason := why_texts.get(column.name, ""))
+    }
+    if reasons:
+        shown = ". ".join(
+            f"{reason}; it holds numbers in the pool" for reason in reasons.values()
+        )
+        options = dict.fromkeys(
+            option for each in reasons.values() for option in options_of_reason(each)
+        )
+        raise UndecidedError(
+            f"{shown}.", [*options], [("--drop", join_names([*reasons]))]
+        )
 
 
 class _Written(NamedTuple):
@@ -208,7 +243,7 @@ def _check_kinds(
     assert pool.frames is not None
     are_numbers = (c.name for c in pool.frames.columns if c.is_number)
     schema.refuse_plain_numbers(are_numbers, where)
-    wrong = []
+    wrong, names = [], []
     for column, stored in zip(schema.columns, pool.frames.columns, strict=False):
         kind, known, end = stored.kind, column.kind, ""
         has_zone = kind.startswith("time in zone")
@@ -231,13 +266,17 @@ def _check_kinds(
             is_right |= has_texts(kind) or (known is Kind.TRUTH and kind == TRUTH)
             is_right |= known.is_number and kind in (NUMBER, TRUTH)
         if not is_right:
+            names.append(column.name)
             wrong.append(
                 f"column {column.name!r} holds {column.noun} in the labeled table and "
                 f"{f'{kind}s' * (kind in (NUMBER, TRUTH)) or kind} in {where}{end}"
             )
     if wrong:
-        raise ValueError(
-            f"{'. '.join(wrong[:MOST_COLUMNS_NAMED])}. Write both in one way."
+        raise UndecidedError(
+            f"{'. '.join(wrong[:MOST_COLUMNS_NAMED])}. Write both in one way.",
+            # Times that differ by a zone are mended in a table, by hours: no command
+            # leaves them out.
+            [("--drop", join_names(names))] if names else [],
         )
 
 
@@ -263,10 +302,11 @@ def _check_texts(pool: Pool, schema: TableSchema, client: "Client | None") -> No
     texts = pool.with_columns(names, block_rows=_ROWS_AT_ONCE)
 
     def find(
-        X: Features, row_numbers: NDArray[np.int64]
-    ) -> dict[str, tuple[ColumnSchema, Bad]]:
+        X: Features, row_numbers: Integers
+    ) -> dict[str, tuple[ColumnSchema, WrongValue]]:
+        rows = remove_gap_words(native(X), names, schema.named_gaps)
         return find_wrong_values(
-            columns, lambda name: texts_of(native(X)[name]), row_numbers
+            columns, lambda name: texts_of(rows[name]), row_numbers
         )
 
     # Blocks are combined in order, and of each column the first value stays.

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,11 +34,12 @@ from dsel.data.frames import (
 )
 from dsel.data.parquet import from_parquet, has_parquet
 from dsel.data.pool import Pool, in_blocks, in_slices
-from dsel.data.pool_parts import POOL, Origin
+from dsel.data.pool_parts import LET_NOTHING_WRITE, POOL, Origin
 from dsel.data.table_files import NPY, PARQUET, check_source, name_file
 from dsel.data.tables import FORMATS, read_table, reader_of
 from dsel.data.text_tables import is_text
 from dsel.data.zarr_rows import from_zarr, open_zarr, origin_of, place_of
+from dsel.errors import PoolChangedError
 from dsel.typing import Options, PoolLike
 
 _LOOK = 1000  # rows by which the kind of a column of Python objects is decided
@@ -61,14 +62,16 @@ def open_pool(
         of one table or of a variable for each column, the path
         or URL of a zarr pool, of a Parquet file or of a folder of them (partitioned
         ones too), the path of a text file (CSV and kin), a Feather, JSON lines,
-        ``.npy``, npz or svmlight file, which is read at once (``.npy`` is mapped), or a
-        pool, which is returned as it is.
+        npz or svmlight file, which is read at once, of a ``.npy`` file, or a pool,
+        which is returned as it is.
         Two-dimensional; columns of data frames may have any type, all else is numeric.
         A Dask collection whose chunk lengths are unknown is read once to count them.
         Each of its chunks is computed by itself: what all chunks depend on, such as
         means of columns, is computed again for each of them, so persist it first.
         Files must stay as they are while they are read: their sizes and times are
         compared before and after every pass, but not those behind a Dask collection.
+        A mapped array (``np.load(file, mmap_mode="r")``) whose file becomes shorter
+        ends the process, as everywhere; the path of the file does not.
     columns
         The columns to read, or, of rows that are no data frame, names for all of them.
     storage_options
@@ -105,6 +108,7 @@ def open_pool(
     --------
     >>> open_pool(np.zeros((3, 2)), columns=["a", "b"])
     <Pool: 3 rows x 2 columns, float64, 1 chunk, 48 B>
+    Next     `dsel.certify(model, X, y, pool)`
     """
     if other_records is not None:
         if not isinstance(other_records, bool | np.bool_):
@@ -172,12 +176,13 @@ def _at_location(location: str, options: dict[str, Any]) -> Pool:
     """Return the pool in a file, folder or URL."""
     lower, place = location.lower().rstrip("/"), absolute_path(location)
     options = options if "://" in place else {}
-    if lower.endswith(NPY) and "://" not in location:  # tasks map the file themselves
+    if lower.endswith(NPY) and "://" not in location:  # tasks read the file themselves
         with name_file(place):
             array = np.load(place, mmap_mode="r", allow_pickle=False)
         origin = replace(origin_of(place, {}), location=f"`pool` {place!r}")
-        rows = partial(_npy_rows, place)
-        return in_slices(rows, _check_array(array), len(array), origin)
+        is_by_column = np.isfortran(_check_array(array))
+        file = _NpyFile(place, array.dtype, array.shape, array.offset, is_by_column)
+        return in_slices(file.read, array, len(array), origin)
     if lower.endswith(PARQUET):
         return from_parquet(place, options)
     if "://" not in location:
@@ -252,7 +257,8 @@ def _of_object(source: Any) -> Pool:
     if not hasattr(source, "shape") or not hasattr(source, "dtype"):
         raise TypeError(
             "`pool` must be an array, a data frame, a sparse matrix, a Dask or zarr "
-            f"array, or the path of a pool, got {type(source).__name__}."
+            f"array, or the path of a pool, got {type(source).__name__}"
+            f"{'; call its collect()' * hasattr(source, 'collect')}."
         )
     _check_array(source)
     if isinstance(source, zarr.Array):
@@ -263,8 +269,11 @@ def _of_object(source: Any) -> Pool:
             source = source.copy().compute_chunk_sizes()
         # A task reads whole rows, so columns must not be divided among chunks.
         source = source.rechunk({1: -1})
-        keys, lengths = [row[0] for row in source.__dask_keys__()], source.chunks[0]
-        pool = _of_collection(source, keys, lengths, source)
+        task_keys, lengths = (
+            [row[0] for row in source.__dask_keys__()],
+            source.chunks[0],
+        )
+        pool = _of_collection(source, task_keys, lengths, source)
         is_sparse = sparse.issparse(source._meta)
         pool = _change_stored_schema(pool, is_sparse=is_sparse)
     elif sparse.issparse(source):
@@ -335,17 +344,50 @@ def _csr_rows(matrix: Any, rows: slice) -> Any:
     return sparse.csr_matrix(parts, shape=(len(indptr) - 1, matrix.shape[1]))
 
 
-def _npy_rows(path: str, rows: slice) -> NDArray[Any]:
-    return np.array(np.load(path, mmap_mode="r", allow_pickle=False)[rows])
+@dataclass(frozen=True)
+class _NpyFile:
+    """An array in a file, which is read and not mapped.
+
+    While another program writes a file anew it is short for a moment, and a process
+    that then reads a mapped file is killed.
+    """
+
+    path: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, int]
+    offset: int
+    """Bytes before the first value."""
+    is_by_column: bool
+    """Whether the values of a column follow each other, and not those of a row."""
+
+    def read(self, rows: slice) -> NDArray[Any]:
+        """Return some rows; raise PoolChangedError where the file has them no more."""
+        n_rows, n_columns = self.shape
+        n = rows.stop - rows.start
+        if not self.is_by_column:
+            first, count = rows.start * n_columns, n * n_columns
+            return self._values(first, count).reshape(n, n_columns)
+        starts = range(rows.start, n_columns * n_rows, n_rows)
+        return np.stack([self._values(start, n) for start in starts], axis=1)
+
+    def _values(self, first: int, count: int) -> NDArray[Any]:
+        offset = self.offset + first * self.dtype.itemsize
+        values = np.fromfile(self.path, self.dtype, count, offset=offset)
+        if len(values) < count:
+            raise PoolChangedError(
+                f"`pool` {self.path!r} changed after it was opened: it has fewer than "
+                f"its {self.shape[0]} rows. {LET_NOTHING_WRITE}"
+            )
+        return values
 
 
 def _of_dask_frame(source: Any) -> Pool:
     """Return the partitions of a Dask data frame; one pass counts their rows."""
     names = list(source.columns)
 
-    def rename(part: Any) -> Any:  # partitions may have columns in another order
-        part = part if list(part.columns) == names else part[names]
-        return part.set_axis(list(map(str, names)), axis=1)
+    def rename(partition: Any) -> Any:  # partitions may have columns in another order
+        partition = partition if list(partition.columns) == names else partition[names]
+        return partition.set_axis(list(map(str, names)), axis=1)
 
     source = source.map_partitions(
         rename, meta=rename(source._meta), enforce_metadata=False
@@ -384,10 +426,10 @@ def _of_dataset(source: xr.Dataset) -> Pool:
         head = source.isel(dict.fromkeys(source.dims, slice(0, _LOOK)))
     first = _frame_of_columns(columns, *(head[name].to_numpy() for name in names))
     schema = FrameSchema(first.iloc[:0], frame_of(first).schema.columns)
-    keys = list(zip(*(array.__dask_keys__() for array in arrays), strict=True))
+    task_keys = list(zip(*(array.__dask_keys__() for array in arrays), strict=True))
     make, lengths = partial(_frame_of_columns, columns), arrays[0].chunks[0]
-    origin = Origin(f"dask-{tokenize(keys, lengths)}", is_content=False)
-    tasks = [(make, *block_keys) for block_keys in keys]
+    origin = Origin(f"dask-{tokenize(task_keys, lengths)}", is_content=False)
+    tasks = [(make, *block_keys) for block_keys in task_keys]
     pool = in_blocks(tasks, lengths, schema, origin, graph=_graph_of(source))
     return _change_stored_schema(pool, has_order=False)
 
@@ -407,8 +449,8 @@ def _graph_of(source: Any) -> dict[Any, Any]:
 
 
 def _of_collection(
-    source: PoolLike, keys: list[Any], lengths: Sequence[int], like: Any
+    source: PoolLike, task_keys: list[Any], lengths: Sequence[int], like: Any
 ) -> Pool:
     """Return a pool of the blocks of a Dask collection."""
-    origin = Origin(f"dask-{tokenize(keys, lengths)}", is_content=False)
-    return in_blocks(keys, lengths, like, origin, graph=_graph_of(source))
+    origin = Origin(f"dask-{tokenize(task_keys, lengths)}", is_content=False)
+    return in_blocks(task_keys, lengths, like, origin, graph=_graph_of(source))

@@ -77,7 +77,7 @@ def from_parquet(location: str, options: Mapping[str, object]) -> Pool:
         with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as threads:
             list(threads.map(_read_footer, fragments))
     in_files = fragments[0].physical_schema.names
-    keys = [  # fields that are in the names of partition folders only
+    folder_columns = [  # fields that are in the names of partition folders only
         pa.field(f.name, pa.int64() if pa.types.is_integer(f.type) else f.type)
         for f in files.schema
         if f.name not in in_files
@@ -86,7 +86,7 @@ def from_parquet(location: str, options: Mapping[str, object]) -> Pool:
         origin_of(location, options),
         location=f"`pool` {(root if len(paths) > 1 else paths[0])!r}",
     )
-    schema = join_schemas(fragments, keys, "`pool` ")
+    schema = join_schemas(fragments, folder_columns, "`pool` ")
     return _open_columns(fragments, schema, origin, schema.names)
 
 
@@ -119,11 +119,13 @@ def _open_columns(
     is_single_pass = part_rows is not None
     part_rows = part_rows or max(_FEWEST_PART_ROWS, -(-sum(lengths) // _MOST_PARTS))
     opened, tasks, part_lengths = uuid.uuid4().hex, [], []
-    for number, (group, length) in enumerate(zip(groups, lengths, strict=True)):
+    for row_group_number, (group, length) in enumerate(
+        zip(groups, lengths, strict=True)
+    ):
         edges = _equal_parts(length, part_rows)
-        key = f"parquet-{opened}-{number}" if len(edges) > 2 else ""
+        key = f"parquet-{opened}-{row_group_number}" if len(edges) > 2 else ""
         # Tasks of the group before may still run.
-        read = f"parquet-{opened}-{number - 2}" if is_single_pass else ""
+        read = f"parquet-{opened}-{row_group_number - 2}" if is_single_pass else ""
         for start, stop in pairwise(edges):
             tasks.append((partial(_read, group, schema, start, stop, key, read),))
             part_lengths.append(stop - start)

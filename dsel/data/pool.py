@@ -20,10 +20,11 @@ from dask.utils import format_bytes
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-from dsel.arrays import ArrayLike, fill_masked_values
+from dsel.arrays import ArrayLike, Bools, Integers, fill_masked_values
 from dsel.cards import render_card
-from dsel.checks import check_columns, listing
+from dsel.checks import listing
 from dsel.data.cache import process_cache
+from dsel.data.columns import check_columns
 from dsel.data.frames import (
     Frame,
     FrameSchema,
@@ -40,8 +41,8 @@ from dsel.data.frames import (
 )
 from dsel.data.identity import content_hash, row_hashes
 from dsel.data.pool_parts import POOL, Blocks, Origin, RowFilter, StoredSchema
-from dsel.data.row_random import PART_STREAM, row_random_at
-from dsel.errors import RowError, reach_and_read
+from dsel.data.row_random import FITTING_STREAM, row_random_at
+from dsel.errors import OldName, PoolChangedError, RowError, reach_and_read
 from dsel.rounded_texts import count_of
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import results_in_order
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
+NEXT: Final = ("Next", "`dsel.certify(model, X, y, pool)`")
+"""What to call at a prompt, as outcomes have it."""
 SLICE_NBYTES: Final = 2**26
 """Largest slice: a task takes some tenths of a second for it."""
 SMALL_SLICE_NBYTES: Final = 2**23  # smallest, so that a few workers can share a pool
@@ -77,7 +80,7 @@ class PoolSlice(NamedTuple):
 class Block(NamedTuple):
     """Rows in memory."""
 
-    row_numbers: NDArray[np.int64]
+    row_numbers: Integers
     """Global row numbers, ascending."""
     X: Any
     """The rows: a C-contiguous 2-d array in the pool's dtype, CSR, or a `Frame`."""
@@ -106,7 +109,7 @@ class Pool:
     row_filter: RowFilter = field(default_factory=RowFilter)
 
     @property
-    def boundaries(self) -> NDArray[np.int64]:
+    def boundaries(self) -> Integers:
         """Global row numbers at which blocks begin, and the number of stored rows."""
         return self.blocks.boundaries
 
@@ -187,12 +190,12 @@ class Pool:
 
         graph: dict[Any, Any] = {}
         name, lengths = _new_name(), []
-        for number, pool_slice in enumerate(self.slices(1)):
-            part, *held = self.with_schema(None).sources(pool_slice, client)
-            graph |= dict(zip(part.blocks.held, held, strict=True))
-            graph[name, number, 0] = (
-                partial(_numbers_of_slice, part),
-                *part.blocks.held,
+        for slice_number, pool_slice in enumerate(self.slices(1)):
+            source, *held = self.with_schema(None).sources(pool_slice, client)
+            graph |= dict(zip(source.blocks.held, held, strict=True))
+            graph[name, slice_number, 0] = (
+                partial(_numbers_of_slice, source),
+                *source.blocks.held,
             )
             lengths.append(pool_slice.n_rows)
         stored = self.stored_schema
@@ -203,17 +206,17 @@ class Pool:
     @property
     def n_rows(self) -> int:
         """Number of rows that pass the filters."""
-        return int(self.kept_before[-1])
+        return int(self.passing_before[-1])
 
     @cached_property
-    def kept_before(self) -> NDArray[np.int64]:
+    def passing_before(self) -> Integers:
         """Number of rows before each boundary that pass the filters."""
         # A filter costs a random word a row, and most pools have none.
         if self.row_filter.keeps_all:
             return self.boundaries
         mask = self.row_filter.mask
-        kept = [mask(*ends).sum() for ends in pairwise(self.boundaries)]
-        return np.cumsum([0, *kept])
+        n_passing = [mask(*ends).sum() for ends in pairwise(self.boundaries)]
+        return np.cumsum([0, *n_passing])
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -273,12 +276,12 @@ class Pool:
         """
         name, row_filter = self.origin.fingerprint, self.row_filter
         if not name:
-            graph, keys = self.blocks.graph, self.blocks.keys
-            blocks = (_compute_block(graph, self, n) for n in range(len(keys)))
+            graph, task_keys = self.blocks.graph, self.blocks.task_keys
+            blocks = (_compute_block(graph, self, n) for n in range(len(task_keys)))
             if self.frames:
                 blocks = (Frame(block, self.frames) for block in blocks)
             name = str([content_hash(block) for block in blocks])
-        filters = row_filter.excluded, row_filter.shares
+        filters = row_filter.excluded, row_filter.word_ranges
         return f"pool-{tokenize(name, self.columns, *filters)}"
 
     def fingerprint(self, client: "Client | None" = None) -> str:
@@ -286,7 +289,7 @@ class Pool:
         if self.origin.is_content or not self.n_rows:
             return self.token
 
-        def words_of(X: RowsLike, row_numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
+        def words_of(X: RowsLike, row_numbers: Integers) -> NDArray[np.uint64]:
             # Each row's hash is weighted by its number, so that order matters, and
             # added up, so that chunking does not.
             hashes = row_hashes(encode_rows(X))
@@ -301,23 +304,23 @@ class Pool:
         return f"rows-{tokenize(head, words.tolist())}"
 
     def __repr__(self) -> str:
-        return f"<Pool: {self}>"
+        return f"<Pool: {self}>\n{NEXT[0]:8} {NEXT[1]}"
 
     def __str__(self) -> str:
-        n_chunks = count_of(len(self.blocks.keys), "chunk")
+        n_chunks = count_of(len(self.blocks.task_keys), "chunk")
         return f"{self._size}, {self._kind}, {n_chunks}, {format_bytes(self.nbytes)}"
 
     def _repr_html_(self) -> str:
-        facts = [
+        shown_rows = [
             ("", "Pool of unlabeled rows"),
             ("rows", self._size),
             ("of", self._kind),
-            ("chunks", f"{len(self.blocks.keys):,}"),
+            ("chunks", f"{len(self.blocks.task_keys):,}"),
             ("size", format_bytes(self.nbytes)),
         ]
         if self.columns:
-            facts.append(("columns", listing(list(self.columns), 10)))
-        return render_card(facts)
+            shown_rows.append(("columns", listing(list(self.columns), 10)))
+        return render_card([*shown_rows, NEXT])
 
     @property
     def _size(self) -> str:
@@ -334,16 +337,18 @@ class Pool:
         """Return the pool without the rows of these global numbers."""
         return replace(self, row_filter=self.row_filter.excluding(rows))
 
-    def part(
-        self, lower: float, upper: float, *, seed: int, stream: int = PART_STREAM
+    def subset(
+        self, lower: float, upper: float, *, seed: int, stream: int = FITTING_STREAM
     ) -> "Pool":
         """Return the rows whose random number lies in ``[lower, upper)``.
 
         The random number is `row_random` of `seed` and the row, divided by 2**64, so
         adjoining intervals with one seed divide the pool.
         """
-        row_filter = self.row_filter.part(lower, upper, seed, stream)
+        row_filter = self.row_filter.subset(lower, upper, seed, stream)
         return replace(self, row_filter=row_filter)
+
+    part = OldName("subset")
 
     def slices(self, rows: int | None = None) -> tuple[PoolSlice, ...]:
         """Split the pool into slices of about `rows` stored rows along its chunks.
@@ -357,12 +362,12 @@ class Pool:
             # floats depend on where slices end.
             nbytes = min(SLICE_NBYTES, max(SMALL_SLICE_NBYTES, self.nbytes // 4))
             rows = max(nbytes // self.row_nbytes, 1)
-        edges, kept, slices = self.boundaries, self.kept_before, []
+        edges, passing, slices = self.boundaries, self.passing_before, []
         for first, last in _together(edges, rows):
-            n_rows = int(kept[last] - kept[first])
+            n_rows = int(passing[last] - passing[first])
             if n_rows:
                 # A filter may keep the middle of a slice only; its ends are not read.
-                needed = first + np.flatnonzero(np.diff(kept[first : last + 1]))
+                needed = first + np.flatnonzero(np.diff(passing[first : last + 1]))
                 start, stop = edges[needed[0]], edges[needed[-1] + 1]
                 slices.append(PoolSlice(int(start), int(stop), n_rows))
         return tuple(slices)
@@ -379,25 +384,25 @@ class Pool:
             self.boundaries, [pool_slice.start, pool_slice.stop]
         )
         blocks = self.blocks
-        keys = blocks.keys[first:last]
-        graph, _ = cull(blocks.graph, list(keys))
+        task_keys = blocks.task_keys[first:last]
+        graph, _ = cull(blocks.graph, list(task_keys))
         held = {key: value for key, value in graph.items() if _is_future(value)}
         if client is None:  # in a graph a future would be treated as a key
             graph |= {key: (future.result,) for key, future in held.items()}
             held = {}
         else:
             held |= self._send_rows(graph, client)
-        part = replace(
+        source = replace(
             self,
             blocks=Blocks(
                 {key: task for key, task in graph.items() if key not in held},
-                keys,
+                task_keys,
                 blocks.boundaries[first : last + 1],
                 tuple(held),
             ),
             row_filter=self.row_filter.between(pool_slice.start, pool_slice.stop),
         )
-        return [part, *held.values()]
+        return [source, *held.values()]
 
     def _send_rows(self, graph: Mapping[Any, Any], client: "Client") -> dict[Any, Any]:
         """Send rows in the graph to the workers once; return futures by key."""
@@ -416,7 +421,7 @@ class Pool:
 
     def reduce(
         self,
-        count_chunk: Callable[[Any, NDArray[np.int64]], Any],
+        count_chunk: Callable[[Any, Integers], Any],
         combine: Callable[[Any, Any], Any],
         *,
         client: "Client | None" = None,
@@ -465,21 +470,21 @@ class Pool:
         if self.n_rows == 0:
             raise ValueError("`pool` must have rows for a pass, got none.")
         client = resolve_client(client)
-        graph, keys = self.blocks.graph, self.blocks.keys
-        if client is None and keys and _are_rows(graph[keys[0]]):
+        graph, task_keys = self.blocks.graph, self.blocks.task_keys
+        if client is None and task_keys and _are_rows(graph[task_keys[0]]):
             keep = False  # rows in memory need no second copy in the cache
         schema = self.target_schema and self.target_schema.text
         identity = self.token, str(self.dtype), schema, allow_nan
-        group = f"pool-{tokenize(identity)}" if keep else ""
+        scan_name = f"pool-{tokenize(identity)}" if keep else ""
         block_rows = max(BLOCK_NBYTES // self.row_nbytes, 1)
         tasks = []
-        for number, pool_slice in enumerate(slices or self.slices()):
+        for slice_number, pool_slice in enumerate(slices or self.slices()):
             first, stop = pool_slice.start, pool_slice.stop
-            key = f"{group}-{first}-{stop}" if group else ""
-            work = ReduceSlice(block_rows, allow_nan, key, group)
+            key = f"{scan_name}-{first}-{stop}" if scan_name else ""
+            work = ReduceSlice(block_rows, allow_nan, key, scan_name)
             sources = partial(self.sources, pool_slice)
             # Slices that stay in memory go to the same worker in each pass.
-            affinity = number if keep else None
+            affinity = slice_number if keep else None
             tasks.append(Task(f"{name}-rows={first}", work, sources, affinity=affinity))
         context = count_chunk, combine
         with self.guard_pass():
@@ -513,7 +518,9 @@ def in_blocks(
         (task, length) for task, length in zip(tasks, lengths, strict=True) if length
     ]
     block = _new_name()
-    named = {(block, number): task for number, (task, _) in enumerate(nonempty)}
+    named = {
+        (block, block_number): task for block_number, (task, _) in enumerate(nonempty)
+    }
     boundaries = np.cumsum([0, *(length for _, length in nonempty)])
     return Pool(
         Blocks({**(graph or {}), **named}, tuple(named), boundaries),
@@ -557,7 +564,7 @@ def in_slices(
     )
 
 
-def _together(edges: NDArray[np.int64], n_rows: int) -> Iterator[tuple[int, int]]:
+def _together(edges: Integers, n_rows: int) -> Iterator[tuple[int, int]]:
     """Yield runs of blocks of up to `n_rows` rows, as (first, last + 1)."""
     first = 0
     while first < len(edges) - 1:
@@ -613,21 +620,21 @@ class ReduceSlice:
     allow_nan: bool
     key: str = ""
     """Cache key of the blocks that stay in memory; "" where none do."""
-    group: str = ""
-    """Cache group, of blocks that never replace each other."""
+    scan_name: str = ""
+    """Name of the scan, whose blocks never replace each other in the cache."""
 
     def run(
         self,
-        context: tuple[Callable[..., Any], Callable[[Any, Any], Any]],
+        count_and_combine: tuple[Callable[..., Any], Callable[[Any, Any], Any]],
         inputs: Inputs,
     ) -> Output[Any]:
-        """Return the combined counts of all blocks; the context counts and combines."""
-        count, combine = context
+        """Return the combined counts of all blocks."""
+        count, combine = count_and_combine
         read = read_blocks(inputs.sources, self.block_rows, allow_nan=self.allow_nan)
         blocks: Iterable[Block] = read
         if self.key:
             cache = process_cache()
-            blocks = cache.get(self.key, lambda: list(read), group=self.group)
+            blocks = cache.get(self.key, lambda: list(read), scan_name=self.scan_name)
 
         def count_block(block: Block) -> Any:
             return count(block.X, block.row_numbers)
@@ -661,11 +668,14 @@ def read_blocks(
         if not mask.any():
             continue
         rows = concatenate_rows(
-            [_compute_block(graph, pool, number) for number in range(first, last)]
+            [
+                _compute_block(graph, pool, block_number)
+                for block_number in range(first, last)
+            ]
         )
         for at in range(0, len(mask), block_rows):
-            part = slice(at, at + block_rows)
-            block = _block(pool, start + at, take_rows(rows, part), mask[part])
+            chosen = slice(at, at + block_rows)
+            block = _block(pool, start + at, take_rows(rows, chosen), mask[chosen])
             if len(block.row_numbers):
                 if allow_nan is not None:
                     names = pool.columns
@@ -675,19 +685,23 @@ def read_blocks(
         del rows  # else they would be in memory while the next ones are read
 
 
-def _compute_block(graph: Mapping[Any, Any], pool: Pool, number: int) -> Any:
+NO_DAMAGE = (ConnectionError, RowError, PoolChangedError)
+
+
+def _compute_block(graph: Mapping[Any, Any], pool: Pool, block_number: int) -> Any:
     """Compute one block in this thread, ignoring Dask's scheduler and callbacks."""
-    key, where = pool.blocks.keys[number], pool.where
+    key, where = pool.blocks.task_keys[block_number], pool.where
     # Inside a task Dask's own scheduler would start threads of its own, and progress
     # bars of the user would count blocks.
     needed, _ = cull(graph, key)
-    start, stop = pool.boundaries[number : number + 2]
+    start, stop = pool.boundaries[block_number : block_number + 2]
     try:
         rows = reach_and_read(where, lambda: get_sync(needed, key, callbacks=()))
     except (OSError, RuntimeError, ValueError) as error:
         # A server that does not answer is no damage; the task is tried again.
-        # Nor is a value of another kind than in the labeled rows.
-        if where == POOL or isinstance(error, ConnectionError | RowError):
+        # Nor is a value of another kind than in the labeled rows, or a file that
+        # another program writes.
+        if where == POOL or isinstance(error, NO_DAMAGE):
             raise
         raise ValueError(
             f"{where} is damaged: rows {start} to {stop - 1} cannot be read "
@@ -702,12 +716,12 @@ def _compute_block(graph: Mapping[Any, Any], pool: Pool, number: int) -> Any:
     return fill_masked_values(rows, where)
 
 
-def _block(pool: Pool, first: int, X: Any, mask: NDArray[np.bool_]) -> Block:
+def _block(pool: Pool, first: int, X: Any, mask: Bools) -> Block:
     """Return a block of rows with its first row number, without masked rows."""
     # Global numbers: random words of rows follow from these under any chunking.
-    numbers = np.arange(first, first + len(mask))
+    row_numbers = np.arange(first, first + len(mask))
     if not mask.all():
-        numbers, X = numbers[mask], take_rows(X, np.flatnonzero(mask))
+        row_numbers, X = row_numbers[mask], take_rows(X, np.flatnonzero(mask))
     if pool.target_schema is not None:
         X = frame_like(X, pool.target_schema)
     elif isinstance(X, pd.DataFrame):
@@ -716,4 +730,4 @@ def _block(pool: Pool, first: int, X: Any, mask: NDArray[np.bool_]) -> Block:
         X = merge_entries(sparse.csr_matrix(X, dtype=pool.dtype))
     else:  # one memory order for all chunks: BLAS may round others differently
         X = np.ascontiguousarray(X, dtype=pool.dtype)
-    return Block(numbers, X)
+    return Block(row_numbers, X)

@@ -8,10 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from dsel.arrays import ArrayLike, Features, Floats
+from dsel.arrays import ArrayLike, Bools, Features, Floats, Integers
 from dsel.data.frames import FrameSchema, encode_rows
 from dsel.data.row_random import row_random
 from dsel.errors import PoolChangedError
@@ -31,9 +30,9 @@ class Blocks:
     graph: Mapping[Any, Any]
     """Tasks of all blocks: arrays, CSR, or data frames of pandas. It is not optimized,
     because futures and rows in memory could not be found in fused tasks."""
-    keys: tuple[Any, ...]
-    """Keys of the blocks; none of the blocks is empty."""
-    boundaries: NDArray[np.int64]
+    task_keys: tuple[Any, ...]
+    """Keys of the tasks of blocks; none of the blocks is empty."""
+    boundaries: Integers
     """Global row numbers at which blocks begin, and the number of stored rows."""
     held: tuple[Any, ...] = ()
     """Keys of the graph whose values are on the cluster; a task gets these in addition
@@ -49,10 +48,18 @@ class Blocks:
         """Return blocks that a function makes of the first row number and the rows."""
         name, starts = f"blocks-{uuid.uuid4().hex}", self.boundaries[:-1].tolist()
         tasks = {
-            (name, number): (partial(function, start), key)
-            for number, (key, start) in enumerate(zip(self.keys, starts, strict=True))
+            (name, block_number): (partial(function, start), key)
+            for block_number, (key, start) in enumerate(
+                zip(self.task_keys, starts, strict=True)
+            )
         }
-        return replace(self, graph={**self.graph, **tasks}, keys=tuple(tasks))
+        return replace(self, graph={**self.graph, **tasks}, task_keys=tuple(tasks))
+
+
+LET_NOTHING_WRITE = (
+    "Let nothing write there during a run; open the pool again and start anew, with an "
+    "`out` of its own."
+)
 
 
 @dataclass(frozen=True)
@@ -98,8 +105,7 @@ class Origin:
         what = f"{file} is gone" if name not in now else f"{file} was written"
         raise PoolChangedError(
             f"{self.location} changed after it was opened: {what}, and rows may have "
-            f"been read both before and after. Let nothing write there during a run; "
-            f"open the pool again and start anew, with an `out` of its own."
+            f"been read both before and after. {LET_NOTHING_WRITE}"
         )
 
 
@@ -125,37 +131,39 @@ class StoredSchema:
 class RowFilter:
     """A filter of rows by their numbers, for which no row has to be read."""
 
-    excluded: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    excluded: Integers = field(default_factory=lambda: np.empty(0, np.int64))
     """Ascending row numbers that are left out."""
-    shares: tuple[tuple[float, float, int, int], ...] = ()
-    """Arguments of `part`."""
+    word_ranges: tuple[tuple[float, float, int, int], ...] = ()
+    """Arguments of `subset`."""
 
     @property
     def keeps_all(self) -> bool:
         """Whether no row is left out."""
-        return not self.shares and not len(self.excluded)
+        return not self.word_ranges and not len(self.excluded)
 
     def excluding(self, rows: ArrayLike) -> "RowFilter":
         """Return the filter with more rows left out."""
         # Sorted and distinct, because masks of blocks are found by bisection.
         new = np.asarray(rows, dtype=np.int64)
-        return RowFilter(np.union1d(self.excluded, new), self.shares)
+        return RowFilter(np.union1d(self.excluded, new), self.word_ranges)
 
-    def part(self, lower: float, upper: float, seed: int, stream: int) -> "RowFilter":
+    def subset(self, lower: float, upper: float, seed: int, stream: int) -> "RowFilter":
         """Return the filter that keeps random numbers in ``[lower, upper)``, too."""
-        return RowFilter(self.excluded, (*self.shares, (lower, upper, seed, stream)))
+        return RowFilter(
+            self.excluded, (*self.word_ranges, (lower, upper, seed, stream))
+        )
 
     def between(self, start: int, stop: int) -> "RowFilter":
-        """Return the part of the filter about the rows ``start`` to ``stop - 1``."""
+        """Return the filter about the rows ``start`` to ``stop - 1``."""
         ends = np.searchsorted(self.excluded, [start, stop])
-        return RowFilter(self.excluded[slice(*ends)], self.shares)
+        return RowFilter(self.excluded[slice(*ends)], self.word_ranges)
 
-    def mask(self, start: int, stop: int) -> NDArray[np.bool_]:
+    def mask(self, start: int, stop: int) -> Bools:
         """Return a mask of the rows ``start`` to ``stop - 1`` that pass the filter."""
         remains = np.ones(stop - start, dtype=np.bool_)
         first, last = np.searchsorted(self.excluded, [start, stop])
         remains[self.excluded[first:last] - start] = False
-        for lower, upper, seed, stream in self.shares:
+        for lower, upper, seed, stream in self.word_ranges:
             drawn = row_random(seed, stream, start, stop)
             # Compared as integers: floats near a limit would be rounded.
             least, most = math.ceil(lower * 2**64), math.ceil(upper * 2**64)
@@ -174,38 +182,38 @@ products of float32 in other ways."""
 class SampledRows:
     """Rows as one pass over a pool has read them."""
 
-    numbers: NDArray[np.int64]
+    row_numbers: Integers
     """Global row numbers, ascending."""
     X: Any
     """The rows: an array, CSR, or a `Frame`."""
 
     @classmethod
-    def of(cls, pool: "Pool", numbers: NDArray[np.int64], X: Features) -> Self | None:
+    def of(cls, pool: "Pool", row_numbers: Integers, X: Features) -> Self | None:
         """Return some of these rows of a pool; None where stamps tell of a change."""
-        if pool.origin.is_content or not len(numbers):
+        if pool.origin.is_content or not len(row_numbers):
             return None
-        places = np.linspace(0, len(numbers) - 1, MOST_ROWS).astype(np.int64)
+        places = np.linspace(0, len(row_numbers) - 1, MOST_ROWS).astype(np.int64)
         places = np.unique(places)
-        return cls(numbers[places], X[places])
+        return cls(row_numbers[places], X[places])
 
     def check(self, block: "Block") -> None:
         """Raise PoolChangedError where a block has others of these rows."""
         ends = int(block.row_numbers[0]), int(block.row_numbers[-1]) + 1
-        part = slice(*np.searchsorted(self.numbers, ends))
-        numbers = self.numbers[part]
-        if not len(numbers):
+        between = slice(*np.searchsorted(self.row_numbers, ends))
+        row_numbers = self.row_numbers[between]
+        if not len(row_numbers):
             return
-        before = _dense(self.X[part])
-        now = _dense(block.X[np.searchsorted(block.row_numbers, numbers)])
+        before = _dense(self.X[between])
+        now = _dense(block.X[np.searchsorted(block.row_numbers, row_numbers)])
         spread = np.nanmax(np.abs(before), axis=0, initial=0.0)
         is_same = np.isclose(now, before, 0.0, TOLERANCE * spread, equal_nan=True)
         is_other = ~is_same.all(axis=1)
         if is_other.any():
             raise PoolChangedError(
                 f"`pool` gives other rows each time that it is computed, such as row "
-                f"{numbers[np.argmax(is_other)]}: its counts would be about rows that "
-                f"are gone. Write it to a file by write_pool and search with that, or "
-                f"seed what draws the rows."
+                f"{row_numbers[np.argmax(is_other)]}: its counts would be about rows "
+                f"that are gone. Write it to a file by write_pool and search with "
+                f"that, or seed what draws the rows."
             )
 
 

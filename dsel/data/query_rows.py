@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dsel.arrays import ArrayLike
+from dsel.arrays import ArrayLike, Integers
 from dsel.data.frames import Frame, concatenate_rows
 from dsel.data.pool import Pool
 from dsel.data.row_random import QUERY_STREAM, row_random_at
@@ -31,12 +31,12 @@ def smallest_rows(columns: Sequence[Any], n_rows: int) -> list[Any]:
     >>> smallest_rows([np.array([7, 3, 9]), np.arange(3), None], 2)
     [array([3, 7]), array([1, 0]), None]
     """
-    kept = np.lexsort((columns[1], columns[0]))[:n_rows]
-    return [None if column is None else column[kept] for column in columns]
+    smallest = np.lexsort((columns[1], columns[0]))[:n_rows]
+    return [None if column is None else column[smallest] for column in columns]
 
 
 def merge_smallest(some: Sequence[Any], more: Sequence[Any], n_rows: int) -> list[Any]:
-    """Return the smallest rows of two parts, as `smallest_rows` returns those of one.
+    """Return the smallest rows of two blocks, as `smallest_rows` returns those of one.
 
     They are among the smallest of each, so blocks may be merged in any order: the
     draw is that from the whole pool.
@@ -48,7 +48,7 @@ def merge_smallest(some: Sequence[Any], more: Sequence[Any], n_rows: int) -> lis
     return smallest_rows(columns, n_rows)
 
 
-def query_words(seed: int, row_numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
+def query_words(seed: int, row_numbers: Integers) -> NDArray[np.uint64]:
     """Return the random words by which rows are drawn for a query."""
     return row_random_at(seed, QUERY_STREAM, row_numbers)
 
@@ -72,11 +72,11 @@ def read_pool_rows(
     if not slices:
         return as_shown(np.empty((0, pool.n_columns)), wanted, pool.columns)
 
-    def pick(X: Any, numbers: NDArray[np.int64]) -> list[pd.DataFrame]:
-        places = np.flatnonzero(np.isin(numbers, ascending))
+    def pick(X: Any, row_numbers: Integers) -> list[pd.DataFrame]:
+        places = np.flatnonzero(np.isin(row_numbers, ascending))
         if not len(places):
             return []
-        return [as_shown(X[places], numbers[places], pool.columns)]
+        return [as_shown(X[places], row_numbers[places], pool.columns)]
 
     parts = pool.with_schema(pool.frames).reduce(
         pick,
@@ -89,10 +89,10 @@ def read_pool_rows(
 
 
 def as_shown(
-    rows: Any, numbers: NDArray[np.int64], columns: Sequence[str] | None
+    rows: Any, row_numbers: Integers, columns: Sequence[str] | None
 ) -> pd.DataFrame:
     """Return rows as a data frame for the person who labels them, by row number."""
-    index = pd.Index(numbers, name=POOL_ROW)
+    index = pd.Index(row_numbers, name=POOL_ROW)
     if isinstance(rows, Frame):
         return rows.given.set_axis(index, axis=0)
     values = rows.toarray() if sparse.issparse(rows) else rows

@@ -1,15 +1,17 @@
 """Ids of records, which show that equal rows are different records."""
 
-from operator import add
-from typing import NamedTuple, Self
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from pandas.api.types import is_float_dtype
 
+from dsel.arrays import Bools, Integers
 from dsel.data.frames import native
+from dsel.data.open import open_pool
 from dsel.data.pool import Pool
+from dsel.rounded_texts import count_of
 from dsel.typing import Features
 
 
@@ -19,15 +21,19 @@ class RecordIds(NamedTuple):
     names: tuple[str, ...]
     """Columns of ids; none where a row has no id, so that any row may be a record."""
     known: pd.Index
+    are_distinct: bool = True
+    """Whether each row has an id of its own."""
 
     @classmethod
     def of(cls, ids: pd.DataFrame | None) -> Self:
         """Return the ids of all rows; none where a row lacks one."""
         if ids is None or not ids.shape[1] or ids.isna().to_numpy().any():
             return cls((), pd.Index([]))
-        return cls(tuple(map(str, ids.columns)), pd.Index(_spelled_alike(ids).unique()))
+        spelled = _spelled_alike(ids)
+        known = pd.Index(spelled.unique())
+        return cls(tuple(map(str, ids.columns)), known, len(known) == len(spelled))
 
-    def may_have(self, rows: pd.DataFrame) -> NDArray[np.bool_]:
+    def may_have(self, rows: pd.DataFrame) -> Bools:
         """Return a mask of the rows that may be of these records.
 
         Those of other records have an id, and it is none of these.
@@ -38,18 +44,52 @@ class RecordIds(NamedTuple):
         is_known = _spelled_alike(ids).isin(self.known) | ids.isna().any(axis=1)
         return np.array(is_known, np.bool_)
 
-    def lack(self, pool: Pool) -> bool:
-        """Return whether no row of a pool may be of these records."""
+    def find(self, pool: Pool) -> Integers | None:
+        """Return the numbers of a pool's rows of these records; None if unknown.
+
+        Unknown are rows without an id, and those of ids that several labeled rows
+        have, or more pool rows than records: there an id is more than one record's.
+        """
         if not self.names or not {*self.names} <= {*(pool.columns or ())}:
-            return False
+            return None
 
-        def count(X: Features, row_numbers: NDArray[np.int64]) -> int:
-            """Return how many rows of a block may be of these records."""
+        def find(X: Features, row_numbers: Integers) -> Integers:
+            """Return the numbers of a block's rows of these records, -1 without id."""
             rows = pd.DataFrame(native(X)).set_axis([*self.names], axis=1)
-            return int(self.may_have(rows).sum())
+            lacks_id = rows.isna().any(axis=1).to_numpy()
+            return np.where(lacks_id, -1, row_numbers)[self.may_have(rows)]
 
-        pool = pool.with_columns(self.names)
-        return not pool.reduce(count, add, allow_nan=True)
+        def join(one: Integers, other: Integers) -> Any:
+            # One row more than there are records is enough.
+            return np.concatenate([one, other])[: len(self.known) + 1]
+
+        rows = pool.with_columns(self.names).reduce(find, join, allow_nan=True)
+        is_known = self.are_distinct and len(rows) <= len(self.known)
+        if len(rows) and (not is_known or (rows < 0).any()):
+            return None
+        return np.asarray(rows, np.int64)
+
+
+def leave_out_records(
+    pool: Pool, keyed: Pool, known: Sequence[RecordIds]
+) -> tuple[Pool, list[str]]:
+    """Return a pool without rows of known records, and a note if there are some.
+
+    Rows of `keyed`, which has the columns of ids, are those of `pool`. The returned
+    pool is declared to hold other records. It is `pool` itself where that is unknown.
+    """
+    found = [ids.find(keyed) for ids in known]
+    parts = [rows for rows in found if rows is not None]
+    rows = np.unique(np.concatenate([np.empty(0, np.int64), *parts]))
+    if len(parts) < len(found) or len(rows) == pool.n_rows:
+        return pool, []
+    has = "has the id" if len(rows) == 1 else "have ids"
+    note = (
+        f"{count_of(len(rows), 'pool row')} {has} of labeled rows: left out, as the "
+        f"same records"
+    )
+    pool = open_pool(pool, other_records=True).excluding(rows)
+    return pool, [note] * (len(rows) > 0)
 
 
 def _spelled_alike(ids: pd.DataFrame) -> pd.Series:

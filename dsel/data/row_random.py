@@ -10,16 +10,16 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.arrays import RandomState
+from dsel.arrays import Integers, RandomState
 from dsel.checks import check_integer, show
 
 FOLD_STREAM: Final = 0  # assignment of labeled rows to folds
 RANDOM_FOLD_STREAM: Final = 1  # the fold whose model predicts a pool row (f_rand)
 TIE_STREAM: Final = 2  # ties of nonconformity selection, by the content of rows
-PART_STREAM: Final = 3  # parts of the pool
+FITTING_STREAM: Final = 3  # the subset of a pool that learners get
 HOLDOUT_STREAM: Final = 4
 BLOCK_STREAM: Final = 5  # blocks of labeled rows for independent models
-SUBSET_STREAM: Final = 10  # the part of a pool that is used
+SUBSET_STREAM: Final = 10  # the subset of a pool that is used
 ACTIVE_STREAM: Final = 11  # random start and ties of active learning
 SHIFT_STREAM: Final = 12  # pool rows that are compared with the labeled ones
 QUERY_STREAM: Final = 13  # pool rows that a person is asked to label
@@ -38,9 +38,7 @@ def row_random(seed: int, stream: int, start: int, stop: int) -> NDArray[np.uint
     return raw[skipped:]
 
 
-def row_random_at(
-    seed: int, stream: int, row_numbers: NDArray[np.int64]
-) -> NDArray[np.uint64]:
+def row_random_at(seed: int, stream: int, row_numbers: Integers) -> NDArray[np.uint64]:
     """Return the random numbers of sorted row numbers, fast if these are close."""
     if not len(row_numbers):
         return np.empty(0, dtype=np.uint64)
@@ -60,10 +58,10 @@ def mix_bits(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return words ^ (words >> np.uint64(31))
 
 
-def uniform_integers(numbers: NDArray[np.uint64], k: int) -> NDArray[np.int64]:
+def uniform_integers(random_words: NDArray[np.uint64], k: int) -> Integers:
     """Map 64-bit numbers to integers that are uniform on 0..k-1."""
     # By floats: k times the word overflows 64 bits from k = 2049.
-    scaled = (numbers >> np.uint64(11)).astype(np.float64)
+    scaled = (random_words >> np.uint64(11)).astype(np.float64)
     scaled *= 2.0**-53
     scaled *= k
     # Truncation is the floor, as nothing is negative.

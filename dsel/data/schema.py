@@ -16,11 +16,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from pandas.api.types import infer_dtype
 
-from dsel.arrays import ArrayLike
-from dsel.checks import MOST_COLUMNS_NAMED, check_columns
+from dsel.arrays import ArrayLike, Integers
+from dsel.checks import MOST_COLUMNS_NAMED
+from dsel.data.columns import MissingColumnsError, check_columns
 from dsel.data.frames import (
     NOTHING,
     NUMBER,
@@ -36,15 +36,16 @@ from dsel.data.kinds import (
     COMMA_NUMBER,
     GAP_WORDS,
     PLAIN,
-    Bad,
     ColumnScan,
     Form,
     Kind,
+    WrongValue,
     convert,
     trim,
 )
 from dsel.data.kinds import NUMBER as PLAIN_NUMBER
-from dsel.errors import RowError
+from dsel.errors import RowError, ShellOptions, UndecidedError, Way
+from dsel.option_values import join_names
 
 FORMAT: Final = 2
 """Version of the file; it is raised if an older reader could misread a newer file."""
@@ -84,6 +85,9 @@ class ColumnSchema:
     """Sorted distinct values of a text column; None where there are too many."""
     has_gaps: bool | None = None
     """Whether a row of a text column has no value; None if that was not recorded."""
+    new_share: float = 0.0
+    """Share of the rows whose text no other row has. About as many new rows of the same
+    population hold a text that none of these has (estimate of Good and Turing)."""
 
     @property
     def meaning(self) -> tuple[Kind, str]:
@@ -104,7 +108,7 @@ class ColumnSchema:
 
     def convert(
         self, values: pa.Array, decimal: str | None = None, *, is_sure: bool = False
-    ) -> tuple[pa.Array | None, Bad | None]:
+    ) -> tuple[pa.Array | None, WrongValue | None]:
         """Return texts in the Arrow type of the kind, or the first that does not fit.
 
         `decimal` is the mark of their table; None where it has types, so that numbers
@@ -156,6 +160,16 @@ class TableSchema:
         """Names of the features."""
         return tuple(column.name for column in self.columns)
 
+    def with_ids_in(self, names: Iterable[str]) -> "TableSchema":
+        """Return the schema with those of its ids that are among the names."""
+        there = {*names}
+        return replace(self, ids=tuple(name for name in self.ids if name in there))
+
+    @property
+    def named_gaps(self) -> tuple[str, ...]:
+        """Words for a gap that were named for this table alone."""
+        return tuple(word for word in self.gap_words if word not in GAP_WORDS)
+
     def to_json(self) -> str:
         """Return the schema as JSON with its kind and version."""
         content = asdict(self) | {"kind": _FILE_KIND, "version": FORMAT}
@@ -182,6 +196,7 @@ class TableSchema:
                     _read_form(column["form"] if version == FORMAT else column),
                     _tuple(column["categories"]),
                     column["has_gaps"],
+                    column.get("new_share", 0.0),
                 )
                 for column in content.pop("columns")
             )
@@ -207,10 +222,11 @@ class TableSchema:
         signs = {c.name: c.form.sign for c in self.columns if c.form.sign}
         for name in names:
             if name in signs:
-                raise ValueError(
+                raise UndecidedError(
                     f"column {name!r} holds numbers with {signs[name]!r} in the "
                     f"labeled table, and plain numbers in {where}; write them as "
-                    f"texts with {signs[name]!r}, or both without it."
+                    f"texts with {signs[name]!r}, or both without it.",
+                    [("--drop", join_names([name]))],
                 )
 
     @property
@@ -233,24 +249,29 @@ class TableSchema:
         """
         names, wanted = [*names], (*self.names, *(self.ids if ids is None else ids))
         there, way = {*names}, ""
+        labels: ShellOptions = ()
         missing = [name for name in self.names if name not in there]
         # Schemas of searches have a target; that of a table has one once it is named.
         if ids is None and self.target is None and len(missing) == 1:
             [name] = missing
             way = f" If {name!r} holds the labels, write --target {shlex.quote(name)}."
+            labels = [("--target", name)]
         # Where only ids are missing, the target may be meant by one of them.
         used = [n for n in self.used_names if missing or n != self.target]
-        whose = " of the labeled table" * bool(missing)
-        check_columns(
-            names,
-            wanted,
-            where,
-            whose,
-            way,
-            used=[*wanted, *used],
-            named=ids or (),
-            option=option,
-        )
+        whose = " of the labeled table" if missing else ""
+        try:
+            check_columns(
+                names,
+                wanted,
+                where,
+                whose,
+                way,
+                used=[*wanted, *used],
+                named=ids or (),
+                option=option,
+            )
+        except MissingColumnsError as error:
+            raise error.or_else(labels) from None
 
     def convert_texts(
         self,
@@ -303,7 +324,7 @@ def _tuple(values: Any) -> tuple[Any, ...] | None:
 
 
 def refuse_wrong_values(
-    wrong: Sequence[tuple[ColumnSchema, Bad | None]], where: str, first_row: int
+    wrong: Sequence[tuple[ColumnSchema, WrongValue | None]], where: str, first_row: int
 ) -> None:
     """Raise RowError where columns have values that are not of their kind."""
     if not wrong:
@@ -328,15 +349,35 @@ def refuse_wrong_values(
         *parts,
         "Correct the values, or leave the cell of a gap empty, or leave the columns "
         "out by --drop.",
+        ways=_ways_of_wrong_values(known),
     )
+
+
+def _ways_of_wrong_values(
+    wrong: Sequence[tuple[ColumnSchema, WrongValue]],
+) -> list[Way]:
+    """Return the options by which wrong values are gaps, or columns text or none.
+
+    A word is one for a gap; a value with digits may be a code, as in 01067 and 4711.
+    """
+    names = [column.name for column, _ in wrong]
+    are_words = all(re.search(r"\d", bad.value) is None for _, bad in wrong)
+    are_amounts = any(column.form.is_amount for column, _ in wrong)
+    ways: list[Way] = []
+    if are_words:
+        words = dict.fromkeys(bad.value for _, bad in wrong)
+        ways.append([("--gap", word) for word in words])
+    elif not are_amounts and not any(c.kind is Kind.TRUTH for c, _ in wrong):
+        ways.append([("--text", name) for name in names])
+    return [*ways, [("--drop", join_names(names))]]
 
 
 def find_wrong_values(
     columns: Iterable[ColumnSchema],
     texts: Callable[[str], pa.Array | None],
-    rows: Sequence[int] | NDArray[np.int64],
+    rows: Sequence[int] | Integers,
     decimal: str | None = None,
-) -> dict[str, tuple[ColumnSchema, Bad]]:
+) -> dict[str, tuple[ColumnSchema, WrongValue]]:
     """Return the first value of each column that is not of its kind.
 
     `texts` returns the values of a column, None where no text is in it; `rows` are the
@@ -347,7 +388,7 @@ def find_wrong_values(
         values = texts(column.name)
         _, bad = (None, None) if values is None else column.convert(values, decimal)
         if bad is not None:
-            wrong[column.name] = column, Bad(int(rows[bad.row]), bad.value)
+            wrong[column.name] = column, WrongValue(int(rows[bad.row]), bad.value)
     return wrong
 
 
@@ -377,27 +418,33 @@ def schema_of(frame: pd.DataFrame, *, target: str | None = None) -> TableSchema:
     """Return the schema of a data frame, with the kinds of its types."""
     columns = []
     for column in columns_of(frame):
-        values, categories, has_gaps = frame[column.name], None, None
+        values = frame[column.name]
         kind = _KINDS.get(column.kind, Kind.OTHER)
         is_whole = values.dtype.kind in "iu" or infer_dtype(values) == "integer"
         if kind is Kind.NUMBERS and is_whole:
             kind = Kind.WHOLE
         elif column.kind.startswith("time in zone"):
             kind = Kind.ZONED_TIMES
-        elif kind is Kind.TEXT:
-            categories, has_gaps = categories_of(values), bool(values.hasnans)
-        columns.append(
-            ColumnSchema(column.name, kind, categories=categories, has_gaps=has_gaps)
-        )
+        schema = ColumnSchema(column.name, kind)
+        if kind is Kind.TEXT:
+            schema = with_texts_of(schema, values, has_gaps=bool(values.hasnans))
+        columns.append(schema)
     return TableSchema(tuple(columns), target=target, is_typed=True)
 
 
-def categories_of(values: pd.Series) -> tuple[str, ...] | None:
-    """Return the sorted distinct texts of a column; None if there are too many."""
-    unique = values.dropna().unique()
-    if len(unique) > MOST_CATEGORIES:
-        return None
-    return tuple(sorted(map(str, unique)))
+def with_texts_of(
+    column: ColumnSchema, values: pd.Series, *, has_gaps: bool
+) -> ColumnSchema:
+    """Return the schema of a text column with what is known of its texts."""
+    counts = values.value_counts()
+    counts = counts[counts > 0]  # a category may be in no row
+    few = len(counts) <= MOST_CATEGORIES
+    return replace(
+        column,
+        categories=tuple(sorted(map(str, counts.index))) if few else None,
+        has_gaps=has_gaps,
+        new_share=int((counts == 1).sum()) / max(1, len(values)),
+    )
 
 
 def with_categories(schema: TableSchema, other: TableSchema) -> TableSchema:
@@ -410,6 +457,7 @@ def with_categories(schema: TableSchema, other: TableSchema) -> TableSchema:
                 column,
                 categories=known.get(column.name, column).categories,
                 has_gaps=known.get(column.name, column).has_gaps,
+                new_share=known.get(column.name, column).new_share,
             )
             for column in schema.columns
         ),
@@ -422,6 +470,25 @@ def with_classes(schema: TableSchema, y: ArrayLike) -> TableSchema:
     return replace(schema, classes=tuple(np.sort(labels).tolist()))
 
 
+def remove_gap_words(
+    frame: pd.DataFrame, names: Iterable[str], words: Sequence[str]
+) -> pd.DataFrame:
+    """Return a frame of a typed format without words for a gap in its texts.
+
+    There they are values, unless they were named.
+    """
+    changed = {}
+    for name in names if words else ():
+        values = frame[name]
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            values = values.astype(values.cat.categories.dtype)
+        if (texts := texts_of(values)) is None:
+            continue
+        is_gap = pc.is_in(texts, value_set=pa.array(words, texts.type))
+        changed[name] = values.mask(is_gap.to_numpy(zero_copy_only=False), None)
+    return frame.assign(**changed) if changed else frame
+
+
 def convert_frame(
     frame: pd.DataFrame, schema: TableSchema, *, first_row: int = 0, where: str
 ) -> pd.DataFrame:
@@ -431,7 +498,8 @@ def convert_frame(
     their type, and their columns are compared with the schema elsewhere.
     """
     converted, wrong = {}, []
-    features = in_common_types(frame[list(schema.names)])
+    features = remove_gap_words(frame, schema.names, schema.named_gaps)
+    features = in_common_types(features[list(schema.names)])
     for column in schema.columns:
         values = features[column.name]
         if isinstance(values.dtype, pd.CategoricalDtype) and column.kind != Kind.TEXT:
@@ -483,4 +551,6 @@ def texts_of(values: pd.Series) -> pa.Array | None:
         return None
     if kind != TEXT:
         values = values.map(str, na_action="ignore")
-    return trim(pa.array(values, pa.string(), from_pandas=True))
+    texts = pa.array(values, pa.string(), from_pandas=True)
+    # Columns of several files are in chunks.
+    return trim(texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts)

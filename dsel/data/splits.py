@@ -6,9 +6,8 @@ from itertools import islice
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dsel.arrays import ArrayLike, Features
+from dsel.arrays import ArrayLike, Bools, Features, Integers
 from dsel.checks import check_integer, show
 from dsel.data.row_random import (
     BLOCK_STREAM,
@@ -60,10 +59,10 @@ class Split:
     """Numbers that identify the split among those of its kind: of the folds that it
     leaves out, of the quarter or block that it trains on, or of the halving and its
     half."""
-    train_rows: NDArray[np.int64]
-    test_rows: NDArray[np.int64]
+    train_rows: Integers
+    test_rows: Integers
     """The first part of the rows that are tested. Empty where none are held out."""
-    second_part: NDArray[np.int64] | None = None
+    second_part: Integers | None = None
     """The second fold of a pair."""
     counts_train: bool = False
     """Whether the training rows are the second part."""
@@ -81,7 +80,12 @@ class Split:
         return "-".join([self.kind, *map(str, self.numbers)])
 
     @property
-    def label(self) -> str:
+    def is_all_rows(self) -> bool:
+        """Whether no row is left out."""
+        return self.kind is SplitKind.ALL_ROWS
+
+    @property
+    def short_name(self) -> str:
         """The split in the names of tasks: ``fold=3``, ``folds=0,1``."""
         names = {SplitKind.FOLD: "fold", SplitKind.PAIR: "folds"}
         if self.kind not in names:
@@ -91,31 +95,31 @@ class Split:
     @property
     def trained_on(self) -> str:
         """The training rows in the words of messages, such as ``without fold 3``."""
-        if self.kind is SplitKind.ALL_ROWS:
+        if self.is_all_rows:
             return "on all rows"
         if self.kind not in (SplitKind.FOLD, SplitKind.PAIR):
             return self.name
         return f"without {name_folds(*self.numbers)}"
 
-    def test_only(self, part: int) -> "Split":
+    def test_only(self, part_number: int) -> "Split":
         """Return a pair of folds of which one alone is tested."""
         first, second = (
-            rows if number == part else rows[:0]
-            for number, rows in enumerate(self.counted_parts)
+            rows if i == part_number else rows[:0]
+            for i, rows in enumerate(self.counted_parts)
         )
         return replace(self, test_rows=first, second_part=second)
 
     key, test_parts = OldName("numbers"), OldName("counted_parts")
 
     @property
-    def counted_parts(self) -> tuple[NDArray[np.int64], ...]:
+    def counted_parts(self) -> tuple[Integers, ...]:
         """The one or two parts of rows on each of which errors are counted."""
         if self.second_part is not None:
             return self.test_rows, self.second_part
         return (self.test_rows, *([self.train_rows] if self.counts_train else ()))
 
 
-def random_folds(n_rows: int, n_folds: int, *, seed: int) -> NDArray[np.int64]:
+def random_folds(n_rows: int, n_folds: int, *, seed: int) -> Integers:
     """Return the random fold of each row; the first folds may have one row more."""
     check_integer(n_folds, "n_folds", at_least=2)
     if n_folds > n_rows:
@@ -126,25 +130,23 @@ def random_folds(n_rows: int, n_folds: int, *, seed: int) -> NDArray[np.int64]:
     return _ranks(n_rows, FOLD_STREAM, seed) % n_folds
 
 
-def fold_splits(
-    folds: ArrayLike, is_tested: NDArray[np.bool_] | None = None
-) -> tuple[Split, ...]:
+def fold_splits(folds: ArrayLike, is_counted: Bools | None = None) -> tuple[Split, ...]:
     """Return the k fold splits, ``fold-0`` first, then ``full`` with number k.
 
-    With rows in groups, `is_tested` masks the rows that are counted; None counts all.
+    With rows in groups, `is_counted` masks the rows that are counted; None counts all.
     """
-    numbers = np.asarray(folds)
-    n_folds = int(numbers.max()) + 1
+    fold_of_row = np.asarray(folds)
+    n_folds = int(fold_of_row.max()) + 1
     splits = [
-        _make_split(fold, SplitKind.FOLD, (fold,), numbers == fold)
+        _make_split(fold, SplitKind.FOLD, (fold,), fold_of_row == fold)
         for fold in range(n_folds)
     ]
-    if is_tested is not None:
+    if is_counted is not None:
         splits = [
-            replace(split, test_rows=split.test_rows[is_tested[split.test_rows]])
+            replace(split, test_rows=split.test_rows[is_counted[split.test_rows]])
             for split in splits
         ]
-    return (*splits, all_rows_split(len(numbers), number=n_folds))
+    return (*splits, all_rows_split(len(fold_of_row), number=n_folds))
 
 
 def given_splits(cv: Any, X: Features, y: Any, groups: Any = None) -> tuple[Split, ...]:
@@ -168,22 +170,23 @@ def given_splits(cv: Any, X: Features, y: Any, groups: Any = None) -> tuple[Spli
             f"`cv` must give at most {MOST_SPLITS:,} splits, got more from {show(cv)}."
         )
     every, splits = np.arange(len(y), dtype=np.int64), []
-    for number, pair in enumerate(pairs):
+    for split_number, pair in enumerate(pairs):
         try:
             train, test = (np.sort(every[rows]) for rows in pair)
         except (IndexError, TypeError, ValueError) as error:
             raise ValueError(
                 f"`cv` must give pairs of training and test rows among {len(y)} "
-                f"labeled rows, but split {number} does not: {error}."
+                f"labeled rows, but split {split_number} does not: {error}."
             ) from error
         for name, rows in (("training", train), ("test", test)):
             if not rows.size or (np.diff(rows) == 0).any():
                 raise ValueError(
                     f"`cv` must give every split rows, each once, but the {name} rows "
-                    f"of split {number} are {'given twice' if rows.size else 'none'}; "
+                    f"of split {split_number} are "
+                    f"{'given twice' if rows.size else 'none'}; "
                     "repeat rows by `sample_weight`."
                 )
-        splits.append(Split(number, SplitKind.FOLD, (number,), train, test))
+        splits.append(Split(split_number, SplitKind.FOLD, (split_number,), train, test))
     return (*splits, all_rows_split(len(y), number=len(splits)))
 
 
@@ -233,13 +236,13 @@ def leave_one_out_split(n_rows: int, *, number: int = 0) -> Split:
 
 
 def _make_split(
-    number: int, kind: SplitKind, key: tuple[int, ...], in_test: NDArray[np.bool_]
+    number: int, kind: SplitKind, numbers: tuple[int, ...], in_test: Bools
 ) -> Split:
     rows = np.flatnonzero(~in_test), np.flatnonzero(in_test)
-    return Split(number, kind, key, *rows)
+    return Split(number, kind, numbers, *rows)
 
 
-def _ranks(n_rows: int, stream: int, seed: int) -> NDArray[np.int64]:
+def _ranks(n_rows: int, stream: int, seed: int) -> Integers:
     """Rank rows by (random number, row number)."""
     order = np.argsort(row_random(seed, stream, 0, n_rows), kind="stable")
     return np.argsort(order)

@@ -11,21 +11,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dsel.arrays import ArrayLike
+from dsel.arrays import ArrayLike, Floats
 from dsel.checks import list_columns, listing, nearest_name, show
 from dsel.data.frames import NUMERIC
+from dsel.data.groups import notes_on_repeats
 from dsel.data.kinds import LARGEST_EXACT, Kind
 from dsel.data.schema import TableSchema
 from dsel.data.targets import notes_on_copies
-from dsel.errors import UndecidedError
+from dsel.errors import Correction, UndecidedError
 from dsel.option_values import CLASSIFICATION, REGRESSION
 
 FEWEST_ROWS: Final = 20
 """Rows from which numbers in any order count as row numbers."""
-MOST_CATEGORIES: Final = 20
-"""Values up to which a column holds categories, and no identifiers."""
-MOST_REPEATS: Final = 50
-"""Rows of a value, on average, above which a column holds categories."""
 
 
 class Table(NamedTuple):
@@ -59,24 +56,15 @@ class Table(NamedTuple):
 
     @property
     def repeats(self) -> list[str]:
-        """Caveats about identifiers that several labeled rows share.
-
-        Of the features, those whose names are those of identifiers or persons.
-        """
+        """Caveats about identifiers outside of the features that labeled rows share."""
         if self.groups is not None:
             return []
-        X, columns = self.X, self.columns or ()
-        if isinstance(X, np.ndarray) and len(columns) == X.shape[-1]:
-            X = pd.DataFrame(X, columns=list(columns), copy=False)
-        frames = [self.ids, self.left_out]
-        if isinstance(X, pd.DataFrame):
-            frames.append(X[[name for name in X if is_name_of_identifier(str(name))]])
         known = slice(None)
         if self.y is not None and self.y.ndim == 1:
             known = ~pd.isna(self.y)
         return [
             note
-            for frame in frames
+            for frame in (self.ids, self.left_out)
             if frame is not None
             for name in frame
             for note in notes_on_repeats(frame[name][known])
@@ -107,7 +95,7 @@ class Table(NamedTuple):
                 if column.kind is Kind.WHOLE:
                     notes += whole_number_notes(column.name, values)
         if y is not None and schema.target is not None:
-            notes += notes_on_copies(X, y, schema.target)
+            notes += notes_on_copies(X, y, repr(schema.target))
         if not len(X) or all(getattr(t, "kind", "O") in NUMERIC for t in X.dtypes):
             X = X.to_numpy(dtype=np.float64, na_value=np.nan)
         return cls(X, y, schema.names, schema, caveats=tuple(notes), **more)
@@ -129,6 +117,7 @@ class TableRequest(NamedTuple):
     gap_classes: tuple[str, ...] = ()
     number: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
 
     def _check_options(
         self, columns: Sequence[str], where: str, row_names: Sequence[str]
@@ -148,9 +137,10 @@ class TableRequest(NamedTuple):
                 end = list_columns(columns, missing[0], used)
                 if "" in row_names and ROW_NUMBERS.fullmatch(missing[0]):
                     end = "; its first column has no name, and no model uses it."
-                raise ValueError(
+                raise UndecidedError(
                     f"{option} names {', '.join(map(repr, missing))}, which is no "
-                    f"column of {where}{end}"
+                    f"column of {where}{end}",
+                    *_corrections(option, missing, columns, used),
                 )
             if self.target in values and values is not self.number:
                 raise ValueError(f"{option} names {self.target!r}, the target.")
@@ -206,6 +196,17 @@ class TableRequest(NamedTuple):
         return (*self.drop, *(name for name in more if name is not None))
 
 
+def _corrections(
+    option: str, missing: Sequence[str], columns: Sequence[str], used: Sequence[str]
+) -> list[list[Correction]]:
+    """Return the ways to correct an option that names columns which are not there."""
+    near = {n: nearest_name(n, filter(None, columns), used) for n in missing}
+    spelled = [Correction(option, n, str(c)) for n, c in near.items() if c is not None]
+    # A column that only the pool has is no feature anyway.
+    left_out = [Correction(option, n, None) for n in missing if option == "--drop"]
+    return [spelled] * (len(spelled) == len(missing)) + [left_out]
+
+
 def feature_columns(
     columns: Sequence[str], target: str | None, where: str
 ) -> list[str]:
@@ -253,7 +254,7 @@ def notes_on_row_names(names: Sequence[str]) -> list[str]:
     ]
 
 
-def facts_on_left_out(
+def rows_on_left_out(
     schema: TableSchema, row_names: Sequence[str], nameless: Iterable[int] = ()
 ) -> list[tuple[str, str]]:
     """Return the columns that are no features, and which of them predictions have.
@@ -266,7 +267,7 @@ def facts_on_left_out(
         left[0] += _KEPT
     left += [f"column {k + 1} (no name, no values)" for k in nameless]
     left += [f"{name}{_KEPT}" for name in schema.ids]
-    return [("left out", listing(left, 8))] * bool(left)
+    return [("left out", listing(left, 8))] if left else []
 
 
 def check_distinct_names(names: Sequence[str], path: str) -> None:
@@ -293,55 +294,7 @@ def check_same_names(
         )
 
 
-_IDENTIFIERS: Final = ("id", "ids", "nr", "no", "number", "nummer", "uuid")
-"""Last words of names of identifiers."""
-_OWNERS: Final = (
-    "account", "case", "client", "customer", "device", "employee", "household", "kunde",
-    "member", "patient", "person", "proband", "session", "student", "subject", "user",
-)  # fmt: skip
-"""What several rows may belong to; a name that begins so and goes on is another."""
-
-
-def is_name_of_identifier(name: str) -> bool:
-    """Return whether a name of a column says that it identifies persons or things.
-
-    Examples
-    --------
-    >>> names = ["customerID", "patient", "KundenNr", "customer age", "number_of_rooms"]
-    >>> [is_name_of_identifier(name) for name in names]
-    [True, True, True, False, False]
-    """
-    words = [word.lower() for word in re.findall(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+", name)]
-    is_owner = len(words) == 1 and words[0].startswith(_OWNERS)
-    return is_owner or (bool(words) and words[-1] in _IDENTIFIERS)
-
-
-def notes_on_repeats(values: pd.Series) -> list[str]:
-    """Return a caveat where rows with one identifier may be no independent rows.
-
-    Few values, or values of very many rows, are ordinary categories, such as towns;
-    values of mostly one row identify rows.
-
-    Examples
-    --------
-    >>> notes_on_repeats(pd.Series([f"K{n // 4}" for n in range(120)], name="kunde"))
-    ['kunde has 30 values in 120 rows; if rows of one kunde belong together, the bound needs --groups kunde']
-    >>> notes_on_repeats(pd.Series([f"V{n}" for n in range(120)], name="contract"))
-    []
-    """  # noqa: E501
-    n_rows = values.dropna().value_counts()
-    n_values, n_known = len(n_rows), int(n_rows.sum())
-    is_category = n_values <= MOST_CATEGORIES or n_known > MOST_REPEATS * n_values
-    if is_category or 2 * int(n_rows[n_rows > 1].sum()) <= n_known:
-        return []
-    return [
-        f"{values.name} has {n_values:,} values in {n_known:,} rows; if rows of one "
-        f"{values.name} belong together, the bound needs --groups "
-        f"{shlex.quote(str(values.name))}"
-    ]
-
-
-def notes_on_row_numbers(name: str, values: NDArray[np.float64]) -> list[str]:
+def notes_on_row_numbers(name: str, values: Floats) -> list[str]:
     """Return a caveat if a column of numbers only counts rows, in steps of any size.
 
     Examples

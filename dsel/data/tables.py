@@ -5,7 +5,6 @@
 """
 
 import os
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -33,6 +32,7 @@ from dsel.data.table_files import (
 )
 from dsel.data.table_request import Table, TableRequest
 from dsel.data.targets import notes_on_blanks, numbers_of_labels
+from dsel.data.text import MOST_NBYTES
 from dsel.data.text_tables import is_text, read_text, text_source
 from dsel.data.typed_tables import (
     read_feather,
@@ -43,6 +43,7 @@ from dsel.data.typed_tables import (
     read_svmlight,
     read_zarr,
 )
+from dsel.errors import NewFile, UndecidedError, Way
 from dsel.option_values import CLASSIFICATION
 
 FORMATS: Final[dict[str, Callable[[str, TableRequest], Table]]] = {
@@ -56,6 +57,8 @@ FORMATS: Final[dict[str, Callable[[str, TableRequest], Table]]] = {
     ZARR: read_zarr,
 }
 """Reader of each ending."""
+FRAME_READERS: Final = (read_parquet, read_feather, read_json_lines)
+"""Readers of formats that have types, and columns of texts."""
 
 
 def read_table(
@@ -74,6 +77,7 @@ def read_table(
     gap_classes: Sequence[str] = (),
     number: Sequence[str] = (),
     text: Sequence[str] = (),
+    gaps: Sequence[str] = (),
 ) -> Table:
     """Read a table of any format in `FORMATS`, or a zarr group, into memory.
 
@@ -117,11 +121,15 @@ def read_table(
         text file also where every other label is a number.
     number
         Columns of texts such as ``$1,234.50`` or ``18%`` that are read as numbers, the
-        target among them. All values must have the same sign, or none, here and in all
-        tables that are read by this one's schema.
+        target among them. All values must have the same symbol, or none, here and in
+        all tables that are read by this one's schema.
     text
         Columns that stay text whatever they look like, such as versions: 1.1 and 1.10
         are one number.
+    gaps
+        Words for a missing value in columns of texts, such as ``unknown``, other than
+        those that are gaps anyway. In the target they are labels. Tables that are read
+        by this one's schema have them, too.
 
     Raises
     ------
@@ -152,12 +160,18 @@ def read_table(
         tuple(gap_classes),
         tuple(number),
         tuple(text),
+        tuple(gaps),
     )
     read = reader_of(location)
     if (unlabeled or gap_classes) and read is not read_text:
         raise ValueError(
             f"--unlabeled and --class are for text files; {location!r} has types, "
-            f"where a row without a label has a gap."
+            f"where a label that is missing is a gap."
+        )
+    if gaps and read not in (read_text, *FRAME_READERS):
+        raise ValueError(
+            f"--gap is for tables that hold texts, and {location!r} has an array of "
+            f"numbers, where a missing value is NaN."
         )
     table = read(location, request)
     if table.y is None or table.is_regression:
@@ -166,41 +180,57 @@ def read_table(
     targets = numbers_of_labels(table.y, target or "y", task, why_text)
     if targets is None:
         n_rows = pd.Series(np.ravel(table.y)).value_counts().to_dict()
-        check_spelling(n_rows, partial(_respelling_line, location, request))
+        check_spelling(n_rows, partial(_respelling, location, request))
         return table._replace(caveats=(*notes_on_blanks(n_rows), *table.caveats))
     schema = None if table.schema is None else replace(table.schema, classes=None)
     return table._replace(y=targets, schema=schema, is_regression=True)
 
 
-def _respelling_line(
+def _respelling(
     location: str, request: TableRequest, other: Mapping[str, str]
-) -> str:
-    """Return the command that replaces labels in a table by other ones."""
-    if request.target is None or os.path.isdir(location):
-        return f"{other}."
-    other_file = _new_file(location, "_respelled")
-    if is_text(location):
-        [file] = text_source(
-            location, separator=request.separator, encoding=request.encoding
-        ).files
-        form = f"sep={file.separator!r}, encoding={file.encoding!r}"
-        options = f"dtype=str, keep_default_na=False, {form}"
-        read, write = f"read_csv({location!r}, {options})", "to_csv"
-        end = f"index=False, {form}"
-    elif location.lower().endswith(PARQUET):
-        read, write, end = f"read_parquet({location!r})", "to_parquet", "index=False"
-    else:
-        return f"{other}."
+) -> tuple[str, NewFile | None]:
+    """Return how labels are replaced by other ones, and the file that has it done."""
     target = f"t[{request.target!r}]"
     # Blanks around a text are no part of it here, and are one to pandas.
     strip = ".str.strip()" if is_text(location) else ""
-    line = (
-        f"import pandas; t = pandas.{read}; {target} = {target}{strip}"
-        f".replace({other}); t.{write}({other_file!r}, {end})"
+    change = f"{target} = {target}{strip}.replace({other})"
+    file = None
+    if request.target is not None:
+        form = {"separator": request.separator, "encoding": request.encoding}
+        file = changed_file(location, "_respelled", change, **form)
+    return f"{other}.", file
+
+
+def changed_file(
+    location: str,
+    addition: str,
+    change: str,
+    *,
+    separator: str | None = None,
+    encoding: str | None = None,
+) -> NewFile | None:
+    """Return a table as another file, changed by code about the data frame `t`.
+
+    None for a format, or a size, for which one line of pandas does not do. The name of
+    the file is that of the table with an `addition`.
+    """
+    if os.path.isdir(location) or os.path.getsize(location) > MOST_NBYTES:
+        return None
+    new = _new_file(location, addition)
+    if is_text(location):
+        [file] = text_source(location, separator=separator, encoding=encoding).files
+        form = f"sep={file.separator!r}, encoding={file.encoding!r}"
+        options = f"dtype=str, keep_default_na=False, {form}"
+        read = f"read_csv({location!r}, {options}).rename(columns=str.strip)"
+        write = f"to_csv({new!r}, index=False, {form})"
+    elif location.lower().endswith(PARQUET):
+        read = f"read_parquet({location!r})"
+        write = f"to_parquet({new!r}, index=False)"
+    else:
+        return None
+    return NewFile(
+        location, new, f"import pandas; t = pandas.{read}; {change}; t.{write}"
     )
-    # In double quotes it can be read, unless the shell would change it there.
-    is_plain = not {*line} & {*'"$`\\!'}
-    return f'python -c "{line}"' if is_plain else f"python -c {shlex.quote(line)}"
 
 
 def _new_file(location: str, addition: str, ending: str | None = None) -> str:
@@ -238,26 +268,45 @@ def reader_of(location: str) -> Callable[[str, TableRequest], Table]:
         if files_in(location, TEXT_FILES):
             return read_text
         return read_zarr
-    way = ""
+    way, ways = "", list[Way]()
     if lower.endswith(SPREADSHEETS):
-        raise ValueError(
+        new = _new_file(location, "", ".csv")
+        # Words such as NA are gaps to pandas, and may be classes.
+        code = (
+            f"pandas.read_excel({location!r}, dtype=str, keep_default_na=False)"
+            f".to_csv({new!r}, index=False)"
+        )
+        raise UndecidedError(
             f"`path` {show(location)} is a spreadsheet: save the sheet as CSV UTF-8 in "
-            f"its program, or convert it in Python by pandas.read_excel({location!r}, "
-            f"dtype=str).to_csv({_new_file(location, '', '.csv')!r}, index=False), "
-            f"which needs openpyxl"
+            f"its program, or convert its first sheet in Python by {code}, which needs "
+            f"openpyxl",
+            NewFile(location, new, f"import pandas; {code}"),
         )
     if lower.endswith(OTHER_TABLES):
         way = "; write it as CSV or Parquet there"
     elif lower.endswith(JSON):
-        way = (
-            f"; write its rows one a line, in Python by pandas.read_json({location!r})"
-            f".to_json({_new_file(location, '', '.jsonl')!r}, orient='records', "
-            f"lines=True)"
+        new = _new_file(location, "", ".jsonl")
+        # pandas would read '007' as 7, and round numbers to ten digits.
+        code = (
+            f"import json; rows = json.load(open({location!r}, encoding='utf-8')); "
+            f"open({new!r}, 'w').writelines(json.dumps(row) + chr(10) for row in rows)"
         )
+        way = f"; write its rows one a line, in Python by {code}"
+        ways.append(NewFile(location, new, code))
     elif lower.endswith(NO_TABLES):
         way = "; this is no table"
-    raise ValueError(
+    elif os.path.isfile(location):
+        # It may be a table whose name does not say so, as adult.data and exports are.
+        with open(location, "rb") as file:
+            start = file.read(6)
+        kinds = {b"PAR1": PARQUET[0], b"ARROW1": FEATHER[0]}
+        ending = next((e for s, e in kinds.items() if start.startswith(s)), ".csv")
+        new = _new_file(location, "", ending)
+        code = f"import shutil; shutil.copy({location!r}, {new!r})"
+        ways.append(NewFile(location, new, code))
+    raise UndecidedError(
         f"`path` must end in one of {', '.join(listed_formats())}, or be a folder of "
         f"Parquet or text files or a zarr group, got {show(location)}{way}"
-        f"{'.' if way else did_you_mean(os.path.splitext(lower)[1], FORMATS)}"
+        f"{'.' if way else did_you_mean(os.path.splitext(lower)[1], FORMATS)}",
+        *ways,
     )

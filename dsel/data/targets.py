@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dsel.arrays import ArrayLike, narrow_objects
+from dsel.arrays import ArrayLike, Floats, narrow_objects
 from dsel.checks import show
 from dsel.data.kinds import ColumnScan
 from dsel.data.labeled import MOST_WHOLE
@@ -33,8 +33,8 @@ _ROWS_TRIED: Final = 2000
 
 
 def _regression_targets(
-    targets: NDArray[np.float64], target: str | None, task: str | None
-) -> NDArray[np.float64] | None:
+    targets: Floats, target: str | None, task: str | None
+) -> Floats | None:
     """Return a column of numbers if it is the target of a regression, else None.
 
     Numbers with fractions are measurements, and a few distinct integers are classes.
@@ -104,16 +104,19 @@ def notes_on_similar_labels(texts: Iterable[str]) -> list[str]:
     ]
 
 
-def notes_on_copies(X: pd.DataFrame, y: ArrayLike, target: str) -> list[str]:
+def notes_on_copies(
+    X: pd.DataFrame, y: ArrayLike, target: str, *, has_options: bool = True
+) -> list[str]:
     """Return a caveat for each feature that alone says what the target is.
 
-    It is the target in other words or units, or was perhaps recorded after it.
+    It is the target in other words or units, or was perhaps recorded after it. With
+    `has_options` the way out is an option of the shell.
 
     Examples
     --------
     >>> y = np.array(["no", "yes"] * 10)
     >>> notes_on_copies(pd.DataFrame({"code": [0, 1] * 10, "age": range(20)}), y, "sick")
-    ["column 'code' alone gives 'sick' in all labeled rows; leave it out by --drop code, unless new rows have it before their label"]
+    ["column 'code' alone gives sick in all labeled rows; leave it out by --drop code, unless it is known of new rows before their label is"]
     """  # noqa: E501
     labels = pd.Series(y)
     known = labels.notna().to_numpy()
@@ -121,24 +124,26 @@ def notes_on_copies(X: pd.DataFrame, y: ArrayLike, target: str) -> list[str]:
     if len(labels) < FEWEST_ROWS_OF_COPY:
         return []
     step = max(len(labels) // _ROWS_TRIED, 1)
-    shares = {
-        str(name): share
+    purities = {
+        name: purity
         for name in X
         # Some rows show of most columns that they do not.
         if _purity(X[name][known].iloc[::step], labels[::step])
-        and (share := _purity(X[name][known], labels))
+        and (purity := _purity(X[name][known], labels))
     }
-    return [
-        f"column {name!r} alone gives {target!r} in "
-        f"{'all' if share == 1 else floor_percent(share) + ' of the'} labeled rows; "
-        f"leave it out by --drop {shlex.quote(name)}, unless new rows have it before "
-        f"their label"
-        for name, share in shares.items()
-    ]
+    notes = []
+    for name, purity in purities.items():
+        rows = "all" if purity == 1 else f"{floor_percent(purity)} of the"
+        option = f" by --drop {shlex.quote(str(name))}" * has_options
+        notes.append(
+            f"column {name!r} alone gives {target} in {rows} labeled rows; leave it "
+            f"out{option}, unless it is known of new rows before their label is"
+        )
+    return notes
 
 
 def _purity(values: pd.Series, labels: NDArray[np.generic]) -> float:
-    """Return the share of rows whose label follows from the column; 0.0 if too few do.
+    """Return the part of rows whose label follows from the column; 0.0 if too few do.
 
     It follows from a value that most rows of one label have, or for numbers by a line.
     Where many values differ, labels follow from them by chance.
@@ -172,7 +177,7 @@ def numbers_of_texts(
     scan: ColumnScan | None,
     decimal: str,
     task: str | None,
-) -> NDArray[np.float64] | None:
+) -> Floats | None:
     """Return the targets of a regression of a text file; None where they are classes.
 
     Cells are trimmed; an empty one, of a row without a target, is NaN. Amounts are
@@ -216,7 +221,7 @@ def numbers_of_labels(
     target: str | None,
     task: str | None,
     why_text: str = "",
-) -> NDArray[np.float64] | None:
+) -> Floats | None:
     """Return the targets of a regression from a typed column; None for classes.
 
     `why_text` says why texts are not read as another kind that they look like.

@@ -30,6 +30,7 @@ from pyarrow import csv as arrow_csv
 from dsel.checks import show
 from dsel.data.kinds import IN_OTHER_QUOTES, NUMBER, trim
 from dsel.data.table_request import count_row_names
+from dsel.errors import UndecidedError
 
 SEPARATORS: Final = (",", ";", "\t", "|")
 SHOWN: Final = {"\t": "tab", ",": "','", ";": "';'", "|": "'|'"}
@@ -45,6 +46,7 @@ _BOMS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_WORD_ENDS: Final = rb"[\s,;|\"]"
 _QUOTE: Final = ord('"')
 _OTHER_KINDS: Final = {
     b"PK\x03\x04": "a zip archive, as .xlsx files are: save the sheet as CSV UTF-8",
@@ -132,6 +134,8 @@ class TextFile:
     spreadsheets, or lines that end in separators."""
     comments: tuple[str, ...] = ()
     """Lines above the header that begin with # and are left out."""
+    gaps: tuple[str, ...] = ()
+    """Words that are read as an empty cell."""
 
     def dialect(self, decimal: str) -> Dialect:
         """Return the dialect of files written for this table, always in UTF-8."""
@@ -143,6 +147,18 @@ class TextFile:
     def names(self) -> tuple[str, ...]:
         """Names of the columns that are read."""
         return tuple(name for name in self.header[self.n_row_numbers :] if name)
+
+    def estimate_rows(self) -> int | None:
+        """Return about how many rows it has, by its first lines and its size.
+
+        None for a compressed file.
+        """
+        if self.path.lower().endswith(COMPRESSED):
+            return None
+        with open_binary(self.path) as file:
+            first = file.read(_READ_NBYTES)
+        size = os.path.getsize(self.path)
+        return int(first.count(b"\n") * size // max(len(first), 1))
 
     def batches(
         self,
@@ -158,18 +174,18 @@ class TextFile:
         refused. Columns of `raw` keep their blanks.
         """
         wanted = self.names if names is None else tuple(names)
-        form = self._form(wanted)
-        n_read = len(form.columns)
-        read = [*form.columns, *(form.every[k] for k in self.nameless)]
+        layout = self._layout_of(wanted)
+        n_read = len(layout.columns)
+        read = [*layout.columns, *(layout.every[k] for k in self.nameless)]
         n_rows = 0
         with self._open_rows(is_checked=is_checked) as stream:
-            for batch in _parse_batches(stream, form, read):
+            for batch in _parse_batches(stream, layout, read):
                 for k, values in zip(
                     self.nameless, batch.columns[n_read:], strict=True
                 ):
                     self._check_nameless(k, values, n_rows)
                 arrays = [
-                    batch.column(k) if name in raw else trim(batch.column(k))
+                    batch.column(k) if name in raw else trim(batch.column(k), self.gaps)
                     for k, name in enumerate(wanted)
                 ]
                 if len(self.header) != 1 and is_checked:
@@ -192,27 +208,29 @@ class TextFile:
         inside of a value, the rest of the file is parsed here. Checks are those of
         `batches`, and the rows of all parts are the same.
         """
-        form, n_read = self._form(names), 0
+        layout, n_read = self._layout_of(names), 0
         if len(self.header) == 1 or self.nameless:
             for batch in self.batches(names, raw=names):
-                yield TextPart(self.path, batch, batch.num_rows, form)
+                yield TextPart(self.path, batch, batch.num_rows, layout)
             return
         with self._open_rows(is_checked=True) as stream:
             for lines, n in stream.whole_records(n_rows):
                 n_read += n
-                yield TextPart(self.path, lines, n, form)
-            for batch in _parse_batches(stream, form, form.columns):
+                yield TextPart(self.path, lines, n, layout)
+            for batch in _parse_batches(stream, layout, layout.columns):
                 n_read += batch.num_rows
-                yield TextPart(self.path, batch, batch.num_rows, form)
+                yield TextPart(self.path, batch, batch.num_rows, layout)
         if not n_read:
             raise ValueError(NO_ROWS)
 
-    def _form(self, names: Sequence[str]) -> "_Form":
+    def _layout_of(self, names: Sequence[str]) -> "_ColumnLayout":
         # Of several columns without a name the first has the names of the rows.
         backwards = reversed([*enumerate(self.header)])
         positions = {name: position for position, name in backwards}
         columns = tuple(f"c{positions[name]}" for name in names)
-        return _Form(self.separator, len(self.header), columns, tuple(names))
+        return _ColumnLayout(
+            self.separator, len(self.header), columns, tuple(names), self.gaps
+        )
 
     @contextmanager
     def _open_rows(self, *, is_checked: bool) -> Iterator["_Utf8Stream"]:
@@ -259,7 +277,7 @@ class TextFile:
         """Return an error of the parser with the number of its line."""
         text = str(error)
         if isinstance(error, UnicodeError) or "UTF8" in text:
-            return ValueError(undecodable(self.path, self.encoding))
+            return undecodable(self.path, self.encoding)
         if "straddl" in text:
             return ValueError(
                 f"it has a line of more than {BLOCK_NBYTES // 2**20} MiB, or a quote "
@@ -268,7 +286,7 @@ class TextFile:
         try:
             self._check_lines()
         except UnicodeError:
-            return ValueError(undecodable(self.path, self.encoding))
+            return undecodable(self.path, self.encoding)
         except ValueError as found:
             return found
         return ValueError(" ".join(text.split()))
@@ -311,17 +329,17 @@ class TextFile:
     def _check_lines(self) -> None:
         """Raise ValueError for the first line that does not fit the header."""
         expected = len(self.header)
-        for number, (line, values) in enumerate(self._records()):
+        for record_number, (line, values) in enumerate(self._records()):
             if (n := len(values)) != expected:
                 way = "every line must have as many as the head names"
                 if n == expected + 1 and not values[-1].strip():
                     way += "; this line ends in a separator, and the header does not"
-                elif not number and n == expected + 1:
+                elif not record_number and n == expected + 1:
                     way += (
                         "; if lines begin with a row name, as R writes them, name that "
                         "column, too"
                     )
-                if not number and n > 1:
+                if not record_number and n > 1:
                     way += f"; if line {line} is the header, remove the lines above it"
                 raise ValueError(
                     f"its line {line} has {n} value{'s' * (n != 1)}, but the header "
@@ -329,7 +347,7 @@ class TextFile:
                 )
 
 
-class _Form(NamedTuple):
+class _ColumnLayout(NamedTuple):
     """How the lines of a text table become columns."""
 
     separator: str
@@ -339,6 +357,8 @@ class _Form(NamedTuple):
     """Those to read, as the parser calls them."""
     names: tuple[str, ...]
     """The names of these."""
+    gaps: tuple[str, ...]
+    """Words that are read as an empty cell."""
 
     @property
     def every(self) -> list[str]:
@@ -372,11 +392,11 @@ class _Form(NamedTuple):
 
 
 def _parse_batches(
-    stream: io.RawIOBase, form: _Form, read: Sequence[str]
+    stream: io.RawIOBase, layout: _ColumnLayout, read: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the parsed rows of a file, of which an empty one has none."""
     try:
-        options = form.options(read, BLOCK_NBYTES, use_threads=True)
+        options = layout.options(read, BLOCK_NBYTES, use_threads=True)
         reader = arrow_csv.open_csv(stream, *options)
     except pa.ArrowInvalid as error:
         if "Empty CSV file" in str(error):
@@ -406,7 +426,7 @@ class TextPart:
     content: bytes | pa.RecordBatch
     """Whole lines in UTF-8, or their values."""
     n_rows: int
-    form: _Form
+    layout: _ColumnLayout
 
     @property
     def nbytes(self) -> int:
@@ -422,8 +442,8 @@ class TextPart:
         """
         rows = self.content
         if isinstance(rows, bytes):
-            size, columns = max(len(rows), 1), self.form.columns
-            options = self.form.options(columns, size, use_threads=False)
+            size, columns = max(len(rows), 1), self.layout.columns
+            options = self.layout.options(columns, size, use_threads=False)
             try:
                 rows = arrow_csv.read_csv(pa.BufferReader(rows), *options)
             except pa.ArrowInvalid as error:
@@ -433,8 +453,8 @@ class TextPart:
                     self.path, "its lines cannot be distinguished"
                 )
             rows = rows.combine_chunks().to_batches()[0]
-        arrays = [trim(values) for values in rows.columns]
-        return pa.RecordBatch.from_arrays(arrays, names=list(self.form.names))
+        arrays = [trim(values, self.layout.gaps) for values in rows.columns]
+        return pa.RecordBatch.from_arrays(arrays, names=list(self.layout.names))
 
 
 def open_text(
@@ -468,7 +488,7 @@ def open_text(
                 more = [stream.first_record()[0] for _ in range(_MOST_LINES)]
                 _check_one_column(first, [*records[n_comments + 1 :], *more])
         except UnicodeError as error:
-            raise ValueError(undecodable(path, encoding)) from error
+            raise undecodable(path, encoding) from error
     if not first.strip():
         raise ValueError("it is empty")
     separator = _find_separator(path, first, separator)
@@ -558,13 +578,13 @@ def header_line(path: str, encoding: str, names: Sequence[str]) -> int | None:
     It is near the beginning and has all of these names, and no numbers.
     """
     with _Utf8Stream(path, encoding) as stream:
-        for number in range(1, _MOST_LINES + 1):
+        for line_number in range(1, _MOST_LINES + 1):
             line = stream.line()
             for sign in SEPARATORS:
                 values = [value.strip().strip('"') for value in line.split(sign)]
                 are_names = not any(re.match(NUMBER, value) for value in values)
-                if number > 1 and are_names and {*names} <= {*values}:
-                    return number
+                if line_number > 1 and are_names and {*names} <= {*values}:
+                    return line_number
     return None
 
 
@@ -624,7 +644,10 @@ def _find_separator(path: str, first: str, separator: str | None) -> str:
 
 
 def _find_encoding(path: str, encoding: str | None) -> str:
-    """Return the encoding that the user named, or that the first bytes show."""
+    """Return the encoding that was named, or that the first bytes show.
+
+    A file that is UTF-8 is read as UTF-8, whatever was named.
+    """
     if encoding is not None:
         try:
             info = codecs.lookup(encoding)
@@ -634,7 +657,9 @@ def _find_encoding(path: str, encoding: str | None) -> str:
                 f"--encoding {encoding!r} is not known; write utf-8, latin-1, cp1252 "
                 f"or another one of Python's"
             ) from error
-        return str(info.name)
+        # Of two tables one may be UTF-8, and the other one not.
+        if not _is_utf8_with_signs(path):
+            return str(info.name)
     with open_binary(path) as file:
         start = file.read(16)
     for beginning, kind in _OTHER_KINDS.items():
@@ -894,21 +919,34 @@ def _whole_records(content: bytes, n: int, is_last: bool) -> tuple[int, int] | N
     return stop, len(ends)
 
 
-def undecodable(path: str, encoding: str) -> str:
-    """Return a message that names the first byte that the encoding does not allow."""
-    found = first_bad_byte(path, encoding)
-    if found is None:
-        return f"it is no {encoding.upper()}; name its encoding by --encoding"
-    byte, line = found
-    way = "latin-1 or cp1252" if encoding == "utf-8" else "another one"
-    return (
-        f"it is no {encoding.upper()}: byte 0x{byte:02x} in line {line}; name its "
-        f"encoding by --encoding, such as {way}"
+def undecodable(path: str, encoding: str) -> UndecidedError:
+    """Return an error that names the first byte that the encoding does not allow."""
+    name, bad = encoding.upper(), first_bad_byte(path, encoding)
+    if bad is None:
+        return UndecidedError(f"it is no {name}; name its encoding by --encoding")
+    text = f"it is no {name}: byte 0x{bad.byte:02x} in line {bad.line}; name its "
+    text += "encoding by --encoding, such as "
+    if encoding != "utf-8":
+        return UndecidedError(f"{text}another one")
+    # Where both read a file they differ in control characters only, which no table has.
+    way = "cp1252" if first_bad_byte(path, "cp1252") is None else "latin-1"
+    return UndecidedError(
+        f"{text}{way}, which reads {bad.word.decode(way, 'replace')[:40]!r} there",
+        [("--encoding", way)],
     )
 
 
-def first_bad_byte(path: str, encoding: str) -> tuple[int, int] | None:
-    """Return the first byte that the encoding does not allow, and its line.
+class BadByte(NamedTuple):
+    """A byte that an encoding does not allow."""
+
+    byte: int
+    line: int
+    word: bytes
+    """What is around it, between blanks, separators and quotes."""
+
+
+def first_bad_byte(path: str, encoding: str) -> BadByte | None:
+    """Return the first byte that the encoding does not allow.
 
     None where it allows all, or a character is cut off at the end.
     """
@@ -922,12 +960,24 @@ def first_bad_byte(path: str, encoding: str) -> tuple[int, int] | None:
             except UnicodeDecodeError as error:
                 # `error.object` begins with bytes that the decoder kept from the last
                 # block.
-                content, place = error.object, error.start
-                n_lines += bytes(content)[:place].count(b"\n")
-                return bytes(content)[place], n_lines
+                content, place = bytes(error.object), error.start
+                n_lines += content[:place].count(b"\n")
+                word = re.split(_WORD_ENDS, content[:place])[-1]
+                word += re.split(_WORD_ENDS, content[place:])[0]
+                return BadByte(content[place], n_lines, word)
             if not raw:
                 return None
             n_lines += (before + raw).count(b"\n") - before.count(b"\n")
+
+
+def _is_utf8_with_signs(path: str) -> bool:
+    """Return whether a file is UTF-8 and has other characters than those of ASCII.
+
+    Text in another encoding is hardly ever such a file.
+    """
+    if first_bad_byte(path, "utf-8") is not None:
+        return False
+    return first_bad_byte(path, "ascii") is not None
 
 
 def file_stamp(path: str) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import shlex
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,7 +20,9 @@ from numpy.typing import NDArray
 from dsel.checks import letters_of, listing
 from dsel.data.kinds import (
     GAP_WORDS,
+    NUMBER,
     PLAIN,
+    SUM_WORD,
     TRUTH_PAIRS,
     ColumnScan,
     Form,
@@ -32,14 +35,14 @@ from dsel.data.kinds import (
     truth_words,
     whole_labels,
 )
-from dsel.data.schema import ColumnSchema, TableSchema, categories_of, number_column
+from dsel.data.schema import ColumnSchema, TableSchema, number_column, with_texts_of
 from dsel.data.table_files import PARQUET, TEXT_FILES, files_in, name_text_file
 from dsel.data.table_request import (
     Table,
     TableRequest,
     check_same_names,
-    facts_on_left_out,
     notes_on_row_names,
+    rows_on_left_out,
 )
 from dsel.data.targets import notes_on_similar_labels, numbers_of_texts
 from dsel.data.text import (
@@ -52,7 +55,7 @@ from dsel.data.text import (
     header_line,
     open_text,
 )
-from dsel.errors import RowError, UndecidedError, ways_of
+from dsel.errors import RowError, UndecidedError
 from dsel.option_values import CLASSIFICATION
 from dsel.rounded_texts import count_of
 from dsel.runtime.clients import count_threads, current_worker
@@ -66,6 +69,9 @@ _MISSING_LABELS: Final = frozenset(
     for word in (*GAP_WORDS, "missing", "no label", "pending", "tbd", "unlabeled")
 )
 """Letters of words by which rows without a label are marked."""
+_MINUS_ONE: Final = ("-1", "-1.0")
+_NO_CLASSES: Final = ("?", "#N/A", "NaN", "nan")
+"""Words for a missing value that no class is called without a second thought."""
 _NUMBER_OR_CODE: Final = r"^[+-]?[0-9]+(?:[.,][0-9]*)?(?:[eE][+-]?[0-9]+)?$"
 
 
@@ -156,6 +162,7 @@ class TextSource(NamedTuple):
 
         for name, scan in scans.items():
             scan.quote = partial(quote, name)
+            scan.separator = self.files[0].separator
             if scan.amounts.n_by_sign:
                 try:
                     decimal_mark(scans, self.files[0].separator, {name: None})
@@ -274,19 +281,24 @@ def text_source(
     encoding: str | None = None,
     like: TableSchema | None = None,
     drop: Sequence[str] = (),
+    gaps: Sequence[str] = (),
 ) -> TextSource:
     """Open a text file, or a folder of them; only headers are read.
 
-    A file that is no UTF-8, or whose separator is not clear, has the encoding or the
-    separator that was named for the table of the schema `like`.
+    An encoding is that of the files that are no UTF-8. Where none is named, or no
+    separator, and the file does not show it, it is the one that was named for the table
+    of the schema `like`; words for a gap that were named for it are gaps here, too.
 
     Raises ValueError where files have different columns.
     """
     paths = files_in(location, TEXT_FILES) or [location]
     files = []
+    if like is not None:
+        gaps = like.named_gaps
     for path in paths:
         with name_text_file(path):
-            files.append(_open_like(path, separator, encoding, like))
+            opened = _open_like(path, separator, encoding, like)
+        files.append(replace(opened, gaps=tuple(gaps)))
         check_same_names(
             files[0].path,
             files[0].names,
@@ -296,15 +308,12 @@ def text_source(
             f"table: ",
         )
     if like is not None:
-        kept = tuple(each for each in like.columns if each.name not in drop)
-        like = replace(like, columns=kept)
+        # A column of the labeled table alone may be left out, too.
+        labeled = {*like.names} - {*files[0].names}
+        columns = tuple(each for each in like.columns if each.name not in drop)
+        drop = [name for name in drop if name not in labeled]
+        like = replace(like, columns=columns)
     return TextSource(location, tuple(files), like, tuple(drop))
-
-
-def is_utf8(path: str) -> bool:
-    """Return whether a text file is UTF-8; raise ValueError where it is damaged."""
-    with name_text_file(path):
-        return first_bad_byte(path, "utf-8") is None
 
 
 def _open_like(
@@ -312,7 +321,7 @@ def _open_like(
 ) -> TextFile:
     """Open a file, by the separator and encoding of `like` where its own fail."""
     like_encoding = None if like is None else like.encoding
-    if encoding is None and like_encoding and not is_utf8(path):
+    if encoding is None and like_encoding and first_bad_byte(path, "utf-8"):
         encoding = like_encoding
     try:
         return open_text(path, separator=separator, encoding=encoding)
@@ -396,7 +405,11 @@ def read_text(location: str, request: TableRequest) -> Table:
     """Read a text file, or a folder of them, into memory."""
     like = request.like
     source = text_source(
-        location, separator=request.separator, encoding=request.encoding, like=like
+        location,
+        separator=request.separator,
+        encoding=request.encoding,
+        like=like,
+        gaps=request.gaps,
     )
     names = source.requested_features(request)
     target = None if like is not None else request.target
@@ -428,6 +441,7 @@ def read_text(location: str, request: TableRequest) -> Table:
     caveats = [
         *labels.caveats,
         *_notes_on_empty_rows(columns_read, location),
+        *_notes_on_sums(read, columns_read, location),
         *source.notes,
         *_notes_on_header(source, like),
     ]
@@ -437,7 +451,7 @@ def read_text(location: str, request: TableRequest) -> Table:
         caveats += group_caveats
     more: dict[str, Any] = {
         "ids": frame[list(schema.ids)] if schema.ids else None,
-        "notes": tuple(_text_facts(source, request, scans, schema, decimal)),
+        "notes": tuple(_text_rows(source, request, scans, schema, decimal)),
         "groups": keys,
         "left_out": rows.select(dropped).to_pandas() if dropped else None,
     }
@@ -451,7 +465,8 @@ def read_text(location: str, request: TableRequest) -> Table:
             if note := scans[name].looks_like(name):
                 why_texts[name] = note
         elif column.kind is Kind.NUMBERS and not column.form.is_amount:
-            caveats += _notes_on_spellings(name, rows.column(name), decimal)
+            separator = source.files[0].separator
+            caveats += _notes_on_spellings(name, rows.column(name), decimal, separator)
     return Table.from_frame(
         X,
         labels.values,
@@ -481,6 +496,7 @@ def _labeled_schema(
         labels.classes,
         request.ids,
         (*row_names, *request.dropped),
+        gap_words=(*GAP_WORDS, *request.gaps),
         target_form=labels.form,
         separator=request.separator,
         encoding=request.encoding,
@@ -492,11 +508,7 @@ def _with_categories(
 ) -> TableSchema:
     """Return the schema with the categories of its columns of text."""
     columns = tuple(
-        replace(
-            column,
-            categories=categories_of(X[column.name]),
-            has_gaps=scans[column.name].n_empty > 0,
-        )
+        with_texts_of(column, X[column.name], has_gaps=scans[column.name].n_empty > 0)
         if column.kind is Kind.TEXT
         else column
         for column in schema.columns
@@ -531,15 +543,27 @@ def _column_schema(
     return ColumnSchema(name, scan.kind(decimal, request.day_first), form)
 
 
-def _notes_on_spellings(name: str, values: pa.ChunkedArray, decimal: str) -> list[str]:
-    """Return a caveat if numbers may be codes or versions, of which two become one.
+def _notes_on_spellings(
+    name: str, values: pa.ChunkedArray, decimal: str, separator: str
+) -> list[str]:
+    """Return a caveat if numbers may be others, or codes of which two become one.
 
-    They are if a number is written in two ways, or with one digit behind the point and
-    with two of which the last is 0: 1.9 and 1.10. Money has two digits everywhere.
+    Codes are written in two ways for one number, or with one digit behind the point
+    and with two of which the last is 0: 1.9 and 1.10. Money has two digits everywhere.
+    Where semicolons separate, points with three digits behind them may separate
+    thousands.
     """
     way = f"write --text {shlex.quote(name)} if they are codes or versions"
     texts = values.unique()
     texts = texts.filter(pc.invert(is_gap_word(texts))).drop_null()
+    if separator == ";" and decimal == ".":
+        pointed = texts.filter(pc.match_substring(texts, "."))
+        if pc.all(matches(pointed, r"^-?[1-9][0-9]{0,2}\.[0-9]{3}$")).as_py():
+            return [
+                f"column {name!r} is read as numbers with fractions, such as "
+                f"{pointed[0].as_py()!r}; if its points separate thousands, write the "
+                f"table without them"
+            ]
     numbers = parse_numbers(texts, decimal).to_pandas()
     twice = numbers.duplicated(keep=False) & (numbers != 0)
     if not twice.any():
@@ -601,6 +625,23 @@ def _notes_on_empty_rows(
     ] * (n_rows > 0)
 
 
+def _notes_on_sums(
+    names: Sequence[str], columns: Sequence[pa.Array | pa.ChunkedArray], location: str
+) -> list[str]:
+    """Return a caveat if the last row has a word for sums, as no other row has."""
+    for name, values in zip(names, columns, strict=True):
+        word = trim(values.slice(len(values) - 1, 1).cast(pa.string()))[0].as_py()
+        if (
+            re.match(SUM_WORD, word or "")
+            and pc.sum(pc.equal(values, word)).as_py() == 1
+        ):
+            return [
+                f"the last row of {location!r} has {word!r} in column {name!r}, as no "
+                f"other row; remove it if it has sums of the other ones"
+            ]
+    return []
+
+
 def _group_keys(
     values: pa.ChunkedArray, name: str
 ) -> tuple[NDArray[np.object_], list[str]]:
@@ -608,19 +649,22 @@ def _group_keys(
     texts = trim(values.combine_chunks())
     unique = texts.unique()
     gaps = sorted(unique.filter(is_gap_word(unique)).to_pylist())
+    keys = np.array(texts.to_pylist(), dtype=object)
+    if not gaps:
+        return keys, []
     are = "is one group" if len(gaps) == 1 else "are groups"
     caveat = (
         f"{' and '.join(map(repr, gaps))} {are} of {name!r}; a row without a key has "
         f"an empty cell there"
     )
-    return np.array(texts.to_pylist(), dtype=object), [caveat] * bool(gaps)
+    return keys, [caveat]
 
 
 @contextmanager
 def _naming_notes(
     scans: Mapping[str, ColumnScan], decimal: str, day_first: bool | None
 ) -> Iterator[None]:
-    """Add what is doubtful of columns to an error about the target.
+    """Add what is doubtful of columns to an error about the target, as notes.
 
     Else a user mends one, and meets the other in the next run.
     """
@@ -632,10 +676,9 @@ def _naming_notes(
             for name, scan in scans.items()
             if scan.kind(decimal, day_first) is Kind.TEXT
         ]
-        also = " ".join(f"Also, {note}." for note in notes if note)
-        if not also:
-            raise
-        raise UndecidedError(f"{error} {also}", *ways_of(error)) from error
+        for note in filter(None, notes):
+            error.add_note(note)
+        raise
 
 
 def _remove_missing_labels(
@@ -648,9 +691,10 @@ def _remove_missing_labels(
     trimmed = trim(texts)
     for word in unlabeled:
         if not pc.any(pc.equal(trimmed, word), min_count=0).as_py():
+            way = f"; write --pool {shlex.quote(word)}" * os.path.exists(word)
             raise ValueError(
                 f"--unlabeled {word!r} must be a text of {target!r}, but {location!r} "
-                f"has it in no row."
+                f"has it in no row{way}."
             )
     is_word = pc.is_in(trimmed, value_set=pa.array(unlabeled, texts.type))
     labels = pc.if_else(is_word, None, texts)
@@ -675,18 +719,27 @@ def _check_gap_words(
     """Raise GapWordError if a word is hardly a class of the target.
 
     A class may be called None, but not among numbers or truth values. The largest class
-    is none where features have the same word as a gap.
+    is none where features have the same word as a gap. UndecidedError for -1, which
+    plans take for a class only where the one other label is a number.
     """
     counted = pc.value_counts(cells.drop_null())
     n_rows_of = dict(
         zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True)
     )
-    words = [word for word in n_rows_of if word in GAP_WORDS]
-    others = pa.array(
-        [text for text in n_rows_of if text not in GAP_WORDS], pa.string()
-    )
+    marks = (*GAP_WORDS, *_MINUS_ONE)
+    words = [word for word in n_rows_of if word in marks]
+    others = pa.array([text for text in n_rows_of if text not in marks], pa.string())
     if not words or not len(others):
         return
+    are_numbers = pc.all(matches(others, NUMBER)).as_py()
+    minus = [word for word in words if word in _MINUS_ONE]
+    if minus and not (len(n_rows_of) == 2 and are_numbers):
+        raise UndecidedError(
+            f"`target` {target!r} has {minus[0]!r} in {n_rows_of[minus[0]]:,} of "
+            f"{len(cells):,} rows, which marks rows without a label: write --unlabeled "
+            f"{minus[0]}, or give the class another name in the table.",
+            [("--unlabeled", minus[0])],
+        )
     are_values = pc.all(
         pc.or_(
             pc.match_substring_regex(others, _NUMBER_OR_CODE),
@@ -694,7 +747,7 @@ def _check_gap_words(
         )
     ).as_py()
     for word in words:
-        if word in gap_classes:
+        if word in (*gap_classes, *_MINUS_ONE):
             continue
         n_rows = n_rows_of[word]
         gap_of = [
@@ -703,7 +756,9 @@ def _check_gap_words(
             if word in scan.gap_words and scan.kind(decimal) is not Kind.TEXT
         ]
         why = "all its other labels are numbers or truth values"
-        if not are_values:
+        if word in _NO_CLASSES and not are_values:
+            why = "programs mark rows without a value by it"
+        elif not are_values:
             if not gap_of or n_rows < max(n_rows_of.values()):
                 continue
             why = f"{gap_of[0]!r} has it as a gap"
@@ -810,7 +865,7 @@ def _text_labels(
     return _Labels(labels, classes, caveats, why_text)
 
 
-def _text_facts(
+def _text_rows(
     source: TextSource,
     request: TableRequest,
     scans: Mapping[str, ColumnScan],
@@ -823,7 +878,7 @@ def _text_facts(
     form = f"{file.encoding.upper()}, separated by {sign}"
     if decimal == ",":
         form += ", decimal commas"
-    facts = [("read as", form)]
+    shown_rows = [("read as", form)]
     words: dict[str, int] = {}
     with_gaps = []
     for column in schema.columns:
@@ -835,19 +890,24 @@ def _text_facts(
             words[word] = words.get(word, 0) + n
         if found:
             with_gaps.append(column.name)
+    if source.files[0].gaps:
+        listed = ", ".join(map(repr, source.files[0].gaps))
+        shown_rows.append(("read as gaps", f"{listed}, among the empty cells"))
     if words:
         shown = ", ".join(
             f"{n:,} {word if word == 'empty cells' else repr(word)}"
             for word, n in sorted(words.items(), key=lambda item: -item[1])
         )
-        facts.append(("gaps", f"in {listing(with_gaps, 8)}: {shown}"))
+        shown_rows.append(("gaps", f"in {listing(with_gaps, 8)}: {shown}"))
     for is_day, order in ((True, "day first"), (False, "month first")):
         if named := [c.name for c in schema.columns if c.form.day_first is is_day]:
-            facts.append(("dates", f"{order} in {listing(named, 8)}"))
+            shown_rows.append(("dates", f"{order} in {listing(named, 8)}"))
     signs: dict[str, list[str]] = {}
     for column in schema.columns:
         if column.form.is_amount:
             signs.setdefault(column.noun, []).append(column.name)
-    facts += [("amounts", f"{noun} in {listing(c, 8)}") for noun, c in signs.items()]
-    left_out = facts_on_left_out(schema, source.row_number_names, file.nameless)
-    return [*facts, *left_out]
+    shown_rows += [
+        ("amounts", f"{noun} in {listing(c, 8)}") for noun, c in signs.items()
+    ]
+    left_out = rows_on_left_out(schema, source.row_number_names, file.nameless)
+    return [*shown_rows, *left_out]

@@ -3,31 +3,45 @@
 import io
 import json
 import os
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any
+from functools import partial
+from math import isinf
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import zarr
 from numpy.typing import NDArray
 from pyarrow import dataset, feather, parquet
 from pyarrow.fs import LocalFileSystem
 from scipy import sparse
 
+from dsel.arrays import Floats
 from dsel.checks import show
 from dsel.data.frames import NOTHING, NUMBER, TEXT, check_names, columns_of
-from dsel.data.kinds import LARGEST_EXACT, PLAIN, ColumnScan, Form, decimal_mark
+from dsel.data.kinds import (
+    GAP_WORDS,
+    LARGEST_EXACT,
+    PLAIN,
+    ColumnScan,
+    Form,
+    Kind,
+    decimal_mark,
+)
 from dsel.data.parquet import join_schemas, to_exact_pandas
 from dsel.data.schema import (
     convert_frame,
     in_common_types,
     number_column,
     refuse_wrong_values,
+    remove_gap_words,
     schema_of,
     texts_of,
     to_pandas,
@@ -39,14 +53,17 @@ from dsel.data.table_request import (
     TableRequest,
     check_distinct_names,
     count_row_names,
-    facts_on_left_out,
     notes_on_row_names,
+    rows_on_left_out,
 )
 from dsel.data.targets import notes_on_similar_labels
 from dsel.data.text import open_binary
 from dsel.data.zarr_rows import meanings_of, read_and_decode, stored_columns
 from dsel.errors import ROWS_FROM_0
 from dsel.zarr_stores import BAD_HEADER, check_array
+
+MOST_TEXTS: Final = 100
+"""Most different texts that are numbers of a column which probably holds codes."""
 
 
 def read_parquet(location: str, request: TableRequest) -> Table:
@@ -121,7 +138,11 @@ def _frame_of_json(location: str) -> pd.DataFrame:
             for number, line in enumerate(lines, 1):
                 try:
                     if line.strip():
-                        record = json.loads(line, object_pairs_hook=_distinct_pairs)
+                        record = json.loads(
+                            line,
+                            object_pairs_hook=_distinct_pairs,
+                            parse_float=_exact_number,
+                        )
                         records.append(record)
                 except ValueError as error:
                     raise ValueError(f"line {number}: {error}") from error
@@ -133,7 +154,26 @@ def _frame_of_json(location: str) -> pd.DataFrame:
                 values = [record.get(name) for record in records]
                 if all(value is None or type(value) is int for value in values):
                     frame[name] = pd.array(values, dtype="Int64")
+                    continue
+                whole = (v for v in values if type(v) is int and int(float(v)) != v)
+                if (rounded := next(whole, None)) is not None:
+                    raise ValueError(
+                        f"column {name!r} has {rounded}, which is too large to be "
+                        f"held exactly next to numbers with fractions; write texts"
+                    )
         return frame
+
+
+def _exact_number(text: str) -> float:
+    """Return a number with a fraction; ValueError for another one than it would be."""
+    number = float(text)
+    # By way of decimals, which have no largest number.
+    if isinf(number) or (number == 0 and Decimal(text) != 0):
+        raise ValueError(
+            f"{text} is too large, or too near to 0, to be held as a number; correct "
+            f"it, or write null for a gap"
+        )
+    return number
 
 
 def _distinct_pairs(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -220,6 +260,7 @@ def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
     """Return a data frame from a format that has types as a table."""
     frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
     check_distinct_names(frame.columns, path)
+    frame = _with_named_index(frame, request)
     n = count_row_names(frame.columns)
     row_names, columns = list(frame.columns[:n]), list(frame.columns[n:])
     names = request.features(columns, repr(path), row_names)
@@ -227,6 +268,8 @@ def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
     if request.like is not None:
         X = convert_frame(frame, replace(request.like, ids=()), where=repr(path))
         return Table(X, None, tuple(names), request.like, ids)
+    frame = remove_gap_words(frame, names, request.gaps)
+    why_texts = _why_texts(frame, names, request)
     frame, amounts = _read_amounts(frame, request.number, repr(path))
     for name in request.text:
         if texts_of(frame[name]) is None:
@@ -249,8 +292,17 @@ def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
         target_form=target_form,
         ids=request.ids,
         dropped=dropped,
+        gap_words=(*GAP_WORDS, *request.gaps),
     )
     caveats = notes_on_row_names(row_names)
+    levels = (str(name) for name in frame.index.names if name is not None)
+    index = [name for name in levels if name not in frame]
+    if index:
+        caveats += [
+            f"{' and '.join(map(repr, index))}, the index of the data frame in "
+            f"{path!r}, is left out; if it identifies rows or groups, name it by --id "
+            f"or --groups {shlex.quote(index[0])}"
+        ]
     if y is not None:
         schema = with_classes(schema, y)
         texts = [label for label in schema.classes or () if isinstance(label, str)]
@@ -260,13 +312,63 @@ def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
         y,
         schema,
         ids=ids,
-        notes=tuple(facts_on_left_out(schema, row_names)),
+        notes=tuple(rows_on_left_out(schema, row_names)),
         caveats=caveats,
+        why_texts=why_texts,
         groups=None
         if request.groups is None
         else frame[request.groups].to_numpy(object),
         left_out=frame[list(request.drop)] if request.drop else None,
     )
+
+
+def _with_named_index(frame: pd.DataFrame, request: TableRequest) -> pd.DataFrame:
+    """Return a frame that has those levels of its index which options name as columns.
+
+    Data frames have identifiers there, which are no features.
+    """
+    like_ids = () if request.like is None else request.like.ids
+    wanted = {*request.ids, *request.drop, request.groups, *like_ids} - {None}
+    levels = {
+        str(name): frame.index.get_level_values(name)
+        for name in frame.index.names
+        if str(name) in wanted and str(name) not in frame
+    }
+    if not levels:
+        return frame
+    columns = {
+        name: values.to_series(index=frame.index) for name, values in levels.items()
+    }
+    return frame.assign(**columns)
+
+
+def _why_texts(
+    frame: pd.DataFrame, names: Sequence[str], request: TableRequest
+) -> dict[str, str]:
+    """Return why columns of texts are no other kind that they look like, by name."""
+    reasons = {}
+    for name in names:
+        values = frame[name]
+        texts = None if name in (*request.text, *request.number) else texts_of(values)
+        if texts is None or columns_of(values.to_frame(name))[0].kind != TEXT:
+            continue
+        scan = ColumnScan()
+        scan.is_typed, scan.quote = True, partial(_quote_row, texts)
+        scan.add(texts)
+        reason = scan.looks_like(name) if scan.kind() is Kind.TEXT else None
+        if scan.kind().is_number and values.nunique() > MOST_TEXTS:
+            reason = (
+                f"column {name!r} holds texts, all of which are numbers; --number "
+                f"{shlex.quote(name)} reads it as numbers"
+            )
+        if reason is not None:
+            reasons[name] = reason
+    return reasons
+
+
+def _quote_row(texts: pa.Array, value: str) -> str:
+    """Return a value with the row in which it is first."""
+    return f"{value!r} in row {pc.index(texts, value).as_py()} ({ROWS_FROM_0})"
 
 
 def _read_amounts(
@@ -383,7 +485,7 @@ def _table_of_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -
                 f"{path!r} must hold distinct names in its array classes, and in y "
                 f"their codes, whole numbers from 0 to {classes.size - 1}, got "
                 f"{n_names} names and {codes.dtype}{example}; rows without a label "
-                f"belong into the pool, and labels as they are need no classes "
+                f"belong in the pool, and labels as they are need no classes "
                 f"({ROWS_FROM_0})."
             )
         y = np.asarray(classes[codes])
@@ -400,7 +502,7 @@ def _decode(values: Any) -> NDArray[Any]:
     return np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
 
 
-def _as_integers(y: NDArray[np.float64]) -> NDArray[Any]:
+def _as_integers(y: Floats) -> NDArray[Any]:
     """Return integral labels as integers; svmlight files have only floats."""
     with np.errstate(invalid="ignore"):  # NaN has no integer
         whole = y.astype(np.int64)

@@ -6,8 +6,8 @@ in silence.
 
 import re
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Final
 
@@ -18,11 +18,13 @@ import pyarrow.compute as pc
 from dsel.checks import letters_of, listing
 from dsel.data.kinds import GAP_WORDS, Kind
 from dsel.data.schema import TableSchema
-from dsel.errors import UndecidedError
+from dsel.errors import NewFile, UndecidedError
 from dsel.rounded_texts import count_of
 
 MOST_VALUES_SHOWN: Final = 3
 """Values of a column that are shown."""
+MOST_TIMES: Final = 2
+"""Largest ratio of rows with new values to those that are expected without a note."""
 MOST_MISSPELLED: Final = 0.01
 """Share of a pool's rows up to which another spelling is a slip of a few rows."""
 _GAPS: Final = frozenset(letters_of(word) for word in ("", *GAP_WORDS))
@@ -30,8 +32,19 @@ _MOST_LETTERS: Final = 40
 _MOST_COMPARED: Final = 1000
 """Unknown values of a block that are compared with those of labeled rows."""
 
-KnownValues = Mapping[str, frozenset[str | None]]
-"""By text column, the values that labeled rows have; None is a gap."""
+
+@dataclass(frozen=True)
+class KnownTexts:
+    """What labeled rows have in a text column."""
+
+    values: frozenset[str | None]
+    """Their values; None is a gap."""
+    new_share: float
+    """Share of new rows of the same population that are expected to have others."""
+
+
+KnownValues = Mapping[str, KnownTexts]
+"""By text column, what labeled rows have."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +68,24 @@ class UnknownValues:
     """Rows with a value, or none, that labeled rows have in another spelling."""
     alike: str | None = None
     """The other spelling of the first one; None where it is the empty cell."""
+    new_share: float = 0.0
+    """Share of rows of the labeled population that are expected to have such values."""
+    spellings: tuple[tuple[str, str], ...] = ()
+    """Values with what labeled rows have in their place, but for gaps."""
+
+    @property
+    def record(self) -> dict[str, object]:
+        """What was found, for JSON."""
+        left_out = ("new_share", "spellings")
+        return {k: v for k, v in asdict(self).items() if k not in left_out}
+
+    def is_expected(self, n_rows: int) -> bool:
+        """Return whether rows of the labeled population may hold as many new values.
+
+        Free texts and identifiers differ in nearly all rows, of the labeled table as
+        well: models were tested on rows whose texts were new to them.
+        """
+        return not self.n_gaps and self.n_rows <= MOST_TIMES * self.new_share * n_rows
 
     @property
     def line(self) -> str:
@@ -98,16 +129,21 @@ class UnknownValues:
             self.n_gaps + later.n_gaps,
             self.n_alike + later.n_alike,
             self.alike if self.n_alike else later.alike,
+            self.new_share,
+            tuple({**dict(later.spellings), **dict(self.spellings)}.items()),
         )
 
 
 def known_values(schema: TableSchema | None) -> KnownValues:
     """Return the values of the text columns of labeled rows, where they are kept."""
     return {
-        column.name: frozenset(
-            column.categories
-            if column.has_gaps is False
-            else (*column.categories, None)
+        column.name: KnownTexts(
+            frozenset(
+                column.categories
+                if column.has_gaps is False
+                else (*column.categories, None)
+            ),
+            column.new_share,
         )
         for column in (() if schema is None else schema.columns)
         if column.kind is Kind.TEXT and column.categories is not None
@@ -119,7 +155,8 @@ def find_unknown_values(
 ) -> dict[str, UnknownValues]:
     """Return the values by column of a block that no labeled row has."""
     found = {}
-    for name, values in known.items():
+    for name, texts in known.items():
+        values = texts.values
         n_rows_of = _count_unknown(X[name], values)
         n_rows = sum(n_rows_of.values())
         shown = tuple(str(value) for value in islice(n_rows_of, MOST_VALUES_SHOWN))
@@ -135,8 +172,12 @@ def find_unknown_values(
                 if _meaning(value) in spellings
             ]
             first = spellings[_meaning(alike[0])] if alike else None
+            meant = [(value, spellings[_meaning(value)]) for value in alike]
+            pairs = tuple((v, m) for v, m in meant if v is not None and m is not None)
             n_alike = sum(n_rows_of[value] for value in alike)
-            found[name] = UnknownValues(name, n_rows, shown, n_gaps, n_alike, first)
+            found[name] = UnknownValues(
+                name, n_rows, shown, n_gaps, n_alike, first, texts.new_share, pairs
+            )
     return found
 
 
@@ -145,19 +186,27 @@ def describe_alike(unknown: Mapping[str, UnknownValues]) -> list[str]:
     return [each.line for each in unknown.values() if each.n_alike]
 
 
-def check_spellings(unknown: Mapping[str, UnknownValues], n_rows: int) -> None:
+def check_spellings(
+    unknown: Mapping[str, UnknownValues],
+    n_rows: int,
+    respell: Callable[[Mapping[str, Mapping[str, str]]], NewFile | None],
+) -> None:
     """Raise ValueError where a pool spells values of labeled rows in another way.
 
     In a few rows that may be a slip. In more, models predict other rows than those on
-    which they were tested, and no bound is about these.
+    which they were tested, and no bound is about these. `respell` takes the spellings
+    of the labeled table by column and value, and returns the pool with these.
     """
     often = [e for e in unknown.values() if e.n_alike > MOST_MISSPELLED * n_rows]
     if often:
         names = ",".join(each.column for each in often)
+        pairs = {each.column: dict(each.spellings) for each in often if each.spellings}
+        file = respell(pairs) if pairs else None
         raise UndecidedError(
             f"the pool has other spellings than the labeled table: "
             f"{'; '.join(each.line for each in often)}. Write both tables in one way, "
             f"or leave the columns out by --drop {shlex.quote(names)}.",
+            *([] if file is None else [file]),
             [("--drop", names)],
         )
 
@@ -196,3 +245,14 @@ def merge_unknown_values(
         for name, each in earlier.items()
     }
     return {**later, **both}
+
+
+def select_unexpected(
+    unknown: Mapping[str, UnknownValues], n_rows: int
+) -> list[UnknownValues]:
+    """Select the values that a table of the same population would not have."""
+    return [
+        each
+        for each in unknown.values()
+        if each.n_alike or not each.is_expected(n_rows)
+    ]

@@ -34,7 +34,7 @@ from dsel.checks import (
     show,
 )
 from dsel.data.frames import NUMERIC, check_numeric
-from dsel.data.kinds import Bad, ColumnScan, Kind
+from dsel.data.kinds import ColumnScan, Kind, WrongValue
 from dsel.data.open import absolute_path, name_argument, open_pool
 from dsel.data.parquet import columns_of_few_values
 from dsel.data.pool import Pool
@@ -226,7 +226,7 @@ def write_pool(
         attributes = {POOL: "dense", COMPLETE: False, COLUMNS: columns, SOURCE: token}
         nothing = f"Nothing of the interrupted pool is kept at {path}."
         with (
-            _remove_if_unfinished(place, its_options),
+            _remove_on_error(place, its_options),
             explaining_interrupt(nothing),
             writing(path, "path", also_reads=True),
         ):
@@ -271,7 +271,7 @@ def _create_array(
 
 
 @contextmanager
-def _remove_if_unfinished(place: str, options: Mapping[str, Any]) -> Iterator[None]:
+def _remove_on_error(place: str, options: Mapping[str, Any]) -> Iterator[None]:
     """Remove what was written of a pool if anything raises."""
     try:
         yield
@@ -464,7 +464,7 @@ def _check_values(
     source: TextSource, columns: Sequence[ColumnSchema], decimal: str
 ) -> None:
     """Raise ValueError that names the first wrong value of every column."""
-    wrong: dict[str, tuple[ColumnSchema, Bad]] = {}
+    wrong: dict[str, tuple[ColumnSchema, WrongValue]] = {}
     first, names = 0, [column.name for column in columns]
     for batch in source.batches(names, is_checked=False) if names else ():
         rows = range(first, first + batch.num_rows)
@@ -477,7 +477,7 @@ def _check_values(
 def _fill_from_text(
     array: Any, *, source: TextSource, columns: list[str], show_progress: ShowProgress
 ) -> None:
-    """Append the rows of a text file to a zarr array of numbers."""
+    """Append the rows of a text file to a zarr array; raise if some are no numbers."""
     scanned = _scan_text(source, columns, show_progress, is_exact=False)
     are_numbers = (Kind.WHOLE, Kind.NUMBERS, Kind.TRUTH, Kind.GAPS)
     not_numeric = [
@@ -580,8 +580,8 @@ def _write_texts(
     schema = pa.schema(fields, metadata=own_metadata)
     batches = source.batches(schema.names, is_checked=False)
     tasks = (
-        Task(f"convert-{number}", _ConvertBatch(batch))
-        for number, batch in enumerate(batches)
+        Task(f"convert-{batch_number}", _ConvertBatch(batch))
+        for batch_number, batch in enumerate(batches)
     )
     converted = results_in_order((scanned, schema), tasks, None)
     first, done = next(converted), 0
@@ -612,10 +612,10 @@ class _ConvertBatch(NamedTuple):
     texts: pa.RecordBatch
 
     def run(
-        self, context: tuple[_TextColumns, pa.Schema], inputs: Inputs
+        self, columns_and_schema: tuple[_TextColumns, pa.Schema], inputs: Inputs
     ) -> Output[pa.RecordBatch]:
         """Return the rows as they are written."""
-        scanned, schema = context
+        scanned, schema = columns_and_schema
         arrays = [
             pc.cast(scanned.convert(self.texts.column(column.name), column), field.type)
             for column, field in zip(scanned.columns, schema, strict=True)

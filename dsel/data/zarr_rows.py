@@ -121,7 +121,7 @@ def meanings_of(array: Any) -> dict[str, Any]:
 def read_and_decode(array: Any, meanings: Mapping[str, Any], rows: Any) -> Any:
     """Return some rows of a zarr array as xarray decodes them."""
     values = np.asarray(array[rows])
-    dims = [f"dim_{number}" for number in range(values.ndim)]
+    dims = [f"dim_{axis}" for axis in range(values.ndim)]
     stored = xr.Dataset({"rows": (dims, values, dict(meanings))})
     try:
         with warnings.catch_warnings(action="ignore", category=FutureWarning):
@@ -147,9 +147,9 @@ def _check_chunks(array: Any, stored: set[str], where: str) -> None:
     lengths, key_of = array.shards or array.chunks, array.metadata.encode_chunk_key
     n_rows, n_columns = (-(-n // m) for n, m in zip(array.shape, lengths, strict=True))
     # `stored` is empty for file systems that cannot list their files.
-    for number in range(n_rows if stored else 0):
-        if stored.isdisjoint(key_of((number, j)) for j in range(n_columns)):
-            first = number * lengths[0]
+    for chunk_number in range(n_rows if stored else 0):
+        if stored.isdisjoint(key_of((chunk_number, j)) for j in range(n_columns)):
+            first = chunk_number * lengths[0]
             last = min(first + lengths[0], array.shape[0]) - 1
             raise ValueError(
                 f"{where} is damaged, or was not written to the end: "

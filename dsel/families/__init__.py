@@ -12,7 +12,10 @@ rows; a *group* is a set of candidates that share work; a *fitted group* predict
 codes, or numbers for regressors.
 """
 
+from dsel.checks import offer_public
 from dsel.families.checking import check_family
 from dsel.families.family import Family
 
 __all__ = ["Family", "check_family"]
+
+offer_public(globals())

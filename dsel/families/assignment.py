@@ -27,7 +27,7 @@ FAMILIES: Final[list[type[Family]]] = [
 ]
 """A candidate goes to the first family that does not refuse it; the last takes any."""
 
-MAX_LABEL_LENGTH: Final = 60
+MOST_NAME_LETTERS: Final = 60
 """Characters of a group's label; a longer one would hide the rest of a task's name."""
 
 
@@ -49,19 +49,20 @@ def assign_families(
     classes: AnyArray,
     seed: int,
     fit_params: Options,
-    row_groups: AnyArray | None = None,
+    group_by_row: AnyArray | None = None,
 ) -> tuple[Assignment, ...]:
     """Assign every candidate to the first family that does not refuse it.
 
     `X` are labeled rows, which some families check (a polynomial of fractional degree
-    needs nonnegative features). `row_groups` are for learners whose `fit` takes groups.
+    needs nonnegative features). `group_by_row` is for learners whose `fit` takes
+    groups.
     """
     remaining, assignments = list(candidates), []
     refusals: dict[int, list[str]] = {c.number: [] for c in candidates}
     columns = X.schema.names if isinstance(X, Frame) else None
     for family_class in FAMILIES:
         family = family_class(
-            np.asarray(classes), seed, dict(fit_params), row_groups, columns
+            np.asarray(classes), seed, dict(fit_params), group_by_row, columns
         )
         candidates, remaining, accepted = remaining, [], list[Candidate]()
         for candidate in candidates:
@@ -70,12 +71,22 @@ def assign_families(
             refusals[candidate.number] += filter(None, [refusal])
         candidate_groups = tuple(family.group_candidates(accepted)) if accepted else ()
         if not family.takes_single:
-            single = [group[0] for group in candidate_groups if len(group) == 1]
+            single = [
+                candidate_group[0]
+                for candidate_group in candidate_groups
+                if len(candidate_group) == 1
+            ]
             remaining = sorted([*remaining, *single], key=attrgetter("number"))
             candidate_groups = tuple(
-                group for group in candidate_groups if len(group) > 1
+                candidate_group
+                for candidate_group in candidate_groups
+                if len(candidate_group) > 1
             )
-            accepted = [candidate for group in candidate_groups for candidate in group]
+            accepted = [
+                candidate
+                for candidate_group in candidate_groups
+                for candidate in candidate_group
+            ]
         if accepted:
             family.check(accepted, X)
             # The plan also prints why faster families did not take these candidates.
@@ -87,8 +98,8 @@ def assign_families(
     return tuple(assignments)
 
 
-def group_label(candidates: Sequence[Candidate], number: int) -> str:
-    """Return the parameters that a group shares, as text for the names of tasks.
+def name_group(candidates: Sequence[Candidate], group_number: int) -> str:
+    """Name a group by the parameters that it shares, for the names of tasks.
 
     An example is ``gamma=0.01``. Candidates that share no parameter get the number of
     their group, ``group=3``.
@@ -97,5 +108,5 @@ def group_label(candidates: Sequence[Candidate], number: int) -> str:
         [f"{name}={value_label(value)}" for name, value in candidate.params.items()]
         for candidate in candidates
     )
-    label = ",".join(text for text in first if all(text in texts for texts in rest))
-    return label if 0 < len(label) <= MAX_LABEL_LENGTH else f"group={number}"
+    name = ",".join(text for text in first if all(text in texts for texts in rest))
+    return name if 0 < len(name) <= MOST_NAME_LETTERS else f"group={group_number}"

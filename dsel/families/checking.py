@@ -52,35 +52,36 @@ def check_family(
     for candidate in candidates:
         if (refusal := family.refusal(candidate.estimator)) is not None:
             raise ValueError(
-                f"{name} must take {candidate.estimator!r}, but refuses it: {refusal}."
+                f"{name} must take {candidate.estimator!r}, but refuses it"
+                f"{refusal and f': {refusal}'}."
             )
     family = deepcopy(family)
     codes = np.searchsorted(family.classes, y)
     splits = fold_splits(random_folds(len(y), 3, seed=0))
     candidate_groups = family.group_candidates(candidates)
-    if sorted(c.number for group in candidate_groups for c in group) != [
-        *range(len(candidates))
-    ]:
+    if sorted(
+        c.number for candidate_group in candidate_groups for c in candidate_group
+    ) != [*range(len(candidates))]:
         raise ValueError(f"{name}.group_candidates must have each candidate once.")
 
-    def fit(group: Sequence[Candidate], some: Sequence[Any]) -> FittedGroup:
-        return family.fit(group, X, codes, some, cache=process_cache())
+    def fit(candidates: Sequence[Candidate], some: Sequence[Any]) -> FittedGroup:
+        return family.fit(candidates, X, codes, some, cache=process_cache())
 
     predictions: dict[str, bytes] = {}
-    fitted = [fit(group, splits) for group in candidate_groups]
-    for group, together in zip(candidate_groups, fitted, strict=True):
-        shape = len(group), len(splits), N_PARTS
-        if together.counts.errors.shape != shape:
+    fitted = [fit(candidate_group, splits) for candidate_group in candidate_groups]
+    for candidate_group, together in zip(candidate_groups, fitted, strict=True):
+        shape = len(candidate_group), len(splits), N_PARTS
+        if together.fit_counts.errors.shape != shape:
             raise ValueError(
                 f"{name}.fit must count candidates x splits x parts, {shape}."
             )
-        for message in together.counts.messages.values():
+        for message in together.fit_counts.messages.values():
             if not isinstance(message, FitMessage):
                 raise TypeError(
                     f"{name}.fit must write a FitMessage, which says what its text is "
-                    f"about, to `counts.messages`, got {show(message)}."
+                    f"about, to `fit_counts.messages`, got {show(message)}."
                 )
-        for row, candidate in enumerate(group):
+        for row, candidate in enumerate(candidate_group):
             for column, split in enumerate(splits):
                 # A resumed or retried run fits what is missing together with other
                 # candidates, and its counts must be the same.
@@ -89,11 +90,12 @@ def check_family(
                 _check_model(family, alone, candidate.number, split, X, codes)
     joined = family.join(fitted)
     for together in fitted:
-        for i, number in enumerate(together.candidates):
-            which = [np.array(split.number) for split in splits]
-            j = joined.candidates.index(number)
+        split_numbers = [np.array(split.number) for split in splits]
+        for i, candidate_number in enumerate(together.candidates):
+            j = joined.candidates.index(candidate_number)
             if not np.array_equal(
-                joined.predict(X, which)[:, j], together.predict(X, which)[:, i]
+                joined.predict(X, split_numbers)[:, j],
+                together.predict(X, split_numbers)[:, i],
             ):
                 raise ValueError(
                     f"{name}.join must predict what the packed groups predict."
@@ -114,7 +116,7 @@ def _compare(
     `predictions` has the predictions that were made under each token.
     """
     counts = [
-        (fitted.counts.errors[index].tolist(), fitted.counts.has_failed[index])
+        (fitted.fit_counts.errors[index].tolist(), fitted.fit_counts.has_failed[index])
         for fitted, index in ((alone, (0, 0)), (together, (row, column_number)))
     ]
     which = [np.array(alone.split_numbers[0])]
@@ -136,7 +138,7 @@ def _compare(
             f"alone and together, and differ between models that predict differently."
         )
     # Pools are read in blocks of any size.
-    halves = [alone.predict(part, which)[0, 0] for part in np.array_split(X, 2)]
+    halves = [alone.predict(half, which)[0, 0] for half in np.array_split(X, 2)]
     if not np.array_equal(np.concatenate(halves), one):
         raise ValueError(
             f"{type(family).__name__}: `predict` must not depend on the other rows."
@@ -146,7 +148,7 @@ def _compare(
 def _check_model(
     family: Family,
     fitted: FittedGroup,
-    number: int,
+    candidate: int,
     split: Any,
     X: NDArray[np.generic],
     codes: Integers,
@@ -156,8 +158,8 @@ def _check_model(
     predicted = fitted.predict(X, [np.array(split.number)])[0, 0]
     if len(rows):
         n_errors = int((predicted[rows] != codes[rows]).sum())
-        if n_errors != fitted.counts.errors[0, 0, 0]:
+        if n_errors != fitted.fit_counts.errors[0, 0, 0]:
             raise ValueError(f"{name}.fit must count the errors of its predictions.")
-    labels = fitted.model(number, split.number).predict(X)
+    labels = fitted.model(candidate, split.number).predict(X)
     if not np.array_equal(np.searchsorted(family.classes, labels), predicted):
         raise ValueError(f"{name}: `model` must predict what its group predicts.")

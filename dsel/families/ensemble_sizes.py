@@ -118,9 +118,9 @@ def size_parameter(estimator: Any) -> str:
         and not (type(last) in BAGGING and params["n_jobs"] not in (None, 1))
         # Learners of other packages may depend on how many were fitted before.
         and all(
-            type(part).__module__.startswith("sklearn.")
-            for part in params.values()
-            if hasattr(part, "fit")
+            type(inner).__module__.startswith("sklearn.")
+            for inner in params.values()
+            if hasattr(inner, "fit")
         )
     )
     return f"{prefix}{name}" if shares else ""
@@ -138,12 +138,12 @@ def keep_members(model: Any, size: int) -> Any:
     """
     if type(model) is Pipeline:
         return with_last_step(model, keep_members(model.steps[-1][1], size))
-    part = copy(model)
+    smaller = copy(model)
     if type(model) in ENSEMBLES:
         name, keep = ENSEMBLES[type(model)]
-        setattr(part, name, size)
-        keep(part, size)
-    return part
+        setattr(smaller, name, size)
+        keep(smaller, size)
+    return smaller
 
 
 def with_last_step(pipeline: Pipeline, last: Any) -> Pipeline:

@@ -39,24 +39,24 @@ class EnsembleFamily(ScikitLearnFamily):
             same.set_params(**{size_parameter(same): 1})
             key = exact_text(same), self.seed_text(candidate)
             candidate_groups.setdefault(key, []).append(candidate)
-        return [tuple(group) for group in candidate_groups.values()]
+        return [tuple(candidate_group) for candidate_group in candidate_groups.values()]
 
     def fit_note(self, n_groups: int, n_rows: int) -> str:
         """Return the number of ensembles that are fitted on each split, as text."""
         return f"one ensemble for all its sizes, {n_groups} on each split"
 
     def _fit_candidates(
-        self, group: Sequence[Candidate], fit_one: Callable[[Candidate], Fit]
+        self, candidates: Sequence[Candidate], fit_one: Callable[[Candidate], Fit]
     ) -> list[Fit | Exception]:
         """Fit the largest ensemble of a group, which contains the others."""
-        sizes = [c.all_params[size_parameter(c.estimator)] for c in group]
+        sizes = [c.all_params[size_parameter(c.estimator)] for c in candidates]
         largest = sizes.index(max(sizes))
-        whole = fit_or_error(fit_one, group[largest])
+        whole = fit_or_error(fit_one, candidates[largest])
         if isinstance(whole, Exception) or whole.message is not None:
             # Which member raised or warned is not known, so each size is fitted alone.
             return [
                 whole if i == largest else fit_or_error(fit_one, candidate)
-                for i, candidate in enumerate(group)
+                for i, candidate in enumerate(candidates)
             ]
         fits: list[Fit | Exception] = []
         for size in sizes:  # each keeps the first members, and shares the steps before

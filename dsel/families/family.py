@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from inspect import signature
+from inspect import get_annotations, signature
 from pathlib import Path
 from sysconfig import get_path
 from traceback import extract_tb
@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.arrays import ArrayLike, Bools, Estimator, Features, Floats, Integers
-from dsel.data.cache import ByteCache, LastUse
+from dsel.data.cache import ByteCache, LastUseCache
 from dsel.data.identity import exact_text
 from dsel.data.pool import Pool
 from dsel.data.splits import Split
+from dsel.errors import OldName
 from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.typing import SplitNumbers
 
@@ -28,7 +29,7 @@ INSTALLED: Final = (
 )
 """Prefixes of the files of installed packages, Python and dsel included; any other
 file in a traceback is the user's own code."""
-Cache = ByteCache | LastUse
+Cache = ByteCache | LastUseCache
 """Cache of arrays that tasks of one process share, within a limit of bytes."""
 N_PARTS: Final = 2
 """Most parts of a split's test rows; see `Split.counted_parts`."""
@@ -108,8 +109,8 @@ class FitCounts:
 
         `index` selects candidates and splits.
         """
-        for part, n_errors in enumerate(errors):
-            self.errors[..., part][index] = n_errors
+        for part_number, n_errors in enumerate(errors):
+            self.errors[..., part_number][index] = n_errors
 
     def record_error(
         self,
@@ -133,10 +134,10 @@ class FitCounts:
             message = f"{message.rstrip('.')} ({where})"
         self.messages[FitId(candidate, split_number)] = FitMessage(problem, message)
 
-    def refuse(self, index: tuple[int, int], key: FitId, why: str) -> None:
+    def mark_failed(self, index: tuple[int, int], fit: FitId, why: str) -> None:
         """Record a successful fit, at `index` of the arrays, as failed."""
         self.errors[index] = -1
-        self.messages[key] = FitMessage(FitProblem.FAILED, why)
+        self.messages[fit] = FitMessage(FitProblem.FAILED, why)
 
 
 def error_line(error: Exception) -> str:
@@ -174,8 +175,16 @@ class FittedGroup:
     """Numbers of the candidates, in the order of every candidate axis."""
     split_numbers: tuple[int, ...]
     """Numbers of the splits, in the order of every split axis."""
-    counts: FitCounts
+    fit_counts: FitCounts
     """Errors of every model on each part of its test rows."""
+
+    def __init_subclass__(cls) -> None:
+        """Raise TypeError if it has the counts by their name of 0.2."""
+        if "counts" in {*vars(cls), *get_annotations(cls)}:
+            raise TypeError(
+                f"{cls.__name__} has a name of dsel 0.2: `counts` is now called "
+                f"`fit_counts`."
+            )
 
     @property
     def nbytes(self) -> int:
@@ -204,7 +213,9 @@ class FittedGroup:
         """
         raise NotImplementedError
 
-    def test_predictions(self, split_number: int, part: int) -> NDArray[Any] | None:
+    def test_predictions(
+        self, split_number: int, part_number: int
+    ) -> NDArray[Any] | None:
         """Return predictions for one part of a split's test rows, made at the fit.
 
         (n_candidates, n_rows). None if some candidate has none: then predict them.
@@ -250,11 +261,13 @@ class Family:
     fit_params: Mapping[str, Any] = field(default_factory=dict)
     """Keyword arguments of every `fit`; arrays with one value for each row are cut to
     the training rows."""
-    row_groups: NDArray[Any] | None = None
+    group_by_row: NDArray[Any] | None = None
     """Group of each labeled row, for a `fit` that takes groups; None without groups."""
     columns: tuple[str, ...] | None = None
     """Names of the columns, which a family whose `fit` gets numbers gives to its models
     as `feature_names_in_`; None unless the labeled rows are a data frame."""
+
+    row_groups = OldName("group_by_row")
 
     def __init_subclass__(cls) -> None:
         """Raise TypeError if a method has a name of 0.2, by which nothing calls it."""
@@ -298,7 +311,7 @@ class Family:
 
     def fit(
         self,
-        group: Sequence[Candidate],
+        candidates: Sequence[Candidate],
         X: Features,
         y: NDArray[Any],
         splits: Sequence[Split],
@@ -310,7 +323,7 @@ class Family:
 
         A fit that raises is recorded in the counts as failed, and never ends the call.
         The result for a candidate and split does not depend on the others in the call.
-        `pool` is the fitting part of the pool, for learners that take one. `cache` has
+        `pool` is the subset for fits, for learners that take one. `cache` has
         what fits of this process share, such as kernel matrices; a family that shares
         nothing leaves it alone. `cache.limit` are the bytes that a task may use.
         """
@@ -360,6 +373,18 @@ def join_order(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the candidates and splits that `Family.join` packs, in order."""
     if candidates is None:
-        candidates = sorted({number for group in fitted for number in group.candidates})
-    splits = sorted({number for group in fitted for number in group.split_numbers})
+        candidates = sorted(
+            {
+                candidate
+                for fitted_group in fitted
+                for candidate in fitted_group.candidates
+            }
+        )
+    splits = sorted(
+        {
+            split_number
+            for fitted_group in fitted
+            for split_number in fitted_group.split_numbers
+        }
+    )
     return tuple(candidates), tuple(splits)

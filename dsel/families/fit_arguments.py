@@ -128,17 +128,17 @@ def check_pool_learners(estimators: Iterable[Estimator]) -> None:
     """
     for estimator in estimators:
         is_one = takes_pool(estimator) or isinstance(estimator, FrozenEstimator)
-        parts = {} if is_one else estimator.get_params(deep=True)
+        inner_by_name = {} if is_one else estimator.get_params(deep=True)
         frozen = tuple(
             f"{name}__"
-            for name, part in parts.items()
-            if isinstance(part, FrozenEstimator)
+            for name, inner in inner_by_name.items()
+            if isinstance(inner, FrozenEstimator)
         )
-        for name, part in parts.items():
-            is_fitted = not isinstance(part, type) and hasattr(part, "fit")
-            if not is_fitted or name.startswith(frozen) or not takes_pool(part):
+        for name, inner in inner_by_name.items():
+            is_fitted = not isinstance(inner, type) and hasattr(inner, "fit")
+            if not is_fitted or name.startswith(frozen) or not takes_pool(inner):
                 continue
-            learner, outer = type(part).__name__, type(estimator).__name__
+            learner, outer = type(inner).__name__, type(estimator).__name__
             raise ValueError(
                 f"`estimator` must be the {learner} itself, whose `fit` wants the "
                 f"pool: a {outer} around it passes none on. Search the {learner} alone "
@@ -217,9 +217,9 @@ class RoutedFit:
         router = MetadataRouter(owner=type(self).__name__)
         router.add_self_request(self)
         estimators = [self.estimator] if self.estimator is not None else self.param_grid
-        for number, estimator in enumerate(estimators):
+        for index, estimator in enumerate(estimators):
             mapping = MethodMapping().add(caller="fit", callee="fit")
-            name = f"param_grid[{number}]" if self.estimator is None else "estimator"
+            name = f"param_grid[{index}]" if self.estimator is None else "estimator"
             router.add(method_mapping=mapping, **{name: estimator})
         return router
 

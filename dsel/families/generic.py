@@ -93,7 +93,7 @@ def fit_or_error(
 class ScikitLearnFamily(Family):
     """Any classifier, regressor or pipeline, used through its public methods.
 
-    Linear models are an exception when they predict: the models of all candidates
+    Linear classifiers are an exception when they predict: the models of all candidates
     and splits are stacked into one matrix product.
     """
 
@@ -112,7 +112,7 @@ class ScikitLearnFamily(Family):
 
     def fit(
         self,
-        group: Sequence[Candidate],
+        candidates: Sequence[Candidate],
         X: Features,
         y: NDArray[Any],
         splits: Sequence[Split],
@@ -129,7 +129,7 @@ class ScikitLearnFamily(Family):
         """
         models: dict[FitId, Any] = {}
         tested: dict[tuple[int, int, int], NDArray[Any]] = {}
-        counts = FitCounts.empty(len(group), len(splits))
+        fit_counts = FitCounts.empty(len(candidates), len(splits))
         hash_rows = lru_cache(lambda: content_hash(X, y))
         for j, split in enumerate(splits):
             started = time.perf_counter()
@@ -142,34 +142,34 @@ class ScikitLearnFamily(Family):
                 cache=cache,
                 hash_rows=hash_rows,
             )
-            fits = self._fit_candidates(group, fit_one)
-            for i, (candidate, fit) in enumerate(zip(group, fits, strict=True)):
+            fits = self._fit_candidates(candidates, fit_one)
+            for i, (candidate, fit) in enumerate(zip(candidates, fits, strict=True)):
                 key = FitId(candidate.number, split.number)
                 if isinstance(fit, Exception):
-                    counts.record_error(*key, fit)
+                    fit_counts.record_error(*key, fit)
                     continue
                 models[key] = fit.model
                 if fit.message is not None:
-                    counts.messages[key] = fit.message
+                    fit_counts.messages[key] = fit.message
                 # All rows are errors until they are predicted: `predict` may raise.
                 errors = [len(rows) for rows in split.counted_parts]
                 predictions = self._predict_parts(fit.last, fit.tests)
                 parts = zip(split.counted_parts, predictions, strict=True)
-                for part, (rows, predicted) in enumerate(parts):
+                for part_number, (rows, predicted) in enumerate(parts):
                     if isinstance(predicted, Exception):
-                        counts.record_error(*key, predicted, FitProblem.UNPREDICTED)
+                        fit_counts.record_error(*key, predicted, FitProblem.UNPREDICTED)
                     elif predicted is not None:
-                        tested[*key, part] = predicted
+                        tested[*key, part_number] = predicted
                         is_wrong = ~np.isfinite(predicted)  # of regressors
                         if len(self.classes):
                             is_wrong = predicted != y[rows]
-                        errors[part] = int(np.sum(is_wrong))
-                counts.record((i, j), *errors)
-            counts.seconds[:, j] = (time.perf_counter() - started) / len(group)
+                        errors[part_number] = int(np.sum(is_wrong))
+                fit_counts.record((i, j), *errors)
+            fit_counts.seconds[:, j] = (time.perf_counter() - started) / len(candidates)
         return FittedEstimators(
-            tuple(candidate.number for candidate in group),
+            tuple(candidate.number for candidate in candidates),
             tuple(split.number for split in splits),
-            counts,
+            fit_counts,
             models,
             self.classes,
             not sparse.issparse(X),
@@ -180,45 +180,49 @@ class ScikitLearnFamily(Family):
         self, fitted: Sequence[Any], candidates: Sequence[int] | None = None
     ) -> FittedGroup:
         """Pack groups into one that predicts together; see `Family.join`."""
-        numbers, splits = join_order(fitted, candidates)
+        candidate_numbers, splits = join_order(fitted, candidates)
         models = {
             key: model
-            for group in fitted
-            for key, model in group.models.items()
-            if key[0] in numbers
+            for fitted_group in fitted
+            for key, model in fitted_group.models.items()
+            if key[0] in candidate_numbers
         }
-        counts = FitCounts.empty(len(numbers), len(splits))
-        is_dense = any(group.is_dense for group in fitted)
+        fit_counts = FitCounts.empty(len(candidate_numbers), len(splits))
+        is_dense = any(fitted_group.is_dense for fitted_group in fitted)
         joined = FittedEstimators(
-            numbers, splits, counts, models, self.classes, is_dense
+            candidate_numbers, splits, fit_counts, models, self.classes, is_dense
         )
         return (stack_linear(joined) if len(self.classes) else None) or joined
 
     def _fit_candidates(
-        self, group: Sequence[Candidate], fit_one: Callable[[Candidate], "Fit"]
+        self, candidates: Sequence[Candidate], fit_one: Callable[[Candidate], "Fit"]
     ) -> list["Fit | Exception"]:
         """Fit the candidates of a group on a split; an exception is a result."""
-        return [fit_or_error(fit_one, candidate) for candidate in group]
+        return [fit_or_error(fit_one, candidate) for candidate in candidates]
 
     def _predict_parts(
-        self, model: Any, parts: Sequence[Any]
+        self, model: Any, test_parts: Sequence[Any]
     ) -> list[NDArray[Any] | Exception | None]:
         """Predict each part of the test rows; None for one without rows.
 
         An exception is a result, that of a part from the steps before, too.
         """
-        are_matrices = all(type(part) is np.ndarray and len(part) for part in parts)
-        types = {part.dtype for part in parts} if are_matrices else set()
-        if len(parts) > 1 and len(types) == 1 and predicts_by_row(model):
+        are_matrices = all(
+            type(part) is np.ndarray and len(part) for part in test_parts
+        )
+        types = {part.dtype for part in test_parts} if are_matrices else set()
+        if len(test_parts) > 1 and len(types) == 1 and predicts_by_row(model):
             # One call for both parts: a call costs as much as some hundred rows. Models
             # that may look at other rows of a call get each part by itself.
             with suppress(Exception):  # predicting part by part shows which one raises
                 together = predict_codes_or_numbers(
-                    model, np.concatenate(parts), self.classes
+                    model, np.concatenate(test_parts), self.classes
                 )
-                return [*np.split(together, np.cumsum([len(p) for p in parts])[:-1])]
+                return [
+                    *np.split(together, np.cumsum([len(p) for p in test_parts])[:-1])
+                ]
         predictions: list[NDArray[Any] | Exception | None] = []
-        for part in parts:
+        for part in test_parts:
             if part is None or isinstance(part, Exception):
                 predictions.append(part)
             elif not part.shape[0]:
@@ -253,14 +257,16 @@ class ScikitLearnFamily(Family):
             # treats all learners and folds alike.
             model: Any = DummyClassifier(strategy="most_frequent")
             model.fit(native(X[rows]), labels)
-            return Fit(model, model, [X[part] for part in split.counted_parts])
+            return Fit(
+                model, model, [X[test_rows] for test_rows in split.counted_parts]
+            )
         estimator, seeds = candidate.estimator, self._missing_seeds(candidate, split)
         if labels.dtype.kind == "U" and reads_marks(estimator):
             labels = labels.astype(object)  # an array of texts cannot hold the mark
         arguments = dict(self.fit_params)
-        if self.row_groups is not None:
+        if self.group_by_row is not None:
             # Groups that the user passed by `fit_params` win over those of the search.
-            groups = dict.fromkeys(groups_arguments(estimator), self.row_groups)
+            groups = dict.fromkeys(groups_arguments(estimator), self.group_by_row)
             arguments = {**groups, **arguments}
         for name, value in arguments.items():
             is_list = hasattr(value, "__len__") and not isinstance(value, str | dict)
@@ -278,7 +284,9 @@ class ScikitLearnFamily(Family):
             if arguments or not has_prefix(estimator):
                 model = seeded_clone(estimator, seeds, candidate.all_params)
                 model.fit(native(X[rows]), labels, **arguments)
-                return Fit(model, model, [X[part] for part in split.counted_parts])
+                return Fit(
+                    model, model, [X[test_rows] for test_rows in split.counted_parts]
+                )
             front_seeds, last_seeds = split_params(estimator, seeds)
             # A clone takes a tenth of a small fit, so the first steps are cloned only
             # where they are fitted.

@@ -1,9 +1,10 @@
-"""Tests of whether an estimator is a classifier or a regressor."""
+"""Kinds of estimators: classifiers, regressors, searches and the learners in them."""
 
 from typing import Any, Final
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -71,7 +72,7 @@ def is_fitted(estimator: Estimator) -> bool:
     return True
 
 
-def search_name(estimator: Estimator) -> str:
+def name_search(estimator: Estimator) -> str:
     """Return the class of an estimator of which each fit is a search; "" of others.
 
     A search has an `estimator`, of which it fits many clones, and an option `refit`.
@@ -80,13 +81,39 @@ def search_name(estimator: Estimator) -> str:
     --------
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.model_selection import GridSearchCV
-    >>> search_name(GridSearchCV(Ridge(), {"alpha": [1, 2]})), search_name(Ridge())
+    >>> name_search(GridSearchCV(Ridge(), {"alpha": [1, 2]})), name_search(Ridge())
     ('GridSearchCV', '')
     """
     if hasattr(estimator, "steps"):
-        return search_name(estimator.steps[-1][1])
+        return name_search(estimator.steps[-1][1])
     is_search = hasattr(estimator, "estimator") and hasattr(estimator, "refit")
     return type(estimator).__name__ if is_search else ""
+
+
+def name_learner(estimator: Estimator) -> str:
+    """Return the class of the model inside of searches, with the steps of a pipeline.
+
+    Only searches for parameters count here, not one for a threshold: the model that a
+    `TunedThresholdClassifierCV` returns is of this class.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn.svm import SVC
+    >>> name_learner(make_pipeline(StandardScaler(), SVC()))
+    'Pipeline (StandardScaler, SVC)'
+    """
+    name = type(estimator).__name__
+    if isinstance(estimator, Pipeline):
+        steps = [step for _, step in estimator.steps]
+        # "passthrough" and None do nothing.
+        texts = [name_learner(s) for s in steps if not isinstance(s, str | None)]
+        return texts[0] if len(texts) == 1 else f"{name} ({', '.join(texts)})"
+    inner = None
+    if name.endswith("SearchCV"):  # scikit-learn's, and those of other packages
+        inner = getattr(estimator, "estimator", None)
+    return name if inner is None else name_learner(inner)
 
 
 def reader_of_labels(estimator: Any) -> Any:

@@ -51,12 +51,12 @@ def stack_linear(fitted: FittedEstimators) -> "LinearStack | None":
     keys = [FitId(c, s) for c in fitted.candidates for s in fitted.split_numbers]
     if not {type(fitted.models.get(key)) for key in keys} <= {*LINEAR}:
         return None
-    parts = [_scores_of(fitted.models[key], fitted.classes) for key in keys]
-    shape = (len(fitted.candidates), len(fitted.split_numbers), *parts[0][0].shape)
+    scores = [_scores_of(fitted.models[key], fitted.classes) for key in keys]
+    shape = (len(fitted.candidates), len(fitted.split_numbers), *scores[0][0].shape)
     return LinearStack(
         **{field.name: getattr(fitted, field.name) for field in fields(fitted)},
-        weights=np.stack([weights for weights, _ in parts]).reshape(shape),
-        offsets=np.stack([offsets for _, offsets in parts]).reshape(shape[:3]),
+        weights=np.stack([weights for weights, _ in scores]).reshape(shape),
+        offsets=np.stack([offsets for _, offsets in scores]).reshape(shape[:3]),
     )
 
 
@@ -105,8 +105,8 @@ class LinearStack(FittedEstimators):
             if every is not None:
                 codes[item][some, rows] = every[some, position, rows]
             else:
-                part = X if isinstance(rows, slice) else X[rows]
-                part_codes = self._codes(part, np.array([position]))
+                chosen_rows = X if isinstance(rows, slice) else X[rows]
+                part_codes = self._codes(chosen_rows, np.array([position]))
                 codes[item][some, rows] = part_codes[some, 0]
         return codes
 
@@ -128,12 +128,12 @@ class LinearStack(FittedEstimators):
             products = np.empty((X.shape[0], columns.shape[1]), dtype=dtype)
             largest, step = 0.0, max(PRODUCT_NBYTES // (8 * X.shape[1]), 1)
             for start in range(0, X.shape[0], step):
-                part = X[start : start + step]
-                values = part.data if issparse(part) else part
+                block = X[start : start + step]
+                values = block.data if issparse(block) else block
                 ends = values.max(initial=0), values.min(initial=0)
                 largest = max(largest, *(abs(float(end)) for end in ends))
-                part = part.astype(dtype, copy=False)
-                products[start : start + step] = part @ columns
+                block = block.astype(dtype, copy=False)
+                products[start : start + step] = block @ columns
             # From here on rows are the last axis: numpy is slow where it is short.
             scores = np.add(products.T, offsets.reshape(-1, 1), order="C")
             scores = scores.reshape(*offsets.shape, -1)

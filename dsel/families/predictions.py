@@ -137,7 +137,7 @@ class FittedEstimators(FittedGroup):
 
     candidates: tuple[int, ...]
     split_numbers: tuple[int, ...]
-    counts: FitCounts
+    fit_counts: FitCounts
     models: Mapping[FitId, Any]
     """Fitted models; failed fits have no entry."""
     classes: NDArray[Any]
@@ -165,29 +165,35 @@ class FittedEstimators(FittedGroup):
     def predict(self, X: Any, splits: Sequence[SplitNumbers]) -> NDArray[Any]:
         """Return class codes or numbers; see `FittedGroup.predict`."""
         X = X.toarray() if self.is_dense and sparse.issparse(X) else X
-        numbers = self.candidates
-        shape = len(splits), len(numbers), X.shape[0]
+        candidate_numbers = self.candidates
+        shape = len(splits), len(candidate_numbers), X.shape[0]
         # Models that failed to fit keep these values: -1 is no class, NaN no number.
         predictions: NDArray[Any] = (
             np.full(shape, -1, np.int64)
             if len(self.classes)
             else np.full(shape, np.nan)
         )
-        for item, split, some, rows in iter_splits(splits, len(numbers)):
-            part, known = X if isinstance(rows, slice) else X[rows], ""
-            positions = np.arange(len(numbers))[some].tolist()
+        for item, split, some, rows in iter_splits(splits, len(candidate_numbers)):
+            chosen_rows, known = X if isinstance(rows, slice) else X[rows], ""
+            positions = np.arange(len(candidate_numbers))[some].tolist()
             hashes = {
-                i: self._encoders.get(FitId(numbers[i], split), "") for i in positions
+                i: self._encoders.get(FitId(candidate_numbers[i], split), "")
+                for i in positions
             }
             # Sorted, so that candidates with equal steps before the classifier follow
             # each other and transform the rows once.
             for position, encoder in sorted(hashes.items(), key=itemgetter(1)):
-                model, table = self.models.get(FitId(numbers[position], split)), part
+                model, table = (
+                    self.models.get(FitId(candidate_numbers[position], split)),
+                    chosen_rows,
+                )
                 if model is None:
                     continue
                 if encoder:
                     if encoder != known:
-                        encoded = transform_rows(model.steps[:-1], read_only_rows(part))
+                        encoded = transform_rows(
+                            model.steps[:-1], read_only_rows(chosen_rows)
+                        )
                     known, model, table = encoder, model[-1], encoded
                 predictions[item, position, rows] = predict_codes_or_numbers(
                     model, table, self.classes
@@ -202,7 +208,7 @@ class FittedEstimators(FittedGroup):
         transform a block of rows once for all of them. Steps that cannot be pickled
         have no hash.
         """
-        hashes: dict[FitId, str] = {}
+        hash_of_steps: dict[FitId, str] = {}
         known: dict[tuple[int, ...], str] = {}
         for key, model in self.models.items():
             if len(self.candidates) > 1 and has_prefix(model):
@@ -213,12 +219,16 @@ class FittedEstimators(FittedGroup):
                         known[ids] = blake2b(content, digest_size=16).hexdigest()
                 except Exception:
                     known[ids] = ""
-                hashes[key] = known[ids]
-        return hashes
+                hash_of_steps[key] = known[ids]
+        return hash_of_steps
 
-    def test_predictions(self, split_number: int, part: int) -> NDArray[Any] | None:
+    def test_predictions(
+        self, split_number: int, part_number: int
+    ) -> NDArray[Any] | None:
         """Return predictions made at the fit; see `FittedGroup.test_predictions`."""
-        found = [self.tested.get((n, split_number, part)) for n in self.candidates]
+        found = [
+            self.tested.get((n, split_number, part_number)) for n in self.candidates
+        ]
         known = [predictions for predictions in found if predictions is not None]
         return np.stack(known) if len(known) == len(found) else None
 

@@ -109,7 +109,9 @@ def fit_prefix(
     def fit() -> Any:
         front, train = make_front(), split.train_rows
         rows = front.fit_transform(native(X[train]), labels_of(y[train], labels))
-        tests = tuple(transform(front.steps, part) for part in split.counted_parts)
+        tests = tuple(
+            transform(front.steps, test_rows) for test_rows in split.counted_parts
+        )
         return front.steps, read_only_rows(rows), tests
 
     results: Any = cache.get(f"prefix-{key.hexdigest()}", fit)
@@ -168,7 +170,7 @@ def clone_estimator(estimator: Estimator, params: Options | None = None) -> Any:
 def seeded_clone(
     estimator: Estimator, seeds: Mapping[str, int], params: Options | None = None
 ) -> Any:
-    """Return a clone with some parameters set; see `clone_estimator`."""
+    """Return a clone whose `random_state` parameters are `seeds`."""
     model = clone_estimator(estimator, params)
     return model.set_params(**seeds) if seeds else model
 

@@ -9,7 +9,10 @@ them. *Reference rows* are fixed rows, such as the labeled ones; the base of oth
 is computed with them.
 """
 
+from dsel.checks import offer_public
 from dsel.kernels.checking import check_kernel
 from dsel.kernels.functions import KERNELS, Kernel
 
 __all__ = ["KERNELS", "Kernel", "check_kernel"]
+
+offer_public(globals())

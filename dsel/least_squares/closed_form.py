@@ -238,8 +238,10 @@ def _sort_by_blocks(
 def _lower_gram(vectors: Floats, root: Floats, outer: Floats, rows: Integers) -> Floats:
     """Return G_TT = Q_T diag(r) Q_T' for these rows T, or G~_TT with an intercept.
 
-    Only the lower triangle is computed. A product of a matrix with its transpose is
-    positive semidefinite up to the rounding of its entries.
+    `root` are the square roots of r, `outer` the vector whose outer product an
+    intercept subtracts, all 0 without one. Only the lower triangle is computed. A
+    product of a matrix with its transpose is positive semidefinite up to the rounding
+    of its entries.
     """
     scaled = vectors[rows]
     scaled *= root

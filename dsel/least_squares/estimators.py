@@ -21,7 +21,7 @@ from dsel.checks import (
     check_truth,
     explain_unknown,
 )
-from dsel.data.labeled import check_labels, check_targets
+from dsel.data.labeled import check_labels
 from dsel.data.lazy import takes_dask_arrays
 from dsel.errors import GuaranteeWarning, warn
 from dsel.least_squares.closed_form import (
@@ -33,6 +33,7 @@ from dsel.least_squares.closed_form import (
     solve_dual,
     whitening,
 )
+from dsel.least_squares.targets import check_targets
 from dsel.typing import RowsLike
 
 PENALTIES: Final = ("coefficients", "rkhs")
@@ -329,6 +330,11 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
         -------
         self
             The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If rows or labels cannot be used, as in scikit-learn.
         """
         check_truth(self.fit_intercept, "fit_intercept")
         X, y = validate_data(

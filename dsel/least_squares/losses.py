@@ -30,7 +30,7 @@ from dsel.results.cube import (
     check_cube,
     check_dataset,
     make_cube,
-    with_estimates,
+    with_criterion_values,
 )
 from dsel.typing import Options
 
@@ -152,7 +152,7 @@ def make_loss_cube(
     order = list(dict.fromkeys(present))  # the criterion first, each once
     is_done = cube[names.STATUS] == names.STATUS_DONE
     estimates = {name: ESTIMATES[name](cube).where(is_done, np.inf) for name in order}
-    return with_estimates(cube, estimates)
+    return with_criterion_values(cube, estimates)
 
 
 def select_least_squares(
@@ -198,14 +198,14 @@ def select_least_squares(
         results,
         "results",
         "LeastSquaresSearch",
-        *(names.CRITERION, names.ESTIMATE, names.WIDTH, names.REGULARIZATION),
+        *(names.CRITERION, names.CRITERION_VALUE, names.WIDTH, names.REGULARIZATION),
     )
     if criterion is not None:
         check_string(criterion, "criterion")
     present = [str(name) for name in results[names.CRITERION].values]
     if fold is None:
         name = check_choice(criterion or present[0], "criterion", present)
-        estimate = results[names.ESTIMATE].sel({names.CRITERION: name})
+        by_candidate = results[names.CRITERION_VALUE].sel({names.CRITERION: name})
     else:
         if criterion is not None:
             raise ValueError(
@@ -218,21 +218,21 @@ def select_least_squares(
                 f"{show(fold)}; search with cv=5."
             )
         last = results.sizes[names.FOLD] - 1
-        number = check_integer(fold, "fold", at_least=0, at_most=last)
-        name = f"fold={number}"
-        estimate = _fold_means(results).isel({names.FOLD: number}, drop=True)
-        estimate = estimate.where(results[names.STATUS] == names.STATUS_DONE)
-    estimate = estimate.fillna(np.inf)
+        fold = check_integer(fold, "fold", at_least=0, at_most=last)
+        name = f"fold={fold}"
+        by_candidate = _fold_means(results).isel({names.FOLD: fold}, drop=True)
+        by_candidate = by_candidate.where(results[names.STATUS] == names.STATUS_DONE)
+    by_candidate = by_candidate.fillna(np.inf)
     axes = names.WIDTH, names.REGULARIZATION
-    estimate = estimate.transpose(*axes, missing_dims="ignore")
-    values = estimate.values.ravel()
+    by_candidate = by_candidate.transpose(*axes, missing_dims="ignore")
+    values = by_candidate.values.ravel()
     if not np.isfinite(values).any():
         raise AllFitsFailedError(
             "no candidate has a finite estimate; `results.message` has the reason for "
             "each."
         )
     widths, regularizations = np.meshgrid(
-        *(estimate[axis] for axis in axes), indexing="ij"
+        *(by_candidate[axis] for axis in axes), indexing="ij"
     )
     pairs = list(zip(regularizations.flat, widths.flat, strict=True))
     equal = np.flatnonzero(values <= values.min() * (1.0 + TIE_TOLERANCE)).tolist()

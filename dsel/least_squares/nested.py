@@ -12,7 +12,6 @@ rounding of any kernel matrix of this number of rows, whatever the rows are.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -23,14 +22,14 @@ from dsel import names
 from dsel.arrays import ArrayLike, Floats, Integers
 from dsel.checks import check_choice, raise_first
 from dsel.data.splits import Split
-from dsel.errors import naming, reword
+from dsel.errors import naming
 from dsel.families.family import FitId
 from dsel.least_squares.closed_form import EPS
 from dsel.least_squares.estimators import KernelLeastSquares
 from dsel.least_squares.losses import axes_of
 from dsel.losses.regression import mean_squared_error
 from dsel.option_values import ALL_ROWS
-from dsel.results.cube import with_estimates
+from dsel.results.cube import with_criterion_values
 from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.results.tables import content_token
 from dsel.search.engine.counts import FitTable
@@ -38,7 +37,8 @@ from dsel.search.engine.inner_searches import InnerSearches
 from dsel.search.engine.jobs import FitStatus
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan
-from dsel.search.planning.plan_search import plan_search
+from dsel.search.planning.plan_inputs import CallerFacts
+from dsel.search.planning.plan_search import plan_for
 from dsel.search.running.cube_of_run import TOKEN, describe_run
 from dsel.search.running.nested import certify_choices, make_pair_results
 from dsel.search.running.pool_check import check_pool
@@ -53,7 +53,7 @@ PAIR_LOSSES: Final = "pair_losses"
 """Key in a record of the mean squared errors of models without a pair of folds, on each
 fold of the pair."""
 AUTO: Final = "auto"
-WORDS: Final = {
+RENAMINGS: Final = {
     " (several rows of one customer: pass `groups`)": "",
     ", or pass `groups`": "",
     ", and where rows come in groups `groups`": "",
@@ -119,14 +119,16 @@ def plan_certified_search(
          f"matrix of {len(y):,} rows, for certificate='nested', got at most "
          f"{regularizations.max():g}."),
     )  # fmt: skip
-    candidates = [
-        {names.WIDTH: [width], names.REGULARIZATION: [lam]}
+    candidates = [  # their parameters are in the order of the alphabet, as in any grid
+        {names.REGULARIZATION: lam, names.WIDTH: width}
         for width in widths
         for lam in regularizations.tolist()
     ]
-    plan = naming(WORDS)(plan_search)(
+    axes = axes_of(widths, regularizations, candidates)
+    plan: Plan = naming(RENAMINGS)(plan_for)(
+        CallerFacts(axes=axes, renamings=RENAMINGS),
         KernelLeastSquares(penalty=search.penalty, fit_intercept=search.fit_intercept),
-        candidates,
+        [{name: [value] for name, value in params.items()} for params in candidates],
         X,
         y,
         pool,
@@ -139,8 +141,7 @@ def plan_certified_search(
         loss=search.loss,
         report=search.report,
     )
-    axes = axes_of(widths, regularizations, plan.axes.candidates)
-    return replace(plan, axes=axes, fit_notes=())  # no family fits the candidates
+    return plan
 
 
 def is_auto(cv: object) -> bool:
@@ -155,9 +156,11 @@ def mean_squares_of(split: Split, left_out: Integers, residuals: Floats) -> Floa
     Without a second part its mean is NaN.
     """
     means = np.full(2, np.nan)
-    for part, rows in enumerate(split.counted_parts):
+    for part_number, rows in enumerate(split.counted_parts):
         part_residuals = residuals[np.searchsorted(left_out, rows)].ravel()
-        means[part] = mean_squared_error(part_residuals, np.zeros(len(part_residuals)))
+        means[part_number] = mean_squared_error(
+            part_residuals, np.zeros(len(part_residuals))
+        )
     return means
 
 
@@ -173,29 +176,22 @@ def certify(
     `losses` are mean squared errors without pairs of folds, (n_candidates, n_splits,
     2). `reasons` has the reason why a candidate cannot be chosen, "" where it can.
     """
-    scheme, groups = plan.scheme, plan.context.candidate_groups
-    table = FitTable(scheme, groups, plan.n_candidates)
+    scheme, candidate_groups = plan.scheme, plan.context.candidate_groups
+    table = FitTable(scheme, candidate_groups, plan.n_candidates)
     is_usable = reasons == ""
-    table.losses[:], table.errors[:], table.predicting_fits[:] = losses, 0, True
+    table.scores[:], table.errors[:], table.predicting_fits[:] = losses, 0, True
     table.fit_status[:] = np.where(
         is_usable[:, np.newaxis], FitStatus.DONE, FitStatus.FAILED
     )
     if len(plan.scheme.splits):  # a single candidate needs no inner splits
         unusable = np.flatnonzero(~is_usable).tolist()
-        for number in unusable:
-            why = FitMessage(FitProblem.FAILED, reasons[number])
-            table.messages[FitId(number, 0)] = why
+        for candidate in unusable:
+            why = FitMessage(FitProblem.FAILED, reasons[candidate])
+            table.messages[FitId(candidate, 0)] = why
     run = Run(plan, RunOptions(client=client, n_jobs=n_jobs))
     inner = InnerSearches(plan.scheme, plan.prune)
-    pool_check = check_pool(run)
-    description = describe_run(plan, pool_check.facts)
-    assumptions = description.assumptions
-    description = replace(
-        description,
-        assumptions=tuple(
-            replace(each, reason=reword(each.reason, WORDS)) for each in assumptions
-        ),
-    )
+    findings = check_pool(run)
+    description = describe_run(plan, findings.pool_facts)
     # `make_loss_cube` has already warned about candidates that cannot be chosen.
     counts = inner.final_counts(table, description.data)
     candidates = inner.choose_candidates(table)
@@ -206,10 +202,9 @@ def certify(
             candidates,
             counts,
             description,
-            pool_check,
+            plan.pool_reading(findings),
             pair_results=make_pair_results(plan, table),
         )
-    outcome = replace(outcome, choice=replace(outcome.choice, words=WORDS))
     models = outcome.models
     if ALL_ROWS not in models:
         return outcome, plan.model(candidates.candidate_of_all_rows)
@@ -223,15 +218,15 @@ def add_certified_counts(cube: xr.Dataset, certified: xr.Dataset) -> xr.Dataset:
     estimate.
     """
     criteria = {
-        str(name): certified[names.ESTIMATE].sel({names.CRITERION: name})
+        str(name): certified[names.CRITERION_VALUE].sel({names.CRITERION: name})
         for name in certified[names.CRITERION].values
     }
     estimates = {
-        str(name): cube[names.ESTIMATE].sel({names.CRITERION: name})
+        str(name): cube[names.CRITERION_VALUE].sel({names.CRITERION: name})
         for name in cube[names.CRITERION].values
     }
-    cube = with_estimates(
-        cube.drop_vars([names.ESTIMATE, names.CRITERION]), criteria | estimates
+    cube = with_criterion_values(
+        cube.drop_vars([names.CRITERION_VALUE, names.CRITERION]), criteria | estimates
     )
     added = {
         name: variable.variable

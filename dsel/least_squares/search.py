@@ -35,7 +35,7 @@ from dsel.checks import (
 )
 from dsel.data.frames import has_named_columns
 from dsel.data.identity import content_hash
-from dsel.data.labeled import check_no_masks, check_targets
+from dsel.data.labeled import check_no_masks
 from dsel.data.lazy import takes_dask_arrays
 from dsel.data.row_random import seed_from
 from dsel.data.splits import Split, fold_splits, given_splits, random_folds
@@ -64,7 +64,7 @@ from dsel.least_squares.losses import (
 from dsel.least_squares.nested import (
     AUTO,
     PAIR_LOSSES,
-    WORDS,
+    RENAMINGS,
     add_certified_counts,
     certify,
     is_auto,
@@ -72,6 +72,7 @@ from dsel.least_squares.nested import (
     plan_certified_search,
     why_below_rounding,
 )
+from dsel.least_squares.targets import check_targets
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import Choice
 from dsel.results.by_class import CertifiedReport
@@ -132,10 +133,10 @@ class BaseSearch(RegressorMixin, BaseEstimator):
             axes.append(tuple(dict.fromkeys(check(v, name) for v in values.tolist())))
         return axes[1], np.array(axes[0])
 
-    def _inputs(self, **inputs: Any) -> dict[str, Any]:
+    def _identity(self, **identity: Any) -> dict[str, Any]:
         """Return what losses depend on in addition to the grid."""
         return {
-            **inputs,
+            **identity,
             "penalty": self.penalty,
             "fit_intercept": self.fit_intercept,
         }
@@ -186,17 +187,17 @@ class BaseSearch(RegressorMixin, BaseEstimator):
 
 
 def open_store(
-    out: PathLike | None, inputs: Mapping[str, Any]
+    out: PathLike | None, identity: Mapping[str, Any]
 ) -> AbstractContextManager[Store | None]:
-    """Return the store of a search with these inputs; nothing where `out` is None.
+    """Return the store of a search with this identity; nothing where `out` is None.
 
     Raises StoreMismatchError where it holds a search of other rows or models.
     """
     if out is None:
         return nullcontext()
-    identity = {**inputs, "versions": sorted(installed_versions().items())}
-    plan = {name: str(value) for name, value in identity.items()}
-    return Store(out, kind=KIND, plan=plan)
+    with_versions = {**identity, "versions": sorted(installed_versions().items())}
+    texts = {name: str(value) for name, value in with_versions.items()}
+    return Store(out, kind=KIND, identity=texts)
 
 
 @dataclass(frozen=True, repr=False)
@@ -256,8 +257,12 @@ class LeastSquaresPlan:
 
         Arguments are those of `run`.
         """
-        client, inputs, certified = resolve_client(client), self._inputs(client), None
-        with open_store(out, inputs) as store:
+        client, identity, certified = (
+            resolve_client(client),
+            self._identity(client),
+            None,
+        )
+        with open_store(out, identity) as store:
             records = self._evaluate_widths(store, client, n_jobs)
             cube = make_loss_cube(
                 self.widths,
@@ -270,7 +275,7 @@ class LeastSquaresPlan:
                 len(self.y),
                 criterion=self.search.criterion,
                 folds=self.folds,
-                attributes=inputs,
+                attributes=identity,
             )
             if self.certified is not None:
                 losses = np.concatenate([record[PAIR_LOSSES] for record in records])
@@ -283,9 +288,9 @@ class LeastSquaresPlan:
                 store.save(CUBE, cube)
         return cube, certified
 
-    def _inputs(self, client: "Client | None") -> dict[str, Any]:
+    def _identity(self, client: "Client | None") -> dict[str, Any]:
         """Return all that the losses depend on in addition to the grid."""
-        inputs: dict[str, Any] = {
+        identity: dict[str, Any] = {
             "labeled": content_hash(self.X),
             "targets": content_hash(self.y),
             "splits": tokenize(self.folds),
@@ -294,10 +299,10 @@ class LeastSquaresPlan:
         }
         if (plan := self.certified) is not None:
             options = ("certificate", "deploy", "loss", "report")
-            inputs |= {name: plan.identity[name] for name in options}
+            identity |= {name: plan.identity[name] for name in options}
             if plan.pool is not None:
-                inputs["pool"] = plan.pool.fingerprint(client)
-        return self.search._inputs(**inputs)
+                identity["pool"] = plan.pool.fingerprint(client)
+        return self.search._identity(**identity)
 
     def _evaluate_widths(
         self, store: Store | None, client: "Client | None", n_jobs: int | None
@@ -363,9 +368,9 @@ class EvaluateWidth:
 
     width: float
 
-    def run(self, context: LeastSquaresPlan, inputs: Inputs) -> Output[Record]:
+    def run(self, plan: LeastSquaresPlan, inputs: Inputs) -> Output[Record]:
         """Return the record of this width."""
-        return Output(evaluate_width(context, self.width))
+        return Output(evaluate_width(plan, self.width))
 
 
 def evaluate_width(plan: LeastSquaresPlan, width: float) -> Record:
@@ -464,8 +469,8 @@ class LeastSquaresSearch(BaseSearch):
         The certified loss: ``dsel.losses.error_quantile(0.9)``, the default, or
         ``dsel.losses.beyond(tolerance)``.
     report
-        A list of shares of the predictions whose tolerances are certified, too, or True
-        for the usual ones; see `dsel.plan_search`.
+        A list of fractions of the predictions whose tolerances are certified, too, or
+        True for the usual ones; see `dsel.plan_search`.
     delta
         Probability with which the certificate may fail, in (0, 0.5].
     deploy
@@ -538,9 +543,9 @@ class LeastSquaresSearch(BaseSearch):
     of the labels
     Chosen: regularization=0.1, width=1.0
     90% of predictions are off by about 0.167 (cross-validated, an estimate)
-    For comparison: a 20% hold-out set would give a bound of about 0.227 on average
-    For comparison: always predicting the median, 0.0856819: 90% of predictions are off
-    by at most 0.720 on the labeled rows
+    For comparison: a 20% hold-out set would give a bound of about 0.227 on average;
+    always predicting the median, 0.0856819: 90% of predictions are off by at most 0.720
+    on the labeled rows
     Assumes  labeled rows and the rows that the model will meet are independent draws
     from one population; the attribute `certificate` lists all
     """
@@ -573,6 +578,11 @@ class LeastSquaresSearch(BaseSearch):
         -------
         LeastSquaresPlan
             Its print shows what `fit` will do.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `fit` does, for all but failures of fits.
         """
         widths, regularizations = self._check_grid(list(ESTIMATES))
         check_targets(X, y)
@@ -644,10 +654,12 @@ class LeastSquaresSearch(BaseSearch):
         """Return the folds of a search without a certificate."""
         cv = ESTIMATE_FOLDS if is_auto(self.cv) else self.cv
         if not isinstance(cv, str) and (hasattr(cv, "split") or np.iterable(cv)):
-            return naming(WORDS)(given_splits)(cv, X, y)[:-1]
+            splits = naming(RENAMINGS)(given_splits)(cv, X, y)
+            return tuple(split for split in splits if not split.is_all_rows)
         if cv is not None:
             n_folds = check_integer(cv, "cv", at_least=2, at_most=len(y))
-            return fold_splits(random_folds(len(y), n_folds, seed=seed))[:-1]
+            splits = fold_splits(random_folds(len(y), n_folds, seed=seed))
+            return tuple(split for split in splits if not split.is_all_rows)
         if self.criterion in ("kfold", "holdout"):
             raise ValueError(
                 f"`cv` must be a number of folds for criterion={self.criterion!r}, "
@@ -756,7 +768,7 @@ class LeastSquaresSearch(BaseSearch):
     def certified_report(
         self, deploy: str | None = None
     ) -> CertifiedReport | ToleranceReport:
-        """Return tolerances of several shares, as `Outcome.certified_report` does.
+        """Return tolerances of several fractions, as `Outcome.certified_report` does.
 
         Parameters
         ----------
@@ -766,7 +778,7 @@ class LeastSquaresSearch(BaseSearch):
         Returns
         -------
         ToleranceReport
-            Distances that stated shares of the predictions keep, in units of the
+            Distances that stated fractions of the predictions keep, in units of the
             target.
         """
         return self._certified_choice().report(deploy)

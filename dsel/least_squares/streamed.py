@@ -13,17 +13,23 @@ from typing import Any, Final, Self
 import numpy as np
 
 from dsel import names
-from dsel.arrays import Floats, Integers, replaces_earlier_fit, validate_data
+from dsel.arrays import (
+    Floats,
+    Integers,
+    check_rows,
+    replaces_earlier_fit,
+    validate_data,
+)
 from dsel.checks import as_array, check_integer, explain_unknown
 from dsel.data import open_pool
 from dsel.data.identity import content_hash
-from dsel.data.labeled import check_targets
 from dsel.data.pool import Pool
 from dsel.data.row_random import seed_from
 from dsel.least_squares.closed_form import gaussian_kernel, whitening
 from dsel.least_squares.estimators import check_centers
 from dsel.least_squares.losses import Record, make_loss_cube, why_unusable
 from dsel.least_squares.search import NUMERIC, BaseSearch, open_store
+from dsel.least_squares.targets import check_targets
 from dsel.least_squares.two_passes import (
     Sums,
     ThinSolution,
@@ -139,6 +145,7 @@ class StreamedLeastSquaresSearch(BaseSearch):
         check_targets(X, y)
         options: dict[str, Any] = {"ensure_min_samples": 2, **NUMERIC}
         if hasattr(X, "dask"):
+            check_rows(X)
             options = {"skip_check_array": True}
         X, y = validate_data(self, X, y, **options)
         rows, n_targets = labeled_pool(X, y)
@@ -154,7 +161,7 @@ class StreamedLeastSquaresSearch(BaseSearch):
             centers = check_centers(self.centers, self.n_features_in_)
             n_centers, identity = len(centers), content_hash(centers)
             make_centers = partial(dict, points=centers)
-        inputs = self._inputs(
+        inputs = self._identity(
             labeled=rows.token if out is None else rows.fingerprint(client),
             targets=n_targets,
             centers=identity,

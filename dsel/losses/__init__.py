@@ -15,11 +15,10 @@ To add a loss, write a class with the members of `base.Loss`, and one with those
 "Add a loss" on the page for contributors.
 """
 
-from typing import NoReturn
-
-from dsel.checks import did_you_mean, explain_public
+from dsel.checks import explain_public
 from dsel.losses.checking import check_loss
 from dsel.losses.makers import balanced, beyond, cost, error_quantile, precision, recall
+from dsel.losses.texts import why_no_loss
 
 __all__ = [
     "balanced",
@@ -31,10 +30,4 @@ __all__ = [
     "recall",
 ]
 
-
-def __getattr__(name: str) -> NoReturn:
-    end = "." if name.startswith("_") else did_you_mean(name, __all__)
-    raise AttributeError(f"module 'dsel.losses' has no attribute {name!r}{end}")
-
-
-explain_public(globals())
+explain_public(globals(), why_no_loss)

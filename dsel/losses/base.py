@@ -204,7 +204,7 @@ class PoolCounts:
 
 
 @dataclass(frozen=True)
-class Shares:
+class DeltaDivision:
     """Division of a loss's delta between labeled rows and pool, fixed in advance."""
 
     delta: float
@@ -212,6 +212,16 @@ class Shares:
     """Share of limits on labeled rows; 1 if no pool was planned."""
     query_share: float = 0.0
     """Share of labels of queried rows, and of their counts on the pool."""
+
+    @classmethod
+    def of_plan(
+        cls, delta: float, *, has_pool: bool, has_queries: bool = False
+    ) -> "DeltaDivision":
+        """Return the division of this delta in a plan with a pool or with queries."""
+        if has_queries:
+            query_share = QUERY_SHARES.pool + QUERY_SHARES.queries
+            return cls(delta, QUERY_SHARES.labeled, query_share)
+        return cls(delta, LABEL_SHARE if has_pool else 1.0)
 
     @property
     def label_delta(self) -> float:
@@ -249,16 +259,15 @@ class PlannedDelta:
         return self.delta / self.n_compared
 
     @property
-    def label_delta(self) -> float:
-        """Delta of limits of one model on labeled rows."""
+    def model_label_delta(self) -> float:
+        """Delta of limits of one model on labeled rows, of which reports get a part."""
         return self.divide(self.model_delta).label_delta
 
-    def divide(self, delta: float) -> Shares:
-        """Return the planned division of delta, or of a part of it."""
-        if self.has_queries:
-            query_share = QUERY_SHARES.pool + QUERY_SHARES.queries
-            return Shares(delta, QUERY_SHARES.labeled, query_share)
-        return Shares(delta, LABEL_SHARE if self.has_pool else 1.0)
+    def divide(self, loss_delta: float) -> DeltaDivision:
+        """Return the planned division of the delta of one loss."""
+        return DeltaDivision.of_plan(
+            loss_delta, has_pool=self.has_pool, has_queries=self.has_queries
+        )
 
 
 @runtime_checkable
@@ -304,7 +313,11 @@ class Loss(Protocol):
         """Return the classes of `y` that it uses; empty for a loss of all rows."""
 
     def of_table(self, classes: tuple[object, ...], table: Any) -> "Loss":
-        """Return the loss of these classes, with the table that a plan counts."""
+        """Return a copy of the loss for these classes.
+
+        `table` is a statistic, the `ClassTable` that all losses of a plan share: what
+        can be read from it is counted once.
+        """
 
     def score_from_errors(self, n_errors: int, n_rows: int) -> float | None:
         """Return the loss for this number of errors; None if it depends on more.
@@ -330,12 +343,12 @@ class Loss(Protocol):
         """
 
     def bound_all_rows(
-        self, folds: FoldCounts, pool: PoolCounts, shares: Shares
+        self, folds: FoldCounts, pool_counts: PoolCounts, division: DeltaDivision
     ) -> BoundTerms:
         """Return the bound of the model of all rows, through the best of the folds.
 
-        It holds together with `limits` at ``shares.label_delta``, with probability at
-        least ``1 - shares.delta``.
+        It holds together with `limits` at ``division.label_delta``, with probability at
+        least ``1 - division.delta``.
         """
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
@@ -388,12 +401,12 @@ class SingleLoss:
 class RefutableLoss(Loss, Protocol):
     """A loss whose bound new labeled rows can refute; not every loss is one."""
 
-    def lower_limits(self, rows: PoolCounts, delta: float) -> Floats:
+    def lower_limits(self, new_counts: PoolCounts, delta: float) -> Floats:
         """Return lower limits of the loss of each model, (n_models,).
 
-        `rows` are counts of labeled rows on which no model was trained. Limits hold for
-        any number of duplicates among them that are other records. Each holds with
-        probability at least ``1 - delta``. NaN if there are no rows.
+        `new_counts` are counts of labeled rows on which no model was trained. Limits
+        hold for any number of duplicates among them that are other records. Each holds
+        with probability at least ``1 - delta``. NaN if there are no rows.
         """
 
 

@@ -6,7 +6,7 @@ trained, so that no new label is needed. `Rows` have its predictions.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import nan
 from typing import ClassVar
 
@@ -18,12 +18,12 @@ from dsel.bounds import baseline_limits, binomial_tail_inversion
 from dsel.bounds.binomial import sum_outward
 from dsel.losses.base import (
     CubeVariable,
+    DeltaDivision,
     FoldCounts,
     PlannedDelta,
     PoolCounts,
     Predictions,
     Rows,
-    Shares,
 )
 from dsel.losses.error_rate import ErrorCount
 from dsel.losses.joint import Evidence
@@ -88,32 +88,34 @@ class BaselineDifference:
         return baseline_limits(baseline, model, folds.n_rows, delta=delta)
 
     def all_rows_limits(
-        self, folds: FoldCounts, pool: PoolCounts, shares: Shares
+        self, folds: FoldCounts, pool_counts: PoolCounts, division: DeltaDivision
     ) -> Floats:
         """Return limits of the model of all rows through each fold's, all at once."""
         differ = binomial_tail_inversion(
-            pool.counts,
-            pool.upper_rows(pool.duplicates),
-            delta=shares.pool_delta / len(folds.n_rows),
+            pool_counts.counts,
+            pool_counts.upper_rows(pool_counts.duplicates),
+            delta=division.pool_delta / len(folds.n_rows),
         )
-        return sum_outward(self.limits(folds, shares.label_delta), differ)
+        return sum_outward(self.limits(folds, division.label_delta), differ)
 
     def bounds(
-        self, evidence: Evidence, planned: PlannedDelta, fold: int
+        self, evidence: Evidence, planned_delta: PlannedDelta, fold: int
     ) -> tuple["BaselineBound", ...]:
         """Bound the difference of the model of this fold, then of that of all rows.
 
         These bounds alone have all of delta.
         """
-        folds = evidence.folds[self.statistic]
-        pool = evidence.pool.get(self.statistic)
+        folds = evidence.fold_counts_of[self.statistic]
+        pool_counts = evidence.pool_counts_of.get(self.statistic)
         # Labels of queried rows do not make these bounds smaller.
-        shares = replace(planned, has_queries=False).divide(planned.delta)
-        limits = self.limits(folds, shares.label_delta)
+        division = DeltaDivision.of_plan(
+            planned_delta.delta, has_pool=planned_delta.has_pool
+        )
+        limits = self.limits(folds, division.label_delta)
         one_fold = BaselineBound(fold, float(limits[fold]))
-        if pool is None:
+        if pool_counts is None:
             return (one_fold,)
-        sums = self.all_rows_limits(folds, pool, shares)
+        sums = self.all_rows_limits(folds, pool_counts, division)
         # All sums hold at once, so the smallest may be taken.
         best = int(np.argmin(sums))
         return one_fold, BaselineBound(best, float(sums[best]), float(limits[best]))

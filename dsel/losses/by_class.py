@@ -30,12 +30,12 @@ from dsel.checks import listing
 from dsel.losses.base import (
     Counts,
     CubeVariable,
+    DeltaDivision,
     FoldCounts,
     Loss,
     PoolCounts,
     Predictions,
     Rows,
-    Shares,
     SingleLoss,
     Statistic,
     smallest_sum,
@@ -55,7 +55,7 @@ class ClassTable(Statistic):
 
     classes: tuple[Any, ...]
     """Counted classes, in the order of the table."""
-    positions: tuple[int, ...] = ()
+    positions: tuple[int, ...]
     """Row and column of each class code of the plan; the last are for other classes."""
     on_folds: str = names.OUTER_CONFUSION
     on_pool: str = names.OUTER_PREDICTIONS
@@ -73,7 +73,7 @@ class ClassTable(Statistic):
                 "rows of the fold by true class and prediction of its model",
             ),
             self.on_pool: CubeVariable(
-                pair, "pool rows by the predictions of its model and the full one"
+                pair, "pool rows by the predictions of its model and that of all rows"
             ),
             self.on_duplicates: CubeVariable(
                 pair, "of these, the pool rows that equal labeled rows"
@@ -131,7 +131,7 @@ def wrong_rows(tables: Integers, index: int = 0) -> tuple[Integers, Integers]:
 
 
 def miss_rate(table: NDArray[Any], index: int = 0) -> float:
-    """Return the share of a class that is missed; 1 for a class without rows."""
+    """Return the fraction of a class that is missed; 1 for a class without rows."""
     wrong, rows = wrong_rows(table, index)
     return float(wrong / rows) if rows else 1.0
 
@@ -157,7 +157,8 @@ def few_rows_caveat(
     Each rate has its own delta. At equal counts the first fold, whose share is the
     largest, has the best limit.
     """
-    fold_delta, few = delta * float(fold_shares(n_folds)[0]), []
+    fold_delta = delta * float(fold_shares(n_folds)[0])
+    few = []
     for rate in rates:
         [label] = rate.classes
         n_rows = rate.n_rows(y, label)
@@ -170,6 +171,8 @@ def few_rows_caveat(
             f"class {label!r} has {n_rows:,} labeled rows, {n_rows // n_folds} a fold: "
             f"even with no miss, its certified recall would be {recall}"
         ]
+    if not few:
+        return []
     few.sort(key=lambda one: one[0])
     texts = [
         f"{recall} of {label!r} ({count_of(n, 'row')})" for n, label, recall in few
@@ -177,7 +180,7 @@ def few_rows_caveat(
     return [
         f"{len(few)} classes have few labeled rows: even with no miss, their certified "
         f"recalls would be {listing(texts, MOST_FEW_NAMED)}"
-    ] * bool(few)
+    ]
 
 
 @dataclass(frozen=True)
@@ -227,9 +230,11 @@ class TableLoss(SingleLoss):
         deltas = delta * fold_shares(len(folds.counts))
         return self.table_limits(self.narrow_tables(folds.integers), deltas)
 
-    def lower_limits(self, rows: PoolCounts, delta: float) -> Floats:
+    def lower_limits(self, new_counts: PoolCounts, delta: float) -> Floats:
         """Return lower limits from new rows, one for each model."""
-        tables, duplicates = map(self.narrow_tables, (rows.counts, rows.duplicates))
+        tables, duplicates = map(
+            self.narrow_tables, (new_counts.counts, new_counts.duplicates)
+        )
         return self.table_lower_limits(tables, duplicates, delta)
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
@@ -263,7 +268,7 @@ class TableLoss(SingleLoss):
 
 
 class ClassRate(TableLoss):
-    """Base of the rates of one class: a share of its rows, or of its predictions."""
+    """Base of the rates of one class: a fraction of its rows, or of its predictions."""
 
     @staticmethod
     def orient_tables(tables: NDArray[Any]) -> NDArray[Any]:
@@ -271,7 +276,7 @@ class ClassRate(TableLoss):
         return tables
 
     def rate(self, table: NDArray[Any]) -> float:
-        """Return the share of these rows that is not on the diagonal."""
+        """Return the fraction of these rows that is not on the diagonal."""
         return miss_rate(self.orient_tables(table))
 
     def table_limits(self, tables: Integers, deltas: Floats) -> Floats:
@@ -293,7 +298,7 @@ class ClassRate(TableLoss):
 
 
 class Recall(ClassRate):
-    """The share of one class that is missed: 1 - recall."""
+    """The fraction of one class that is missed: 1 - recall."""
 
     @property
     def label(self) -> str:
@@ -304,22 +309,26 @@ class Recall(ClassRate):
         return f"recall({self.classes[0]!r})"
 
     def disagreement_terms(
-        self, folds: FoldCounts, pool: PoolCounts, delta: float
+        self, folds: FoldCounts, pool_counts: PoolCounts, delta: float
     ) -> Floats:
         """Return how much more the model of all rows may miss, for each fold."""
-        left, _ = wrong_rows(self.narrow_tables(pool.counts))
-        duplicates, _ = wrong_rows(self.narrow_tables(pool.duplicates))
+        left, _ = wrong_rows(self.narrow_tables(pool_counts.counts))
+        duplicates, _ = wrong_rows(self.narrow_tables(pool_counts.duplicates))
         n_rows = self.narrow_tables(folds.integers)[:, 0].sum()
         return added_misses(
-            left, pool.upper_rows(duplicates), n_rows, folds.n_rows.sum(), delta=delta
+            left,
+            pool_counts.upper_rows(duplicates),
+            n_rows,
+            folds.n_rows.sum(),
+            delta=delta,
         )
 
     def bound_all_rows(
-        self, folds: FoldCounts, pool: PoolCounts, shares: Shares
+        self, folds: FoldCounts, pool_counts: PoolCounts, division: DeltaDivision
     ) -> BoundTerms:
         """Add the pool rows that only the fold's model predicts as the class."""
-        limits = self.limits(folds, shares.label_delta)
-        added = self.disagreement_terms(folds, pool, shares.pool_delta)
+        limits = self.limits(folds, division.label_delta)
+        added = self.disagreement_terms(folds, pool_counts, division.pool_delta)
         return smallest_sum(limits, sum_outward(limits, added))
 
     def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
@@ -328,7 +337,7 @@ class Recall(ClassRate):
 
 
 class Precision(ClassRate):
-    """The share of one prediction that is wrong: 1 - precision."""
+    """The fraction of one prediction that is wrong: 1 - precision."""
 
     @property
     def label(self) -> str:
@@ -344,12 +353,13 @@ class Precision(ClassRate):
         return tables.swapaxes(-1, -2)
 
     def bound_all_rows(
-        self, folds: FoldCounts, pool: PoolCounts, shares: Shares
+        self, folds: FoldCounts, pool_counts: PoolCounts, division: DeltaDivision
     ) -> BoundTerms:
         """Bound it by the rates at which both models predict the class."""
-        limits = self.limits(folds, shares.label_delta)
+        limits = self.limits(folds, division.label_delta)
         pairs = [
-            self.narrow_tables(tables) for tables in (pool.counts, pool.duplicates)
+            self.narrow_tables(tables)
+            for tables in (pool_counts.counts, pool_counts.duplicates)
         ]
         first, first_duplicates = (pair[:, 0].sum(axis=-1) for pair in pairs)
         # Each fold compares with the same model of all rows, so the first entry has the
@@ -361,18 +371,18 @@ class Precision(ClassRate):
         sums = added_false_predictions(
             limits,
             first,
-            pool.upper_rows(first_duplicates),
+            pool_counts.upper_rows(first_duplicates),
             fresh,
-            pool.n_rows - int(duplicates),
+            pool_counts.n_rows - int(duplicates),
             joined,
             fresh + joined_duplicates,
-            delta=shares.pool_delta,
+            delta=division.pool_delta,
         )
         return smallest_sum(limits, sums)
 
 
 class Balanced(TableLoss):
-    """The mean over classes of the share that is missed: 1 - balanced accuracy."""
+    """The mean over classes of the fraction that is missed: 1 - balanced accuracy."""
 
     label = "Balanced error"
 
@@ -416,12 +426,14 @@ class Balanced(TableLoss):
         return np.where(has_rows, means, np.nan)
 
     def bound_all_rows(
-        self, folds: FoldCounts, pool: PoolCounts, shares: Shares
+        self, folds: FoldCounts, pool_counts: PoolCounts, division: DeltaDivision
     ) -> BoundTerms:
         """Add the mean of the pool terms of all classes, at equal shares."""
-        delta = shares.pool_delta / len(self.classes)
-        added = [one.disagreement_terms(folds, pool, delta) for one in self.components]
-        limits = self.limits(folds, shares.label_delta)
+        delta = division.pool_delta / len(self.classes)
+        added = [
+            one.disagreement_terms(folds, pool_counts, delta) for one in self.components
+        ]
+        limits = self.limits(folds, division.label_delta)
         return smallest_sum(
             limits, sum_outward(limits, mean_outward(np.array(added), 0))
         )
@@ -484,26 +496,28 @@ class Cost(TableLoss):
         self, tables: Integers, duplicates: Integers, delta: float
     ) -> Floats:
         """Return lower limits of the mean, from upper limits of the largest less it."""
-        less, deltas = self.largest - self.costs, np.full(len(tables), delta)
+        less = self.largest - self.costs
+        deltas = np.full(len(tables), delta)
         limits = self.largest - self._mean_limits(tables, less, deltas, duplicates)
         limits = np.nextafter(limits, -np.inf)  # the subtraction may round up
         return np.where(tables.sum(axis=(1, 2)) > 0, limits, np.nan)
 
     def bound_all_rows(
-        self, folds: FoldCounts, pool: PoolCounts, shares: Shares
+        self, folds: FoldCounts, pool_counts: PoolCounts, division: DeltaDivision
     ) -> BoundTerms:
         """Add the largest additional cost of the other prediction."""
-        costs, k = self.costs, len(folds.n_rows)
+        costs = self.costs
+        k = len(folds.n_rows)
         # Pool rows have no true class, so it is taken to be the most expensive one.
         more = np.maximum(costs[:, np.newaxis] - costs[:, :, np.newaxis], 0).max(axis=0)
-        if (pool.duplicates.sum(axis=(1, 2)) != pool.n_duplicates).any():
+        if (pool_counts.duplicates.sum(axis=(1, 2)) != pool_counts.n_duplicates).any():
             raise ValueError("tables of duplicates must count each duplicate once")
-        limits = self.limits(folds, shares.label_delta)
+        limits = self.limits(folds, division.label_delta)
         added = self._mean_limits(
-            self.narrow_tables(pool.counts),
+            self.narrow_tables(pool_counts.counts),
             more,
-            np.full(k, shares.pool_delta / k),
-            self.narrow_tables(pool.duplicates),
+            np.full(k, division.pool_delta / k),
+            self.narrow_tables(pool_counts.duplicates),
         )
         return smallest_sum(limits, sum_outward(limits, added))
 

@@ -29,19 +29,19 @@ from dsel.data.frames import Frame, numbers_of
 from dsel.losses.base import (
     Counts,
     CubeVariable,
+    DeltaDivision,
     FoldCounts,
     Loss,
     PlannedDelta,
     PoolCounts,
     Predictions,
     Rows,
-    Shares,
     SingleLoss,
     Statistic,
     stack_folds,
 )
 from dsel.losses.calls import rate_beyond
-from dsel.losses.joint import Evidence, ModelBounds, bound_models, limit_folds
+from dsel.losses.joint import Evidence, ModelBounds, bound_models
 
 VALUES_SHARE: Final = 0.5
 """Share of delta that goes to the values of a column; the main bound gets the rest.
@@ -90,7 +90,8 @@ class ValueColumn:
 
     def codes(self, X: Features) -> Integers:
         """Return the index of each row's value in `values`; other values come last."""
-        values, n = _read_column(X, self.position), len(self.values)
+        values = _read_column(X, self.position)
+        n = len(self.values)
         index_of = dict(zip(self.values, range(n), strict=True))
         kind = np.dtype(self.dtype) if self.dtype else None
         stored = getattr(values.dtype, "numpy_dtype", values.dtype)
@@ -99,8 +100,8 @@ class ValueColumn:
             # which both can be stored. Values that are equal there count as one.
             narrow = compared_type(kind, stored)
             values = numbers_of(pd.Series(values, copy=False), narrow)
-            numbers = np.array([nan if v is None else v for v in self.values], narrow)
-            rounded = numbers.tolist()
+            floats = np.array([nan if v is None else v for v in self.values], narrow)
+            rounded = floats.tolist()
             index_of = {
                 None if listed is None else value: n if rounded.count(value) > 1 else at
                 for at, (listed, value) in enumerate(
@@ -204,7 +205,7 @@ class CountByValue(Statistic):
             return self._stack(counts)
         # Sizes come first: they say where the numbers of a value begin.
         n_rows = np.array([n for n, _ in counts], np.float64)
-        return np.concatenate([n_rows, *(numbers for _, numbers in counts)])
+        return np.concatenate([n_rows, *(value_numbers for _, value_numbers in counts)])
 
     def count_pair(
         self,
@@ -230,7 +231,8 @@ class CountByValue(Statistic):
         shape = self.inner.fold_shape
         if shape is not None:
             return int(counts[index, 0]), counts[index, 1:].reshape(shape)
-        n, start = int(counts[index]), self.n_values + int(counts[:index].sum())
+        n = int(counts[index])
+        start = self.n_values + int(counts[:index].sum())
         return n, counts[start : start + n]
 
     def _split(self, rows: Rows, *arrays: NDArray[Any]) -> Iterator[list[NDArray[Any]]]:
@@ -301,11 +303,11 @@ class LossAtValue(SingleLoss):
         return self.loss.limits(self.folds_of_value(folds), delta)
 
     def bound_all_rows(
-        self, folds: FoldCounts, pool: PoolCounts, shares: Shares
+        self, folds: FoldCounts, pool_counts: PoolCounts, division: DeltaDivision
     ) -> BoundTerms:
         """Bound the loss by pool rows with the value."""
         return self.loss.bound_all_rows(
-            self.folds_of_value(folds), self.pool_of_value(pool), shares
+            self.folds_of_value(folds), self.pool_of_value(pool_counts), division
         )
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
@@ -320,13 +322,15 @@ class LossAtValue(SingleLoss):
         )
         return FoldCounts(stack_folds(counts), np.array(n_rows))
 
-    def pool_of_value(self, pool: PoolCounts) -> PoolCounts:
+    def pool_of_value(self, pool_counts: PoolCounts) -> PoolCounts:
         """Return the counts of the pool rows with the value."""
         shape = -1, *self.statistic.inner.pair_shape
-        counts, duplicates = pool.counts[:, self.index], pool.duplicates[:, self.index]
+        counts = pool_counts.counts[:, self.index]
+        duplicates = pool_counts.duplicates[:, self.index]
         # The first count is that of the rows, the same for all folds.
         n_rows, n_duplicates = int(counts[0, 0]), int(duplicates[0, 0])
-        counts, duplicates = counts[:, 1:].reshape(shape), duplicates[:, 1:]
+        counts = counts[:, 1:].reshape(shape)
+        duplicates = duplicates[:, 1:]
         return PoolCounts(counts, duplicates.reshape(shape), n_rows, n_duplicates)
 
 
@@ -364,22 +368,20 @@ error the limit would be above 50%; a value needs about 40 rows"]
     @property
     def losses(self) -> tuple[LossAtValue, ...]:
         """The loss on the rows of each value of the column."""
-        statistic, n = self.statistic, len(self.column.values)
+        statistic = self.statistic
+        n = len(self.column.values)
         return tuple(LossAtValue(self.loss, statistic, index) for index in range(n))
 
     def bounds(
-        self, evidence: Evidence, planned: PlannedDelta, fold: int
+        self, evidence: Evidence, planned_delta: PlannedDelta, fold: int
     ) -> tuple[ModelBounds, ...]:
         """Bound the model of this fold, and that of all rows, for each value."""
         # Equal parts depend on the column alone. Parts that depend on the counts would
         # be chosen by the same counts from which the bounds are computed.
-        value_delta = planned.model_delta * VALUES_SHARE / len(self.losses)
-        shares = planned.divide(value_delta)
+        value_delta = planned_delta.model_delta * VALUES_SHARE / len(self.losses)
+        division = planned_delta.divide(value_delta)
         return tuple(
-            bound_models(
-                loss, evidence, shares, limit_folds(loss, evidence.folds, shares), fold
-            )
-            for loss in self.losses
+            bound_models(loss, evidence, division, fold) for loss in self.losses
         )
 
     def caveats(self, n_folds: int, delta: float) -> list[str]:
@@ -439,7 +441,8 @@ def find_column(
             f"`report_by` {report_by!r} must be a column of texts, numbers or other "
             f"single values, but holds {show(next(bad, None))}; make texts of them."
         ) from error
-    distinct, n_rows = _as_list(unique), len(codes)
+    distinct = _as_list(unique)
+    n_rows = len(codes)
     n_values = len(distinct)
     counts = np.bincount(codes[codes >= 0], minlength=n_values)
     most = min(MOST_VALUES, max(2, n_rows // 2))

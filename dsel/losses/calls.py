@@ -31,7 +31,7 @@ from dsel.losses.base import (
 
 
 @contextmanager
-def naming_loss(code: Loss | Statistic, method: str) -> Iterator[None]:
+def naming_loss(code: Loss | Statistic, called: str) -> Iterator[None]:
     """Turn what a method of a loss, or of its statistic, raises into a LossError."""
     try:
         yield
@@ -39,7 +39,7 @@ def naming_loss(code: Loss | Statistic, method: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise LossError(
-            f"{_describe(code)} raised {type(error).__name__} in `{method}`: {error}. "
+            f"{_describe(code)} raised {type(error).__name__} in `{called}`: {error}. "
             f"It must work for any rows and predictions; dsel.losses.check_loss tests "
             f"it on some."
         ) from error
@@ -108,9 +108,9 @@ def count_pair(
 
 
 def rate_beyond(loss: Loss) -> float | None:
-    """Return the share of rows that may be off by more than a bound of this loss.
+    """Return the fraction of rows that may be off by more than a bound of this loss.
 
-    None for a loss whose bound is no tolerance, or says nothing of such a share.
+    None for a loss whose bound is no tolerance, or says nothing of such a fraction.
     """
     if not np.isinf(loss.largest) or not isinstance(loss, DistanceLoss):
         return None
@@ -125,20 +125,20 @@ def _describe(code: Loss | Statistic) -> str:
     return f"the statistic {code!r} of `loss`"
 
 
-def _check_number(loss: Loss, method: str, score: object) -> float:
+def _check_number(loss: Loss, called: str, value: object) -> float:
     """Return a score; raise LossError if it is no number."""
     # NaN would be ranked, and above or below the others by chance.
-    if not isinstance(score, Real) or np.isnan(float(score)):
+    if not isinstance(value, Real) or np.isnan(float(value)):
         raise LossError(
-            f"`loss` {loss!r} must return a number from `{method}`, got {show(score)}; "
+            f"`loss` {loss!r} must return a number from `{called}`, got {show(value)}; "
             "dsel.losses.check_loss tests it."
         )
-    return float(score)
+    return float(value)
 
 
 def _check_counts(
     statistic: Statistic,
-    method: str,
+    called: str,
     shape_name: str,
     counts: Counts,
     shape: tuple[int, ...],
@@ -147,12 +147,12 @@ def _check_counts(
     if counts.shape != shape:
         raise LossError(
             f"{_describe(statistic)} must return the shape of `{shape_name}` from "
-            f"`{method}`, {shape}, got {counts.shape}."
+            f"`{called}`, {shape}, got {counts.shape}."
         )
     # A residual that is NaN would count as a row with a good prediction.
     if counts.dtype.kind not in "iuf" or np.isnan(counts).any():
         raise LossError(
-            f"{_describe(statistic)} must return numbers from `{method}`, got "
+            f"{_describe(statistic)} must return numbers from `{called}`, got "
             f"{show(counts.tolist())}."
         )
     return counts
@@ -208,7 +208,8 @@ def best_constant(
     labels = list(classes)
     with naming_loss(loss, "named_classes"):
         codes += [labels.index(label) for label in loss.named_classes(labels)]
-    rows, losses = Rows(X, y), []
+    rows = Rows(X, y)
+    losses = []
     for code in codes:
         predictions = np.full(len(y), code, np.int64)
         # By `estimate`, which is what the loss bounds: `score` may be another number.

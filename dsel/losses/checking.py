@@ -1,19 +1,21 @@
 """Checks of a new loss and its statistic, for contributors."""
 
 from copy import deepcopy
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from dsel.arrays import Integers
+from dsel.arrays import Floats, Integers
 from dsel.losses.base import (
     Counts,
+    DeltaDivision,
     FoldCounts,
     Loss,
     PoolCounts,
     Predictions,
     Rows,
-    Shares,
     Statistic,
     no_predictions,
     stack_folds,
@@ -22,19 +24,29 @@ from dsel.losses.calls import (
     count_pair,
     count_rows,
     counts_from_errors,
+    naming_loss,
     score_from_errors,
     score_rows,
 )
 
 LOSS_CHECK_ROWS: Final = 200
 """Most labeled rows on which a plan tries a loss."""
-CHECK_SHARES: Final = Shares(0.05, 0.95)
+CHECK_DIVISION: Final = DeltaDivision(0.05, 0.95)
+TRIANGLES: Final = 20
+"""Random pairs of models that are compared with the bound of the second one."""
+_TRIANGLE_ROWS: Final = 4_000
+SHARING_FOLDS: Final = 20
+"""Folds with equal counts that share the pool's delta; none gets nearly all of it."""
+_POOL_ROWS: Final = 400
+"""So few that what they add shows a share; shares of labeled rows change it little."""
 
 
 def check_loss(loss: Any, *, n_classes: int = 2, n_folds: int = 5) -> None:
     """Raise if a loss does not work in a search, by a test on generated rows.
 
-    It cannot show that a bound holds: this needs a proof, and an audit.
+    It finds bounds that spend more than their delta, on labeled rows or on the pool,
+    and counts on the pool that miss rows on which a model is worse. It cannot show that
+    a bound holds: this needs a proof, and an audit.
 
     Parameters
     ----------
@@ -77,11 +89,16 @@ def check_loss(loss: Any, *, n_classes: int = 2, n_folds: int = 5) -> None:
     )
     rows = Rows(rng.normal(size=(n, 3)), targets)
     fold_rows = np.array_split(np.arange(60 * n_folds), n_folds)
-    counts = [_check_fold(loss, rows, numbers, rng) for numbers in fold_rows]
-    n_rows = np.array([len(numbers) for numbers in fold_rows])
+    counts = [_check_fold(loss, rows, row_numbers, rng) for row_numbers in fold_rows]
+    n_rows = np.array([len(row_numbers) for row_numbers in fold_rows])
     folds = FoldCounts(stack_folds(counts), n_rows)
-    pool = _count_pool(loss, folds, n_classes, rng)
-    _check_bounds(loss, folds, pool)
+    pool_counts = _count_pool(loss, folds, n_classes, rng)
+    _check_bounds(loss, folds, pool_counts)
+    _check_divided_delta(loss, folds, pool_counts)
+    constants = [] if loss.is_regression else range(n_classes)
+    for constant in (*[None] * TRIANGLES, *constants):
+        _check_triangle(loss, n_classes, rng, constant)
+    _check_divided_pool_delta(loss, n_classes, rng)
 
 
 def check_loss_on_rows(loss: Loss, rows: Rows) -> None:
@@ -94,16 +111,18 @@ def check_loss_on_rows(loss: Loss, rows: Rows) -> None:
 
 
 def _check_fold(
-    loss: Loss, rows: Rows, numbers: Integers, rng: np.random.Generator
+    loss: Loss, rows: Rows, row_numbers: Integers, rng: np.random.Generator
 ) -> Counts:
     """Return the counts on the rows of a fold; raise if they are wrong."""
-    X, y = rows.X[numbers], np.asarray(rows.targets)[numbers]
+    X, y = rows.X[row_numbers], np.asarray(rows.targets)[row_numbers]
     is_wrong = rng.random(len(y)) < 0.2
     wrong = (
         y + rng.normal(size=len(y)) if loss.is_regression else (y + 1) % (y.max() + 1)
     )
     predictions = np.where(is_wrong, wrong, y)
-    statistic, labeled, name = loss.statistic, Rows(X, y), type(loss.statistic).__name__
+    statistic = loss.statistic
+    labeled = Rows(X, y)
+    name = type(loss.statistic).__name__
     none = no_predictions((len(y),), y.dtype)
     score, worst = (score_rows(loss, labeled, these) for these in (predictions, none))
     counts = count_rows(statistic, labeled, predictions)
@@ -142,14 +161,16 @@ def _count_pool(
     loss: Loss, folds: FoldCounts, n_classes: int, rng: np.random.Generator
 ) -> PoolCounts:
     """Return the counts on a pool; raise if those of blocks do not add up to it."""
-    n, statistic = 400, loss.statistic
+    n = 400
+    statistic = loss.statistic
     name = type(statistic).__name__
 
     def draw(lowest: int) -> Predictions:
         codes = rng.integers(lowest, n_classes, n)
         return np.asarray(rng.normal(size=n) if loss.is_regression else codes)
 
-    X, all_rows_predictions = rng.normal(size=(n, 3)), draw(0)
+    X = rng.normal(size=(n, 3))
+    all_rows_predictions = draw(0)
     # A code of -1 is a prediction that is no class, which models may make.
     pairs = []
     for fold_counts in folds.counts:
@@ -179,22 +200,28 @@ def _count_pool(
     return PoolCounts(np.stack(pairs), np.zeros_like(np.stack(pairs)), n, 0)
 
 
-def _check_bounds(loss: Loss, folds: FoldCounts, pool: PoolCounts) -> None:
+def _check_bounds(loss: Loss, folds: FoldCounts, pool_counts: PoolCounts) -> None:
     """Raise if limits or bounds are below the counts, or do not fall as delta grows."""
-    name, k = type(loss).__name__, len(folds.n_rows)
-    limits = np.asarray(loss.limits(folds, CHECK_SHARES.label_delta))
+    name = type(loss).__name__
+    k = len(folds.n_rows)
+    limits = _limits(loss, folds, CHECK_DIVISION.label_delta)
     if limits.shape != (k,) or np.isnan(limits).any():
         raise ValueError(f"{name}.limits must be a number for each of {k} folds.")
-    if (np.asarray(loss.limits(folds, 1e-6)) < limits).any():
-        raise ValueError(f"{name}.limits must be larger where delta is smaller.")
     estimates = [loss.estimate(fold) for fold in folds.iter_folds()]
+    surer = _limits(loss, folds, 1e-6)
+    # A quantile of rows that mostly have no loss may be exactly what was counted.
+    is_constant = (surer == limits).all() and any(
+        0 < e < loss.largest for e in estimates
+    )
+    if (surer < limits).any() or is_constant:
+        raise ValueError(f"{name}.limits must be larger where delta is smaller.")
     if (limits < estimates).any():
         raise ValueError(
             f"{name}.limits must be above what was counted, got {limits.tolist()} for "
             f"{estimates}."
         )
     bound, label_term, disagreement_term = map(
-        float, loss.bound_all_rows(folds, pool, CHECK_SHARES)
+        float, loss.bound_all_rows(folds, pool_counts, CHECK_DIVISION)
     )
     if not (
         bound >= label_term >= min(limits)
@@ -203,4 +230,140 @@ def _check_bounds(loss: Loss, folds: FoldCounts, pool: PoolCounts) -> None:
         raise ValueError(
             f"{name}.bound_all_rows must be the limit of a fold and a part from the "
             f"pool, got {bound}, {label_term} and {disagreement_term}."
+        )
+
+
+def _limits(loss: Loss, folds: FoldCounts, delta: float) -> Floats:
+    """Return the limits of a loss; an error of its own names the member."""
+    with naming_loss(loss, "limits"):
+        return np.asarray(loss.limits(folds, delta))
+
+
+def _check_divided_delta(
+    loss: Loss, folds: FoldCounts, pool_counts: PoolCounts
+) -> None:
+    """Raise if limits that must hold together, or with the pool's, spend all of delta.
+
+    A fold alone has all of delta that is there for folds.
+    """
+    name, delta = type(loss).__name__, CHECK_DIVISION.label_delta
+    together = _limits(loss, folds, delta)
+    alone = np.array([_limits(loss, fold, delta)[0] for fold in folds.iter_folds()])
+    # Where most rows have no loss, limits of a quantile are what was counted.
+    is_above = alone > [loss.estimate(fold) for fold in folds.iter_folds()]
+    is_undivided = len(alone) > 1 and is_above.any() and not (alone < together).any()
+    if is_undivided or (alone > together).any():
+        raise ValueError(
+            f"{name}.limits must hold together with probability 1 - delta, so each of "
+            f"several folds has a share of delta and a larger limit than alone, got "
+            f"{together.tolist()} together and {alone.tolist()} alone."
+        )
+    for number, limit in enumerate(alone):
+        one = slice(number, number + 1)
+        own = replace(
+            pool_counts,
+            counts=pool_counts.counts[one],
+            duplicates=pool_counts.duplicates[one],
+        )
+        label_term = loss.bound_all_rows(folds.fold(number), own, CHECK_DIVISION)[1]
+        if label_term < limit:
+            raise ValueError(
+                f"{name}.bound_all_rows must take limits at division.label_delta, what "
+                f"the pool leaves of delta: of one fold it is at least {limit}, got "
+                f"{float(label_term)}."
+            )
+
+
+def _check_triangle(
+    loss: Loss, n_classes: int, rng: np.random.Generator, constant: int | None
+) -> None:
+    """Raise if the second of two models is worse than its bound on these very rows.
+
+    The rows are the fold and the pool, so the counts themselves, whose limits are
+    larger, must bound the loss of the second model by that of the first one. Where the
+    second model differs it predicts the class `constant`, or anything: differences in
+    one direction alone show counts that miss this direction.
+    """
+    n, statistic = _TRIANGLE_ROWS, loss.statistic
+    draw = partial(_draw_predictions, loss, n_classes, rng)
+    targets = draw()
+    X = rng.normal(size=(n, 3))
+    # Often the first model is right and the second one wrong: there a count that is
+    # missing shows.
+    keeps = rng.random((2, n)) < rng.random((2, 1))
+    first = np.where(keeps[0], targets, draw())
+    other = draw() if constant is None else np.full(n, constant)
+    second = np.where(keeps[1], first, other)
+    rows = Rows(X, targets)
+    n_rows = np.array([n])
+    counted, of_second = (
+        FoldCounts(stack_folds([count_rows(statistic, rows, codes)]), n_rows)
+        for codes in (first, second)
+    )
+    pair = count_pair(statistic, Rows(X), first, second, counted.counts[0])[np.newaxis]
+    pool_counts = PoolCounts(pair, np.zeros_like(pair), n, 0)
+    bound = float(loss.bound_all_rows(counted, pool_counts, CHECK_DIVISION)[0])
+    estimate = loss.estimate(of_second)
+    if bound < estimate:
+        raise ValueError(
+            f"{type(loss).__name__}.bound_all_rows must be above the loss of the model "
+            f"of all rows, which {type(statistic).__name__}.count_pair compares with "
+            f"that of a fold: on rows where it is {estimate} it is {bound}."
+        )
+
+
+def _draw_predictions(
+    loss: Loss, n_classes: int, rng: np.random.Generator
+) -> Predictions:
+    """Return random predictions, which may be targets, too."""
+    n = _TRIANGLE_ROWS
+    return rng.normal(size=n) if loss.is_regression else rng.integers(n_classes, size=n)
+
+
+def _check_divided_pool_delta(
+    loss: Loss, n_classes: int, rng: np.random.Generator
+) -> None:
+    """Raise if limits on the pool spend more than `pool_delta`, or all of it each.
+
+    Folds have equal counts. So whichever of them makes the bound, its part from the
+    pool shows the share of delta that it got.
+    """
+    name, statistic, n = type(loss).__name__, loss.statistic, _TRIANGLE_ROWS
+    if statistic.fold_shape is None:  # quantiles move in steps, which hide a share
+        return
+    draw = partial(_draw_predictions, loss, n_classes, rng)
+    targets = draw()
+    X = rng.normal(size=(n, 3))
+    keeps = rng.random((2, n)) < 0.9
+    first = np.where(keeps[0], targets, draw())
+    second = np.where(keeps[1], first, draw())
+    counts = count_rows(statistic, Rows(X, targets), first)
+    some = slice(_POOL_ROWS)
+    pair = count_pair(statistic, Rows(X[some]), first[some], second[some], counts)
+
+    def pool_term(n_folds: int, fraction: float) -> float:
+        """Return the part from the pool, at this part of the pool's delta."""
+        folds = FoldCounts(stack_folds([counts] * n_folds), np.full(n_folds, n))
+        pairs = np.stack([pair] * n_folds)
+        pool_counts = PoolCounts(pairs, np.zeros_like(pairs), _POOL_ROWS, 0)
+        query_share = (1.0 - fraction) * (1.0 - CHECK_DIVISION.label_share)
+        division = replace(CHECK_DIVISION, query_share=query_share)
+        return float(loss.bound_all_rows(folds, pool_counts, division)[2])
+
+    alone, nearly = pool_term(1, 1.0), pool_term(1, 0.9)
+    shared = pool_term(SHARING_FOLDS, 1.0)
+    if not 0 < alone < loss.largest:  # it shows no share
+        return
+    if nearly <= alone:
+        raise ValueError(
+            f"{name}.bound_all_rows must be larger where division.pool_delta is "
+            f"smaller, got {alone} from the pool, and {nearly} at 9/10 of it."
+        )
+    # Recalls divide by rows of all folds: with more folds they may even fall a little.
+    if shared < nearly:
+        raise ValueError(
+            f"{name}.bound_all_rows must have limits of the pool that hold together, "
+            f"so each of several folds has a share of division.pool_delta and a larger "
+            f"limit than alone, got {shared} for {SHARING_FOLDS} folds and {alone} for "
+            f"one."
         )

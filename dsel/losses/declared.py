@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from dsel.arrays import Floats, Integers
 from dsel.checks import check_probability, did_you_mean, show
-from dsel.losses.base import FoldCounts, Loss, PlannedDelta, Shares, Statistic
+from dsel.losses.base import DeltaDivision, FoldCounts, Loss, PlannedDelta, Statistic
 from dsel.losses.baseline import BaselineBound, BaselineDifference
 from dsel.losses.by_class import (
     ClassRate,
@@ -20,14 +20,15 @@ from dsel.losses.by_class import (
 from dsel.losses.by_value import VALUES_SHARE, LossByValue, ValueColumn
 from dsel.losses.calls import naming_loss
 from dsel.losses.error_rate import ERROR_RATE
-from dsel.losses.joint import Evidence, ModelBounds, bound_models, limit_folds
+from dsel.losses.joint import Evidence, ModelBounds, bound_models, limits_of_loss
 from dsel.losses.makers import MOST_CLASSES, as_labels
 from dsel.losses.regression import DEFAULT, ErrorQuantile
 from dsel.losses.texts import loss_of_name
+from dsel.rounded_texts import count_of, shorten_text
 from dsel.typing import AnyArray, ReportLike
 
-REPORTED_SHARES: Final = (0.5, 0.8, 0.9, 0.95)
-"""Shares of predictions in the default report of a regressor."""
+REPORTED_FRACTIONS: Final = (0.5, 0.8, 0.9, 0.95)
+"""Fractions of predictions in the default report of a regressor."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,14 @@ class DeclaredLosses:
     by_value: LossByValue | None = None
     """The loss by the values of a column; None without ``report_by=``."""
     tolerances: tuple[ErrorQuantile, ...] = ()
-    """Tolerances of a regressor's report, one for each share."""
+    """Tolerances of a regressor's report, one for each fraction."""
     baseline: BaselineDifference | None = None
     """Comparison with a baseline, at its own delta; None without one."""
+
+    @property
+    def is_about_error(self) -> bool:
+        """Whether the error itself ranks and is certified."""
+        return self.main == ERROR_RATE
 
     @property
     def is_default(self) -> bool:
@@ -53,6 +59,29 @@ class DeclaredLosses:
         return replace(self, baseline=None) == DeclaredLosses(
             DEFAULT if self.main.is_regression else ERROR_RATE
         )
+
+    @property
+    def plan_text(self) -> str:
+        """The losses as the print of a plan names them; "" for the error alone."""
+        if self.is_default and not self.main.is_regression:
+            return ""
+        text = f"of {'the ' * self.is_about_error}{shorten_text(repr(self.main))}"
+        if self.tolerances:
+            text += f" and a report of {count_of(len(self.tolerances), 'share')}"
+        if self.report_classes:
+            text += f" and a report of {len(self.report_classes)} classes"
+        if self.by_value is not None:
+            what = "limits" if self.main.is_regression else "errors"
+            column = self.by_value.column
+            text += (
+                f"; {what} by {column.name}, of {count_of(len(column.values), 'value')}"
+            )
+        return text
+
+    @property
+    def unpredicted_text(self) -> str:
+        """As what rows count for which there is no prediction."""
+        return "errors" if self.is_about_error else "the largest loss"
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
@@ -140,48 +169,47 @@ class DeclaredLosses:
             return []
         return self.by_value.caveats(n_folds, VALUES_SHARE * delta)
 
-    def main_shares(self, planned: PlannedDelta) -> Shares:
+    def main_division(self, planned: PlannedDelta) -> DeltaDivision:
         """Return the division of the main loss's part of delta."""
         return planned.divide(self.divide_delta(planned.model_delta).main)
 
-    def limit_folds(
-        self, folds: Mapping[Statistic, FoldCounts], planned: PlannedDelta
+    def main_limits(
+        self, fold_counts_of: Mapping[Statistic, FoldCounts], planned: PlannedDelta
     ) -> Floats:
         """Return the main loss's limits of the models of all folds, (n_folds,)."""
-        return limit_folds(self.main, folds, self.main_shares(planned))
+        return limits_of_loss(self.main, fold_counts_of, self.main_division(planned))
 
     def bound(
-        self, evidence: Evidence, planned: PlannedDelta, limits: Floats, fold: int
+        self, evidence: Evidence, planned: PlannedDelta, fold: int
     ) -> "JointBounds":
         """Bound the main loss and all numbers of the reports, all at once.
 
-        `limits` are those of `limit_folds`, by which `fold`, whose model is deployed,
-        may have been chosen. The comparison with a baseline has its own delta: it holds
-        together with the others at twice delta.
+        The model of `fold` is deployed; the limits of `main_limits` may have chosen it.
+        The comparison with a baseline has its own delta: it holds together with the
+        others at twice delta.
         """
-        shares = self.main_shares(planned)
-        main = bound_models(self.main, evidence, shares, limits, fold)
-        folds, expected_holdout = evidence.folds[self.main.statistic], nan
+        main = bound_models(self.main, evidence, self.main_division(planned), fold)
+        folds = evidence.fold_counts_of[self.main.statistic]
+        expected_holdout = nan
         if len(folds.n_rows) > 1:  # a single fold is a hold-out set itself
             with naming_loss(self.main, "expected_holdout"):
                 # A report costs the bound some of delta. A hold-out set has no report
                 # and could spend all of delta, so that the comparison is the same for
                 # every `report`.
                 expected_holdout = self.main.expected_holdout(folds, planned.delta)
-        shares = planned.divide(self.divide_delta(planned.model_delta).reported)
+        division = planned.divide(self.divide_delta(planned.model_delta).reported)
         report_bounds = tuple(
-            bound_models(
-                loss, evidence, shares, limit_folds(loss, evidence.folds, shares), fold
-            )
-            for loss in self.report_losses
+            bound_models(loss, evidence, division, fold) for loss in self.report_losses
         )
         by_value: tuple[ModelBounds, ...] = ()
         if self.by_value is not None:
             by_value = self.by_value.bounds(evidence, planned, fold)
-        baseline: tuple[BaselineBound, ...] = ()
+        baseline_bounds: tuple[BaselineBound, ...] = ()
         if self.baseline is not None:
-            baseline = self.baseline.bounds(evidence, planned, fold)
-        return JointBounds(main, report_bounds, by_value, baseline, expected_holdout)
+            baseline_bounds = self.baseline.bounds(evidence, planned, fold)
+        return JointBounds(
+            main, report_bounds, by_value, baseline_bounds, expected_holdout
+        )
 
 
 class LossDeltas(NamedTuple):
@@ -215,7 +243,8 @@ def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> Declared
     A regression has no classes. Raises TypeError or ValueError if a class is not in
     `y`, there are too many, or an option is for the other kind of target.
     """
-    labels, main = classes.tolist(), cast(Loss, ERROR_RATE if len(classes) else DEFAULT)
+    labels = classes.tolist()
+    main = cast(Loss, ERROR_RATE if len(classes) else DEFAULT)
     if isinstance(loss, Loss) and not isinstance(loss, type):
         main = loss
     elif isinstance(loss, str) and loss != "error":
@@ -260,23 +289,23 @@ def _tolerances(main: Loss, report: Any) -> tuple[ErrorQuantile, ...]:
     """Return the tolerances of a regressor's report, which share one statistic."""
     if report is None or report is False:
         return ()
-    shares: Any = REPORTED_SHARES
+    fractions: Any = REPORTED_FRACTIONS
     if report is not True:
         wrong = (
-            f"`report` of regressors must be True, or a list of shares of the "
+            f"`report` of regressors must be True, or a list of fractions of the "
             f"predictions in (0, 1), got {show(report)}; write report=[0.5, 0.9]."
         )
         if isinstance(report, str | Mapping) or not isinstance(report, Iterable):
             raise TypeError(wrong)
-        shares = tuple(islice(report, MOST_CLASSES + 1))
-        if not shares or len({*map(str, shares)}) < len(shares):
+        fractions = tuple(islice(report, MOST_CLASSES + 1))
+        if not fractions or len({*map(str, fractions)}) < len(fractions):
             raise ValueError(wrong)
-        if len(shares) > MOST_CLASSES:
-            raise ValueError(f"`report` must name at most {MOST_CLASSES} shares.")
+        if len(fractions) > MOST_CLASSES:
+            raise ValueError(f"`report` must name at most {MOST_CLASSES} fractions.")
     bins = main.statistic if isinstance(main, ErrorQuantile) else DEFAULT.statistic
     return tuple(
-        ErrorQuantile(check_probability(share, "report"), shared_statistic=bins)
-        for share in shares
+        ErrorQuantile(check_probability(fraction, "report"), shared_statistic=bins)
+        for fraction in fractions
     )
 
 
@@ -288,12 +317,12 @@ def check_named_classes(
         if label not in classes:
             shown = ", ".join(repr(other) for other in classes[:5])
             like = [other for other in classes if str(other) == str(label)]
-            advice = f"write {like[0]!r}" if like else "name classes that `y` has"
+            end = f"; write {like[0]!r}." if like else did_you_mean(label, classes)
             raise ValueError(
                 f"`{argument}` names the class {label!r}, which is none of the "
                 f"{len(classes)} classes of `y` ({shown}"
-                f"{', ...' * (len(classes) > 5)}); {advice}"
-                f"{'.' if like else did_you_mean(label, classes)}"
+                f"{', ...' * (len(classes) > 5)})"
+                f"{'; name one of these.' if end == '.' else end}"
             )
     if len(set(labels)) < len(labels) or len(labels) > MOST_CLASSES:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The error as a loss: the share of rows that a model predicts wrongly."""
+"""The error as a loss: the fraction of rows that a model predicts wrongly."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -7,15 +7,15 @@ import numpy as np
 
 from dsel import names
 from dsel.arrays import Floats, Integers
-from dsel.bounds.cross_validation import BoundTerms, bound_by_folds, fold_limits
+from dsel.bounds.cross_validation import BoundTerms, bound_by_folds, nested_fold_limits
 from dsel.bounds.duplicates import lower_rate_limits
 from dsel.losses.base import (
     Counts,
+    DeltaDivision,
     FoldCounts,
     PoolCounts,
     Predictions,
     Rows,
-    Shares,
     SingleLoss,
     Statistic,
     expect_holdout_rate,
@@ -54,7 +54,7 @@ class ErrorCount(Statistic):
 
 @dataclass(frozen=True)
 class ErrorRate(SingleLoss):
-    """The share of rows that are predicted wrongly, or as no class."""
+    """The fraction of rows that are predicted wrongly, or as no class."""
 
     label: str = "Error"
     largest: float = 1.0
@@ -79,27 +79,32 @@ class ErrorRate(SingleLoss):
         return float(folds.counts.sum() / folds.n_rows.sum())
 
     def limits(self, folds: FoldCounts, delta: float) -> Floats:
-        """Return the limits of :func:`dsel.bounds.nested_one_fold`, of all folds."""
-        return fold_limits(folds.integers, folds.n_rows, np.array(delta))
+        """Return the limits of all folds, which hold at once; see `nested_fold_limits`.
+
+        The smallest is that of :func:`dsel.bounds.nested_one_fold`.
+        """
+        return nested_fold_limits(folds.integers, folds.n_rows, np.array(delta))
 
     def bound_all_rows(
-        self, folds: FoldCounts, pool: PoolCounts, shares: Shares
+        self, folds: FoldCounts, pool_counts: PoolCounts, division: DeltaDivision
     ) -> BoundTerms:
         """Return the smallest sum; see :func:`dsel.bounds.nested_all_rows`."""
-        rows = pool.upper_rows(pool.duplicates)
+        rows = pool_counts.upper_rows(pool_counts.duplicates)
         _, terms = bound_by_folds(
             folds.integers,
             folds.n_rows,
-            pool.counts,
+            pool_counts.counts,
             rows,
-            label_delta=shares.label_delta,
-            pool_delta=shares.pool_delta,
+            label_delta=division.label_delta,
+            pool_delta=division.pool_delta,
         )
         return terms
 
-    def lower_limits(self, rows: PoolCounts, delta: float) -> Floats:
+    def lower_limits(self, new_counts: PoolCounts, delta: float) -> Floats:
         """Return lower binomial limits of the error rate, from new labeled rows."""
-        return lower_rate_limits(rows.counts, rows.duplicates, rows.n_rows, delta)
+        return lower_rate_limits(
+            new_counts.counts, new_counts.duplicates, new_counts.n_rows, delta
+        )
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
         """Return the average of the limits from 20% of the rows."""

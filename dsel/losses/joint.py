@@ -14,7 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.arrays import Bools, Floats
-from dsel.losses.base import Counts, FoldCounts, Loss, PoolCounts, Shares, Statistic
+from dsel.losses.base import (
+    Counts,
+    DeltaDivision,
+    FoldCounts,
+    Loss,
+    PoolCounts,
+    Statistic,
+)
 from dsel.losses.calls import naming_loss
 from dsel.option_values import ONE_FOLD
 
@@ -26,19 +33,20 @@ NEAR_LIMITS: Final = 0.05
 class Evidence:
     """The counts from which losses bound the bounded models, by statistic."""
 
-    folds: Mapping[Statistic, FoldCounts]
-    pool: Mapping[Statistic, PoolCounts]
+    fold_counts_of: Mapping[Statistic, FoldCounts]
+    pool_counts_of: Mapping[Statistic, PoolCounts]
     """Counts on the pool; empty without a pool, or without a model of all rows."""
 
     @property
     def by_name(self) -> dict[str, Counts]:
         """The counts by the names of their variables in a cube."""
         counts: dict[str, Counts] = {
-            statistic.on_folds: fold.counts for statistic, fold in self.folds.items()
+            statistic.on_folds: fold.counts
+            for statistic, fold in self.fold_counts_of.items()
         }
-        for statistic, pool in self.pool.items():
-            counts[statistic.on_pool] = pool.counts
-            counts[statistic.on_duplicates] = pool.duplicates
+        for statistic, pool_counts in self.pool_counts_of.items():
+            counts[statistic.on_pool] = pool_counts.counts
+            counts[statistic.on_duplicates] = pool_counts.duplicates
         return counts
 
 
@@ -96,30 +104,34 @@ def fold_to_deploy(limits: Floats, has_model: Bools, ranks: NDArray[np.intp]) ->
     return int(near[np.lexsort((limits[near], ranks[near]))[0]])
 
 
-def limit_folds(
-    loss: Loss, folds: Mapping[Statistic, FoldCounts], shares: Shares
+def limits_of_loss(
+    loss: Loss, fold_counts_of: Mapping[Statistic, FoldCounts], division: DeltaDivision
 ) -> Floats:
     """Return the limits of the models of all folds, (n_folds,), which hold at once."""
     with naming_loss(loss, "limits"):
-        return loss.limits(folds[loss.statistic], shares.label_delta)
+        return loss.limits(fold_counts_of[loss.statistic], division.label_delta)
 
 
 def bound_models(
-    loss: Loss, evidence: Evidence, shares: Shares, limits: Floats, fold: int
+    loss: Loss, evidence: Evidence, division: DeltaDivision, fold: int
 ) -> ModelBounds:
     """Bound the model of a fold, and that of all rows, by one loss.
 
-    `limits` are those of `limit_folds`. All of them hold at once, so counts may have
-    chosen the fold.
+    The limits of all folds hold at once, so counts may have chosen the fold.
     """
-    folds, one_fold = evidence.folds[loss.statistic], float(limits[fold])
+    folds = evidence.fold_counts_of[loss.statistic]
+    one_fold = float(limits_of_loss(loss, evidence.fold_counts_of, division)[fold])
     with naming_loss(loss, "estimate"):
         estimate = loss.estimate(folds)
-    pool = evidence.pool.get(loss.statistic)
+    pool_counts = evidence.pool_counts_of.get(loss.statistic)
     # The pool's share stays unused then: moving it to the labeled rows after the fit of
     # all rows failed would make the shares depend on data.
-    if pool is None:
+    if pool_counts is None:
         return ModelBounds(one_fold, estimate)
+    # From counts, not from limits: a loss has this bound in one formula, with one
+    # proof. Its limits are at the same part of delta, so both bounds hold at once.
     with naming_loss(loss, "bound_all_rows"):
-        terms = [float(term) for term in loss.bound_all_rows(folds, pool, shares)]
+        terms = [
+            float(term) for term in loss.bound_all_rows(folds, pool_counts, division)
+        ]
     return ModelBounds(one_fold, estimate, *terms)

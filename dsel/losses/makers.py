@@ -34,8 +34,8 @@ def recall(label: object) -> Recall:
     Returns
     -------
     Recall
-        For ``loss=`` of a nested search: the certificate bounds the share of the class
-        that is missed.
+        For ``loss=`` of a nested search: the certificate bounds the fraction of the
+        class that is missed.
 
     Examples
     --------
@@ -48,8 +48,8 @@ def recall(label: object) -> Recall:
 def precision(label: object) -> Precision:
     """Return the loss that counts the wrong predictions of one class.
 
-    Like :func:`recall`, but the certificate bounds the share of the predictions `label`
-    that are wrong.
+    Like :func:`recall`, but the certificate bounds the fraction of the predictions
+    `label` that are wrong.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def precision(label: object) -> Precision:
 
 
 def balanced(classes: Sequence[object] = ()) -> Balanced:
-    """Return the loss that is the mean, over classes, of the share that is missed.
+    """Return the loss that is the mean, over classes, of the fraction that is missed.
 
     Parameters
     ----------
@@ -72,6 +72,13 @@ def balanced(classes: Sequence[object] = ()) -> Balanced:
     -------
     Balanced
         For ``loss=`` of a nested search.
+
+    Raises
+    ------
+    TypeError
+        If `classes` is no list.
+    ValueError
+        If it names more than 100 classes.
 
     Examples
     --------
@@ -114,7 +121,8 @@ def cost(costs: Any, classes: Sequence[object] | None = None) -> Cost:
         # Columns in another order would give every cost to another pair of classes.
         if list(frame.index) != list(frame.columns):
             frame = frame.reindex(columns=frame.index)
-        classes, costs = list(frame.index), frame.to_numpy()
+        classes = list(frame.index)
+        costs = frame.to_numpy()
     if isinstance(costs, Mapping):
         pairs = [pair for pair in costs if isinstance(pair, tuple) and len(pair) == 2]
         if not pairs or len(pairs) < len(costs):
@@ -154,27 +162,34 @@ def cost(costs: Any, classes: Sequence[object] | None = None) -> Cost:
     return Cost(tuple(names), matrix=tuple(matrix))
 
 
-def error_quantile(share: float = 0.9) -> ErrorQuantile:
+def error_quantile(fraction: float = 0.9) -> ErrorQuantile:
     """Return the loss of regressors that bounds the distance to the target.
 
     Parameters
     ----------
-    share
-        Share of the predictions that keep the tolerance, in ``(0, 1)``.
+    fraction
+        Fraction of the predictions that keep the tolerance, in ``(0, 1)``.
 
     Returns
     -------
     ErrorQuantile
         For ``loss=`` of a search of regressors, which uses 0.9 by default: the
-        certificate bounds the distance, in the units of `y`, that this share of the
-        predictions keeps. Candidates are ranked by the mean squared error.
+        certificate bounds the distance, in the units of `y`, that this fraction of
+        the predictions keeps. Candidates are ranked by the mean squared error.
+
+    Raises
+    ------
+    TypeError
+        If `fraction` is no number.
+    ValueError
+        If it is outside ``(0, 1)``.
 
     Examples
     --------
     >>> error_quantile(0.9).label
     '90% of predictions are off by'
     """
-    return ErrorQuantile(check_probability(share, "share"))
+    return ErrorQuantile(check_probability(fraction, "fraction"))
 
 
 def beyond(tolerance: float) -> Beyond:
@@ -192,10 +207,17 @@ def beyond(tolerance: float) -> Beyond:
         predictions that are off by more. Candidates are ranked by the mean squared
         error.
 
+    Raises
+    ------
+    TypeError
+        If `tolerance` is no number.
+    ValueError
+        If it is not above 0.
+
     Examples
     --------
     >>> beyond(2.0).label
-    'Share of predictions off by more than 2'
+    'Share of bad predictions (off by more than 2)'
     """
     return Beyond(check_positive(tolerance, "tolerance"))
 

@@ -1,4 +1,4 @@
-"""Losses of regressors: the distance to the target, or the share of large distances.
+"""Losses of regressors: the distance to the target, or the fraction of large distances.
 
 `y` and predictions are numbers. A prediction that is no finite number is infinitely far
 off. Candidates are ranked by the mean squared error, whatever loss is bounded: any rule
@@ -15,10 +15,11 @@ import numpy as np
 from dsel import names
 from dsel.arrays import Floats, Integers
 from dsel.bounds.binomial import binomial_tail_inversion, sum_outward
-from dsel.bounds.cross_validation import BoundTerms, fold_limits
+from dsel.bounds.cross_validation import BoundTerms, nested_fold_limits
 from dsel.bounds.shares import fold_shares
 from dsel.bounds.tolerance import (
     SUM_ROUNDING,
+    DividedLevel,
     add_tolerances,
     count_deviations,
     deviation_edges,
@@ -31,12 +32,12 @@ from dsel.bounds.tolerance import (
 from dsel.losses.base import (
     Counts,
     CubeVariable,
+    DeltaDivision,
     Exceedance,
     FoldCounts,
     PoolCounts,
     Predictions,
     Rows,
-    Shares,
     SingleLoss,
     Statistic,
     expect_holdout_rate,
@@ -51,6 +52,8 @@ Pools are large, so that the limits of deviations are tight even at a small part
 """
 APART: Final = 0.2
 """Part of a fixed tolerance for the distance of two models. Fixed before the data."""
+IS_INFINITE: Final = "which is infinite"
+"""Words of a caveat that says how many rows a finite tolerance needs."""
 LARGEST_SQUARE: Final = 1e300
 """Replaces the square of an infinite residual, so that a mean is a number."""
 
@@ -97,7 +100,7 @@ class Residuals(Statistic):
                 {names.RANK: ()}, "absolute residuals on the fold of its model, sorted"
             ),
             self.on_pool: CubeVariable(
-                bins, "pool rows by how far its model and the full one are apart"
+                bins, "pool rows by how far its model and that of all rows are apart"
             ),
             self.on_duplicates: CubeVariable(
                 bins, "of these, the pool rows that equal labeled rows"
@@ -140,7 +143,8 @@ def _bin_edges(residual_bytes: bytes, level: float) -> Floats:
     residuals = np.frombuffer(residual_bytes, np.float64)
     # Shorter folds are padded with NaN, and missing predictions are infinitely far off.
     finite = residuals[np.isfinite(residuals)]
-    positive, scale = finite[finite > 0.0], 1.0
+    positive = finite[finite > 0.0]
+    scale = 1.0
     if len(positive):
         quantile = float(np.quantile(finite, 1.0 - level, method="higher"))
         scale = quantile if quantile > 0.0 else float(positive[0])
@@ -175,12 +179,12 @@ class RegressionLoss(SingleLoss):
 
 @dataclass(frozen=True, repr=False)
 class ErrorQuantile(RegressionLoss):
-    """The distance to the target that a share of predictions does not exceed.
+    """The distance to the target that a fraction of predictions does not exceed.
 
     Notes
     -----
     Guarantee: `limits` and `bound_all_rows` hold at once with probability at least
-    ``1 - delta``: at most ``1 - share`` of new rows are off by more.
+    ``1 - delta``: at most ``1 - fraction`` of new rows are off by more.
     Assumes: what the certificate of the search lists; nothing about the target.
     Source: :func:`dsel.bounds.tolerance_limit` for each fold at its share of delta. A
     row is off by more than :math:`t + u` only if the fold's model is off by more than
@@ -189,33 +193,33 @@ class ErrorQuantile(RegressionLoss):
     fold hold at once by `dsel.bounds.tolerance.divide_level`.
     """
 
-    share: float
+    fraction: float
     """Share of the predictions that keep the tolerance, in (0, 1)."""
     largest: float = np.inf
     shared_statistic: Residuals | None = field(default=None, compare=False)
     """The statistic that several such losses use; None if it is this one's own."""
 
     def __repr__(self) -> str:
-        return f"error_quantile({self.share!r})"
+        return f"error_quantile({self.fraction!r})"
 
     def constant_loss(self, y: Floats) -> float:
-        """Return the distance to their median that this share of targets keeps."""
+        """Return the distance to their median that this fraction of targets keeps."""
         off = np.abs(y - np.median(y))
-        return float(np.quantile(off, self.share, method="inverted_cdf"))
+        return float(np.quantile(off, self.fraction, method="inverted_cdf"))
 
     def exceedance(self, bound: float) -> Exceedance:
-        """Return the bound as tolerance, and the share that may be off by more."""
+        """Return the bound as tolerance, and the fraction that may be off by more."""
         return Exceedance(bound, self.level)
 
     @property
     def level(self) -> float:
         """Share of the predictions that may be off by more."""
-        return 1.0 - self.share
+        return 1.0 - self.fraction
 
     @property
     def label(self) -> str:
         """Name of the bounded value."""
-        return f"{100 * self.share:.6g}% of predictions are off by"
+        return f"{100 * self.fraction:.6g}% of predictions are off by"
 
     @property
     def statistic(self) -> Residuals:
@@ -225,7 +229,7 @@ class ErrorQuantile(RegressionLoss):
     def estimate(self, folds: FoldCounts) -> float:
         """Return the quantile of all residuals."""
         residuals = np.concatenate(folds.numbers_by_row())
-        return float(np.quantile(residuals, self.share, method="inverted_cdf"))
+        return float(np.quantile(residuals, self.fraction, method="inverted_cdf"))
 
     def limits(self, folds: FoldCounts, delta: float) -> Floats:
         """Return the tolerance of each fold, at its share of delta."""
@@ -242,33 +246,55 @@ class ErrorQuantile(RegressionLoss):
         )
 
     def bound_all_rows(
-        self, folds: FoldCounts, pool: PoolCounts, shares: Shares
+        self, folds: FoldCounts, pool_counts: PoolCounts, division: DeltaDivision
     ) -> BoundTerms:
         """Return the smallest sum of a fold's tolerance and a deviation from it."""
-        by_fold, k = folds.numbers_by_row(), len(folds.n_rows)
-        shares_of_folds, pool_delta = fold_shares(k).tolist(), shares.pool_delta
+        by_fold = folds.numbers_by_row()
+        k = len(folds.n_rows)
         tolerances, deviations = np.full((2, k), np.inf)
         for fold, n_rows in enumerate(folds.n_rows.tolist()):
-            levels = divide_level(
-                n_rows,
-                level=self.level,
-                delta=shares.label_delta * shares_of_folds[fold],
-                extra_delta=RESIDUAL_SHARE_OF_POOL * pool_delta * shares_of_folds[fold],
-            )
+            levels = self.divide_level_of_fold(n_rows, fold, k, division)
             # Too few rows for any finite tolerance at this level.
             if levels.n_exceeding < 0:
                 continue
             tolerances[fold] = np.sort(by_fold[fold])[n_rows - 1 - levels.n_exceeding]
-            # Limits are of all deviations above an edge, and so are duplicates.
-            duplicates = np.cumsum(pool.duplicates[fold][::-1])[::-1]
-            deviations[fold] = deviation_limit(
-                pool.counts[fold],
-                self.statistic.edges(folds.counts[fold]),
-                pool.upper_rows(duplicates),
-                level=levels.deviation_level,
-                delta=(1.0 - RESIDUAL_SHARE_OF_POOL) * pool_delta / k,
+            deviations[fold] = self.limit_deviation(
+                fold, folds, pool_counts, division, levels.deviation_level
             )
         return smallest_sum(tolerances, add_tolerances(tolerances, deviations))
+
+    def divide_level_of_fold(
+        self, n_rows: int, fold: int, n_folds: int, division: DeltaDivision
+    ) -> DividedLevel:
+        """Return the levels of residuals of a fold with these rows, and of the pool."""
+        fold_share = float(fold_shares(n_folds)[fold])
+        return divide_level(
+            n_rows,
+            level=self.level,
+            delta=division.label_delta * fold_share,
+            extra_delta=RESIDUAL_SHARE_OF_POOL * division.pool_delta * fold_share,
+        )
+
+    def limit_deviation(
+        self,
+        fold: int,
+        folds: FoldCounts,
+        pool_counts: PoolCounts,
+        division: DeltaDivision,
+        level: float,
+    ) -> float:
+        """Return a limit of how far a fold's model and that of all rows are apart."""
+        # Limits are of all deviations above an edge, and so are duplicates.
+        duplicates = np.cumsum(pool_counts.duplicates[fold][::-1])[::-1]
+        return deviation_limit(
+            pool_counts.counts[fold],
+            self.statistic.edges(folds.counts[fold]),
+            pool_counts.upper_rows(duplicates),
+            level=level,
+            delta=(1.0 - RESIDUAL_SHARE_OF_POOL)
+            * division.pool_delta
+            / len(folds.n_rows),
+        )
 
     def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
         """Return the average tolerance from 20% of the rows; NaN if infinite."""
@@ -280,20 +306,29 @@ class ErrorQuantile(RegressionLoss):
     def caveats(self, y: Floats, n_folds: int, delta: float) -> list[str]:
         """Return a caveat with the needed rows if the first fold has too few."""
 
-        def count_needed(k: int) -> int:
+        def fewest_rows(k: int, level: float) -> int:
             """Return the rows with which the first of k folds is large enough."""
             fold_delta = delta * float(fold_shares(k)[0])  # the largest share
-            return k * (minimum_rows(level=self.level, delta=fold_delta) - 1) + 1
+            return k * (minimum_rows(level=level, delta=fold_delta) - 1) + 1
 
-        needed = count_needed(n_folds)
+        needed = fewest_rows(n_folds, self.level)
         if len(y) >= needed:
             return []
-        fewer = [k for k in range(2, n_folds) if len(y) >= count_needed(k)]
-        way = f", or {max(fewer)} folds at most" if fewer else ""
+        fewer = "".join(
+            f", {fewest_rows(k, self.level):,} with {k}" for k in (3, 2) if k < n_folds
+        )
+        folds = f" with {n_folds} folds" * (n_folds > 1)
+        smaller = (percent / 100 for percent in range(99, 0, -1))
+        possible = (
+            f"; for {100 * fraction:.0f}% of them these are enough "
+            f"(loss='error_quantile={fraction:g}')"
+            for fraction in smaller
+            if len(y) >= fewest_rows(n_folds, 1.0 - fraction)
+        )
         return [
-            f"{len(y):,} labeled rows are too few for a tolerance of "
-            f"{100 * self.share:.6g}% of the predictions: its bound will be infinite; "
-            f"it needs {needed:,} rows{way}"
+            f"{len(y):,} labeled rows are too few for a bound of how far "
+            f"{100 * self.fraction:.6g}% of the predictions are off, {IS_INFINITE}: it "
+            f"needs {needed:,}{folds}{fewer}{next(possible, '')}"
         ]
 
 
@@ -321,7 +356,8 @@ class ExceedanceCount(Statistic):
                 "rows of the fold that are off by more, of its model",
             ),
             self.on_pool: CubeVariable(
-                {}, "pool rows on which its model and the full one are 1/5 of it apart"
+                {},
+                "pool rows on which its model and that of all rows are 1/5 of it apart",
             ),
             self.on_duplicates: CubeVariable(
                 {}, "of these, the pool rows that equal labeled rows"
@@ -358,7 +394,7 @@ class ExceedanceCount(Statistic):
 
 @dataclass(frozen=True, repr=False)
 class Beyond(RegressionLoss):
-    """The share of predictions that are off by more than a tolerance.
+    """The fraction of predictions that are off by more than a tolerance.
 
     Notes
     -----
@@ -368,8 +404,8 @@ class Beyond(RegressionLoss):
     the labels are inspected.
     Source: being off by more is a 0/1 loss, bounded as an error is. The model of all
     rows is off by more than :math:`t` only if the fold's model is off by more than
-    :math:`4t/5`, or both are more than :math:`t/5` apart; limits of both shares add up,
-    and are read at the pool's delta.
+    :math:`4t/5`, or both are more than :math:`t/5` apart; limits of both fractions add
+    up, and are read at the pool's delta.
     """
 
     tolerance: float
@@ -380,17 +416,17 @@ class Beyond(RegressionLoss):
         return f"beyond({self.tolerance!r})"
 
     def constant_loss(self, y: Floats) -> float:
-        """Return the share of targets that are farther from their median."""
+        """Return the fraction of targets that are farther from their median."""
         return float(np.mean(np.abs(y - np.median(y)) > self.tolerance))
 
     def exceedance(self, bound: float) -> Exceedance:
-        """Return the fixed tolerance, and the bound of the share beyond it."""
+        """Return the fixed tolerance, and the bound of the fraction beyond it."""
         return Exceedance(self.tolerance, bound)
 
     @property
     def label(self) -> str:
         """Name of the bounded value."""
-        return f"Share of predictions off by more than {self.tolerance:.12g}"
+        return f"Share of bad predictions (off by more than {self.tolerance:.12g})"
 
     @property
     def statistic(self) -> ExceedanceCount:
@@ -398,25 +434,27 @@ class Beyond(RegressionLoss):
         return ExceedanceCount(self.tolerance)
 
     def estimate(self, folds: FoldCounts) -> float:
-        """Return the share of all folds together."""
+        """Return the fraction of all folds together."""
         return float(folds.counts[:, 0].sum() / folds.n_rows.sum())
 
     def limits(self, folds: FoldCounts, delta: float) -> Floats:
         """Return binomial limits, at the shares of the folds."""
-        return fold_limits(folds.integers[:, 0], folds.n_rows, np.array(delta))
+        return nested_fold_limits(folds.integers[:, 0], folds.n_rows, np.array(delta))
 
     def bound_all_rows(
-        self, folds: FoldCounts, pool: PoolCounts, shares: Shares
+        self, folds: FoldCounts, pool_counts: PoolCounts, division: DeltaDivision
     ) -> BoundTerms:
         """Return the smallest sum of a limit of a fold and one of the distance."""
-        # `shares.label_delta` pays for limits at the whole tolerance. Those at 4/5 are
+        # `label_delta` pays for limits at the whole tolerance. Those at 4/5 are
         # other events, paid for by a part of the pool's delta.
-        near_delta = RESIDUAL_SHARE_OF_POOL * shares.pool_delta
-        limits = fold_limits(folds.integers[:, 1], folds.n_rows, np.array(near_delta))
+        near_delta = RESIDUAL_SHARE_OF_POOL * division.pool_delta
+        limits = nested_fold_limits(
+            folds.integers[:, 1], folds.n_rows, np.array(near_delta)
+        )
         differ = binomial_tail_inversion(
-            pool.counts,
-            pool.upper_rows(pool.duplicates),
-            delta=(shares.pool_delta - near_delta) / len(folds.n_rows),
+            pool_counts.counts,
+            pool_counts.upper_rows(pool_counts.duplicates),
+            delta=(division.pool_delta - near_delta) / len(folds.n_rows),
         )
         return smallest_sum(limits, sum_outward(limits, differ))
 

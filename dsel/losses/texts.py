@@ -1,28 +1,66 @@
 """Names of losses: in Python and the shell, ``recall:7``; in results, ``recall(7)``."""
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, nan
 from typing import Any, Final
 
-from dsel.checks import class_without_blanks, did_you_mean, listing
+from dsel.checks import class_without_blanks, did_you_mean, listing, nearest_name
+from dsel.errors import UndecidedError, reword
 from dsel.losses import makers
 from dsel.losses.base import Loss
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.option_values import LOSS_FORMS
 
+BY_CLASS: Final = (
+    "has no bound here; report=True bounds recall and precision of each class"
+)
+BY_SCORE: Final = "has no bound here, since it ranks scores: write balanced"
+OF_PROBABILITIES: Final = (
+    "has no bound here, since it is about probabilities; error and cost are about the "
+    "predicted classes"
+)
+IN_UNITS: Final = (
+    "has no bound here; error_quantile=0.9 bounds how far off 90% of the predictions "
+    "are at most"
+)
 OTHER_SCORES: Final = {
     "accuracy": "is 1 minus the error: write error",
+    "zero_one": "is the error: write error",
     "balanced_accuracy": "is 1 minus the balanced error: write balanced",
-    "f1": "has no bound here; report=True bounds recall and precision of each class",
-    "roc_auc": "has no bound here, since it ranks scores: write balanced",
+    **dict.fromkeys(("f1", "fbeta", "jaccard", "matthews", "cohen_kappa"), BY_CLASS),
+    **dict.fromkeys(("roc_auc", "auc", "average_precision"), BY_SCORE),
+    **dict.fromkeys(("log_loss", "brier"), OF_PROBABILITIES),
 }
 """Beginnings of names of scikit-learn's scores, and what takes their place."""
+OTHER_NUMBER_SCORES: Final = dict.fromkeys(
+    ("mean_", "median_", "root_mean_", "mae", "mse", "rmse", "mape", "r2", "max_error"),
+    IN_UNITS,
+)
+"""The same of scores for regressors."""
 
 
-class UnfitLossError(ValueError):
+IN_PYTHON: Final = {
+    "write error": "write loss='error'",
+    "write balanced": "write loss='balanced'",
+    "error_quantile=0.9": "loss='error_quantile=0.9'",
+}
+"""Words of these texts where no option or argument has been named."""
+
+
+class UnfitLossError(UndecidedError):
     """A loss is not for the labels of a table, though its text is right."""
+
+
+class UnknownClassError(UnfitLossError):
+    """A loss names a class that the labels do not have."""
+
+    def __init__(self, text: str, named: str = "", meant: str | None = None) -> None:
+        super().__init__(text)
+        self.named = named
+        self.meant = meant
+        """The class of nearly the same name; None where there is none."""
 
 
 def class_of_text(text: str, classes: Sequence[Any], name: str) -> Any:
@@ -33,9 +71,13 @@ def class_of_text(text: str, classes: Sequence[Any], name: str) -> Any:
     if (label := class_without_blanks(text, classes)) is not None:
         return label
     shown = listing([*map(str, classes)], 5)
-    raise UnfitLossError(
+    end = did_you_mean(text, classes)
+    near = nearest_name(text, classes)
+    raise UnknownClassError(
         f"{name} names {text!r}, which is not a class ({shown})"
-        f"{did_you_mean(text, classes)}"
+        f"{'; name one of these.' if end == '.' else end}",
+        text,
+        None if near is None else str(near),
     )
 
 
@@ -115,13 +157,15 @@ def loss_of_name(text: str, classes: Sequence[Any], *, name: str = "`loss`") -> 
     (recall(7), beyond(2.0))
     """
     kind = name_of_text(text)
-    named, argument = LOSSES.get(kind), text[len(kind) + 1 :]
+    named = LOSSES.get(kind)
+    argument = text[len(kind) + 1 :]
     must_be = f"{name} must be {LOSS_FORMS}, got {text!r}"
-    for score, advice in OTHER_SCORES.items():
-        if kind.startswith(score) and len(classes):
-            raise ValueError(f"{name} {text!r} {advice}.")
+    if advice := _advise(kind, OTHER_SCORES if len(classes) else OTHER_NUMBER_SCORES):
+        raise ValueError(f"{name} {text!r} {advice}.")
     if named is None:
-        raise ValueError(f"{must_be}{did_you_mean(kind, LOSSES)}")
+        near = nearest_name(kind, LOSSES)
+        end = "." if near is None else f"; did you mean '{near}{text[len(kind) :]}'?"
+        raise ValueError(f"{must_be}{end}")
     is_regression = not len(classes)
     if named.is_regression != is_regression:
         forms = [n.form for n in LOSSES.values() if n.is_regression == is_regression]
@@ -141,13 +185,33 @@ def loss_of_name(text: str, classes: Sequence[Any], *, name: str = "`loss`") -> 
     if named.read is None:
         return named.make()
     try:
-        return named.make(named.read(argument, classes, f"{name} {kind}{sign}"))
+        return named.make(named.read(argument, classes, f"{name} {text}"))
     except ValueError as error:
         if not named.is_regression:  # `read` has named the argument
             raise
         raise ValueError(
             f"{name} {kind}= needs a number, got {argument!r}: {error}"
         ) from error
+
+
+def why_no_loss(name: str) -> str:
+    """Return the end of a message that `dsel.losses` has no such name; "" if unknown.
+
+    Examples
+    --------
+    >>> why_no_loss("accuracy_score")
+    ": it is 1 minus the error: write loss='error'."
+    """
+    if name == "error":
+        return ": write loss='error', the default."
+    advice = _advise(name, {**OTHER_SCORES, **OTHER_NUMBER_SCORES})
+    return advice and f": it {reword(advice, IN_PYTHON)}."
+
+
+def _advise(name: str, scores: Mapping[str, str]) -> str:
+    """Return what takes the place of a score of scikit-learn; "" for another name."""
+    start = name.removeprefix("neg_").casefold()
+    return next((text for key, text in scores.items() if start.startswith(key)), "")
 
 
 def loss_of_text(text: str) -> Loss | None:

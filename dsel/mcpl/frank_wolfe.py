@@ -46,7 +46,7 @@ class Hull:
     """Shape (r, n)."""
     parts: NDArray[np.intp]
     """Part of each vertex; every part 0 to P - 1 has a vertex, shape (r,)."""
-    keys: Integers
+    pass_numbers: Integers
     """Number of the pass that found each vertex, ascending, shape (r,)."""
     weights: Floats
     """Weights; those of each part add up to 1, shape (r,)."""
@@ -68,12 +68,12 @@ class Hull:
         means = (members * self.weights) @ self.vertices
         return np.asarray(self.vertices - means[self.parts])
 
-    def with_vertices(self, vertices: Floats, key: int) -> "Hull":
+    def with_vertices(self, vertices: Floats, pass_number: int) -> "Hull":
         """Return the hull with one more vertex of each part, of weight 0."""
         return Hull(
             np.vstack([self.vertices, vertices]),
             np.append(self.parts, np.arange(len(vertices))),
-            np.append(self.keys, np.full(len(vertices), key)),
+            np.append(self.pass_numbers, np.full(len(vertices), pass_number)),
             np.append(self.weights, np.zeros(len(vertices))),
         )
 
@@ -82,7 +82,7 @@ class Hull:
         is_used = self.weights > _DROPPED_WEIGHT
         parts = self.parts[is_used]
         weights = normalize_weights(self.weights[is_used], parts)
-        return Hull(self.vertices[is_used], parts, self.keys[is_used], weights)
+        return Hull(self.vertices[is_used], parts, self.pass_numbers[is_used], weights)
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def minimize_over_polytope(
     gap, in the function's units, at which to stop if the value is at least as large;
     a smaller value is refined down to a gap of a thousandth of `tol`.
     """
-    gap, n_passes, last_key = np.inf, 0, int(hull.keys.max())
+    gap, n_passes, last_pass = np.inf, 0, int(hull.pass_numbers.max())
     best: Minimum | None = None
     while True:
         n_passes += 1
@@ -158,7 +158,7 @@ def minimize_over_polytope(
             best = current
         if status:
             return replace(best, n_passes=n_passes, status=status)
-        hull = used.with_vertices(vertices, last_key + n_passes)
+        hull = used.with_vertices(vertices, last_pass + n_passes)
 
 
 def minimize_over_hull(objective: Any, hull: Hull, *, tol: float) -> Hull:

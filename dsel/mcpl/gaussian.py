@@ -54,12 +54,12 @@ class Moments:
         counts = self.counts + other.counts
         steps = other.means - self.means
         # Where both sets have no row of a class, the share is 0 / 0.
-        shares = other.counts / np.where(counts > 0.0, counts, 1.0)
+        fractions = other.counts / np.where(counts > 0.0, counts, 1.0)
         # n1 n2 / (n1 + n2) times the outer square of the step between the means.
-        between = ((self.counts * shares)[:, None] * steps).T @ steps
+        between = ((self.counts * fractions)[:, None] * steps).T @ steps
         return Moments(
             counts,
-            self.means + shares[:, None] * steps,
+            self.means + fractions[:, None] * steps,
             self.scatter + other.scatter + between,
         )
 
@@ -83,8 +83,8 @@ def moments_of(X: Any, codes: Integers | None = None, n_classes: int = 1) -> Mom
     moments = Moments(
         *map(np.zeros, (n_classes, (n_classes, X.shape[1]), X.shape[1:] * 2))
     )
-    for block, numbers in dense_blocks(X, np.arange(X.shape[0])):
-        block_codes = codes[numbers]
+    for block, block_rows in dense_blocks(X, np.arange(X.shape[0])):
+        block_codes = codes[block_rows]
         means, scatter = np.zeros_like(moments.means), np.zeros_like(moments.scatter)
         counts = np.bincount(block_codes, minlength=n_classes).astype(np.float64)
         for code in np.flatnonzero(counts):
@@ -136,11 +136,11 @@ def supervised_fit(labeled: Moments, *, ridge: float) -> GaussianClasses:
     # exactly 0.
     constant = np.flatnonzero(~(variances > 1e-28 * (1e-300 + total.means[0] ** 2)))
     if len(constant):
-        numbers = ", ".join(map(str, constant[:5]))
+        columns = ", ".join(map(str, constant[:5]))
         more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
         raise ValueError(
             f"`X` must have no constant features, or the covariance is singular, but "
-            f"column {numbers}{more} is the same in all labeled rows; leave it out, or "
+            f"column {columns}{more} is the same in all labeled rows; leave it out, or "
             f"set `ridge` above 0."
         )
     scatter = labeled.scatter + ridge * np.eye(len(labeled.scatter))
@@ -214,16 +214,18 @@ def chunk_class_sums(
     n_classes = len(functions[0])
     constants, linear = np.split(np.vstack(functions), [1], axis=1)
     sums = np.zeros((len(functions), len(cuts) + 1, *functions[0].shape))
-    for block, numbers in dense_blocks(X, row_numbers):
+    for block, block_rows in dense_blocks(X, row_numbers):
         # Cuts are row numbers of the pool; `bounds` are positions in this block.
-        bounds = [0, *np.searchsorted(numbers, cuts), len(block)]
+        bounds = [0, *np.searchsorted(block_rows, cuts), len(block)]
         # Sums of rows far from 0 would lose the digits in which classes differ.
         centered = block - origin
         # Classes first, rows last: a loop over classes runs over contiguous memory.
         scores = linear @ centered.T
         scores += constants
-        for number in range(len(functions)):
-            values = scores[number * n_classes : (number + 1) * n_classes]
+        for function_number in range(len(functions)):
+            values = scores[
+                function_number * n_classes : (function_number + 1) * n_classes
+            ]
             # A loop over classes is several times faster than argmin over a short axis.
             lowest = values[0].copy()
             labels = np.zeros(len(block), dtype=np.int16)
@@ -235,6 +237,6 @@ def chunk_class_sums(
             for part, (start, stop) in enumerate(pairwise(bounds)):
                 if start < stop:
                     chosen = members[:, start:stop]
-                    sums[number, part, :, 0] += chosen.sum(axis=1)
-                    sums[number, part, :, 1:] += chosen @ centered[start:stop]
+                    sums[function_number, part, :, 0] += chosen.sum(axis=1)
+                    sums[function_number, part, :, 1:] += chosen @ centered[start:stop]
     return sums

@@ -119,12 +119,12 @@ def _solve(
 
     `read` takes a function of a chunk and its row numbers, below `n_rows`, and adds up
     its results over all chunks. The vertices of `start` are computed anew for these
-    rows: their keys are positions in `functions`, by which rows are labeled. So are
-    the keys of the returned minimum.
+    rows: their pass numbers, and those of the returned minimum, are positions in
+    `functions`, by which rows are labeled.
     """
     # Only functions whose vertices have positive weight are evaluated on these rows.
-    keys, positions = np.unique(start.keys, return_inverse=True)
-    functions[:] = [functions[key] for key in keys]
+    pass_numbers, positions = np.unique(start.pass_numbers, return_inverse=True)
+    functions[:] = [functions[n] for n in pass_numbers]
     # Parts are runs of consecutive rows of equal length.
     cuts = [n_rows * part // _N_PARTS for part in range(1, _N_PARTS)]
 

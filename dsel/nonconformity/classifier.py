@@ -38,7 +38,7 @@ from dsel.families.fit_arguments import RoutedFit
 from dsel.nonconformity.models import Trained, join_models, train_grid
 from dsel.results import Certificate
 from dsel.results.certificate import full_list
-from dsel.results.cube import GridAxes, grid_axes, make_cube, with_estimates
+from dsel.results.cube import GridAxes, grid_axes, make_cube, with_criterion_values
 from dsel.results.fit_messages import FitProblem
 from dsel.results.rows import write_rows
 from dsel.typing import AnyArray, PathLike, PoolLike, RowsLike
@@ -189,7 +189,8 @@ class NonconformityClassifier(
         if get_tags(self).input_tags.positive_only:
             check_non_negative(X, f"{type(self.estimator).__name__}.fit")
         self.classes_, codes = code_labels(labels)
-        X, n = merge_entries(X), len(codes)
+        X = merge_entries(X)
+        n = len(codes)
         n_validation = self.validation_size
         if n_validation is None:
             n_validation = max(1, min(n // 5, LARGEST_VALIDATION))
@@ -221,7 +222,8 @@ class NonconformityClassifier(
             self.models_ = join_models(*fitted, is_dense=is_dense)
         scores = self.models_.scores(validation)
         self.params_ = [dict(c.params) for c in self.models_.candidates]
-        self.failures_, self.n_candidates_ = failures, len(candidates)
+        self.failures_ = failures
+        self.n_candidates_ = len(candidates)
         rows = np.arange(len(truth))
         sizes = np.abs(margin_conformity(scores)[:, rows, truth])
         finite = np.ma.masked_invalid(sizes)
@@ -343,14 +345,15 @@ class NonconformityClassifier(
             check_integer(model, "model", at_least=0, at_most=most)
             models = np.full(X.shape[0], model)
         counts = np.empty((X.shape[0], len(self.classes_)), np.int64)
-        for part in gen_batches(X.shape[0], self.models_.block_rows):
-            margins, chosen = margin_conformity(self._scores(X[part])), models[part]
+        for block_rows in gen_batches(X.shape[0], self.models_.block_rows):
+            margins = margin_conformity(self._scores(X[block_rows]))
+            chosen = models[block_rows]
             margins = margins[chosen, np.arange(len(chosen))]
-            for number in np.unique(chosen):
-                is_chosen = chosen == number
-                counts[part][is_chosen] = count_not_above(
-                    self.validation_scores_[number],
-                    margins[is_chosen] + self.tolerances_[number],
+            for split_number in np.unique(chosen):
+                is_chosen = chosen == split_number
+                counts[block_rows][is_chosen] = count_not_above(
+                    self.validation_scores_[split_number],
+                    margins[is_chosen] + self.tolerances_[split_number],
                 )
         return (counts + 1.0) / (self.n_validation_ + 1.0)
 
@@ -368,6 +371,13 @@ class NonconformityClassifier(
         -------
         ndarray
             Booleans; columns are in the order of `classes_`.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` was not called before.
+        ValueError
+            If `epsilon` is outside ``(0, 1)``.
 
         Notes
         -----
@@ -396,6 +406,13 @@ class NonconformityClassifier(
         -------
         ndarray
             Bounds in (0, 1], shape (n_rows,).
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` was not called before.
+        ValueError
+            If `delta` is outside ``(0, 0.5]``.
 
         Notes
         -----
@@ -456,7 +473,8 @@ class NonconformityClassifier(
         equal ones among them, :math:`B(a, n - e + e_a, \delta)`: a row that is not new
         is subtracted from errors and rows alike.
         """
-        X, labels = self._check_rows(X), check_labels(y)
+        X = self._check_rows(X)
+        labels = check_labels(y)
         if len(labels) != X.shape[0]:
             raise ValueError(
                 f"`y` must have one label for each of the {X.shape[0]} rows of "
@@ -464,7 +482,8 @@ class NonconformityClassifier(
             )
         delta = check_delta(delta)
         is_equal = find_equal(X, self.known_rows_)
-        n_duplicates, n = int(is_equal.sum()), len(labels)
+        n_duplicates = int(is_equal.sum())
+        n = len(labels)
         if n_duplicates and not allow_equal_rows:
             raise ValueError(
                 f"`X` must hold rows that `fit` did not get, but {n_duplicates:,} of "
@@ -485,7 +504,7 @@ class NonconformityClassifier(
             "all_rows",
             full_list(has_pool=False),
             n_labeled=n,
-            equal_rows=n_duplicates,
+            n_duplicates=n_duplicates,
             is_holdout=True,
         )
 
@@ -506,6 +525,13 @@ class NonconformityClassifier(
         client
             Dask client; None is the current one, else local threads. Tasks return a few
             bytes for each row, which the driver writes.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` was not called before.
+        FileExistsError
+            If something is at `path`.
         """
         check_is_fitted(self)
         opened = open_pool(pool)
@@ -532,9 +558,10 @@ class NonconformityClassifier(
         X = self._check_rows(X)
         blocks = [
             self._choose(
-                self._scores(X[part]), content_random(X[part], self.seed_, TIE_STREAM)
+                self._scores(X[block_rows]),
+                content_random(X[block_rows], self.seed_, TIE_STREAM),
             )
-            for part in gen_batches(X.shape[0], self.models_.block_rows)
+            for block_rows in gen_batches(X.shape[0], self.models_.block_rows)
         ]
         return RowChoices(*map(np.concatenate, zip(*blocks, strict=True)))
 
@@ -546,7 +573,8 @@ class NonconformityClassifier(
         # Two independent numbers in [0, 1) for each row, of 53 and of 11 random bits.
         units = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
         label_units = (words & np.uint64(2047)).astype(np.float64) * 2.0**-11
-        tolerances, n = self.tolerances_[:, np.newaxis], len(words)
+        tolerances = self.tolerances_[:, np.newaxis]
+        n = len(words)
         if self.ties == "literal":
             margins = margin_conformity(scores).reshape(len(scores), -1)
             counts = count_not_above(self.validation_scores_, margins + tolerances)
@@ -599,18 +627,21 @@ def _grid_cube(
 
     `counts` are the critical counts of usable models x validation rows.
     """
-    n, n_validation = axes.n_candidates, counts.shape[1]
-    is_used = np.array([number not in failures for number in range(n)])
+    n = axes.n_candidates
+    n_validation = counts.shape[1]
+    is_used = np.array([candidate not in failures for candidate in range(n)])
     errors, messages = np.full(n, names.UNCOUNTED), np.full(n, "", dtype=object)
     problems = np.zeros(n, np.int8)
-    for group in (group for _, groups in trained for group in groups):
-        errors[list(group.candidates)] = group.counts.errors[:, 0, 0]
-        for (number, _), message in group.counts.messages.items():
-            messages[number] = message.text
-            problems[number] = message.problem.value
-    for number, why in failures.items():
-        errors[number], messages[number] = names.UNCOUNTED, why
-        problems[number] = FitProblem.FAILED.value
+    for fitted_group in (
+        fitted_group for _, fitted_groups in trained for fitted_group in fitted_groups
+    ):
+        errors[list(fitted_group.candidates)] = fitted_group.fit_counts.errors[:, 0, 0]
+        for (candidate, _), message in fitted_group.fit_counts.messages.items():
+            messages[candidate] = message.text
+            problems[candidate] = message.problem.value
+    for candidate, why in failures.items():
+        errors[candidate], messages[candidate] = names.UNCOUNTED, why
+        problems[candidate] = FitProblem.FAILED.value
     # "inverted_cdf" returns a value of some row, never an average of two.
     quantiles = np.full((len(QUANTILES), n), np.inf)
     quantiles[:, is_used] = np.quantile(
@@ -633,7 +664,7 @@ def _grid_cube(
             names.N_UNLABELED: 0,
         },
     )
-    return with_estimates(cube, estimates)
+    return with_criterion_values(cube, estimates)
 
 
 def _two_best(values: AnyArray) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -14,7 +14,7 @@ from dsel.data.cache import process_cache
 from dsel.data.duplicates import comparable
 from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
-from dsel.families.assignment import assign_families, group_label
+from dsel.families.assignment import assign_families, name_group
 from dsel.families.family import Candidate, Family, FitId, FittedGroup
 from dsel.families.fit_arguments import check_fit_params
 from dsel.families.predictions import class_scores
@@ -63,7 +63,9 @@ class ModelSet:
 
         If all models raise, the call is wrong, and the first exception is raised.
         """
-        X, failures, errors = self._comparable(X), dict[int, str](), list[Exception]()
+        X = self._comparable(X)
+        failures = dict[int, str]()
+        errors = list[Exception]()
         for candidate, model in zip(self.candidates, self.fitted, strict=True):
             try:
                 scores = class_scores(model, X, self.classes)
@@ -112,13 +114,17 @@ def train_grid(
         seed=seed,
         fit_params=check_fit_params(fit_params, len(y)),
     )
-    groups = [(a.family, group) for a in assignments for group in a.candidate_groups]
+    candidate_groups = [
+        (a.family, candidate_group)
+        for a in assignments
+        for candidate_group in a.candidate_groups
+    ]
     tasks = [
         Task(
-            f"fit-{group_label(group, number)}-{split.label}-{number}",
-            FitGroup(family, group, split),
+            f"fit-{name_group(candidate_group, i)}-{split.short_name}-{i}",
+            FitGroup(family, candidate_group, split),
         )
-        for number, (family, group) in enumerate(groups)
+        for i, (family, candidate_group) in enumerate(candidate_groups)
         for split in splits
     ]
     client = resolve_client(client)
@@ -131,10 +137,14 @@ def train_grid(
         for a in assignments
     ]
     failures: dict[int, str] = {}
-    for group in (group for _, groups in trained for group in groups):
-        for i in np.flatnonzero(group.counts.has_failed[:, 0]):
-            key = FitId(group.candidates[i], group.split_numbers[0])
-            message = group.counts.messages.get(key)
+    for candidate_group in (
+        candidate_group
+        for _, candidate_groups in trained
+        for candidate_group in candidate_groups
+    ):
+        for i in np.flatnonzero(candidate_group.fit_counts.has_failed[:, 0]):
+            key = FitId(candidate_group.candidates[i], candidate_group.split_numbers[0])
+            message = candidate_group.fit_counts.messages.get(key)
             failures.setdefault(key[0], message.text if message else "the fit failed")
     return trained, failures
 
@@ -144,14 +154,17 @@ class FitGroup:
     """Fits a group of candidates on a split, and returns the models."""
 
     family: Family
-    group: Sequence[Candidate]
+    candidates: Sequence[Candidate]
     split: Split
 
-    def run(self, context: tuple[Any, Integers], inputs: Inputs) -> Output[FittedGroup]:
-        """Fit; the context is rows and class codes."""
-        X, y = context
-        group, splits = self.group, [self.split]
-        return Output(self.family.fit(group, X, y, splits, cache=process_cache()))
+    def run(
+        self, rows_and_codes: tuple[Any, Integers], inputs: Inputs
+    ) -> Output[FittedGroup]:
+        """Fit to rows and class codes."""
+        X, y = rows_and_codes
+        candidates = self.candidates
+        splits = [self.split]
+        return Output(self.family.fit(candidates, X, y, splits, cache=process_cache()))
 
 
 def join_models(
@@ -167,10 +180,10 @@ def join_models(
     Raises AllFitsFailedError where none is left.
     """
     if failures:
-        number, message = min(failures.items())
+        candidate, message = min(failures.items())
         text = (
             f"{len(failures)} of {len(candidates)} candidates failed and take no part; "
-            f"candidate {number}: {message}"
+            f"candidate {candidate}: {message}"
         )
         if len(failures) == len(candidates):
             raise AllFitsFailedError(text)

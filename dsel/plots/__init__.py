@@ -21,8 +21,10 @@ from dsel.plots.bars import (
     plot_report_by_value,
     plot_terms,
 )
+from dsel.plots.by_labels import plot_bound_by_labels
 from dsel.plots.curves import plot_audit_failures, plot_bound_plan, plot_loss_curves
-from dsel.plots.spread import plot_bound_by_labels, plot_folds
+from dsel.plots.residuals import plot_residuals
+from dsel.plots.spread import plot_folds
 from dsel.plots.surface import plot_surface
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "plot_folds",
     "plot_loss_curves",
     "plot_report_by_value",
+    "plot_residuals",
     "plot_surface",
     "plot_terms",
 ]

@@ -30,21 +30,26 @@ from dsel.plots.style import (
     short_verdict,
     tidy,
 )
+from dsel.results import Choice
 from dsel.results.bounded_values import BoundedValues
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import Certificate
 from dsel.results.comparison import ModelComparison
 from dsel.results.cube import candidate_dims, check_cube, read_counts
+from dsel.results.prefit import PrefitCertificate
 from dsel.results.tables import all_params
 from dsel.rounded_texts import (
     NONE,
     about_percent,
     confidence,
+    count_of,
     floor_percent,
     in_percent,
+    points_at_least,
+    points_at_most,
 )
-from dsel.search.running.select import evaluate, method_of, select
+from dsel.search.running.select import Evaluation, evaluate, method_of, select
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,16 +65,29 @@ PHASES = {
 }
 
 
-def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw the bound of each model, and the one expected of a 20% hold-out set.
+def plot_certificates(
+    results: xr.Dataset | PrefitCertificate, *, ax: "Axes | None" = None
+) -> "Axes":
+    """Draw the bound of each model, and what it can be compared with.
 
-    The dot at the deployed model is the cross-validated error, or that on the held-out
-    rows. A number that is no guarantee has a hatched bar.
+    That is the bound expected of a 20% hold-out set, and the error of the best constant
+    prediction on the labeled rows. The dot at the deployed model is the cross-validated
+    error, or that on the held-out rows. A number that is no guarantee has a hatched
+    bar.
 
     Parameters
     ----------
-    results, ax
+    results
+        Cube of a search, or the certificate of a fitted model.
+    ax
         As for `plot_surface`.
+
+    Raises
+    ------
+    TypeError
+        If `results` is no Dataset.
+    ValueError
+        If it is not the cube of a search.
 
     Examples
     --------
@@ -83,7 +101,7 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
     >>> ax.get_xlabel()
     'Error, %'
     """
-    choice = select(results)
+    choice = results if isinstance(results, PrefitCertificate) else select(results)
     models, main = list(choice.certificates.values()), choice.certificate
     rows: list[tuple[str, Any, Any, float, str]] = []
     estimate, measured = main.estimate, ""
@@ -107,9 +125,14 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
         numbers = np.where(np.isfinite(numbers), numbers, np.nan)
         dot = estimate if each is main else np.nan
         rows.append((text, *numbers, dot, BLUE))
-    if np.isfinite(fifth := choice.expected_holdout):
+    fifth = choice.expected_holdout if isinstance(choice, Choice) else np.nan
+    if np.isfinite(fifth) and isinstance(choice, Choice):
         text = f"20% hold-out set: about {choice.holdout_text} on average"
         rows.append((text, fifth, fifth, np.nan, MIDDLE))
+    constant, loss = choice.best_constant if isinstance(choice, Choice) else ("", 0.0)
+    if constant:
+        text = f"always predicting {_short(constant)}: about {main.about(loss)}"
+        rows.append((text, loss, loss, np.nan, MIDDLE))
     texts, *bars, colors = zip(*rows, strict=True)
     firsts, ends, marks = np.array(bars)
     ax = new_axes(ax, height=1.5 + 0.6 * len(texts))
@@ -126,8 +149,8 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
     )
     for patch, each in zip(patches, models, strict=False):
         mark_unproved_bars(ax, [patch], certified=each.certified)
-    if colors[-1] == MIDDLE:  # no bound, but the average of those of other rows
-        patches[-1].set(**NOT_RUN)
+    for patch in patches[len(models) :]:  # no bounds, but what these compare with
+        patch.set(**NOT_RUN)
     unit = ", %" * main.is_rate
     if main.is_tolerance:
         unit = f" at most{UNITS}"
@@ -143,7 +166,7 @@ def estimate_name(certificate: Certificate) -> str:
     what = "error" if certificate.loss == "error" else "estimate"
     # A hold-out set tests one model, and cross-validation the models of all folds.
     if certificate.is_holdout:
-        return f"{what} of this model"
+        return f"{what} on rows that the model had not seen"
     return f"cross-validated {what}"
 
 
@@ -158,33 +181,42 @@ def plot_comparison(comparison: ModelComparison, *, ax: "Axes | None" = None) ->
     ax
         As for `plot_surface`.
 
+    Raises
+    ------
+    TypeError
+        If `comparison` is something else.
+
     Examples
     --------
     >>> from dsel.results import ModelComparison
     >>> ax = plot_comparison(ModelComparison(0.05, 10_000, n_differ=200))
     >>> ax.get_xlabel()
-    'error of the new model less that of the old one, percentage points'
+    '← new better · difference of errors, percentage points · old better →'
     """
     check_kind(comparison, ModelComparison, "comparison", "`dsel.compare_models`")
     rate = comparison.disagreement
     rows = [("from the pool alone", -rate, rate)]
     if comparison.labels is not None:
-        text = f"with {len(comparison.rows)} labels"
+        text = f"with {count_of(len(comparison.rows), 'label')}"
         rows.insert(0, (text, comparison.lower, comparison.upper))
     # Where the title says how much less the new model errs, the axis shows this, too.
     sign, first, second = 1, "new", "old"
     if comparison.upper < 0:
         sign, first, second = -1, second, first
     ax = new_axes(ax, height=1.4 + 0.4 * len(rows))
-    for place, (_, lower, upper) in enumerate(rows):
-        ends = sorted([sign * lower, sign * upper])
-        ax.plot(ends, [place, place], color=BLUE, lw=9, solid_capstyle="butt")
-    ax.axvline(0, color=INK, lw=0.8)
-    ax.set_yticks(range(len(rows)), [text for text, *_ in rows])
-    ax.set_ylim(len(rows) - 0.5, -0.5)
+    texts = []
+    for place, (text, lower, upper) in zip(range(len(rows))[::-1], rows, strict=True):
+        low, high = sorted([sign * lower, sign * upper])
+        ax.barh(place, high - low, height=0.4, left=low, color=BLUE)
+        ends = f"{points_at_least(low)} to {points_at_most(high)}"
+        texts.append(f"{text}: {ends}")
+    places = np.arange(len(rows))  # a whole line would cross the texts
+    ax.vlines(0 * places, places - 0.3, places + 0.22, color=INK, lw=1.2)
+    label_rows(ax, texts)
     ax.xaxis.set_major_formatter(in_hundreds)
     ax.set_xlabel(
-        f"error of the {first} model less that of the {second} one, percentage points"
+        f"← {first} better · difference of errors, percentage points · "
+        f"{second} better →"
     )
     tidy(ax, title=comparison.headline())
     return ax
@@ -206,6 +238,11 @@ def plot_certified_report(
     ax
         As for `plot_surface`.
 
+    Raises
+    ------
+    TypeError
+        If `report` is something else.
+
     Examples
     --------
     >>> from dsel.results import BoundedValues, CertifiedReport
@@ -219,7 +256,7 @@ def plot_certified_report(
     """
     check_kind(report, CertifiedReport, "report", "`Outcome.certified_report`")
     texts = [
-        f"{name if len(name) <= LONGEST else name[: LONGEST - 3] + '...'}: "
+        f"{_short(name)}: "
         f"recall at least {floor_percent(recall)}, "
         f"precision at least {floor_percent(precision)}"
         for name, recall, precision in zip(
@@ -271,6 +308,11 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     ax
         As for `plot_surface`.
 
+    Raises
+    ------
+    TypeError
+        If `report` is something else.
+
     Examples
     --------
     >>> from dsel.results import BoundedValues, ReportByValue
@@ -283,13 +325,13 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     check_kind(report, ReportByValue, "report", "`Outcome.report_by_value`")
     numbers, n_rows = report.numbers, report.test_rows or report.rows
     values = numbers.estimates
-    # Cells with measured values and their rows only.
+    # Cells with estimates and their rows only.
     drawn = BoundedValues(numbers.limits, values)
     shown = replace(report, numbers=drawn, test_rows=n_rows)
     texts = [
-        f"{name if len(name) <= LONGEST else name[: LONGEST - 3] + '...'}: "
+        f"{_short(name)}: "
         f"{'no limit' if limit in (NONE, '100.0%') else f'at most {limit}'}, "
-        f"measured {seen} on {rows} labeled rows"
+        f"about {seen} on {rows} labeled rows"
         for name, seen, limit, rows in shown.table()[1:]
     ]
     ax = new_axes(ax, height=1.2 + 0.45 * len(texts))
@@ -351,22 +393,11 @@ def plot_terms(
     >>> ax.get_xlabel()
     'cv_bound, %'
     """
-    check_cube(results)
     check_integer(n_best, "n_best", at_least=1)
-    declared = method_of(results)
-    if criterion is None and declared is not None and declared.needs_pool:
-        criterion = declared.name  # it has a term from the pool, too
-    evaluation = evaluate(results, criterion)
+    evaluation, best = smallest_bounds(results, criterion)
+    best = best[:n_best]
     ranking, terms = evaluation.criterion, evaluation.terms
     first, second = terms.label_term, terms.disagreement_term
-    order = np.argsort(terms.value, kind="stable")
-    best = [int(n) for n in order if np.isfinite(first[n] + second[n])][:n_best]
-    if not best:
-        raise ValueError(
-            f"`criterion` {ranking.name!r} has no two terms to show for every "
-            f"candidate, as 'cv_bound' and 'best_fold' have; plot.certificates() draws "
-            f"the bounds of this search, plot.folds() the errors of candidates."
-        )
     counts = read_counts(results)
     errors = counts[names.FOLD_ERRORS][best].reshape(len(best), -1).sum(axis=1)
     errors = errors / counts[names.FOLD_ROWS].sum()
@@ -381,13 +412,41 @@ def plot_terms(
         for n, number, error in zip(best, sums, errors, strict=True)
     ]
     bars = first[best], sums, errors
-    patches = _draw_bars(ax, texts, bars, BLUE, label="from labeled rows")
+    patches = _draw_bars(
+        ax, texts, bars, BLUE, label="from labeled rows", measured="cross-validated"
+    )
     is_bound = ranking.is_guarantee and select(results).certificate.certified
     mark_unproved_bars(ax, patches, certified=is_bound)
     ax.set_xlabel(f"{ranking.title}, %")
     what = f"{labels[best[0]]} has the smallest {ranking.title}"
     tidy(ax, title=f"{what}: {amount(sums[0])}")
     return ax
+
+
+def smallest_bounds(
+    results: xr.Dataset, criterion: str | None = None
+) -> tuple[Evaluation, list[int]]:
+    """Return a criterion with two terms, and the candidates that have them in order.
+
+    Raises ValueError if there are none.
+    """
+    check_cube(results)
+    declared = method_of(results)
+    if criterion is None and declared is not None and declared.needs_pool:
+        criterion = declared.name  # it has a term from the pool, too
+    evaluation = evaluate(results, criterion)
+    terms = evaluation.terms
+    sums = terms.label_term + terms.disagreement_term
+    order = np.argsort(terms.value, kind="stable")
+    best = [int(n) for n in order if np.isfinite(sums[n])]
+    if not best:
+        raise ValueError(
+            f"`criterion` {evaluation.criterion.name!r} has no two terms to show for "
+            f"every candidate, as 'cv_bound' and 'best_fold' have; "
+            f"plot.certificates() draws the bounds of this search, plot.folds() the "
+            f"errors of candidates."
+        )
+    return evaluation, best
 
 
 def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
@@ -397,19 +456,7 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     search pass its `pair_results` as `results`: they have the seconds of fits alone,
     and the slowest candidates are drawn.
     """
-    there = [name for name in PHASES if name in results]
-    # Counts of inner searches have no status.
-    if not there and (names.STATUS not in results or results[names.STATUS].size == 1):
-        raise ValueError(
-            "`results` have no seconds to draw: fits of a single candidate are not "
-            "timed; plot.folds() and plot.certificates() show its errors and bounds."
-        )
-    if not there:
-        raise ValueError(
-            "`results` have no seconds to draw; those of a nested search are in the "
-            "`pair_results` of its outcome (`pair_results_` of an estimator): write "
-            "outcome.plot.timing(), or outcome.pair_results.dsel.plot.timing()."
-        )
+    there = timed_phases(results)
     seconds = np.array([float(results[name].sum()) for name in there])
     texts, total = [PHASES[name] for name in there], seconds.sum()
     title = f"{format_time(total)} of work"
@@ -434,6 +481,24 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     ax.set_xlabel("seconds, summed over tasks")
     tidy(ax, title=title)
     return ax
+
+
+def timed_phases(results: xr.Dataset) -> list[str]:
+    """Return the names of the variables with seconds; ValueError without any."""
+    there = [name for name in PHASES if name in results]
+    # Counts of inner searches have no status.
+    if not there and (names.STATUS not in results or results[names.STATUS].size == 1):
+        raise ValueError(
+            "`results` have no seconds to draw: fits of a single candidate are not "
+            "timed; plot.folds() and plot.certificates() show its errors and bounds."
+        )
+    if not there:
+        raise ValueError(
+            "`results` have no seconds to draw; those of a nested search are in the "
+            "`pair_results` of its outcome (`pair_results_` of an estimator): write "
+            "outcome.plot.timing(), or outcome.pair_results.dsel.plot.timing()."
+        )
+    return there
 
 
 def _draw_bars(
@@ -463,11 +528,11 @@ def _draw_bars(
 
 
 def _draw_measured_values(
-    ax: "Axes", values: ArrayLike, heights: ArrayLike, whose: str = ""
+    ax: "Axes", values: ArrayLike, heights: ArrayLike, whose: str
 ) -> None:
-    """Draw a dot for each value that was measured on labeled rows."""
+    """Draw a dot for each estimate, a value that was measured on labeled rows."""
     if np.isfinite(values).any():
-        label = f"measured ({whose})" if whose else "measured"
+        label = f"estimate ({whose})"
         ax.plot(values, heights, "o", color=INK, ms=6, label=label, clip_on=False)
 
 
@@ -475,3 +540,8 @@ def _above_bars(ax: "Axes", texts: Sequence[str]) -> None:
     """Write a text above each bar, the first at the top, and percentages below."""
     label_rows(ax, texts)
     ax.xaxis.set_major_formatter(in_hundreds)
+
+
+def _short(name: str) -> str:
+    """Return the name of a class, shortened for a figure."""
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 3]}..."

@@ -25,7 +25,7 @@ from dsel.plots.style import (
     tidy,
 )
 from dsel.results.cube import check_dataset, read_counts
-from dsel.rounded_texts import in_percent
+from dsel.rounded_texts import NONE, about_percent
 from dsel.search.planning.plan_bound import PLAIN_HOLDOUT, name_row
 
 if TYPE_CHECKING:
@@ -45,6 +45,13 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         Dataset of `dsel.plan_bound`.
     ax
         As for `plot_surface`.
+
+    Raises
+    ------
+    TypeError
+        If `plan` is no Dataset.
+    ValueError
+        If it is not one of `dsel.plan_bound`.
 
     Examples
     --------
@@ -109,8 +116,8 @@ def _draw_one_plan(bounds: xr.DataArray, ax: "Axes | None") -> "Axes":
     label_rows(
         ax,
         [
-            f"{name_row(name)}: {in_percent(value) if np.isfinite(value) else 'none'}"
-            for name, value in zip(certificates, values, strict=True)
+            f"{name_row(name)}: {NONE if np.isnan(bound) else about_percent(bound)}"
+            for name, bound in zip(certificates, values, strict=True)
         ],
     )
     ax.set_xlim(0, 1.05 * np.nanmax(values, initial=0.01))
@@ -161,7 +168,9 @@ def plot_loss_curves(
     cube = cube.sortby(names.REGULARIZATION)
     cube = cube.sel({names.REGULARIZATION: cube[names.REGULARIZATION] > 0})
     ax = new_axes(ax)
-    estimates = cube[names.ESTIMATE].transpose(names.CRITERION, names.REGULARIZATION)
+    estimates = cube[names.CRITERION_VALUE].transpose(
+        names.CRITERION, names.REGULARIZATION
+    )
     finite = estimates.where(np.isfinite(estimates))
     for number, each in enumerate(finite):
         # Estimates often agree: later curves are thinner and leave the others visible.
@@ -193,6 +202,13 @@ def plot_audit_failures(report: xr.Dataset, *, ax: "Axes | None" = None) -> "Axe
         Dataset of `dsel.audit`; `report.sel(setting=[...])` draws a part.
     ax
         As for `plot_surface`.
+
+    Raises
+    ------
+    TypeError
+        If `report` is no Dataset.
+    ValueError
+        If it is not one of `dsel.audit`.
     """
     of = ("failures", "n_draws", "setting", names.DELTA)
     check_dataset(report, "report", "`dsel.audit`", *of)
@@ -201,16 +217,16 @@ def plot_audit_failures(report: xr.Dataset, *, ax: "Axes | None" = None) -> "Axe
     counts, n_draws = failures.values.ravel(), int(report["n_draws"])
     lower = binomial_tail_inversion_lower(counts, n_draws, delta=0.025)
     upper = binomial_tail_inversion(counts, n_draws, delta=0.025)
-    shares, allowed = counts / n_draws, np.tile(deltas, len(settings))
+    fractions, allowed = counts / n_draws, np.tile(deltas, len(settings))
     ax = new_axes(ax, 7.2, 0.9 + 0.19 * failures.size)
     places = np.arange(len(counts))[::-1]
     ax.barh(
         places, allowed, height=0.9, color=MIDDLE, alpha=0.25, label="allowed by delta"
     )
     ax.errorbar(
-        shares,
+        fractions,
         places,
-        xerr=[shares - lower, upper - shares],
+        xerr=[fractions - lower, upper - fractions],
         fmt="o",
         ms=4,
         lw=1.4,
@@ -221,7 +237,7 @@ def plot_audit_failures(report: xr.Dataset, *, ax: "Axes | None" = None) -> "Axe
     above = lower > allowed
     if above.any():
         ax.plot(
-            shares[above],
+            fractions[above],
             places[above],
             "D",
             ms=6,

@@ -67,7 +67,9 @@ def wrap(text: str, width: float, fontsize: float) -> str:
                 line = f"{line} {word}".strip()
                 continue
             *whole, last = _break_word(word, width, fontsize)
-            lines += [line] * bool(line) + whole
+            if line:
+                lines.append(line)
+            lines += whole
             line = last
         lines.append(line)
     return "\n".join(lines)
@@ -103,8 +105,8 @@ def fit_texts(ax: "Axes", *, title: str, color: str) -> None:
     row_texts = [text.get_text() for text in rows]
     figure = _figure(ax)
     # The layout makes axes smaller by their labels, whose lines follow from the size
-    # of the axes: the second time both are settled.
-    for _ in range(2):
+    # of the axes: the third time both are settled.
+    for _ in range(3):
         width, height = axes_size(ax)
         room = max([width, *(_right_end(ax, child) for child in ax.child_axes)])
         pad = 9.0 + _draw_legend(ax, room, color)

@@ -37,7 +37,8 @@ NOT_RUN: Final[Options] = {
     "linestyle": "--",
     "linewidth": 1.2,
 }
-"""Style of the bar of a hold-out set, which is expected and was not run."""
+"""Style of bars that are no bounds: of a hold-out set, which is expected, and of the
+best constant prediction."""
 NO_GUARANTEE: Final[dict[str, Any]] = {
     "facecolor": "none",
     "edgecolor": MIDDLE,

@@ -11,7 +11,7 @@ from dsel.arrays import Bools, Floats
 from dsel.checks import check_choice
 from dsel.criteria.base import Criterion
 from dsel.plots.fitting import LINE_HEIGHT, axes_size, text_width
-from dsel.plots.spread import fold_losses, name_chosen
+from dsel.plots.spread import fold_losses, name_chosen, name_cross_validation
 from dsel.plots.style import (
     ACCENT,
     COLORMAP,
@@ -34,7 +34,7 @@ from dsel.results.certificate import short_names, short_params_text
 from dsel.results.cube import candidate_dims, check_cube, parameter_name
 from dsel.results.tolerances import amount_about
 from dsel.rounded_texts import about_percent, in_percent
-from dsel.search.running.select import declared_loss, evaluate, select
+from dsel.search.running.select import Evaluation, declared_loss, evaluate, select
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 _ROOTS: Final = {"mean_squared_error": "root mean squared error"}
 """Labels of criteria whose root is drawn."""
+TITLES: Final = {"cv_error": "error", **_ROOTS}
+"""Labels of criteria that are means over the folds, to which the kind is added."""
 MOST_SLANTED: Final = 15
 """Most labels of ticks that are slanted, not thinned."""
-
-
 MOST_LETTERS: Final = 7
 """Letters of a tick label up to which labels stand upright."""
 NUMBER_SIZES: Final = (9.0, 8.0, 7.0)
@@ -97,42 +97,15 @@ def plot_surface(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('weights', 'n_neighbors')
     """
-    check_cube(results)
-    if procedure := procedure_without_grid(results):
-        raise ValueError(
-            f"`results` have no grid to draw: {procedure} is the only candidate; "
-            f"plot.folds() and plot.certificates() show its errors and bounds."
-        )
-    evaluation = evaluate(results, criterion)
-    ranking, terms = evaluation.criterion, evaluation.terms
-    dims = candidate_dims(results)
+    evaluation = check_grid(results, criterion)
+    ranking, dims = evaluation.criterion, candidate_dims(results)
+    shown = _shown_numbers(results, evaluation)
+    columns, rows = _choose_dims(results, x, y)
+    rest = [dim for dim in dims if dim not in (columns, rows)]
     shape = [results.sizes[dim] for dim in dims]
-    shown = np.asarray(terms.value)
-    by_loss = names.FOLD_LOSS_MEAN in ranking.needs
-    if names.FOLD_PREDICTIONS in results and (by_loss or ranking.name == "cv_error"):
-        # A pruned candidate has no value: the mean of its counted folds is drawn.
-        if by_loss:
-            rates = results[names.FOLD_LOSS_MEAN]
-        else:
-            n_predictions = results[names.FOLD_PREDICTIONS]
-            rates = results[names.FOLD_ERRORS] / n_predictions.where(n_predictions > 0)
-        means = rates.mean(names.FOLD).values.ravel()
-        shown = np.where(np.isfinite(shown), shown, means)
-    # Roots of squared errors are in units of the target.
-    shown = np.sqrt(shown) if ranking.name in _ROOTS else shown
     plane = xr.DataArray(shown.reshape(shape), dims=dims)
     is_dropped = results[names.STATUS].values == names.STATUS_PRUNED
     dropped = xr.DataArray(is_dropped, dims=dims)
-    for name, value in (("x", x), ("y", y)):
-        if value is not None:
-            check_choice(value, name, dims)
-    varying = [dim for dim in dims if results.sizes[dim] > 1] or [dims[-1]]
-    free = [dim for dim in varying if dim not in (x, y)]
-    if x is None and not free:  # y is the only one that varies
-        x, y = y, None
-    columns = x or free.pop()
-    rows = y or (free.pop() if free else None)
-    rest = [dim for dim in dims if dim not in (columns, rows)]
     if rest:
         smallest = plane.fillna(np.inf).argmin(dim=rest)
         plane, dropped = plane.isel(smallest), dropped.isel(smallest)
@@ -143,9 +116,9 @@ def plot_surface(
     place, title, name = _place_and_title(results, criterion, shown)
     ax = new_axes(ax)
     if rows is None:
-        folds = _fold_values(results, ranking.name, by_loss, rest)
-        chosen = place.get(columns), name
-        _draw_line(plane.values, dropped.values, folds, chosen, axis, ax)
+        folds = _fold_values(results, ranking, rest)
+        chosen_column = place.get(columns), name
+        _draw_line(plane.values, dropped.values, folds, chosen_column, axis, ax)
     else:
         values, triangles = (
             plane.transpose(rows, columns).values for plane in (plane, dropped)
@@ -156,15 +129,68 @@ def plot_surface(
         ax.set_yticks(range(len(y_labels)), y_labels)
         ax.set_ylabel(short[rows])
     ax.set_xlabel(short[columns])
-    labels = value_labels(results[columns])
-    style: dict[str, Any] = {}
-    if 2 < len(labels) <= MOST_SLANTED and max(map(len, labels)) > MOST_LETTERS:
-        style = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
-    ax.set_xticks(range(len(labels)), labels, **style)
+    _label_columns(value_labels(results[columns]), ax)
     tidy(ax, title=title)
     if rows is not None:  # now the size of cells is known
         _write_numbers(values, image, axis, ax)
     return ax
+
+
+def _is_mean_of_folds(ranking: Criterion) -> bool:
+    """Return whether a criterion is the mean of a loss over folds."""
+    return names.FOLD_LOSS_MEAN in ranking.needs or ranking.name == "cv_error"
+
+
+def _shown_numbers(results: xr.Dataset, evaluation: Evaluation) -> Floats:
+    """Return the number that is drawn for each candidate, (n_candidates,)."""
+    ranking = evaluation.criterion
+    shown = np.asarray(evaluation.terms.value)
+    if names.FOLD_PREDICTIONS in results and _is_mean_of_folds(ranking):
+        # A pruned candidate has no value: the mean of its counted folds is drawn.
+        if names.FOLD_LOSS_MEAN in ranking.needs:
+            rates = results[names.FOLD_LOSS_MEAN]
+        else:
+            n_predictions = results[names.FOLD_PREDICTIONS]
+            rates = results[names.FOLD_ERRORS] / n_predictions.where(n_predictions > 0)
+        means = rates.mean(names.FOLD).values.ravel()
+        shown = np.where(np.isfinite(shown), shown, means)
+    # Roots of squared errors are in units of the target.
+    return np.sqrt(shown) if ranking.name in _ROOTS else shown
+
+
+def _choose_dims(
+    results: xr.Dataset, x: str | None, y: str | None
+) -> tuple[str, str | None]:
+    """Return the dimensions of columns and rows; None without rows."""
+    dims = candidate_dims(results)
+    for argument, dim in (("x", x), ("y", y)):
+        if dim is not None:
+            check_choice(dim, argument, dims)
+    varying = [dim for dim in dims if results.sizes[dim] > 1] or [dims[-1]]
+    free = [dim for dim in varying if dim not in (x, y)]
+    if x is None and not free:  # y is the only one that varies
+        x, y = y, None
+    columns = x or free.pop()
+    return columns, y or (free.pop() if free else None)
+
+
+def _label_columns(labels: Sequence[str], ax: "Axes") -> None:
+    """Write the values of the columns below them, slanted where they are long."""
+    tick_style: dict[str, Any] = {}
+    if 2 < len(labels) <= MOST_SLANTED and max(map(len, labels)) > MOST_LETTERS:
+        tick_style = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(range(len(labels)), labels, **tick_style)
+
+
+def check_grid(results: xr.Dataset, criterion: str | None = None) -> Evaluation:
+    """Return a criterion's numbers over a grid; ValueError without a grid."""
+    check_cube(results)
+    if procedure := procedure_without_grid(results):
+        raise ValueError(
+            f"`results` have no grid to draw: {procedure} is the only candidate; "
+            f"plot.folds() and plot.certificates() show its errors and bounds."
+        )
+    return evaluate(results, criterion)
 
 
 def procedure_without_grid(results: xr.Dataset) -> str:
@@ -210,8 +236,10 @@ class ValueAxis(NamedTuple):
 def _value_axis(results: xr.Dataset, ranking: Criterion, others: str) -> ValueAxis:
     """Return how the numbers of a criterion are shown, smallest over other axes."""
     loss = declared_loss(results) if ranking.uses_declared_loss else None
-    label = loss.what if loss else _ROOTS.get(ranking.name, ranking.title)
-    label = f"{label} (estimate){UNITS if ranking.name in _ROOTS else ''}"
+    label = loss.what if loss else TITLES.get(ranking.name, ranking.title)
+    by_folds = loss is not None or ranking.name in TITLES
+    how = f"{name_cross_validation(results)}, an estimate" if by_folds else "estimate"
+    label = f"{label} ({how}){UNITS if ranking.name in _ROOTS else ''}"
     if ranking.is_guarantee:
         label = f"error (bound by {ranking.name})"
     label += f", smallest over {others}" if others else ""
@@ -225,7 +253,7 @@ def _value_axis(results: xr.Dataset, ranking: Criterion, others: str) -> ValueAx
 def _draw_map(
     values: Floats,
     dropped: Bools,
-    chosen: tuple[int | None, int | None, str],
+    chosen_cell: tuple[int | None, int | None, str],
     axis: "ValueAxis",
     ax: "Axes",
 ) -> "AxesImage":
@@ -247,14 +275,15 @@ def _draw_map(
 
     def frame(row: Any, column: Any, **style: Any) -> None:
         corner = (column - 0.5, row - 0.5)
-        ax.add_patch(Rectangle(corner, 1, 1, fill=False, **style))
+        # Half of the line of a cell at the edge lies outside of the axes.
+        ax.add_patch(Rectangle(corner, 1, 1, fill=False, clip_on=False, **style))
 
     for row, column in np.argwhere(dropped):  # below the number of the cell
         color = "white" if _shade(image, values[row, column]) > DARK else ON_PALE
         ax.plot(column, row - 0.35, color=color, ms=4, mew=0.8, **DROPPED_MARK)
     if dropped.any():  # for the legend
         ax.plot([], [], color=INK, ms=6, label=DROPPED, **DROPPED_MARK)
-    *cell, label = chosen
+    *cell, label = chosen_cell
     if cell[0] is not None:
         frame(*cell, linewidth=2.5, edgecolor=ACCENT, zorder=5, label=label)
     # In axes of their own inside these, so that any layout of the figure keeps them.
@@ -316,25 +345,24 @@ def _write_numbers(
 
 
 def _fold_values(
-    results: xr.Dataset, criterion: str, by_loss: bool, rest: Sequence[str]
+    results: xr.Dataset, ranking: Criterion, rest: Sequence[str]
 ) -> Floats | None:
     """Return the loss of each candidate on each fold, (n_candidates, n_folds).
 
     None where the criterion is not their mean, or where candidates of several rows are
     drawn as one.
     """
-    is_mean = by_loss or criterion == "cv_error"
-    if not is_mean or any(results.sizes[dim] > 1 for dim in rest):
+    if not _is_mean_of_folds(ranking) or any(results.sizes[dim] > 1 for dim in rest):
         return None
     losses = fold_losses(results).values
-    return np.sqrt(losses) if criterion in _ROOTS else losses
+    return np.sqrt(losses) if ranking.name in _ROOTS else losses
 
 
 def _draw_line(
     values: Floats,
     dropped: Bools,
     folds: Floats | None,
-    chosen: tuple[int | None, str],
+    chosen_column: tuple[int | None, str],
     axis: "ValueAxis",
     ax: "Axes",
 ) -> None:
@@ -353,7 +381,7 @@ def _draw_line(
     ):
         if shown.any():
             ax.plot(columns[shown], values[shown], color=INK, label=legend, **style)
-    column, label = chosen
+    column, label = chosen_column
     if column is not None:
         ax.plot(column, values[column], "o", color=ACCENT, ms=9, label=label)
     # Not from 0, as bars: dots are compared with each other, and folds show the spread.

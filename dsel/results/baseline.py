@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from math import isnan, nan
 from typing import Final
 
-from dsel.cards import Fact
+from dsel.cards import ShownRow
 from dsel.results.bounded_values import BoundedValues
 from dsel.results.caveats import Caveat, LimitsWithCaveats
 from dsel.results.records import kept_as
@@ -114,11 +114,14 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
         level = f"{confidence(self.delta)}% confidence"
         # An upper limit above 0 proves nothing: the model may be better or worse.
         if self.upper < 0:
-            return (
-                f"Better than {self.baseline}: errs at least "
-                f"{points_at_least(-self.upper)} percentage points less ({level}), "
-                f"{self.model_text}"
-            )
+            least = points_at_least(-self.upper)
+            verdict = f"Better than {self.baseline}: errs at least {least}"
+            if least == "0.0":  # proved, but perhaps of no use
+                return (
+                    f"Better than {self.baseline}, perhaps by less than 0.1 "
+                    f"percentage points ({level}), {self.model_text}"
+                )
+            return f"{verdict} percentage points less ({level}), {self.model_text}"
         return (
             f"Not proved better than {self.baseline}: errs at most "
             f"{points_at_most(self.upper)} percentage points more ({level}), "
@@ -128,7 +131,8 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
     @property
     def counts(self) -> str:
         """Sentence with the counts behind the limit."""
-        rows, is_of_fold = count_of(self.n_rows, "row"), isnan(self.label_term)
+        rows = count_of(self.n_rows, "row")
+        is_of_fold = isnan(self.label_term)
         model = "the model" if is_of_fold else "the model of a fold"
         # What another baseline was trained on is assumed, and printed as `FIXED`.
         whose = "neither has" if self.largest_class else "the model has not"
@@ -155,15 +159,15 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
             f"delta={self.delta / 2:g}"
         )
 
-    def facts(self) -> list[Fact]:
+    def shown_rows(self) -> list[ShownRow]:
         """Return the verdict, the counts behind it, and its assumptions."""
-        others = [("But", why) for why in self.reasons[1:]]
+        others = [("Caveat", why) for why in self.reasons[1:]]
         return [("", self.headline()), *others, *self.details()]
 
-    def details(self) -> list[Fact]:
+    def details(self) -> list[ShownRow]:
         """Return the counts behind the verdict, and its assumption."""
         return [
             ("Baseline", self.counts),
-            ("Note", self.joint),
-            ("Note", BY_DESIGN) if self.largest_class else ("Assumes", FIXED),
+            ("Caveat", self.joint),
+            ("Caveat", BY_DESIGN) if self.largest_class else ("Assumes", FIXED),
         ]

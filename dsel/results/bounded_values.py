@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from dsel.cards import Fact
+from dsel.cards import ShownRow
 from dsel.results.caveats import POOLED, LimitsWithCaveats, warnings_first
 from dsel.results.renderings import Renderable
 
@@ -81,25 +81,27 @@ def report_table(
     at_most: Callable[[float], str],
     test_rows: Sequence[int] = (),
     n_rows: Sequence[int] = (),
-) -> list[Fact]:
+) -> list[ShownRow]:
     """Return heads, and the texts of each class or value, of a table of one quantity.
 
     `heads` are those of names, own values, limits and pooled values; columns of numbers
     that are not there are left out, as those of rows.
     """
 
-    def texts(numbers: Sequence[float]) -> list[str]:
-        return ["" if isnan(number) else about(number) for number in numbers]
+    def texts(rates: Sequence[float]) -> list[str]:
+        return ["" if isnan(rate) else about(rate) for rate in rates]
 
     columns = [(heads[0], *names)]
-    columns += [(heads[1], *texts(values.own))] * bool(values.own)
+    if values.own:
+        columns.append((heads[1], *texts(values.own)))
     columns.append((heads[2], *map(at_most, values.limits)))
-    columns += [("rows", *(f"{n:,}" for n in test_rows))] * bool(test_rows)
-    columns += [(heads[3], *texts(values.pooled))] * bool(values.pooled)
+    if test_rows:
+        columns.append(("rows", *(f"{n:,}" for n in test_rows)))
+    if values.pooled:
+        columns.append((heads[3], *texts(values.pooled)))
     if values.pooled and n_rows:
-        columns.append(
-            (f"{'all ' * bool(values.own)}rows", *(f"{n:,}" for n in n_rows))
-        )
+        head = "all rows" if values.own else "rows"
+        columns.append((head, *(f"{n:,}" for n in n_rows)))
     return list(zip(*columns, strict=True))
 
 
@@ -110,7 +112,7 @@ class TableReport(LimitsWithCaveats, Renderable):
         """Return the line above the table."""
         raise NotImplementedError
 
-    def table(self) -> list[Fact]:
+    def table(self) -> list[ShownRow]:
         """Return the heads of the table, and its rows of texts."""
         raise NotImplementedError
 
@@ -118,8 +120,8 @@ class TableReport(LimitsWithCaveats, Renderable):
         """Return the lines below the table."""
         raise NotImplementedError
 
-    def facts(self) -> list[Fact]:
+    def shown_rows(self) -> list[ShownRow]:
         """Return the line above the table, the table, and the lines below it."""
         notes = [("", line) for line in self.notes()]
-        facts = [("", self.headline()), *self.table(), *notes]
-        return warnings_first(facts, self.caveats)
+        shown_rows = [("", self.headline()), *self.table(), *notes]
+        return warnings_first(shown_rows, self.caveats)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from dsel.cards import Fact
+from dsel.cards import ShownRow
 from dsel.errors import OldName
 from dsel.results.bounded_values import BoundedValues, report_frame
 from dsel.results.caveats import (
@@ -116,8 +116,8 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
         record = upgrade_texts(record, "remarks", Effect.VOIDS)
         for name, key in LIMITS_OF_0_2.items():
             if key in record:  # a record without limits stays, and is refused
-                numbers = record.pop(key), record.get(name, [])
-                lists = [n if isinstance(n, list) else [n] for n in numbers]
+                limits = record.pop(key), record.get(name, [])
+                lists = [n if isinstance(n, list) else [n] for n in limits]
                 record[name] = dict(zip(("limits", "pooled"), lists, strict=True))
         return record
 
@@ -164,18 +164,18 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
             return f"No guarantee, since {self.reasons[0]}, {self.model_text}"
         return f"Certified report ({level}), {self.model_text}"
 
-    def facts(self) -> list[Fact]:
+    def shown_rows(self) -> list[ShownRow]:
         """Return the numbers of this model, then those of the models of all folds.
 
         Each is a line, a table, and the lines below it.
         """
-        facts = [("", self.headline()), *self.table()]
-        facts += [("", line) for line in self.notes()]
+        shown_rows = [("", self.headline()), *self.table()]
+        shown_rows += [("", line) for line in self.notes()]
         if self.is_pooled:
-            facts += [("", self.pooled_line()), *self.pooled_table()]
-        return warnings_first(facts, self.caveats)
+            shown_rows += [("", self.pooled_line()), *self.pooled_table()]
+        return warnings_first(shown_rows, self.caveats)
 
-    def table(self) -> list[Fact]:
+    def table(self) -> list[ShownRow]:
         """Return heads, and the texts of each class, of the numbers of this model."""
         limits = self.recall_at_least, self.precision_at_least
         recalls, precisions = (list(map(floor_percent, column)) for column in limits)
@@ -218,7 +218,7 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
         error = about_percent(self.error.pooled[0])
         return f"{POOLED[0].upper()}{POOLED[1:]} (an estimate): error about {error}"
 
-    def pooled_table(self) -> list[Fact]:
+    def pooled_table(self) -> list[ShownRow]:
         """Return heads, and the texts of each class, of the models of all folds."""
         columns = (
             map(str, self.classes),

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from dsel.cards import Fact
+from dsel.cards import ShownRow
 from dsel.losses.by_value import GAP
 from dsel.results.bounded_values import (
     POOLED_NOTE,
@@ -131,13 +131,13 @@ class ReportByValue(TableReport):
         return f"{self.what}{comma} by {self.column}"
 
     def headline(self) -> str:
-        """Return the line above the table."""
+        """Return what is limited with which confidence, or why nothing is."""
         if self.reasons:
             return f"No guarantee, since {self.reasons[0]}, {self.model_text}"
         level = f"{confidence(self.delta)}% confidence, all limits jointly"
         return f"{self.title} ({level}), {self.model_text}"
 
-    def table(self) -> list[Fact]:
+    def table(self) -> list[ShownRow]:
         """Return the heads of the table, and the texts of each value."""
         name = self.quantity.replace("_", " ")
         return report_table(

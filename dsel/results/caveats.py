@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from dsel.cards import Fact
+from dsel.cards import ShownRow
 from dsel.typing import Options
 
 
@@ -16,7 +16,7 @@ class Effect(Enum):
     """The number is no guarantee."""
     WARNS = 1
     """The number holds, and nobody should read it first: its model misses a class, or
-    labeled rows may be copies, which no pool shows."""
+    labeled rows may be copies or belong together, which no pool shows."""
     WEAKENS = 2
     """The number is doubtful, though no assumption is known to be broken."""
     INFO = 3
@@ -34,6 +34,8 @@ class Caveat:
     model: str = ""
     """Description of the model that it is about, with which `text` begins: "the model
     trained on all labels". Empty if it is about no single one."""
+    condition: str = ""
+    """What the number holds under, which nothing tests; its line says it, too."""
 
     def __str__(self) -> str:
         return self.text
@@ -46,16 +48,19 @@ IF_COPIES: Final = (
     "record once (drop_duplicates), or pass `groups`"
 )
 """Advice where equal labeled rows may be one record; texts about classes go on."""
+NO_COPIES: Final = "duplicates are no copies"
+"""Condition of a number, where nothing tests whether they are."""
 OF_NUMBER: Final = (Effect.VOIDS, Effect.WARNS)
 """Effects of caveats that a certificate shows, not its choice alone."""
 NAMES: Final[Mapping[Effect, str]] = {
-    Effect.VOIDS: "But",
+    Effect.VOIDS: "Caveat",
     Effect.WARNS: "Warning",
     Effect.WEAKENS: "Caveat",
-    Effect.INFO: "Note",
+    Effect.INFO: "Caveat",
     Effect.PLAN: "Note",
 }
-"""First word of the line of a caveat, by its effect."""
+"""First word of the line of a caveat, by its effect: a warning stands above the bound,
+all others below it. More words would make a reader learn ranks."""
 
 
 class LimitsWithCaveats:
@@ -93,6 +98,19 @@ def collect_caveats(*groups: Iterable[Caveat]) -> tuple[Caveat, ...]:
     return tuple(by_text.values())
 
 
+def caveats_of_identifiers(notes: Mapping[str, str]) -> list[Caveat]:
+    """Return caveats of columns whose equal values may be rows of one group.
+
+    `notes` are those of `dsel.data.groups.notes_on_identifiers`.
+    """
+    return [
+        Caveat(
+            Effect.WARNS, note, condition=f"rows of one {name} do not belong together"
+        )
+        for name, note in notes.items()
+    ]
+
+
 def merge_models(caveats: Iterable[Caveat]) -> dict[str, Caveat]:
     """Return the caveat to print for each text: one for texts that only name models.
 
@@ -125,21 +143,23 @@ def texts_that_void_nothing(caveats: Iterable[Caveat]) -> tuple[str, ...]:
     return texts_of(caveats, *(set(Effect) - {Effect.VOIDS}))
 
 
-def caveat_facts(
+def caveat_rows(
     caveats: Iterable[Caveat], *, printed: Container[str] = ()
-) -> list[Fact]:
+) -> list[ShownRow]:
     """Return a line for each caveat, except for texts that were printed before."""
     others = (caveat for caveat in caveats if caveat.text not in printed)
     return [(NAMES[caveat.effect], caveat.text) for caveat in others]
 
 
-def warnings_first(facts: Sequence[Fact], caveats: Iterable[Caveat]) -> list[Fact]:
+def warnings_first(
+    shown_rows: Sequence[ShownRow], caveats: Iterable[Caveat]
+) -> list[ShownRow]:
     """Return rows of texts that begin with the warnings about a model.
 
     Nobody should read its bound, however small, before they know them.
     """
     warnings = texts_of(caveats, Effect.WARNS)
-    rest = [fact for fact in facts if fact[-1] not in warnings]
+    rest = [row for row in shown_rows if row[-1] not in warnings]
     return [*((NAMES[Effect.WARNS], text) for text in warnings), *rest]
 
 

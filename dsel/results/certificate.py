@@ -4,26 +4,26 @@ An upper limit is rounded up, so that the printed number is a bound, too.
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from math import floor, isclose, isfinite, isinf, isnan, log10, nan
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, TypeVar
 
 import xarray as xr
 
 from dsel import names
-from dsel.cards import Fact
+from dsel.cards import ShownRow
 from dsel.errors import NewerRecordError, OldName
 from dsel.losses.base import Loss
 from dsel.option_values import ALL_ROWS
 from dsel.results import records
 from dsel.results.caveats import (
-    IF_COPIES,
     Caveat,
     Effect,
-    caveat_facts,
+    caveat_rows,
     collect_caveats,
     make_caveats,
     texts_of,
@@ -55,11 +55,6 @@ STATEMENTS: Final[Mapping[str, str]] = {
 }
 """Text of each assumption. A2 of the theory holds by construction, and A6 because the
 deployed model is the one whose errors were counted."""
-MISSING_NUMBERS: Final = (
-    "A number that is missing is that of an assumption which dsel itself fulfills, or "
-    "which this bound does not need."
-)
-"""Line below a list of assumptions, such as A1, A3, A5 and A7."""
 ALWAYS: Final = ("A1", "A3", "A5", "A7")
 """Assumptions of every certificate; A4 is added with a pool."""
 ALL_CAVEATS: Final = "all_caveats"
@@ -73,8 +68,8 @@ LOST: Final = (
     "the results lost their attribute `assumptions`, which lists what was checked; "
     "select from what the run or `open_results` returned"
 )
-MANY_EQUAL: Final = 0.1
-"""Share of labeled rows from which on a note is made of equal pool rows: fewer are
+NOTED_DUPLICATES: Final = 0.1
+"""Share of labeled rows from which on duplicates in the pool are noted: fewer are
 other records that look alike."""
 LARGE: Final = 0.5
 """Part of the largest loss from which on a bound says little."""
@@ -85,10 +80,16 @@ RANDOM_ROW: Final = "a random row of a new group"
 """Subject of a bound if rows come in groups, of which one row each is counted."""
 CHOICE: Final = "choice"
 """Attribute of a search's cube: the run's choice, with its certificates."""
+LOSS_FIELDS: Final = ("loss", "says", "largest", "is_cost")
+"""Fields of a certificate about its loss."""
 NO_QUERIES: Final = (
     "no rows are to be labeled: the search planned no queries, or has no model of all "
     "labels; search with n_queries=50 and a pool, and an `out` of its own."
 )
+
+
+SHIFTED: Final = "a classifier distinguishes labeled rows from pool rows"
+"""Beginning of the reason why A1 is violated where the pool is another population."""
 
 
 @dataclass(frozen=True)
@@ -123,13 +124,14 @@ class Assumption:
         because = ""
         if self.reason:
             because = f". {self.reason[0].upper()}{self.reason[1:]}"
-        return f"{self.name}, {self.state}: {self.statement}{because}"
+        # Its name is for readers of the theory: not all names occur in each list.
+        violated = "violated: " if self.is_violated else ""
+        return f"{violated}{self.statement} ({self.name}){because}"
 
 
-def assumption_facts(assumptions: Iterable[Assumption]) -> list[Fact]:
-    """Return a line for each assumption, and one for the numbers that have none."""
-    lines = [("Assumes", assumption.text) for assumption in assumptions]
-    return [*lines, ("", MISSING_NUMBERS)] if lines else []
+def assumption_rows(assumptions: Sequence[Assumption]) -> list[ShownRow]:
+    """Return a line for each assumption."""
+    return [("Assumes", assumption.text) for assumption in assumptions]
 
 
 def full_list(
@@ -167,6 +169,17 @@ def attribute(cube: xr.Dataset, name: str, read: Callable[[Any], T], default: T)
             f"which no run has written; take the results that the run returned, or "
             f"open them again."
         ) from error
+
+
+def loss_fields(loss: "Loss | Certificate") -> dict[str, Any]:
+    """Return the fields of a certificate about its loss, with the words for it.
+
+    They are those of a loss, or of another certificate.
+    """
+    if isinstance(loss, Certificate):
+        return {name: getattr(loss, name) for name in LOSS_FIELDS}
+    values = repr(loss), f"{loss.label} at most", loss.largest, loss.is_cost
+    return dict(zip(LOSS_FIELDS, values, strict=True))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -215,7 +228,7 @@ class Certificate(Renderable):
     """Labeled rows."""
     n_unlabeled: int = 0
     """Pool rows that were counted."""
-    equal_rows: int = 0
+    n_duplicates: int = field(default=0, metadata=kept_as("equal_rows"))
     """Pool rows that equal labeled rows; without a pool, held-out rows that equal
     training rows of the model."""
     copied_rows: int = 0
@@ -247,35 +260,23 @@ class Certificate(Renderable):
     criterion = OldName("method")
     share = OldName("trained_on")
     model = OldName("model_text")
-
-    def with_loss(self, loss: Loss) -> Self:
-        """Return the certificate of a loss, with the words for it."""
-        return replace(
-            self,
-            loss=repr(loss),
-            says=f"{loss.label} at most",
-            largest=loss.largest,
-            is_cost=loss.is_cost,
-        )
-
-    def with_loss_of(self, other: "Certificate") -> Self:
-        """Return the certificate with the loss of another one, and the words for it."""
-        return replace(
-            self,
-            loss=other.loss,
-            says=other.says,
-            largest=other.largest,
-            is_cost=other.is_cost,
-        )
+    equal_rows = OldName("n_duplicates")
 
     @property
     def bound(self) -> float:
-        """The bound, at most the largest loss; NaN if the number is no guarantee."""
+        """The bound, at most the largest loss.
+
+        NaN if nothing is guaranteed; then `number` has the number that is printed.
+        """
         return self.number if self.certified else nan
 
     @property
     def number(self) -> float:
-        """The number as printed, whether it is a guarantee or not; NaN without one."""
+        """The number that is printed, as a guarantee or without one.
+
+        A text says "the bound would otherwise be" before a number without a guarantee:
+        `bound` is NaN there. NaN if there is no number either.
+        """
         return min(self.unclipped, self.largest)  # in this order NaN stays
 
     @property
@@ -303,14 +304,17 @@ class Certificate(Renderable):
         caveats = (*self.caveats, *make_caveats(Effect.VOIDS, reasons))
         if not texts_of(caveats, Effect.VOIDS):
             notes = [self.note_on_estimate] * self.is_below_estimate
-            notes += filter(None, [self.note_on_equal_rows])
+            notes += filter(None, [self.note_on_duplicates])
             notes += [HOW_MANY] * self.needs_labels
             caveats += tuple(make_caveats(Effect.INFO, notes))
         return collect_caveats(caveats)
 
     @property
     def is_below_estimate(self) -> bool:
-        """Whether the estimate from all folds is above the bound."""
+        """Whether the estimate from folds that were fitted is above the bound.
+
+        Or above what would be the bound, where nothing is certified.
+        """
         # Of a NaN, where there is no estimate, this is False.
         return not self.is_estimate and self.estimate_where_fitted > self.number
 
@@ -372,30 +376,26 @@ class Certificate(Renderable):
         """
         amount = self.amount(self.number)
         if not self.certified:
-            number, reason = "no number", self.reasons[0]
+            number = "no number"
+            reason = self.reasons[0]
             is_bound = not self.is_estimate
             if isfinite(self.number) and not (is_bound and self.says_nothing):
                 number = "the bound would otherwise be" if is_bound else "about"
                 number += f" {amount}"
             why = "for the reason above" if reason in printed else f"since {reason}"
             return f"No guarantee, {why}: {number}, {self.model_text}"
-        if self.is_tolerance and self.says_nothing:
-            return f"{self.no_tolerance}, {self.model_text}"
         if self.says_nothing:
-            return f"{self.what}: no bound below {self.most}, {self.model_text}"
+            return f"{self.no_bound}, {self.model_text}"
         level = f"{confidence(self.delta)}% confidence{jointly and f' {jointly}'}"
-        if self.needs_no_copies:
-            level += ", if duplicates are no copies"
+        if self.conditions:
+            level += f", if {' and '.join(self.conditions)}"
         return f"{self.says} {amount}{self.on_rows} ({level}), {self.model_text}"
 
     @property
-    def needs_no_copies(self) -> bool:
-        """Whether the bound holds only if equal labeled rows are no copies."""
-        # Without a pool nothing tests whether they are.
-        return any(
-            caveat.effect is Effect.WARNS and IF_COPIES in caveat.text
-            for caveat in self.caveats
-        )
+    def conditions(self) -> list[str]:
+        """What the bound holds under and nothing tests, such as a lack of copies."""
+        warnings = [each for each in self.caveats if each.effect is Effect.WARNS]
+        return list(dict.fromkeys(filter(None, (each.condition for each in warnings))))
 
     @property
     def on_rows(self) -> str:
@@ -416,7 +416,9 @@ class Certificate(Renderable):
 
     @property
     def says_nothing(self) -> bool:
-        """Whether the bound is the largest possible loss, or above it."""
+        """Whether the bound is the largest possible loss, or is printed as that."""
+        if self.is_rate:  # a rate above this is printed as 100.0%
+            return self.unclipped > 0.999
         return self.unclipped >= self.largest
 
     @property
@@ -434,12 +436,12 @@ class Certificate(Renderable):
                 f"the folds of {self.counted} are too small for this part of the "
                 f"predictions{' and this number of candidates' * fewer}; label more "
                 f"{'groups' if self.n_groups else 'rows'}, "
-                f"{'compare fewer candidates, ' * fewer}or ask for a smaller part, "
-                f"such as loss=dsel.losses.error_quantile(0.5)"
+                f"{'compare fewer candidates, ' * fewer}take fewer folds, or ask for a "
+                f"smaller part, such as loss='error_quantile=0.5'"
             )
         more = "more groups" if self.n_groups else "more labeled rows"
-        why = f"the errors on {self.counted} allow for it"
-        if self.n_unlabeled and self.equal_rows == self.n_unlabeled:
+        why = f"{self.counted} with as many errors give no smaller bound"
+        if self.has_old_rows_alone:
             return (
                 f"all {self.n_unlabeled:,} pool rows equal labeled rows, so they do "
                 f"not show how often models differ on new rows; pass other rows as the "
@@ -464,7 +466,7 @@ class Certificate(Renderable):
         if self.is_estimate or self.has_failed_folds:
             return False
         is_large = self.is_rate and self.number > LARGE * self.largest
-        has_new_rows = not self.n_unlabeled or self.equal_rows < self.n_unlabeled
+        has_new_rows = not self.n_unlabeled or self.n_duplicates < self.n_unlabeled
         return has_new_rows and (is_large or self.says_nothing)
 
     @property
@@ -478,17 +480,42 @@ class Certificate(Renderable):
         return isinf(self.largest)
 
     @property
+    def fraction(self) -> float:
+        """Share of the predictions that keep the tolerance; NaN for another loss."""
+        found = re.fullmatch(r"error_quantile\((.+)\)", self.loss)
+        return float(found[1]) if found else nan
+
+    @property
     def is_rate(self) -> bool:
         """Whether it bounds a share of rows, which is shown in percent."""
         return not (self.is_cost or self.is_tolerance)
 
     @property
-    def no_tolerance(self) -> str:
-        """Text in place of an infinite tolerance."""
-        what = self.what.removesuffix(" by")
-        why = f"too few {'groups' if self.n_groups else 'labeled rows'}"
-        why = "fits failed" if self.has_failed_folds else why
-        return f"No finite bound of how far {what}: {why}"
+    def no_bound(self) -> str:
+        """Text in place of a bound that excludes nothing, with the reason in short."""
+        what = f"{self.what[:1].lower()}{self.what[1:]}"
+        begin = f"No bound below {self.most} for the {what}"
+        if self.is_tolerance:
+            begin = f"No finite bound of how far {self.what.removesuffix(' by')}"
+        rows = "groups" if self.n_groups else "labeled rows"
+        if self.has_failed_folds:
+            return f"{begin}: fits failed"
+        if self.has_old_rows_alone:
+            return f"{begin}: no new rows in the pool"
+        if self.disagreement_term > self.largest:
+            return f"{begin}: the models differ too often on the pool"
+        if self.label_term < self.largest:
+            return f"{begin}: too few {rows} and pool rows"
+        if self.estimate >= self.largest:
+            return f"{begin}: no prediction was right"
+        return f"{begin}: too few {rows}"
+
+    @property
+    def has_old_rows_alone(self) -> bool:
+        """Whether a number from the pool is of rows that all equal labeled rows."""
+        return not isnan(self.disagreement_term) and (
+            0 < self.n_unlabeled == self.n_duplicates
+        )
 
     @property
     def has_failed_folds(self) -> bool:
@@ -513,6 +540,7 @@ class Certificate(Renderable):
 
     @property
     def _decimals(self) -> int:
+        """Digits of a cost after the point, as texts show it."""
         return 3 - min(0, floor(log10(self.largest)))  # more where costs are small
 
     @property
@@ -529,7 +557,8 @@ class Certificate(Renderable):
                 above if term > self.largest else self.amount(term) for term in terms
             )
             return first, second
-        first, rest = self.amount(self.label_term), self.disagreement_term
+        first = self.amount(self.label_term)
+        rest = self.disagreement_term
         if self.is_tolerance or not isclose(self.label_term + rest, self.unclipped):
             return first, self.amount(rest)
         unit = "%" * self.is_rate
@@ -559,31 +588,32 @@ class Certificate(Renderable):
         return "; ".join([self.method, *filter(None, [self.terms])])
 
     @property
-    def note_on_equal_rows(self) -> str:
+    def note_on_duplicates(self) -> str:
         """Number of counted rows that equal labeled ones; "" if few, or all, do."""
         n_rows = min(self.n_labeled, self.n_unlabeled or self.n_labeled)
-        is_all = self.equal_rows == self.n_unlabeled  # `why_nothing` is about this
-        if not self.equal_rows or is_all or self.equal_rows < MANY_EQUAL * n_rows:
+        is_all = self.n_duplicates == self.n_unlabeled  # `why_nothing` is about this
+        is_few = self.n_duplicates < NOTED_DUPLICATES * n_rows
+        if not self.n_duplicates or is_all or is_few:
             return ""
-        equal, are = ("equals", "is") if self.equal_rows == 1 else ("equal", "are")
+        equal, are = ("equals", "is") if self.n_duplicates == 1 else ("equal", "are")
         if not self.n_unlabeled:
             return (
-                f"{self.equal_rows:,} of {count_of(self.n_labeled, 'row')} "
+                f"{self.n_duplicates:,} of {count_of(self.n_labeled, 'row')} "
                 f"{equal} rows that the model was fitted to, and {are} not counted on"
             )
         return (
-            f"{self.equal_rows:,} of {count_of(self.n_unlabeled, 'pool row')} {equal} "
-            f"labeled rows; bounds allow for it"
+            f"{self.n_duplicates:,} of {count_of(self.n_unlabeled, 'pool row')} "
+            f"{equal} labeled rows; bounds allow for it"
         )
 
-    def facts(self) -> list[Fact]:
+    def shown_rows(self) -> list[ShownRow]:
         """Return names and texts, which all renderings show; the first has no name."""
-        facts: list[Fact] = [("", self.headline()), ("By", self.origin)]
-        facts += caveat_facts(self.all_caveats, printed=self.reasons[:1])
+        shown_rows: list[ShownRow] = [("", self.headline()), ("By", self.origin)]
+        shown_rows += caveat_rows(self.all_caveats, printed=self.reasons[:1])
         if self.why_nothing:
-            facts.append(("Because", self.why_nothing))
-        facts += assumption_facts(self.assumptions)
-        return warnings_first(facts, self.all_caveats)
+            shown_rows.append(("Caveat", self.why_nothing))
+        shown_rows += assumption_rows(self.assumptions)
+        return warnings_first(shown_rows, self.all_caveats)
 
     def reading(self) -> str:
         """Return the certificate as text, with one line for each assumption."""

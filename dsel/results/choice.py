@@ -8,18 +8,20 @@ from math import isfinite, isinf, isnan, nan
 from typing import Any, Final, NoReturn, Self, TypeVar
 
 from dsel.arrays import ArrayLike
-from dsel.cards import Fact
-from dsel.checks import check_choice, check_truth, did_you_mean
+from dsel.cards import ShownRow
+from dsel.checks import check_choice, check_truth, no_attribute
 from dsel.errors import OldName, names_of, reword
+from dsel.losses.regression import IS_INFINITE
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import records
 from dsel.results.baseline import BaselineComparison
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import (
+    NAMES,
     Caveat,
     Effect,
-    caveat_facts,
+    caveat_rows,
     collect_caveats,
     make_caveats,
     merge_models,
@@ -34,13 +36,13 @@ from dsel.results.certificate import (
     Certificate,
     short_params_text,
 )
-from dsel.results.queried_labels import LabelTerms
-from dsel.results.queries import EFFECT, Queries
+from dsel.results.queried_labels import LabelRules
+from dsel.results.queries import EFFECT, Queries, QueryForecast
 from dsel.results.records import kept_as
-from dsel.results.renderings import Renderable, reword_facts
+from dsel.results.renderings import Renderable, Shown, reword_rows
 from dsel.results.tolerances import ToleranceReport
 from dsel.results.values import decode_params, encode_params
-from dsel.rounded_texts import about_percent
+from dsel.rounded_texts import about_percent, terminal_width, wrap_line
 
 T = TypeVar("T")
 Params = Mapping[str, Any]
@@ -49,6 +51,13 @@ AGREEMENT: Final = 0.75
 """Part of the folds that choose the same, from which another choice is an exception."""
 COMPARED: Final = "For comparison"
 """Name of rows of texts that a bound can be compared with."""
+NEXT: Final = "Next"
+"""Name of rows of texts that say what to do."""
+ORDER: Final = {NEXT: 1, NAMES[Effect.INFO]: 2, "Assumes": 3}
+"""Rank of rows by their names: what to do next, then what limits the statement. All
+others are about the bounds, and stand above these."""
+USUAL_DELTA: Final = 0.05
+"""Delta of a call that does not name it."""
 MUCH: Final = 1.5
 """Ratio of two bounds from which the larger one is explained."""
 MOST_CHOICES: Final = 5
@@ -65,8 +74,8 @@ OLD_HOLDOUT: Final = "held_out_fifth"
 """Name of the field `expected_holdout` in records of 0.2."""
 
 
-@dataclass(frozen=True)
-class BoundedModel:
+@dataclass(frozen=True, repr=False)
+class BoundedModel(Shown):
     """One model of a search, with its parameters, certificate and reports."""
 
     name: str
@@ -84,25 +93,26 @@ class BoundedModel:
     """The report of a regressor, if the plan declared it."""
     baseline: BaselineComparison | None = None
     """Comparison with the baseline, if the plan has one."""
+    confusion: tuple[tuple[int, ...], ...] = ()
+    """Rows of its own fold by true class and prediction, in the order of the classes,
+    with a last row and column for others. An estimate; the fold was chosen by errors.
+    Empty for numbers, more than 20 classes, the model of all rows, and with a report.
+    """
     load_model: Callable[[], Any] | None = field(
         default=None, repr=False, compare=False, metadata=records.NOT_KEPT
     )
     """Function that returns the fitted estimator; None if the choice was read alone."""
+
+    def shown_rows(self) -> list[ShownRow]:
+        """Return the bound, and the parameters that were chosen."""
+        chosen = f"Chosen: {short_params_text(self.params)}"
+        return [("", self.certificate.headline()), ("", chosen)]
 
     def with_caveats(self, *caveats: Caveat) -> Self:
         """Return the model with more caveats, in its certificate and its reports."""
         caveats = collect_caveats(caveats, self.certificate.caveats)
         certificate = replace(self.certificate, caveats=caveats)
         return replace(self, certificate=certificate).name_in_reports()
-
-    def with_report(self, report: CertifiedReport | ToleranceReport | None) -> Self:
-        """Return the model with a report of either kind, which names the model."""
-        made = self
-        if isinstance(report, CertifiedReport):
-            made = replace(self, report=report)
-        elif report is not None:
-            made = replace(self, tolerances=report)
-        return made.name_in_reports()
 
     def name_in_reports(self) -> Self:
         """Return the model with reports that have its name and its bound's caveats.
@@ -138,10 +148,23 @@ class BoundedModel:
 
 
 class ByModel(dict[str, T]):
-    """Something of each model by the model's name, which explains unknown names."""
+    """A value of each bounded model by the model's name; unknown names are explained.
+
+    Its print has the first line of each.
+    """
 
     def __missing__(self, name: object) -> NoReturn:
         raise KeyError(f"no model {name!r}; it has {', '.join(map(repr, self))}")
+
+    def __repr__(self) -> str:
+        if not any(isinstance(value, Shown) for value in self.values()):
+            return super().__repr__()
+        lines = (f"{n!r}: {str(value).splitlines()[0]}" for n, value in self.items())
+        text = "{" + ",\n ".join(lines) + "}"
+        width = terminal_width()
+        if width is None:
+            return text
+        return "\n".join(wrap_line(line, 2, width) for line in text.splitlines())
 
 
 OF_OUTCOME: Final = {
@@ -154,9 +177,42 @@ OF_OUTCOME: Final = {
         name: f"outcome.{name}"
         for name in ("model", "models", "monitor", "plot", "predict", "results")
     },
-    "score": "outcome.model.score",
+    **{
+        name: f"outcome.model.{name}"
+        for name in ("classes_", "decision_function", "predict_proba", "score")
+    },
 }
 """Attributes that users of searches expect, and what has them."""
+
+
+@dataclass(frozen=True)
+class FoldForecast:
+    """Average bound of the model of a fold, with some number of folds; no guarantee.
+
+    It is that of models which err as often as those of the run.
+    """
+
+    n_folds: int
+    bound: float
+    is_of_run: bool
+    """Whether the run had that many folds."""
+
+    def advice(self, holdout_text: str) -> str:
+        """Return what to do if a hold-out set has the smaller bound."""
+        keep = "keep the bounds of this run"
+        bound = about_percent(self.bound)
+        if self.is_of_run:
+            return (
+                f"{keep}: over many runs the bound of the model trained without a fold "
+                f"is about {bound} on average, below {holdout_text}; these folds had "
+                f"less luck"
+            )
+        return (
+            f"{keep}. In another search, of as many other rows, with {self.n_folds} "
+            f"folds the bound of the model trained without a fold would be about "
+            f"{bound} on average, below {holdout_text}, if models trained on "
+            f"{1 - 1 / self.n_folds:.0%} of the labels err as often as these"
+        )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -179,8 +235,10 @@ class Choice(Renderable):
     Error at most 15.1% (95% confidence), model trained on 80% of the labels
     Error at most 17.8% (95% confidence that both bounds hold), model trained
     on all labels
-    Chosen: C=8.0
-    For comparison: a 20% hold-out set would give a bound of about 16.4% on average
+    Chosen: C=8.0; deployed: the first model (the second, with deploy='all_rows', is a
+    little better on average)
+    For comparison: a 20% hold-out set would give a bound of about 16.4% on average,
+    between these two
     Assumes  labeled rows and pool rows are independent draws from one population
     (several rows of one customer: pass `groups`); the attribute `certificate` lists all
     """
@@ -213,6 +271,14 @@ class Choice(Renderable):
     """Error of always predicting that class, on the labeled rows."""
     constant: str = ""
     """The class that is the best constant prediction by the loss of the search."""
+    n_candidates: int = 0
+    """Candidates that were compared; 0 in a record of an older version."""
+    fold_forecast: FoldForecast | None = None
+    """Number of folds with the smallest bound of the first model on average; None where
+    a hold-out set has a smaller one, or if it is not known."""
+    forecast: QueryForecast | None = None
+    """Bounds to expect of the same search with queried rows; None if it has some, or
+    can have none."""
     constant_loss: float = nan
     """Loss of always predicting that class, on the labeled rows; NaN if the loss has no
     such constant, or an older version made the record."""
@@ -220,10 +286,10 @@ class Choice(Renderable):
     """Median of the labeled targets of a regression; NaN for classes."""
     median_loss: float = nan
     """Loss of always predicting the median, on the labeled rows."""
-    words: Mapping[str, str] = field(
+    renamings: Mapping[str, str] = field(
         default_factory=dict, repr=False, metadata=records.NOT_KEPT
     )
-    """Words of its texts that its reader has others for; see `errors.reword`."""
+    """Words of its texts, and those of its reader for them; see `errors.reword`."""
 
     @property
     def _deployed(self) -> BoundedModel:
@@ -280,10 +346,8 @@ class Choice(Renderable):
         return ByModel({n: value for n, value in values.items() if value is not None})
 
     def __getattr__(self, name: str) -> NoReturn:
-        end = did_you_mean(name, names_of(type(self)))
-        if name in OF_OUTCOME:
-            end = f"; it is `{OF_OUTCOME[name]}`."
-        raise AttributeError(f"a choice has no attribute {name!r}{end}")
+        end = f"; it is `{OF_OUTCOME[name]}`." if name in OF_OUTCOME else ""
+        raise no_attribute("a choice", name, names_of(type(self)), end)
 
     @property
     def baseline(self) -> BaselineComparison | None:
@@ -299,7 +363,7 @@ class Choice(Renderable):
     def all_caveats(self) -> tuple[Caveat, ...]:
         """All caveats of the choice and its models, the gravest first, each once."""
         model_caveats = (bound.all_caveats for bound in self.certificates.values())
-        notes = [*self._note_exception(), *self._why_much_larger()]
+        notes = [*self._note_on_other_params(), *self._why_much_larger()]
         return collect_caveats(
             *model_caveats,
             make_caveats(Effect.INFO, filter(None, [self.why_useless])),
@@ -307,13 +371,14 @@ class Choice(Renderable):
             make_caveats(Effect.INFO, notes),
         )
 
-    def _note_exception(self) -> list[str]:
+    def _note_on_other_params(self) -> list[str]:
         """Return a note if nearly all folds agree on other parameters."""
         # Neighbors in a grid are often as good as one another: folds differ in 20 of 24
         # searches with 400 labels, and nobody would do anything else for that.
         counts = self._count_choices()
         [(params, n_times)] = counts.most_common(1) or [("", 0)]
-        n_folds, chosen = counts.total(), short_params_text(self.params)
+        n_folds = counts.total()
+        chosen = short_params_text(self.params)
         if n_times < AGREEMENT * n_folds or params == chosen or not n_folds:
             return []
         text = (
@@ -326,18 +391,88 @@ class Choice(Renderable):
         return [text]
 
     def _why_much_larger(self) -> list[str]:
-        """Return why the bound of the model of all rows is much larger, and a help."""
-        least = min(bound.unclipped for bound in self.certificates.values())
+        """Return why the bound of the model of all rows is much larger."""
         bound = self.certificates.get(ALL_ROWS)
-        if bound is None or not (bound.certified and bound.bound >= MUCH * least):
-            return []
-        if bound.says_nothing or not bound.terms:  # the reason is printed as Because
+        # Where the bound says nothing, the reason is printed for that.
+        if bound is None or bound.says_nothing or not bound.terms:
             return []
         text = f"the {bound.model_text} has the larger bound: {bound.terms}"
-        reports = (self._deployed.report, self._deployed.report_by_value)
-        if self.queries or any(reports) or bound.loss != "error" or bound.n_groups:
-            return [text]  # no rows can be queried
-        return [f"{text}. Labels of 50 such rows would make it smaller: n_queries=50"]
+        return [text] * self._is_much_larger
+
+    @property
+    def _is_much_larger(self) -> bool:
+        """Whether the bound of the model of all rows is much larger than the other."""
+        least = min(bound.unclipped for bound in self.certificates.values())
+        bound = self.certificates.get(ALL_ROWS)
+        return bound is not None and bound.certified and bound.bound >= MUCH * least
+
+    def next_steps(self) -> list[ShownRow]:
+        """Return what to do next, by the bounds: plan more labels, or query rows."""
+        bound, steps = self.certificate, list[str]()
+        if bound.needs_labels and self.plan_call:
+            wanted = f"{100 * float(self.planned_options['wanted']):g}%"
+            unit = "groups" if bound.n_groups else "labels"
+            steps.append(
+                f"{self.plan_call} prints how many {unit} a bound of {wanted} needs"
+            )
+        if self.queries is None and self.forecast is not None:
+            is_asked = self._is_much_larger or self._is_between(self.expected_holdout)
+            # Where the hold-out set has the smallest bound, labels must change that.
+            is_asked |= (
+                self._is_above_holdout
+                and self.forecast.all_rows_bound < self.expected_holdout
+            )
+            all_rows = self.certificates[ALL_ROWS].unclipped
+            if is_asked and self.forecast.would_help(all_rows):
+                one_fold = self.certificates[ONE_FOLD].unclipped
+                steps.append(self.forecast.advice(one_fold, all_rows))
+        if self.fold_forecast is not None and self._is_above_holdout:
+            steps.append(self.fold_forecast.advice(self.holdout_text))
+        return [(NEXT, step) for step in steps]
+
+    @property
+    def _is_above_holdout(self) -> bool:
+        """Whether a hold-out set has the smallest bound on average."""
+        bounds = self.certificates.values()
+        # Of NaN, where it is not known, this is False.
+        return all(b.certified and self.expected_holdout < b.bound for b in bounds)
+
+    @property
+    def plan_call(self) -> str:
+        """Call that prints how many labels a smaller bound needs; "" if none is known.
+
+        The bound is one in the middle between the present one and the estimate.
+        """
+        given = [f"{name}={value}" for name, value in self.planned_options.items()]
+        bound = self.certificate
+        rows = f"{bound.n_groups or bound.n_labeled}, {bound.n_unlabeled}"
+        return f"dsel.plan_bound({rows}, {', '.join(given)})" if given else ""
+
+    @property
+    def planned_options(self) -> dict[str, str]:
+        """Options of `plan_call` by name; empty without one."""
+        bound = self.certificate
+        estimate = bound.estimate_where_fitted
+        wanted = round((estimate + min(bound.number, 1.0)) / 2, 2)
+        if bound.loss != "error" or not 0 < estimate < wanted < 1:
+            return {}
+        options = {
+            "n_candidates": str(max(1, self.n_candidates)),
+            "error": f"{estimate:.3g}",
+            "wanted": f"{wanted:g}",
+        }
+        return options | (
+            {} if self.delta == USUAL_DELTA else {"delta": f"{self.delta:g}"}
+        )
+
+    def _is_between(self, value: float) -> bool:
+        """Return whether a value is at least the first bound, and below the second."""
+        first, second = self.certificates.get(ONE_FOLD), self.certificates.get(ALL_ROWS)
+        if first is None or second is None:
+            return False
+        if not (first.certified and second.certified) or second.says_nothing:
+            return False
+        return first.bound <= value < second.bound
 
     @classmethod
     def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
@@ -421,11 +556,11 @@ class Choice(Renderable):
             other = "; limits by value are in report_by_value()"
             text = (
                 f"no report was declared before the run, and what was not declared is "
-                f"not certified; pass report=True to {self._call}, and an `out` of "
-                f"its own"
+                f"not certified; pass report=True to {self._calling_name}, and an "
+                f"`out` of its own"
                 f"{other * bool(self.reports_by_value)}."
             )
-            raise ValueError(reword(text, self.words))
+            raise ValueError(reword(text, self.renamings))
         return reports[check_choice(deploy or self.deploy, "deploy", tuple(reports))]
 
     def report_by_value(self, deploy: str | None = None) -> ReportByValue:
@@ -450,9 +585,9 @@ class Choice(Renderable):
             text = (
                 f"no column to report by was declared before the run, and what was not "
                 f"declared is not certified; pass report_by='site' or another column "
-                f"to {self._call}, and an `out` of its own."
+                f"to {self._calling_name}, and an `out` of its own."
             )
-            raise ValueError(reword(text, self.words))
+            raise ValueError(reword(text, self.renamings))
         names = tuple(self.reports_by_value)
         return self.reports_by_value[
             check_choice(deploy or self.deploy, "deploy", names)
@@ -479,18 +614,18 @@ class Choice(Renderable):
             If no rows were queried, their labels are known already, or `labels` are
             not those of the queried rows.
         """
-        terms = LabelTerms(
+        rules = LabelRules(
             check_truth(partial, "partial"),
             check_truth(allow_unknown, "allow_unknown"),
             effect=EFFECT,
         )
-        return self.with_labels(labels, terms)
+        return self.with_labels(labels, rules)
 
-    def with_labels(self, labels: ArrayLike, terms: LabelTerms) -> Self:
-        """Return the choice with labels that are usable on these terms."""
+    def with_labels(self, labels: ArrayLike, rules: LabelRules) -> Self:
+        """Return the choice with labels that are usable by these rules."""
         if self.queries is None:
             raise ValueError(NO_QUERIES)
-        queries = self.queries.with_labels(labels, terms)
+        queries = self.queries.with_labels(labels, rules)
         certificate = self.certificates[ALL_ROWS]
         # Delta was divided between both before the run, so they hold at once, and the
         # smaller one may be taken.
@@ -513,7 +648,10 @@ class Choice(Renderable):
 
     @property
     def bound(self) -> float:
-        """The certificate's bound; NaN if its number is no guarantee."""
+        """The certificate's bound; NaN if nothing is guaranteed.
+
+        ``certificate.number`` has the number that is printed in any case.
+        """
         return self.certificate.bound
 
     @property
@@ -526,58 +664,74 @@ class Choice(Renderable):
         """Fold that the model was trained without; None if trained on all rows."""
         return self.certificate.fold
 
-    def facts(self) -> list[Fact]:
-        """Return names and texts, which all renderings show; most have no name."""
-        lines = [self.certificate.headline()]
+    def shown_rows(self) -> list[ShownRow]:
+        """Return names and texts, which all renderings show; most have no name.
+
+        The order is that of a reader's questions: the bounds and what they are about,
+        what to do next, and what limits the statement. Warnings come before all.
+        """
         printed = [*self.certificate.reasons[:1]]
+        bounds = [self.certificate.headline()]
         for name, other in self.bounded_models.items():
-            if name == self.deploy:
-                continue
-            bound = other.certificate
-            lines.append(bound.headline_after("that both bounds hold", printed))
-            printed += bound.reasons[:1]
-        lines += [f"Chosen: {self.chosen}", *self._estimate()]
-        # The deployed model comes first, as in the lines above.
-        order = sorted(self.bounded_models, key=lambda name: name != self.deploy)
-        baselines = [
-            self.baselines[name].headline(printed)
-            for name in order
-            if name in self.baselines
+            if name != self.deploy:
+                bound = other.certificate
+                bounds.append(bound.headline_after("that both bounds hold", printed))
+                printed += bound.reasons[:1]
+        lines = [
+            bounds[0],
+            *[f"{self.why_useless[:1].upper()}{self.why_useless[1:]}"]
+            * bool(self.why_useless),
+            *bounds[1:],
+            "; ".join([f"Chosen: {self.chosen_text}", *self._words_on_deployment()]),
+            *self._estimate(),
         ]
-        comparison = self.baseline
-        whys = {n: why for n in order if (why := self._why_no_bound(n))}
-        if len({*whys.values()}) > 1:
-            whys = {
-                n: f"{self.certificates[n].model_text}: {why}"
-                for n, why in whys.items()
-            }
-        compared = [] if comparison is None else comparison.details()
-        # Where the deployed model's bound says enough, more labels are no advice.
-        needs_labels = self.certificate.needs_labels
+        comparisons = "; ".join(self._comparisons())
+        whys = list(dict.fromkeys(self._why_no_bounds()))
+        # A caveat that is about the labels to plan says no more than the next step.
+        is_known = self.plan_call or self._knows_needed_rows
+        needs_labels = self.certificate.needs_labels and not is_known
         by_text = merge_models(
             c for c in self.all_caveats if needs_labels or c.text != HOW_MANY
         )
-        first, *others = lines
-        facts = [
-            ("", first),
-            *[("Note", self.why_useless)] * bool(self.why_useless),
-            *(("", line) for line in others),
-            *((COMPARED, text) for text in self._comparisons()),
-            *(("", line) for line in baselines),
-            *compared,
-            *(("Because", why) for why in dict.fromkeys(whys.values())),
+        shown_rows = [
+            *(("", line) for line in lines),
+            *[(COMPARED, comparisons)] * bool(comparisons),
+            *self._baseline_rows(printed),
             *(() if self.queries is None else self.queries.lines()),
-            *caveat_facts(
+            *self.next_steps(),
+            *((NAMES[Effect.INFO], why) for why in whys),
+            *caveat_rows(
                 collect_caveats(by_text.values()), printed=[*printed, self.why_useless]
             ),
             *self.assumption(),
         ]
-        facts = warnings_first(
-            facts, [by_text[c.text] for c in self.certificate.all_caveats]
+        texts = [c.text for c in self.certificate.all_caveats]
+        shown_rows = warnings_first(
+            shown_rows, [by_text[text] for text in texts if text in by_text]
         )
-        return reword_facts(facts, self.words)
+        shown_rows.sort(key=lambda row: ORDER.get(row[0], 0))
+        return reword_rows(shown_rows, self.renamings)
 
-    def assumption(self) -> list[Fact]:
+    def _baseline_rows(self, printed: list[str]) -> list[ShownRow]:
+        """Return the comparisons with the baseline, the deployed model's first."""
+        order = sorted(self.bounded_models, key=lambda name: name != self.deploy)
+        headlines = [
+            self.baselines[name].headline(printed)
+            for name in order
+            if name in self.baselines
+        ]
+        details = [] if self.baseline is None else self.baseline.details()
+        return [*(("", line) for line in headlines), *details]
+
+    def _why_no_bounds(self) -> list[str]:
+        """Return why models have no bound; each model is named if these differ."""
+        whys = {n: why for n in self.bounded_models if (why := self._why_no_bound(n))}
+        if len({*whys.values()}) < 2:
+            return [*whys.values()]
+        order = sorted(whys, key=lambda name: name != self.deploy)
+        return [f"{self.certificates[n].model_text}: {whys[n]}" for n in order]
+
+    def assumption(self) -> list[ShownRow]:
         """Return the assumption that most often fails; none if no model has a bound."""
         bounds = [self.certificate, *self.certificates.values()]
         bounds = [made for made in bounds if made.certified and not made.says_nothing]
@@ -590,11 +744,22 @@ class Choice(Renderable):
 
     def _why_no_bound(self, name: str) -> str:
         """Return why a model has no bound, and the model that has one; or ""."""
+        if self._knows_needed_rows and not self.certificates[name].has_failed_folds:
+            return ""
         why = self.certificates[name].why_nothing
         other = self.certificates.get(ONE_FOLD)
         if not why or name == ONE_FOLD or other is None or other.says_nothing:
             return why
         return f"{why}; the {other.model_text} has a bound"
+
+    @property
+    def _knows_needed_rows(self) -> bool:
+        """Whether a caveat says how many rows a finite tolerance needs."""
+        bound = self.certificate
+        if not (bound.why_nothing and bound.is_tolerance) or bound.divides_delta:
+            return False
+        text = f"{100 * bound.fraction:.6g}% of the predictions are off, {IS_INFINITE}"
+        return any(text in caveat.text for caveat in self.caveats)
 
     @property
     def holdout_text(self) -> str:
@@ -609,7 +774,7 @@ class Choice(Renderable):
         is_equal = limit == self.certificate.amount(self.certificate.number)
         return limit if is_equal else self.certificate.about(value)
 
-    def origins(self) -> list[Fact]:
+    def origins(self) -> list[ShownRow]:
         """Return the origin of each model's number, then the choices without a fold.
 
         The deployed model comes first.
@@ -625,6 +790,23 @@ class Choice(Renderable):
         return [
             *lines,
             *[("Folds", f"the searches without a fold chose {folds}")] * bool(folds),
+        ]
+
+    def _words_on_deployment(self) -> list[str]:
+        """Return which of two bounded models is deployed; none if one has a bound."""
+        bounds = self.certificates.values()
+        others = [name for name in self.bounded_models if name != self.deploy]
+        if not others or any(b.says_nothing or not b.certified for b in bounds):
+            return []
+        # On average: a search of more labels chooses and trains a better model.
+        if self.deploy == ALL_ROWS:
+            return [
+                f"deployed: the first model, on average the better one (the second "
+                f"with deploy={others[0]!r})"
+            ]
+        return [
+            f"deployed: the first model (the second, with deploy={others[0]!r}, is a "
+            f"little better on average)"
         ]
 
     def _estimate(self) -> list[str]:
@@ -644,7 +826,8 @@ class Choice(Renderable):
 
     def _comparisons(self) -> list[str]:
         """Return texts without a guarantee, with which bounds can be compared."""
-        texts, bound = [], self.certificate
+        texts = []
+        bound = self.certificate
         if text := self.holdout_text:
             # A hold-out set spends all of delta on its bound, whatever is reported.
             model = self._deployed
@@ -652,7 +835,13 @@ class Choice(Renderable):
             holdout = f"20% hold-out set{' without a report' * any(reports)}"
             if bound.copied_rows:
                 holdout += ", which would have such rows, too,"
-            texts.append(f"a {holdout} would give a bound of about {text} on average")
+            is_between = self.queries is None and self._is_between(
+                self.expected_holdout
+            )
+            texts.append(
+                f"a {holdout} would give a bound of about {text} on average"
+                f"{', between these two' * is_between}"
+            )
         constant, loss = self.best_constant
         if bound.loss == "error" and constant:
             texts.append(
@@ -688,8 +877,9 @@ class Choice(Renderable):
         """Note that a constant may be as good as the model; "" if the bound is less."""
         constant, loss = self.best_constant
         bound = self.certificate
-        # A comparison with a baseline says more than its loss on the labeled rows.
-        is_bound = bound.certified and not bound.is_estimate
+        # A comparison with a baseline says more than its loss on the labeled rows, and
+        # a line in place of a bound says enough.
+        is_bound = bound.certified and not (bound.is_estimate or bound.says_nothing)
         if not is_bound or self.baseline or not constant or bound.bound < loss:
             return ""
         advice = ""
@@ -699,19 +889,22 @@ class Choice(Renderable):
                 if self.reports
                 else ", and report=True has the recall of each class"
             )
-            advice = f": baseline='largest class' tests it{by_class}"
-        return (
-            f"the bound does not show that the model is better than always predicting "
-            f"{constant}{advice}"
-        )
+            advice = (
+                f"; baseline='largest class' tests whether the model is better"
+                f"{by_class}"
+            )
+        is_below = f"below the {bound.about(loss)} of always predicting {constant}"
+        if bound.estimate_where_fitted >= loss:
+            return f"neither the bound nor the estimate is {is_below}{advice}"
+        return f"{bound.counted} are too few for a bound {is_below}{advice}"
 
     @property
-    def _call(self) -> str:
-        """The function that made the choice, as its caller knows it."""
+    def _calling_name(self) -> str:
+        """The function of the user that made the choice, as messages name it."""
         return "certify" if self.procedure else "the search"
 
     @property
-    def chosen(self) -> str:
+    def chosen_text(self) -> str:
         """The chosen parameters, and the procedure that chose them, as text."""
         deployed = self.bounded_models[self.deploy]
         models = [
@@ -746,7 +939,8 @@ class Choice(Renderable):
         """The choices without each fold, as text; "" without any."""
         if not any(self.fold_params):
             return ""
-        counts, n = self._count_choices(), len(self.fold_params)
+        counts = self._count_choices()
+        n = len(self.fold_params)
         shown = "; ".join(
             f"{params} ({n_times} of {n} times)"
             for params, n_times in counts.most_common(MOST_CHOICES)

@@ -20,25 +20,26 @@ from dsel.bounds import (
     sign_test_limit,
 )
 from dsel.bounds.queries import POOL_SHARE
-from dsel.cards import Fact
+from dsel.cards import ShownRow, render_card
 from dsel.checks import check_truth
 from dsel.results import records
 from dsel.results.certificate import Assumption
 from dsel.results.queried_labels import (
     FINAL,
-    LabelTerms,
+    LabelRules,
     check_same_labels,
     check_usable,
     labels_by_row,
 )
 from dsel.results.records import NOT_KEPT
-from dsel.results.renderings import Renderable
+from dsel.results.renderings import Renderable, render_lines
 from dsel.rounded_texts import (
     confidence,
     count_of,
     in_percent,
     points_at_least,
     points_at_most,
+    terminal_width,
 )
 
 KIND: Final = "dsel model comparison"
@@ -86,8 +87,11 @@ class ModelComparison(Renderable):
     new_predictions: tuple[Any, ...] = ()
     labels: tuple[Any, ...] | None = None
     """Their true labels, None for a row without one; None before they are known."""
-    seed: int = 0
+    seed: int | None = None
     """Seed with which the rows were drawn."""
+    sources: dict[str, str] = field(default_factory=dict)
+    """What is compared, for pages: ``old model`` and ``new model``; from a shell the
+    pool, the target and the date, too. Empty in older records."""
     pool_rows: pd.DataFrame | None = field(
         default=None, compare=False, metadata=NOT_KEPT
     )
@@ -121,7 +125,8 @@ class ModelComparison(Renderable):
         if self.n_queries:
             # The limits of the interval use the same events: none of delta is spent.
             return min(1.0, float(self._difference_limit(1.0)))
-        n_same, n_same_differ = self.n_duplicates or 0, self.n_duplicates_differ
+        n_same = self.n_duplicates or 0
+        n_same_differ = self.n_duplicates_differ
         return float(
             binomial_tail_inversion(
                 self.n_differ + n_same_differ,
@@ -209,18 +214,18 @@ class ModelComparison(Renderable):
         TypeError
             If labels are of another type than the predictions.
         """
-        terms = LabelTerms(
+        rules = LabelRules(
             check_truth(partial, "partial"), check_truth(allow_unknown, "allow_unknown")
         )
-        return self.with_labels(labels, terms)
+        return self.with_labels(labels, rules)
 
-    def with_labels(self, labels: ArrayLike, terms: LabelTerms) -> "ModelComparison":
-        """Return the comparison with labels that are usable on these terms."""
+    def with_labels(self, labels: ArrayLike, rules: LabelRules) -> "ModelComparison":
+        """Return the comparison with labels that are usable by these rules."""
         if not self.rows:
             self.query_rows()  # raises with the reason
         row_labels = labels_by_row(labels, self.rows)
         is_complete = self.classes is not None
-        check_usable(row_labels, self.known_labels, terms, is_complete=is_complete)
+        check_usable(row_labels, self.known_labels, rules, is_complete=is_complete)
         first = self.first_labels.setdefault(self.rows, row_labels)
         check_same_labels(first, row_labels)
         return replace(self, labels=row_labels)
@@ -297,19 +302,20 @@ class ModelComparison(Renderable):
         less, more = points_at_most(max(-lower, 0.0)), points_at_most(max(upper, 0.0))
         if self.labels is None:
             return (
-                f"The error rates of both models differ by at most {more} percentage "
-                f"points ({level}, from the pool alone)"
+                f"Nothing is shown either way: the errors of both models differ by at "
+                f"most {more} percentage points ({level}, from the pool alone)"
             )
         return (
             f"Not proved either way: the error of the new model is between {less} "
             f"percentage points below and {more} above that of the old one ({level})"
         )
 
-    def facts(self) -> list[Fact]:
+    def shown_rows(self) -> list[ShownRow]:
         """Return names and texts, which all renderings show."""
-        n_rows, rate = self.n_unlabeled, in_percent(self.disagreement)
+        n_rows = self.n_unlabeled
+        rate = in_percent(self.disagreement)
         total = self.n_differ + self.n_duplicates_differ
-        facts: list[Fact] = [
+        shown_rows: list[ShownRow] = [
             ("", self.headline()),
             (
                 "Pool",
@@ -321,7 +327,7 @@ class ModelComparison(Renderable):
             n = len(self.rows)
             queried = f"{count_of(n, 'row', 'was', 'were')} queried"
             if self.labels is None:
-                facts.append(("Labels", f"{queried}; none is known yet"))
+                shown_rows.append(("Labels", f"{queried}; none is known yet"))
             else:
                 new_wrong, old_wrong = self._wrong_alone
                 text = (
@@ -329,27 +335,52 @@ class ModelComparison(Renderable):
                     f"alone is right on {old_wrong:,}, the old one alone on "
                     f"{new_wrong:,}"
                 )
-                facts.append(("Labels", text))
+                shown_rows.append(("Labels", text))
         if self.labels is not None and self.unusable_labels:
             text = (
                 f"{count_of(self.unusable_labels, 'row', 'has', 'have')} no label, or "
                 f"one that is no class: each counts against whatever is proved"
             )
-            facts.append(("Note", text))
+            shown_rows.append(("Caveat", text))
         if self.labels is not None:
-            facts.append(("Note", FINAL))
+            shown_rows.append(("Caveat", FINAL))
         if self.n_queries > len(self.rows) and self.rows:
-            facts.append(("Note", "the models differ on fewer rows than were planned"))
+            shown_rows.append(
+                ("Caveat", "the models differ on fewer rows than were planned")
+            )
         if self.n_duplicates:
             text = (
                 f"{self._duplicates}: no such row is queried, and the limits allow for "
                 f"it"
             )
-            facts.append(("Note", text))
-        return facts + [("Assumes", str(each)) for each in self.assumptions]
+            shown_rows.append(("Caveat", text))
+        return shown_rows + [("Assumes", str(each)) for each in self.assumptions]
 
+    def __str__(self) -> str:
+        return render_lines([*self.shown_rows(), *self._seed], terminal_width())
+
+    # A prompt and a notebook also show where to go on, as those of an outcome do.
     def __repr__(self) -> str:
-        return f"ModelComparison({self.headline()})"
+        rows = [*self.shown_rows(), *self._seed, *self._next]
+        return render_lines(rows, terminal_width())
+
+    def _repr_html_(self) -> str:
+        return render_card([*self.shown_rows(), *self._seed, *self._next])
+
+    @property
+    def _seed(self) -> list[ShownRow]:
+        """The seed that draws the same rows to label, if some were drawn."""
+        text = f"random_state={self.seed} draws the same rows to label again"
+        # An older record has no seed.
+        return [("Seed", text)] * (bool(self.rows) and self.seed is not None)
+
+    @property
+    def _next(self) -> list[ShownRow]:
+        """The calls that bring labels, if some are still to be had."""
+        if self.labels is not None or self.pool_rows is None or not self.rows:
+            return []
+        text = "`query_rows()`; label these, then `certify_with_labels(labels)`"
+        return [("Next", text)]
 
     def to_json(self) -> str:
         """Return all fields and both limits, with all digits."""
@@ -383,4 +414,7 @@ class ModelComparison(Renderable):
 
 def _points(least: float, most: float) -> str:
     """Return an interval of a difference in percentage points, rounded outward."""
-    return f"{points_at_least(least)} to {points_at_most(most)} percentage points"
+    low, high = points_at_least(least), points_at_most(most)
+    if low == "0.0":  # proved, but perhaps of no use
+        return f"at most {high}, and perhaps less than 0.1, percentage points"
+    return f"{low} to {high} percentage points"

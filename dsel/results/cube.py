@@ -6,6 +6,7 @@ counted is NaN, so that no mean or minimum takes it for a count.
 """
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -21,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsel import names
 from dsel.arrays import ArrayLike, as_plain
-from dsel.checks import show
+from dsel.checks import describe_type, show
 from dsel.results.certificate import Assumption, full_list
 from dsel.results.records import check_version
 from dsel.results.values import UNSET, coordinate_of, value_text
@@ -152,7 +153,7 @@ def is_list(values: object) -> TypeGuard[Sequence[Any] | AnyArray]:
 
 def make_cube(
     axes: GridAxes,
-    splits: Mapping[str, int],
+    split_sizes: Mapping[str, int],
     values: Mapping[str, ArrayLike],
     *,
     assumptions: Iterable[Assumption] | None = None,
@@ -161,8 +162,8 @@ def make_cube(
     """Make a results cube from flat arrays.
 
     `values` are variables by name, candidates flattened into the first axis and
-    `splits` into the next; counts are integers, -1 where nothing was counted. An empty
-    one of `OPTIONAL_VARIABLES` is left out. `attributes` are provenance.
+    `split_sizes` into the next; counts are integers, -1 where nothing was counted. An
+    empty one of `OPTIONAL_VARIABLES` is left out. `attributes` are provenance.
     """
     flat = {
         names.STATUS: np.full(axes.n_candidates, names.STATUS_MISSING),
@@ -170,9 +171,9 @@ def make_cube(
         names.N_CANDIDATES: np.full(axes.n_candidates, axes.n_candidates),
         **values,
     }
-    data = _variables(flat, axes.sizes, splits)
+    data = _variables(flat, axes.sizes, split_sizes)
     coords: dict[str, Any] = dict(axes.coords)
-    for dim, size in splits.items():
+    for dim, size in split_sizes.items():
         coords[dim] = (dim, np.arange(size), {names.N_SPLITS: size})
     listed = full_list() if assumptions is None else assumptions
     records = [asdict(assumption) for assumption in listed]
@@ -207,11 +208,11 @@ def make_pair_cube(
 
 
 class CriterionTerms(Protocol):
-    """Numbers of a criterion, (n_candidates,) each; NaN where not computed."""
+    """Values of a criterion, (n_candidates,) each; NaN where not computed."""
 
     @property
     def value(self) -> ArrayLike:
-        """Number by which candidates are compared."""
+        """Value by which candidates are compared: a bound, or an estimate."""
 
     @property
     def label_term(self) -> ArrayLike:
@@ -229,12 +230,13 @@ def with_criteria(
     candidate_deltas: ArrayLike,
     delta: float,
 ) -> xr.Dataset:
-    """Return the cube with the numbers that criteria give every candidate.
+    """Return the cube with the values that criteria give every candidate.
 
-    `terms` have the numbers of every criterion, by its name; `candidate_deltas` divide
+    `terms` have the values of every criterion, by its name; `candidate_deltas` divide
     `delta` among the candidates.
     """
-    n, status = len(terms), cube[names.STATUS]
+    n = len(terms)
+    status = cube[names.STATUS]
     values = {
         names.LABEL_TERM: np.array([term.label_term for term in terms.values()]),
         names.DISAGREEMENT_TERM: np.array(
@@ -244,22 +246,25 @@ def with_criteria(
     deltas = np.tile(np.broadcast_to(candidate_deltas, status.size), n)
     values |= {names.CANDIDATE_DELTA: deltas, names.DELTA: np.full(n, float(delta))}
     variables = _variables(values, status.sizes, {names.CRITERION: n})
-    estimates = {name: term.value for name, term in terms.items()}
-    return with_estimates(cube, estimates).assign(variables)
+    by_name = {name: term.value for name, term in terms.items()}
+    return with_criterion_values(cube, by_name).assign(variables)
 
 
-def with_estimates(cube: xr.Dataset, estimates: Mapping[str, ArrayLike]) -> xr.Dataset:
-    """Return the cube with estimates of every candidate's error, by criterion.
+def with_criterion_values(
+    cube: xr.Dataset, values: Mapping[str, ArrayLike]
+) -> xr.Dataset:
+    """Return the cube with the values of criteria, which are bounds or estimates.
 
     Each has shape (n_candidates,), and is infinite where a candidate failed.
     """
-    n, sizes = len(estimates), cube[names.STATUS].sizes
+    n = len(values)
+    sizes = cube[names.STATUS].sizes
     flat = {
-        names.ESTIMATE: np.array(
-            [np.ravel(estimate) for estimate in estimates.values()]
+        names.CRITERION_VALUE: np.array(
+            [np.ravel(of_candidates) for of_candidates in values.values()]
         )
     }
-    coords = {names.CRITERION: np.array(list(estimates), dtype=object)}
+    coords = {names.CRITERION: np.array(list(values), dtype=object)}
     variables = _variables(flat, sizes, {names.CRITERION: n})
     return cube.assign_coords(coords).assign(variables)
 
@@ -276,7 +281,14 @@ def cube_of(results: ResultsLike) -> xr.Dataset:
 
 def check_cube(cube: Any) -> None:
     """Raise if `cube` is no results cube, which has a status for each candidate."""
-    check_dataset(cube, "results", "a run or `open_results`")
+    if not isinstance(cube, xr.Dataset):
+        way = "a part of a run, and its print, have no counts: pass the whole outcome"
+        if isinstance(cube, (str, os.PathLike)):
+            way = f"open it, as by dsel.open_outcome({show(os.fspath(cube))})"
+        raise TypeError(
+            f"`results` must be an outcome, a fitted search, or an xarray.Dataset from "
+            f"a run or `open_results`, got {describe_type(cube)}; {way}."
+        )
     if names.STATUS not in cube.data_vars:
         raise ValueError(
             f"`results` is no results cube: it lacks {names.STATUS}; pass what a run "
@@ -307,19 +319,21 @@ def read_counts(cube: Any) -> dict[str, NDArray[Any]]:
     """
     check_cube(cube)
     cube = restore_dims(cube)
-    candidates, n = candidate_dims(cube), cube[names.STATUS].size
+    candidates = candidate_dims(cube)
+    n = cube[names.STATUS].size
     if not candidates or not n:
         raise ValueError(
             "`results` has no dimension of candidates, or none along it; select whole "
             "candidates as lists, such as results.isel(C=[0])."
         )
     halves = (names.REPEAT, names.HALF)
-    splits = halves if names.REPEAT in cube.dims else (names.FOLD,)
+    split_dims = halves if names.REPEAT in cube.dims else (names.FOLD,)
     arrays: dict[str, NDArray[Any]] = {}
     for spec in names.VARIABLES:
         if spec.name not in cube.data_vars:
             continue
-        array, expected = cube[spec.name], _dims(spec, candidates, splits)
+        array = cube[spec.name]
+        expected = _dims(spec, candidates, split_dims)
         if spec.name == names.N_CANDIDATES and not array.dims:  # of older cubes
             array = array.broadcast_like(cube[names.STATUS])
         if array.dims != expected:
@@ -370,12 +384,12 @@ def count_predictions(counts: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     return np.broadcast_to(rows, counts[names.FOLD_ERRORS].shape)
 
 
-def cv_error(counts: Mapping[str, NDArray[Any]], number: int) -> float:
+def cv_error(counts: Mapping[str, NDArray[Any]], candidate: int) -> float:
     """Return a candidate's mean error on held-out rows; NaN if some are missing."""
     errors = counts.get(names.FOLD_ERRORS)
-    if errors is None or (errors[number] < 0).any():
+    if errors is None or (errors[candidate] < 0).any():
         return np.nan
-    return float(np.mean(errors[number] / count_predictions(counts)[number]))
+    return float(np.mean(errors[candidate] / count_predictions(counts)[candidate]))
 
 
 def check_schema(cube: xr.Dataset) -> None:
@@ -410,13 +424,16 @@ def restore_dims(cube: xr.Dataset) -> xr.Dataset:
     """
     if names.STATUS not in getattr(cube, "data_vars", ()):
         return cube
-    candidates, changed, dropped = candidate_dims(cube), dict[str, xr.Variable](), []
+    candidates = candidate_dims(cube)
+    changed = dict[str, xr.Variable]()
+    dropped = []
     halves = (names.REPEAT, names.HALF)
-    splits = halves if names.REPEAT in cube.dims else (names.FOLD,)
+    split_dims = halves if names.REPEAT in cube.dims else (names.FOLD,)
     for spec in names.VARIABLES:
         if spec.name not in cube.data_vars:
             continue
-        array, expected = cube[spec.name].variable, _dims(spec, candidates, splits)
+        array = cube[spec.name].variable
+        expected = _dims(spec, candidates, split_dims)
         joined = [dim for dim in array.dims if dim not in expected]
         if joined and names.CANDIDATES not in spec.dims and {*joined} <= {*candidates}:
             first = array.isel(dict.fromkeys(joined, 0))
@@ -450,13 +467,13 @@ def _provenance(attributes: Options) -> dict[str, Any]:
 
 
 def _dims(
-    spec: names.Variable, candidates: Iterable[str], splits: Iterable[str]
+    spec: names.Variable, candidates: Iterable[str], split_dims: Iterable[str]
 ) -> tuple[str, ...]:
     """Return a variable's dimensions in a cube with these candidates and splits."""
     parts = {
         names.CANDIDATES: tuple(candidates),
-        names.SPLITS: tuple(splits),
-        names.COMPARED: tuple(dim for dim in splits if dim != names.HALF),
+        names.SPLITS: tuple(split_dims),
+        names.COMPARED: tuple(dim for dim in split_dims if dim != names.HALF),
     }
     return tuple(name for dim in spec.dims for name in parts.get(dim, (dim,)))
 
@@ -464,15 +481,15 @@ def _dims(
 def _variables(
     flat: Mapping[str, ArrayLike],
     candidates: Mapping[Any, int],
-    splits: Mapping[str, int],
+    split_sizes: Mapping[str, int],
 ) -> dict[str, xr.Variable]:
     """Return flat arrays as variables in their types and shapes, with attributes."""
-    sizes = {**candidates, **splits}
+    sizes = {**candidates, **split_sizes}
     made = {}
     for spec in names.VARIABLES:
         if spec.name not in flat:
             continue
-        dims = _dims(spec, candidates, splits)
+        dims = _dims(spec, candidates, split_sizes)
         array = np.reshape(flat[spec.name], [sizes[dim] for dim in dims])
         attrs: dict[str, Any] = {"long_name": spec.long_name}
         if spec.kind != "text":

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 
 from dsel import names
+from dsel.runtime.tasks import keep_filters
 
-_LOCK, _FILTERS = threading.Lock(), ExitStack()
+_LOCK = threading.Lock()
+_FILTERS = ExitStack()
 _MESSAGES: dict[int, "list[FitMessage]"] = {}  # warnings of each thread that fits
 _FAILED_FITS: Final = re.compile(r"(\d+) fits failed out of a total of (\d+)")
 _REASON: Final = re.compile(r"^(?:\w+\.)*\w+: .*(?=\n+(?:-{9}.*)?\Z|\n+-{9})", re.M)
@@ -56,25 +58,26 @@ def collect_warnings() -> Iterator[list[FitMessage]]:
     in its thread, such as those of a search; each collects its own warnings.
     """
     thread = threading.get_ident()
-    with _LOCK:
-        if not _MESSAGES:
-            _FILTERS.enter_context(warnings.catch_warnings())
-            for category in (ConvergenceWarning, FitFailedWarning):
-                warnings.simplefilter("always", category)
-            warnings.filterwarnings("ignore", NOT_FINITE)
-            warnings.showwarning = partial(_notice, warnings.showwarning)
-        outer = _MESSAGES.get(thread)
-        messages = _MESSAGES[thread] = []
-    try:
-        yield messages
-    finally:
+    with keep_filters():
         with _LOCK:
-            if outer is None:
-                del _MESSAGES[thread]
-            else:
-                _MESSAGES[thread] = outer
             if not _MESSAGES:
-                _FILTERS.close()
+                _FILTERS.enter_context(warnings.catch_warnings())
+                for category in (ConvergenceWarning, FitFailedWarning):
+                    warnings.simplefilter("always", category)
+                warnings.filterwarnings("ignore", NOT_FINITE)
+                warnings.showwarning = partial(_notice, warnings.showwarning)
+            outer = _MESSAGES.get(thread)
+            messages = _MESSAGES[thread] = []
+        try:
+            yield messages
+        finally:
+            with _LOCK:
+                if outer is None:
+                    del _MESSAGES[thread]
+                else:
+                    _MESSAGES[thread] = outer
+                if not _MESSAGES:
+                    _FILTERS.close()
 
 
 def _notice(
@@ -92,7 +95,8 @@ def _notice(
 
 def _failed_fits(text: str) -> str:
     """Return scikit-learn's text about the failed fits of a search in one line."""
-    counts, reasons = _FAILED_FITS.search(text), _REASON.findall(text)
+    counts = _FAILED_FITS.search(text)
+    reasons = _REASON.findall(text)
     # "sklearn.utils._param_validation.InvalidParameterError: The 'C' parameter ..."
     why = "; ".join(reason.partition(": ")[2].rstrip(".") for reason in reasons[:2])
     n, n_fits = counts.groups() if counts else ("some", "its")
@@ -123,9 +127,9 @@ def problems_of_cube(cube: xr.Dataset) -> NDArray[np.object_]:
         # NaN where candidates were joined whose cube has no messages.
         problems[:] = [known.get(value) for value in values]
     # Cubes of 0.2, which may have been joined with newer ones, have only the texts.
-    for number, text in enumerate(cube[names.MESSAGE].values.ravel()):
-        if problems[number] is None and isinstance(text, str):
-            has_failed = bool(status[number] == names.STATUS_FAILED)
+    for candidate, text in enumerate(cube[names.MESSAGE].values.ravel()):
+        if problems[candidate] is None and isinstance(text, str):
+            has_failed = bool(status[candidate] == names.STATUS_FAILED)
             message = message_of_text(text, has_failed=has_failed)
-            problems[number] = None if message is None else message.problem
+            problems[candidate] = None if message is None else message.problem
     return problems

@@ -40,7 +40,7 @@ class ModelReports:
 
     losses: DeclaredLosses
     evidence: Evidence
-    bounds: JointBounds
+    joint_bounds: JointBounds
     deployed_fold: int
     """Fold whose model is deployed."""
     delta: float
@@ -55,69 +55,86 @@ class ModelReports:
     @property
     def is_pooled(self) -> bool:
         """Whether estimates are of several models, each tested on its own fold."""
-        return any(len(folds.n_rows) > 1 for folds in self.evidence.folds.values())
+        return any(
+            len(folds.n_rows) > 1 for folds in self.evidence.fold_counts_of.values()
+        )
 
     def bounded_values(
-        self, losses: Sequence[Loss], bounds: Sequence[ModelBounds]
+        self, losses: Sequence[Loss], model_bounds: Sequence[ModelBounds]
     ) -> BoundedValues:
         """Return the numbers of several losses that have one statistic."""
         own: tuple[float, ...] = ()
         if self.is_tested:
-            fold = self.evidence.folds[losses[0].statistic].fold(self.deployed_fold)
+            fold = self.evidence.fold_counts_of[losses[0].statistic].fold(
+                self.deployed_fold
+            )
             own = tuple(loss.estimate(fold) for loss in losses)
         return BoundedValues(
             tuple(
                 min(bound.of(self.name), loss.largest)
-                for loss, bound in zip(losses, bounds, strict=True)
+                for loss, bound in zip(losses, model_bounds, strict=True)
             ),
             own,
-            tuple(b.estimate for b in bounds) if self.is_pooled else (),
+            tuple(b.estimate for b in model_bounds) if self.is_pooled else (),
         )
 
-    def report(self) -> CertifiedReport | ToleranceReport | None:
-        """Return the report of classes, or of a regressor."""
-        losses, listed = self.losses, self.bounds.report_bounds
-        if losses.tolerances:
-            return ToleranceReport(
-                self.delta,
-                UNNAMED,
-                tuple(tolerance.share for tolerance in losses.tolerances),
-                self.bounded_values(losses.tolerances, listed),
-            )
-        return self.report_by_class() if losses.report_classes else None
+    def tolerances(self) -> ToleranceReport | None:
+        """Return the report of a regressor."""
+        tolerances = self.losses.tolerances
+        if not tolerances:
+            return None
+        return ToleranceReport(
+            self.delta,
+            UNNAMED,
+            tuple(tolerance.fraction for tolerance in tolerances),
+            self.bounded_values(tolerances, self.joint_bounds.report_bounds),
+        )
 
-    def report_by_class(self) -> CertifiedReport:
-        """Return recall and precision of the reported classes, and the error."""
-        losses, (error, *listed) = self.losses, self.bounds.report_bounds
-        table, n = losses.table, len(losses.report_classes)
+    def report_by_class(self) -> CertifiedReport | None:
+        """Return recall and precision of the reported classes, and the error.
+
+        The losses of the report are the error, the misses of each class, then the false
+        predictions of each class. Recall is 1 less the misses, precision 1 less these.
+        """
+        classes, table = self.losses.report_classes, self.losses.table
+        if not classes:
+            return None
         assert table is not None  # else nothing is reported
-        tables, fold = self.evidence.folds[table].integers, self.deployed_fold
-        places = [table.classes.index(label) for label in losses.report_classes]
+        error_bounds, *rate_bounds = self.joint_bounds.report_bounds
+        miss_bounds = rate_bounds[: len(classes)]
+        false_bounds = rate_bounds[len(classes) :]
+        # By fold, true class and prediction of the fold's model.
+        confusions = self.evidence.fold_counts_of[table].integers
+        own_confusion = confusions[self.deployed_fold]
+        positions = [table.classes.index(label) for label in classes]
 
-        def rights(bounds: list[ModelBounds], fold_table: Integers) -> BoundedValues:
-            """Return recalls; for transposed tables and their bounds, precisions."""
-            # Losses are misses: recall and precision are what is left of one. The loss
-            # of a class without a row is 1, which nothing has measured.
-            counts = [wrong_rows(fold_table, place) for place in places]
+        def count_rows(confusion: Integers) -> tuple[int, ...]:
+            """Return the number of rows of each class."""
+            return tuple(int(wrong_rows(confusion, n)[1]) for n in positions)
+
+        def one_less(
+            model_bounds: Sequence[ModelBounds], confusion: Integers
+        ) -> BoundedValues:
+            """Return 1 less each bounded rate, which is about rows of `confusion`."""
+            counts = [wrong_rows(confusion, n) for n in positions]
+            # The loss of a class without a row is 1, which nothing has measured.
             own = (1.0 - int(wrong) / int(n) if n else nan for wrong, n in counts)
             return BoundedValues(
-                tuple(max(0.0, 1.0 - b.of(self.name)) for b in bounds),
+                tuple(max(0.0, 1.0 - b.of(self.name)) for b in model_bounds),
                 tuple(own) if self.is_tested else (),
-                tuple(1.0 - b.estimate for b in bounds) if self.is_pooled else (),
+                tuple(1.0 - b.estimate for b in model_bounds) if self.is_pooled else (),
             )
-
-        def rows(counts: Integers) -> tuple[int, ...]:
-            return tuple(int(wrong_rows(counts, place)[1]) for place in places)
 
         return CertifiedReport(
             self.delta,
             UNNAMED,
-            losses.report_classes,
-            rows(tables.sum(axis=0)),
-            recall=rights(listed[:n], tables[fold]),
-            precision=rights(listed[n:], tables[fold].T),
-            error=self.bounded_values([ERROR_RATE], [error]),
-            test_rows=rows(tables[fold]) if self.is_tested else (),
+            classes,
+            count_rows(confusions.sum(axis=0)),
+            recall=one_less(miss_bounds, own_confusion),
+            # Precision is the recall of the transposed table.
+            precision=one_less(false_bounds, own_confusion.T),
+            error=self.bounded_values([ERROR_RATE], [error_bounds]),
+            test_rows=count_rows(own_confusion) if self.is_tested else (),
         )
 
     def report_by_value(self) -> ReportByValue | None:
@@ -125,24 +142,26 @@ class ModelReports:
         by_value = self.losses.by_value
         if by_value is None:
             return None
-        column, loss, bounds = by_value.column, by_value.loss, self.bounds.by_value
-        numbers = self.bounded_values(by_value.losses, bounds)
-        limits = list(numbers.limits)
+        column, loss, model_bounds = (
+            by_value.column,
+            by_value.loss,
+            self.joint_bounds.by_value,
+        )
+        bounded = self.bounded_values(by_value.losses, model_bounds)
+        limits = list(bounded.limits)
         if column.has_categories and None in column.values:
             # New rows of a category that `X` does not declare are gaps, too, and no
             # labeled row is like them.
             limits[column.values.index(None)] = loss.largest
-        pool = self.evidence.pool.get(by_value.statistic)
-        n_pool = [] if pool is None else pool.counts[0, :, 0].tolist()
-        quantity, what = (
-            (SHARE_QUANTITY if loss.is_regression else ERROR_QUANTITY),
-            loss.label,
-        )
+        pool_counts = self.evidence.pool_counts_of.get(by_value.statistic)
+        n_pool = [] if pool_counts is None else pool_counts.counts[0, :, 0].tolist()
+        quantity = SHARE_QUANTITY if loss.is_regression else ERROR_QUANTITY
+        what = loss.label
         if isinf(loss.largest):
             quantity = OFF_BY_QUANTITY
         if (beyond := rate_beyond(loss)) is not None:
             what = f"How far {100 * (1.0 - beyond):.6g}% of predictions are off"
-        fold = self.evidence.folds[by_value.statistic].fold(self.deployed_fold)
+        fold = self.evidence.fold_counts_of[by_value.statistic].fold(self.deployed_fold)
         n_tests = (int(one.folds_of_value(fold).n_rows[0]) for one in by_value.losses)
         return ReportByValue(
             self.delta,
@@ -150,7 +169,7 @@ class ModelReports:
             column.name,
             values=column.plain_values,
             rows=column.rows,
-            numbers=replace(numbers, limits=tuple(limits)),
+            numbers=replace(bounded, limits=tuple(limits)),
             pool_rows=tuple(n_pool[:-1]),
             other_pool_rows=int(n_pool[-1]) if n_pool else 0,
             quantity=quantity,
@@ -163,10 +182,11 @@ class ModelReports:
         difference = self.losses.baseline
         if difference is None:
             return None
-        bound = self.bounds.baseline_bounds[0 if self.is_tested else 1]
-        folds = self.evidence.folds[difference.statistic]
+        bound = self.joint_bounds.baseline_bounds[0 if self.is_tested else 1]
+        folds = self.evidence.fold_counts_of[difference.statistic]
         n_model, n_baseline = (int(n) for n in folds.counts[bound.fold])
-        totals, n_rows = folds.counts.sum(axis=0), int(folds.n_rows[bound.fold])
+        totals = folds.counts.sum(axis=0)
+        n_rows = int(folds.n_rows[bound.fold])
         pooled = float((totals[1] - totals[0]) / folds.n_rows.sum())
         largest = difference.largest_classes
         return BaselineComparison(

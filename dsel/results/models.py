@@ -154,24 +154,27 @@ def open_model(
     outcome = read_outcome(where)
     if outcome is None:
         files = [name for name in where.files(MODELS) if name.startswith(MODEL)]
-        kept, deployed = {MODEL: files[-1]} if files else {}, MODEL
-        reasons, way_out = {}, "`save_model` keeps one"
+        stored = {MODEL: files[-1]} if files else {}
+        deployed = MODEL
+        reasons = {}
+        way_out = "`save_model` keeps one"
         if (read_head(where) or {}).get("kind") != PLAIN:
             way_out = "its run has not ended; run the same command again to go on"
     else:
-        kept, deployed = outcome["models"], outcome["said"].get("deploy")
+        stored = outcome["models"]
+        deployed = outcome["said"].get("deploy")
         reasons = outcome["said"].get("not_kept", {})
         way_out = (
             "the script or command that searched makes them again; run it with an "
             "`out` of its own to keep them"
         )
     wanted = str(name or deployed)
-    if wanted not in kept:
-        has = f"it has {', '.join(kept)}" if kept else f"it has none; {way_out}"
+    if wanted not in stored:
+        has = f"it has {', '.join(stored)}" if stored else f"it has none; {way_out}"
         if wanted in reasons:
             has = f"it could not be kept: {reasons[wanted]}; {way_out}"
         raise FileNotFoundError(f"`place` {where} holds no model {wanted!r}; {has}.")
-    return read_model(where, kept[wanted], trusted)
+    return read_model(where, stored[wanted], trusted)
 
 
 def dump_model(model: Any, rows: Any = None) -> bytes:

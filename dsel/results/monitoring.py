@@ -8,19 +8,22 @@ from dataclasses import dataclass
 from math import nan
 from typing import Final
 
-from dsel.cards import Fact
-from dsel.results.renderings import Renderable
+from dsel.cards import ShownRow
+from dsel.results.renderings import Renderable, Shown
 
 KEPT: Final = "kept"
 REFUTED: Final = "refuted"
 UNTESTED: Final = "cannot be tested"
-UNCLEAR: Final = "Unclear"
+IN_DOUBT: Final = "In doubt"
+KEPT_MEANS: Final = (
+    "kept means not refuted, which proves nothing: few rows refute little"
+)
 NAMES: Final = {KEPT: "Kept", REFUTED: "Refuted", UNTESTED: "Untested"}
-"""Names of results at the beginning of a line; what is kept may be `UNCLEAR`."""
+"""Names of results at the beginning of a line; what is kept may be `IN_DOUBT`."""
 
 
-@dataclass(frozen=True)
-class PromiseTest:
+@dataclass(frozen=True, repr=False)
+class PromiseTest(Shown):
     """One promise of a search, tested on new rows.
 
     Examples
@@ -28,7 +31,7 @@ class PromiseTest:
     >>> test = PromiseTest(
     ...     "error of one_fold", "refuted", "Error at most 4.2%, model trained on 80% "
     ...     "of the labels",
-    ...     "seen 10.3% on 300 rows with a label, which proves that it is 6.6% or more")
+    ...     "seen 10.3% on 300 rows with a label, so the true error is at least 6.6%")
     >>> test.is_refuted
     True
     """
@@ -63,14 +66,17 @@ class PromiseTest:
         return self.result == REFUTED
 
     @property
-    def is_unclear(self) -> bool:
+    def is_in_doubt(self) -> bool:
         """Whether more was seen than promised, but not enough to refute it."""
         return self.result == KEPT and self.seen > self.limit
 
-    def fact(self) -> Fact:
+    def shown_rows(self) -> list[ShownRow]:
         """Return the result, and the statement with what was observed."""
-        name = UNCLEAR if self.is_unclear else NAMES[self.result]
-        return name, f"{self.promise}: {self.reason}"
+        text = f"{self.promise}: {self.reason}"
+        if not self.is_in_doubt:
+            return [(NAMES[self.result], text)]
+        above = "what was seen is above the limit, but chance may explain it"
+        return [(IN_DOUBT, f"{text}; {above}: more rows decide")]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -92,10 +98,10 @@ class MonitorReport(Renderable):
     >>> test = PromiseTest(
     ...     "rows", "kept", "The new rows are like the labeled rows", "p = 0.4")
     >>> print(MonitorReport(0.01, 300, 0, (test,)))  # doctest: +NORMALIZE_WHITESPACE
-    Nothing is refuted by 300 new rows (each test refutes a true statement in at most 1%
-    of reports)
+    Nothing is refuted by 300 new rows (a true statement is refuted by chance in at most
+    1% of reports)
     Kept     The new rows are like the labeled rows: p = 0.4
-    Note     kept means not refuted, which proves nothing: few rows refute little
+    Caveat   kept means not refuted, which proves nothing: few rows refute little
     """
 
     level: float
@@ -126,28 +132,31 @@ class MonitorReport(Renderable):
     def headline(self) -> str:
         """Return the verdict in one sentence."""
         n_tested = self.n_tested
-        n_refuted, rows = len(self.refuted), f"{self.n_rows:,} new rows"
+        n_refuted = len(self.refuted)
+        rows = f"{self.n_rows:,} new rows"
         if not n_tested:
             return f"Nothing can be tested on {rows}"
         what = "Nothing is"
         if n_refuted:
-            verb, plural = "is" if n_refuted == 1 else "are", "s" * (n_tested != 1)
+            verb = "is" if n_refuted == 1 else "are"
+            plural = "s" * (n_tested != 1)
             what = f"{n_refuted} of {n_tested} statement{plural} {verb}"
         level = f"{100 * self.level:g}%"
         return (
-            f"{what} refuted by {rows} (each test refutes a true statement in at most "
-            f"{level} of reports)"
+            f"{what} refuted by {rows} (a true statement is refuted by chance in at "
+            f"most {level} of reports)"
         )
 
-    def facts(self) -> list[Fact]:
+    def shown_rows(self) -> list[ShownRow]:
         """Return names and texts, which all renderings show."""
-        facts: list[Fact] = [("", self.headline())]
-        facts += [test.fact() for test in self.tests if test.result != UNTESTED]
+        shown_rows: list[ShownRow] = [("", self.headline())]
+        tested = [test for test in self.tests if test.result != UNTESTED]
+        shown_rows += [row for test in tested for row in test.shown_rows()]
         untested: dict[str, list[str]] = {}
         for test in self.tests:
             if test.result == UNTESTED:
                 untested.setdefault(test.reason, []).append(test.promise)
-        facts += [
+        shown_rows += [
             (NAMES[UNTESTED], f"{'; '.join(promises)}: {reason}")
             for reason, promises in untested.items()
         ]
@@ -157,16 +166,18 @@ class MonitorReport(Renderable):
                 f"and may be the same records: errors and differences on them are not "
                 f"counted"
             )
-            facts.append(("Note", text))
-        facts += [("Note", note) for note in self.notes]
-        if any(test.is_unclear for test in self.tests):
-            text = "what is unclear was seen above the bound, which chance may explain"
-            facts.append(("Note", text))
+            shown_rows.append(("Caveat", text))
+        shown_rows += [("Caveat", note) for note in self.notes]
         n = self.n_tested
-        words = "kept means not refuted, which proves nothing: few rows refute little"
+        words = list[str]()
+        if any(test.result == KEPT for test in self.tests):
+            words.append(KEPT_MEANS)
         if n > 1:  # the probabilities of all tests add up
             most = f"{100 * min(1.0, n * self.level):g}%"
-            words += f"; all tests together refute one in at most {most} of reports"
-        if n:
-            facts.append(("Note", words))
-        return facts
+            words.append(
+                f"if all {n} statements are true, at most {most} of such reports "
+                f"refute any of them"
+            )
+        if words:
+            shown_rows.append(("Caveat", "; ".join(words)))
+        return shown_rows

@@ -64,6 +64,8 @@ READERS: Final = 16
 """Files that are read at once; reading from an object store waits for the network."""
 AT_WORK_SECONDS: Final = 0.2
 """Time that another writer gets between creating a file and writing its bytes."""
+ARGUMENTS: Final[Mapping[str, str]] = {"n_queries": "`n_queries`", "splits": "`cv`"}
+"""Arguments of the caller, by the parts of a plan's identity."""
 WORDS: Final = {
     "estimator": "another estimator",
     "candidates": "other candidates (the grid)",
@@ -77,7 +79,8 @@ WORDS: Final = {
 """Descriptions of differences in keys whose value is a hash."""
 FOLLOWS: Final = {"splits", "prune", "deploy", "fitting_pool"}
 """Keys that usually differ because another one does; reported only if alone."""
-
+FOLLOWS_LOSS: Final = {"candidates", "certificate"}
+"""Keys that always differ where the loss does, which scores and ranks candidates."""
 
 POOL_KEYS: Final = {"pool", "fitting_pool"}
 """Keys whose value may need a pass over the pool."""
@@ -95,7 +98,8 @@ class Place:
         storage_options: Options | None = None,
         name: str = "out",
     ) -> None:
-        text, self.name = check_path(out, name), name
+        text = check_path(out, name)
+        self.name = name
         options = check_storage_options(storage_options)
         if "://" in text:
             check_url(text, name)
@@ -259,14 +263,14 @@ def read_head(place: Place) -> dict[str, Any] | None:
 
 
 def claim(
-    place: Place, kind: str, plan: Mapping[str, str], columns: Sequence[str] = ()
+    place: Place, kind: str, identity: Mapping[str, str], columns: Sequence[str] = ()
 ) -> str:
     """Mark a results folder as that of a plan, or raise; return its head.
 
     `columns` are the features of the plan, for messages.
     Raises StoreMismatchError if it belongs to another plan.
     """
-    ours: dict[str, Any] = {"format": FORMAT, "kind": kind, **plan}
+    ours: dict[str, Any] = {"format": FORMAT, "kind": kind, **identity}
     head = json.dumps(ours)
     theirs = _read_own_head(place)
     if theirs is None:
@@ -281,16 +285,16 @@ def claim(
 
 
 def check_claim(
-    place: Place, kind: str, plan: Mapping[str, str], columns: Sequence[str] = ()
+    place: Place, kind: str, identity: Mapping[str, str], columns: Sequence[str] = ()
 ) -> None:
     """Raise if a results folder belongs to another plan, and write nothing.
 
-    `plan` may lack the tokens that need a pass over the pool.
+    `identity` may lack the tokens that need a pass over the pool.
     """
     if (theirs := _read_own_head(place)) is not None:
-        ours: dict[str, Any] = {"format": FORMAT, "kind": kind, **plan}
-        keys = {**theirs, **ours}.keys() - (POOL_KEYS - ours.keys())
-        _check_plan(place, theirs, ours, keys, columns)
+        ours: dict[str, Any] = {"format": FORMAT, "kind": kind, **identity}
+        compared = {**theirs, **ours}.keys() - (POOL_KEYS - ours.keys())
+        _check_plan(place, theirs, ours, compared, columns)
 
 
 def _read_own_head(place: Place) -> dict[str, Any] | None:
@@ -315,13 +319,15 @@ def _check_plan(
     place: Place,
     theirs: Mapping[str, Any],
     ours: Mapping[str, Any],
-    keys: Iterable[str],
+    compared: Iterable[str],
     columns: Sequence[str],
 ) -> None:
     """Raise StoreMismatchError, which names the difference, if a key differs."""
-    differing = [key for key in keys if theirs.get(key) != ours.get(key)]
+    differing = [key for key in compared if theirs.get(key) != ours.get(key)]
     if "kind" in differing:
         differing = ["kind"]  # then all else differs, too
+    if "loss" in differing:
+        differing = [key for key in differing if key not in FOLLOWS_LOSS]
     if differing:
         shown = _column_differences(place, columns)
         if shown:  # rows, pool and encoders follow, and so may some other keys
@@ -372,7 +378,9 @@ def _difference(key: str, there: object, now: object) -> str:
         for value in (there, now)
     )
     if a and b and a != b:
-        return f"{'cv' if key == 'splits' else key} is {a} there and {b} now"
+        # In backticks it is an argument, for which a shell has its own name.
+        name = ARGUMENTS.get(key, key)
+        return f"{name} is {a} there and {b} now"
     return WORDS.get(key, f"other {key}")
 
 
@@ -388,7 +396,7 @@ def check_has_results(place: Place) -> None:
         if (place.folder / COMPARISON).is_file():
             raise FileNotFoundError(
                 f"{place} holds a comparison of two models, and no results of a "
-                f"search; `dsel label {place} {place}/query_rows.csv` reads its labels."
+                f"search; `dsel label {place}` reads its labels."
             )
         if not place.folder.is_dir():
             raise FileNotFoundError(

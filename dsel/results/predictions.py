@@ -127,7 +127,8 @@ def _as_table(rows: pd.DataFrame, schema: pa.Schema) -> pa.Table:
 @contextmanager
 def _parquet_file(path: Path, head: pd.DataFrame) -> Iterator[Append]:
     """Yield a function that appends rows to a new Parquet file."""
-    schema, writer = _schema_of(head), None
+    schema = _schema_of(head)
+    writer = None
     with whole_file(path, "out") as unfinished, ExitStack() as stack:
 
         def append(rows: pd.DataFrame) -> None:

@@ -4,14 +4,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
-from dsel.cards import Fact
+from dsel.cards import ShownRow
 from dsel.results.baseline import BaselineComparison
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
-from dsel.results.caveats import caveat_facts, texts_that_void_nothing, warnings_first
-from dsel.results.certificate import STATEMENTS, Certificate, assumption_facts
+from dsel.results.caveats import caveat_rows, texts_that_void_nothing, warnings_first
+from dsel.results.certificate import (
+    STATEMENTS,
+    Assumption,
+    Certificate,
+    assumption_rows,
+)
 from dsel.results.tolerances import ToleranceReport
-from dsel.rounded_texts import confidence, count_of
+from dsel.rounded_texts import count_of
 
 AS_GIVEN: Final = "as_given"
 """Name of a model that dsel has not fitted."""
@@ -19,7 +24,8 @@ OF_FITTED: Final[Mapping[str, str]] = {
     **STATEMENTS,
     "A1": "these rows and those that the model will meet are independent draws from "
     "one population",
-    "A3": "the model has not seen these rows, in training or in tuning",
+    "A3": "the model has not seen these rows, in training or in tuning; if it has, the "
+    "bound is too small, and nothing here notices it",
     "A5": "the model was not picked by its errors on these rows",
 }
 """Texts of the assumptions about a model that is fitted already."""
@@ -134,37 +140,36 @@ class PrefitCertificate(Certificate):
         return texts_that_void_nothing(self.caveats)
 
     @property
+    def counted_rows(self) -> str:
+        """Number of rows, or of groups with one row each, that were counted."""
+        return count_of(self.n_labeled, "group" if self.n_groups else "row")
+
+    @property
+    def assumptions_in_words(self) -> tuple[Assumption, ...]:
+        """The assumptions with the texts that they have for a fitted model."""
+        return tuple(
+            replace(each, says=each.says or OF_FITTED[each.name])
+            for each in self.assumptions
+        )
+
+    @property
     def model_text(self) -> str:
         """Description of the model."""
-        unit = count_of(self.n_labeled, "group" if self.n_groups else "row")
-        return f"model as given, {unit} that it has not seen, as you declare (A3)"
+        rows = f"{self.counted_rows} that it has not seen, as you declare (A3)"
+        return f"model as given, {rows}"
 
-    def headline(self) -> str:
-        """Return the error bound in one line, rounded up."""
-        if self.is_tolerance and self.says_nothing:
-            return f"{self.no_tolerance}, {self.model_text}"
-        if self.says_nothing:
-            too_few = f"no bound below {self.most}, too few rows"
-            return f"{self.what}: {too_few}, {self.model_text}"
-        amount, level = self.amount(self.number), confidence(self.delta)
-        bound = f"{self.says} {amount}{self.on_rows}"
-        return f"{bound} ({level}% confidence), {self.model_text}"
-
-    def facts(self) -> list[Fact]:
+    def shown_rows(self) -> list[ShownRow]:
         """Return names and texts, which all renderings show; the first has no name."""
         estimate = self.about(self.estimate)
         observed = f"{self.what} on these rows: {estimate}"
         if self.is_tolerance:
             observed = f"On these rows {self.what} at most {estimate}"
-        facts = [
+        shown_rows = [
             ("", self.headline()),
             ("", observed),
             *([] if self.baseline is None else [("", self.baseline.headline())]),
             *([] if self.baseline is None else self.baseline.details()),
-            *caveat_facts(self.all_caveats),
-            *assumption_facts(
-                replace(each, says=each.says or OF_FITTED[each.name])
-                for each in self.assumptions
-            ),
+            *caveat_rows(self.all_caveats, printed=self.reasons[:1]),
+            *assumption_rows(self.assumptions_in_words),
         ]
-        return warnings_first(facts, self.all_caveats)
+        return warnings_first(shown_rows, self.all_caveats)

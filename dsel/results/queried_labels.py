@@ -6,7 +6,7 @@ written in another way than the classes.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ import pandas as pd
 from pandas.api.types import is_scalar
 
 from dsel.checks import as_array, class_of_same_letters, listing, show
+from dsel.errors import UndecidedError
 from dsel.rounded_texts import count_of
 
 FINAL: Final = (
@@ -25,7 +26,7 @@ MOST_LABELS_SHOWN: Final = 3
 
 
 @dataclass(frozen=True)
-class LabelTerms:
+class LabelRules:
     """How much of the labels may be unusable, and the names of this for messages."""
 
     partial: bool = False
@@ -38,6 +39,15 @@ class LabelTerms:
     unknown_option: str = "allow_unknown=True"
     effect: str = "counts against whatever is proved"
     """How a row without a usable label is treated."""
+
+
+class OtherSpellingError(ValueError):
+    """Labels are classes, but for blanks, case or Unicode forms."""
+
+    def __init__(self, text: str, meant: Mapping[str, str]) -> None:
+        super().__init__(text)
+        self.meant = meant
+        """The class that each of them means."""
 
 
 def check_same_labels(
@@ -83,16 +93,16 @@ def labels_by_row(labels: Any, row_numbers: Sequence[int]) -> tuple[Any, ...]:
                 f"labels.to_numpy() where they are in the order of `query_rows`, and "
                 f"labels of the pool that was queried."
             )
-        by_row: dict[int, Any] = {}
+        label_of_row: dict[int, Any] = {}
         for row, label in zip(index.astype(int), map(_plain, labels), strict=True):
-            before = by_row.get(row)
+            before = label_of_row.get(row)
             if None not in (before, label) and before != label:
                 raise ValueError(
                     f"`labels` must have one label for each pool row, got {before!r} "
                     f"and {label!r} for row {row}; leave out one of them."
                 )
-            by_row[row] = before if label is None else label
-        return tuple(by_row.get(row) for row in row_numbers)
+            label_of_row[row] = before if label is None else label
+        return tuple(label_of_row.get(row) for row in row_numbers)
     if labels is None or np.isscalar(labels) or np.shape(labels) == ():
         raise TypeError(
             f"`labels` must be a Series by pool row number or an array in the order of "
@@ -114,7 +124,7 @@ def labels_by_row(labels: Any, row_numbers: Sequence[int]) -> tuple[Any, ...]:
 def check_usable(
     labels: Sequence[Any],
     classes: Sequence[Any],
-    terms: LabelTerms,
+    rules: LabelRules,
     *,
     is_complete: bool = True,
 ) -> None:
@@ -124,49 +134,54 @@ def check_usable(
     """
     known = [label for label in labels if label is not None]
     unknown = Counter(label for label in known if label not in classes)
-    n_rows, shown = len(labels), listing([*map(repr, classes)], MOST_LABELS_SHOWN)
+    n_rows = len(labels)
+    shown = listing([*map(repr, classes)], MOST_LABELS_SHOWN)
     if not known:
         missing = f"all {n_rows:,} labels are missing; fill them"
         if n_rows == 1:
             missing = "the only label is missing; fill it"
         raise ValueError(
-            f"{terms.labels} must have labels of the queried rows, but "
+            f"{rules.labels} must have labels of the queried rows, but "
             f"{missing} in with {shown} "
             f"(nothing was counted or stored)."
         )
     is_text = {isinstance(label, str) for label in classes}
     if {isinstance(label, str) for label in known}.isdisjoint(is_text):
         raise TypeError(
-            f"{terms.labels} must be of the type that the models predict, such as "
+            f"{rules.labels} must be of the type that the models predict, such as "
             f"{classes[0]!r}, got {known[0]!r}; convert one of them."
         )
-    for label in unknown:
-        meant = class_of_same_letters(label, classes)
-        if meant is not None:
-            raise ValueError(
-                f"{terms.labels} must be written as the classes are: {label!r} is no "
-                f"class; did you mean {meant!r}? (nothing was counted or stored)"
-            )
-    if unknown.total() == len(known) and (is_complete or not terms.allow_unknown):
-        end = "" if is_complete else f", or pass {terms.unknown_option}"
-        raise ValueError(
-            f"{terms.labels} must be classes, such as {shown}, but none of "
-            f"{count_of(len(known), 'label')} is one, such as {known[0]!r}; correct "
-            f"them{end} (nothing was counted or stored)."
+    meant = {label: class_of_same_letters(label, classes) for label in unknown}
+    meant = {label: name for label, name in meant.items() if name is not None}
+    for label, name in meant.items():
+        raise OtherSpellingError(
+            f"{rules.labels} must be written as the classes are: {label!r} is no "
+            f"class; did you mean {name!r}? (nothing was counted or stored)",
+            meant,
         )
-    if unknown and is_complete and not terms.allow_unknown:
+    if unknown.total() == len(known) and (is_complete or not rules.allow_unknown):
+        end = "" if is_complete else f", or pass {rules.unknown_option}"
+        raise UndecidedError(
+            f"{rules.labels} must be classes, such as {shown}, but none of "
+            f"{count_of(len(known), 'label')} is one, such as {known[0]!r}; correct "
+            f"them{end} (nothing was counted or stored).",
+            *([] if is_complete else [[(rules.unknown_option, "")]]),
+        )
+    if unknown and is_complete and not rules.allow_unknown:
         rows = [f"{label!r} in {count_of(n, 'row')}" for label, n in unknown.items()]
-        raise ValueError(
-            f"{terms.labels} must be classes, such as {shown}, got "
+        raise UndecidedError(
+            f"{rules.labels} must be classes, such as {shown}, got "
             f"{listing(rows, MOST_LABELS_SHOWN)}; correct them, or pass "
-            f"{terms.unknown_option}: then each {terms.effect}, and that is final."
+            f"{rules.unknown_option}: then each {rules.effect}, and that is final.",
+            [(rules.unknown_option, "")],
         )
     n_missing = n_rows - len(known)
-    if n_missing and not terms.partial:
-        raise ValueError(
-            f"{terms.labels} must have a label for each queried row, but {n_missing} "
+    if n_missing and not rules.partial:
+        raise UndecidedError(
+            f"{rules.labels} must have a label for each queried row, but {n_missing} "
             f"of {n_rows} rows have none; fill them in, or pass "
-            f"{terms.partial_option}: then each {terms.effect}, and that is final."
+            f"{rules.partial_option}: then each {rules.effect}, and that is final.",
+            [(rules.partial_option, "")],
         )
 
 

@@ -6,15 +6,17 @@ their labels, as class codes. Its bounds are computed from these alone.
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from math import nan
+from math import isfinite, nan
 from typing import Any, Final, NamedTuple
 
 from dsel.arrays import ArrayLike
 from dsel.bounds import mean_difference_limit, queried_all_rows, sign_test_limit
 from dsel.bounds.queries import QUERY_SHARES
+from dsel.cards import ShownRow
+from dsel.errors import OldName
 from dsel.results.queried_labels import (
     FINAL,
-    LabelTerms,
+    LabelRules,
     check_same_labels,
     check_usable,
     labels_by_row,
@@ -27,9 +29,50 @@ UNUSABLE: Final = -1
 FEWEST_ROWS: Final = 5
 """With fewer rows to label nobody is asked for labels."""
 LEAST_GAIN: Final = 0.01
-"""Nor where the bound is not expected to become smaller by this."""
+"""Nor where the bound is not expected to become smaller by this; other numbers of folds
+are not advised either."""
+OF_ALL: Final = "model trained on all labels"
+"""The model whose bound queried labels make smaller."""
 EFFECT: Final = "counts as an error of the model trained on all labels"
 """What a row without a usable label does to the bound."""
+
+
+@dataclass(frozen=True)
+class QueryForecast:
+    """Bounds to expect of the same search if rows are queried; no guarantee.
+
+    Examples
+    --------
+    >>> forecast = QueryForecast(50, 0.310, 0.332)
+    >>> forecast.would_help(0.371), forecast.would_help(0.333)
+    (True, False)
+    """
+
+    n_rows: int
+    """Rows to label."""
+    one_fold_bound: float = field(metadata=kept_as("first"))
+    """Bound of the model of a fold, which has less of the confidence then."""
+    all_rows_bound: float = field(metadata=kept_as("second"))
+    """Bound of the model trained on all labels, if either model alone is right on half
+    of the rows."""
+    first, second = OldName("one_fold_bound"), OldName("all_rows_bound")
+
+    def would_help(self, all_rows_bound: float) -> bool:
+        """Return whether the bound of all labels becomes smaller by a percentage point.
+
+        `all_rows_bound` is that bound without queries.
+        """
+        gain = min(all_rows_bound, 1.0) - min(self.all_rows_bound, 1.0)
+        return self.n_rows >= FEWEST_ROWS and gain >= LEAST_GAIN
+
+    def advice(self, one_fold_bound: float, all_rows_bound: float) -> str:
+        """Return what queries would change, of these two bounds."""
+        return (
+            f"n_queries={self.n_rows} in another run: with labels of as many pool rows "
+            f"the bound of the {OF_ALL} would be about {_upper(self.all_rows_bound)} "
+            f"in place of {_upper(all_rows_bound)}, and the other one "
+            f"{_upper(self.one_fold_bound)} in place of {_upper(one_fold_bound)}"
+        )
 
 
 class RightAlone(NamedTuple):
@@ -78,6 +121,9 @@ class Queries:
     """Class codes that the deployed fold's model predicts for the queried rows."""
     all_rows_codes: tuple[int, ...] = field(default=(), metadata=kept_as("all_rows"))
     """Class codes that the model trained on all rows predicts for the queried rows."""
+    fold_limit_without: float = nan
+    """What `fold_limit` would be if no queries were planned; NaN in a record of an
+    older version."""
     labels: tuple[int, ...] | None = None
     """Codes of their labels, -1 for a missing one; None before they are known."""
     first_labels: dict[tuple[int, ...], tuple[int, ...]] = field(
@@ -136,7 +182,8 @@ class Queries:
 
     def _bound_of(self, n_only_g_right: int, n_only_f_right: int) -> float:
         """Return the bound of the model of all rows for these counts of the labels."""
-        n_rows, delta = len(self.rows), QUERY_SHARES.queries * self.delta
+        n_rows = len(self.rows)
+        delta = QUERY_SHARES.queries * self.delta
         # Of two classes one model is right on each of these rows. Of more both may be
         # wrong, and the sign test leaves such rows out.
         if len(self.classes) > 2:
@@ -154,7 +201,7 @@ class Queries:
         )
         return float(bound)
 
-    def with_labels(self, labels: ArrayLike, terms: LabelTerms) -> "Queries":
+    def with_labels(self, labels: ArrayLike, rules: LabelRules) -> "Queries":
         """Return the record with labels; see `Outcome.certify_with_labels`."""
         if not self.rows:
             raise ValueError(self.why_no_rows)
@@ -165,7 +212,7 @@ class Queries:
                 "search with another seed for new labels."
             )
         row_labels = labels_by_row(labels, self.rows)
-        check_usable(row_labels, self.classes, terms)
+        check_usable(row_labels, self.classes, rules)
         codes = {label: code for code, label in enumerate(self.classes)}
         coded = tuple(
             codes.get(label, UNUSABLE) if isinstance(label, Hashable) else UNUSABLE
@@ -186,42 +233,22 @@ class Queries:
             "may be queried, so no label can make the bound smaller."
         )
 
-    def lines(self) -> list[tuple[str, str]]:
+    def lines(self) -> list[ShownRow]:
         """Return names and texts for the print of a choice."""
         n = len(self.rows)
         if not n:
-            return [
-                ("Queries", "none: both models differ on no row that may be queried")
-            ]
-        if self.labels is None and not self.would_help:
-            text = (
-                f"labels of {count_of(n, 'pool row')} on which both models differ "
-                f"would hardly help: with them the bound of the model trained on all "
-                f"labels would be about {_upper(self.expected)}, and it is "
-                f"{_upper(self.pool_only)} from the pool alone"
-            )
-            return [("Queries", text)]
+            text = "No rows to label: both models differ on no row that may be queried"
+            return [("", text)]
         if self.labels is None:
-            text = (
-                f"{count_of(n, 'pool row')} on which both models differ "
-                f"wait for labels. With them the bound of the model trained on all "
-                f"labels would be {_upper(self.smallest)} to {_upper(self.pool_only)}, "
-                f"which is the one from the pool alone, and about "
-                f"{_upper(self.expected)} if each model is right on half of these rows"
-            )
-            return [("Queries", text)]
+            return [("", f"{self._offer()}{self._cost()}")]
         right = self.right_alone
-        lines = [
+        lines: list[ShownRow] = [
             (
-                "Queries",
-                f"of {count_of(n, 'row')} on which both models differ only the model "
-                f"trained on all labels is right on {right.n_all_rows:,}, only the "
-                f"other one on {right.n_one_fold:,}",
-            ),
-            (
-                "Bounds",
-                f"of the model trained on all labels: {_upper(self.pool_only)} from "
-                f"the pool alone, {_upper(self.queried)} with these labels; both hold "
+                "",
+                f"Of {count_of(n, 'row')} on which both models differ only the "
+                f"{OF_ALL} is right on {right.n_all_rows:,}, only the other one on "
+                f"{right.n_one_fold:,}: its bound is {_upper(self.queried)} with these "
+                f"labels, {_upper(self.pool_only)} from the pool alone, and both hold "
                 f"at once",
             ),
         ]
@@ -230,9 +257,34 @@ class Queries:
                 f"{count_of(self.n_unusable, 'queried row', 'has', 'have')} no label, "
                 f"or one that is no class: each {EFFECT}"
             )
-            lines.append(("Note", text))
-        lines.append(("Note", FINAL))
+            lines.append(("Caveat", text))
+        lines.append(("Caveat", FINAL))
         return lines
+
+    def _offer(self) -> str:
+        """Return what labels of the queried rows would give."""
+        rows = f"{count_of(len(self.rows), 'pool row')} on which both models differ"
+        if not self.would_help:
+            return (
+                f"Labels of {rows} would hardly help: with them the bound of the "
+                f"{OF_ALL} would be about {_upper(self.expected)}, and it is "
+                f"{_upper(self.pool_only)} from the pool alone"
+            )
+        return (
+            f"With labels of {rows} the bound of the {OF_ALL} will be about "
+            f"{_upper(self.expected)} if each model is right on half of them, and "
+            f"{_upper(self.smallest)} at best"
+        )
+
+    def _cost(self) -> str:
+        """Return by how much the queries raised the first bound; "" if they did not."""
+        before, now = _upper(self.fold_limit_without), _upper(self.fold_limit)
+        if not isfinite(self.fold_limit_without) or before == now:
+            return ""
+        return (
+            f". These queries raised the other bound from {before} to {now}: its "
+            f"confidence is shared with them"
+        )
 
 
 def _upper(rate: float) -> str:

@@ -14,10 +14,12 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import pandas as pd
 
-from dsel.checks import check_columns, class_without_blanks, nothing_at
+from dsel.checks import class_without_blanks, nearest_name, nothing_at
+from dsel.data.columns import MissingColumnsError, check_columns
 from dsel.data.kinds import GAP_WORDS, TRUTH_PAIRS
 from dsel.data.query_rows import POOL_ROW
 from dsel.data.schema import TableSchema
+from dsel.data.tables import reader_of
 from dsel.data.text_tables import TextSource, is_text, text_source
 from dsel.files import check_folder
 from dsel.results.choice import Choice
@@ -34,9 +36,9 @@ from dsel.results.queried_labels import check_same_labels
 from dsel.results.run_tables import load_schema
 from dsel.typing import PathLike
 
-Answer = TypeVar("Answer", Choice, ModelComparison)
+LabeledResult = TypeVar("LabeledResult", Choice, ModelComparison)
 QUERY_ROWS: Final = "query_rows.csv"
-ANSWER: Final = "answer.json"
+LABELED_RESULT: Final = "answer.json"
 TARGET: Final = "target"
 """Key of a record in addition to the fields of a comparison: the column of labels."""
 FORM: Final = "form"
@@ -85,9 +87,9 @@ def write_comparison(
     if comparison.rows:
         shown = comparison.query_rows()
         check_target(target, list(map(str, shown.columns)))
-        numbers = shown.index.tolist()
+        row_numbers = shown.index.tolist()
         file, _ = write_query_rows(
-            folder, shown, target=target, source=source, numbers=numbers
+            folder, shown, target=target, source=source, row_numbers=row_numbers
         )
     record = {**json.loads(comparison.to_json()), TARGET: target}
     if source is not None:
@@ -130,21 +132,24 @@ def read_comparison(folder: PathLike) -> tuple[ModelComparison, str, TableSchema
 
 
 def query_rows_as_csv(
-    shown: pd.DataFrame, target: str, source: TextSource | None, numbers: Sequence[int]
+    shown: pd.DataFrame,
+    target: str,
+    source: TextSource | None,
+    row_numbers: Sequence[int],
 ) -> bytes:
     """Return rows to label as a CSV file, with an empty column `target`.
 
     Rows of a text table are written as they stand there, with its separator: a person
-    opens them in the spreadsheet program from which the table came. `numbers` are the
-    numbers of the rows in `source`.
+    opens them in the spreadsheet program from which the table came. `row_numbers` are
+    those of the rows in `source`.
     """
     separator, encoding = ",", "utf-8"
     if source is not None:
         dialect = source.files[0].dialect(".")
         separator = dialect.separator
         encoding = "utf-8-sig" if dialect.has_mark else encoding
-        texts = source.rows_as_written(numbers, list(map(str, shown.columns)))
-        shown = texts.set_axis(np.asarray(shown.index)[np.argsort(numbers)], axis=0)
+        texts = source.rows_as_written(row_numbers, list(map(str, shown.columns)))
+        shown = texts.set_axis(np.asarray(shown.index)[np.argsort(row_numbers)], axis=0)
     rows = shown.assign(**{target: ""})
     text: str = rows.to_csv(index_label=POOL_ROW, sep=separator)
     return text.encode(encoding)
@@ -156,17 +161,17 @@ def write_query_rows(
     *,
     target: str,
     source: TextSource | None = None,
-    numbers: Sequence[int] = (),
+    row_numbers: Sequence[int] = (),
 ) -> tuple[str, bool]:
     """Write rows to label next to the results of a search, once.
 
-    `source` and `numbers` are those of `query_rows_as_csv`. Return the file, and
+    `source` and `row_numbers` are those of `query_rows_as_csv`. Return the file, and
     whether it is new. An existing file may have labels, and is not replaced.
     """
     where = Place(place, name="out")
     is_new = where.read(QUERY_ROWS) is None
     if is_new:
-        where.create(QUERY_ROWS, query_rows_as_csv(rows, target, source, numbers))
+        where.create(QUERY_ROWS, query_rows_as_csv(rows, target, source, row_numbers))
     return f"{os.fspath(place).rstrip('/')}/{QUERY_ROWS}", is_new
 
 
@@ -190,34 +195,38 @@ def read_choice(place: PathLike) -> tuple[Choice, TableSchema | None]:
     return Choice.from_json(outcome["said"]["choice"]), labeled_schema
 
 
-def keep_answer(place: PathLike, answer: Answer) -> Answer:
+def keep_labeled_result(place: PathLike, result: LabeledResult) -> LabeledResult:
     """Store a choice or a comparison with its labels, once; return the stored one.
 
     Raises ValueError if other labels were stored before.
     """
     where = Place(place, name="place")
-    where.create(ANSWER, seal(answer.to_json().encode()))
-    stored = read_answer(where, type(answer)) or answer
-    check_same_labels(_labels_in(stored), _labels_in(answer), f"{where}/{ANSWER}")
+    where.create(LABELED_RESULT, seal(result.to_json().encode()))
+    stored = read_labeled_result(where, type(result)) or result
+    check_same_labels(
+        _labels_in(stored), _labels_in(result), f"{where}/{LABELED_RESULT}"
+    )
     return stored
 
 
-def _labels_in(answer: Choice | ModelComparison) -> Sequence[object] | None:
+def _labels_in(result: Choice | ModelComparison) -> Sequence[object] | None:
     """Return the labels that a choice or a comparison was made with, if any."""
-    if isinstance(answer, ModelComparison):
-        return answer.labels
-    return None if answer.queries is None else answer.queries.labels
+    if isinstance(result, ModelComparison):
+        return result.labels
+    return None if result.queries is None else result.queries.labels
 
 
-def read_answer(place: Place, kind: type[Answer]) -> Answer | None:
-    """Return what `keep_answer` stored; None if there is none."""
-    content = place.read(ANSWER)
+def read_labeled_result(
+    place: Place, kind: type[LabeledResult]
+) -> LabeledResult | None:
+    """Return what `keep_labeled_result` stored; None if there is none."""
+    content = place.read(LABELED_RESULT)
     if content is None:
         return None
     if (text := unseal(content)) is None:
         raise ValueError(
-            f"{ANSWER} in {place} is damaged, or not what dsel wrote there; restore it "
-            f"from a copy."
+            f"{LABELED_RESULT} in {place} is damaged, or not what dsel wrote there; "
+            f"restore it from a copy."
         )
     return kind.from_json(text.decode())
 
@@ -247,6 +256,7 @@ def read_labels(
     if not os.path.exists(location):
         raise FileNotFoundError(nothing_at(location))
     if not is_text(location):
+        reader_of(location)  # raises with a way out for a spreadsheet
         raise ValueError(
             f"{location!r} is no text table; save the rows as CSV, with the columns "
             f"{POOL_ROW!r} and {target!r}."
@@ -257,8 +267,14 @@ def read_labels(
         (target, "which has the labels; name another one by --target"),
     ):
         way = f" Fill {place.rstrip('/')}/{QUERY_ROWS}."
-        check_columns(source.names, [name], repr(location), f", {what}", way)
-    queried, numbers, labels = set(row_numbers), list[int](), list[Any]()
+        try:
+            check_columns(source.names, [name], repr(location), f", {what}", way)
+        except MissingColumnsError as error:
+            near = None if name != target else nearest_name(target, source.names)
+            raise error.or_else([("--target", str(near))] if near else ()) from None
+    queried = set(row_numbers)
+    labeled_rows = list[int]()
+    labels = list[Any]()
     n_read = 0
     for batch in source.batches([POOL_ROW, target]):
         cells = (column.to_pylist() for column in batch.columns)
@@ -266,22 +282,22 @@ def read_labels(
             n_read += 1
             if row is None and text is None:
                 continue
-            number = _row_number(row)
-            if number is None:
+            row_number = _row_number(row)
+            if row_number is None:
                 raise ValueError(
                     f"{location!r} must have a whole number as {POOL_ROW} in every "
                     f"line, got {row!r} in {source.line_of(n_read - 1)}; take it from "
                     f"{QUERY_ROWS}."
                 )
-            if number not in queried:
+            if row_number not in queried:
                 raise ValueError(
-                    f"{location!r} has a label for pool row {number}, which was not "
-                    f"queried (such as {row_numbers[0]}); label the {QUERY_ROWS} of "
-                    f"this folder."
+                    f"{location!r} has a label for pool row {row_number}, which was "
+                    f"not queried (such as {row_numbers[0]}); label the {QUERY_ROWS} "
+                    f"of this folder."
                 )
-            numbers.append(number)
+            labeled_rows.append(row_number)
             labels.append(as_label(text, known))
-    return pd.Series(labels, index=numbers, dtype=object)
+    return pd.Series(labels, index=labeled_rows, dtype=object)
 
 
 def _row_number(text: str | None) -> int | None:

@@ -121,7 +121,8 @@ def _fields_by_key(kind: Hashable) -> dict[str, tuple[str, Any]]:
 
 def _read(value: Any, hint: Any) -> Any:
     """Return a JSON value in the declared type; TypeError if it has another type."""
-    origin, inner = get_origin(hint), get_args(hint)
+    origin = get_origin(hint)
+    inner = get_args(hint)
     if hint is Any:
         return value
     if origin in (Union, UnionType):

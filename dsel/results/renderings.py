@@ -2,34 +2,36 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, NoReturn, Self
 
-from dsel.cards import Fact, render_card
-from dsel.errors import OldName, reword
+from dsel.cards import ShownRow, render_card
+from dsel.checks import no_attribute
+from dsel.errors import OldName, names_of, reword
 from dsel.results import records
 from dsel.rounded_texts import terminal_width, wrap_line
 
-REPR_LINES: Final = 3
-"""First lines of a text that its `repr` has: of a choice both bounds, and what was
-chosen."""
 INTERNAL: Final = frozenset(
     (
         "about",
         "amount",
         "assumption",
+        "assumptions_in_words",
+        "counted_rows",
         "details",
         "estimate_where_fitted",
-        "facts",
+        "fraction",
+        "conditions",
+        "shown_rows",
         "has_failed_folds",
+        "has_old_rows_alone",
         "headline_after",
         "holdout_text",
         "is_below_estimate",
         "model_on_rows",
         "most",
         "name_in_reports",
-        "needs_no_copies",
-        "no_tolerance",
-        "note_on_equal_rows",
+        "no_bound",
+        "note_on_duplicates",
         "note_on_estimate",
         "notes",
         "on_rows",
@@ -42,20 +44,31 @@ INTERNAL: Final = frozenset(
         "with_baseline",
         "with_caveats",
         "with_labels",
-        "with_loss",
-        "with_loss_of",
-        "with_report",
     )
 )
 """Names that only dsel calls: completion does not offer them, nor old names."""
 
 
-class Renderable:
-    """A result that is shown as lines, HTML or JSON; two are equal if their JSON is."""
+class Shown:
+    """What is shown as lines at a prompt, and as a card in a notebook."""
 
-    def facts(self) -> Sequence[Fact]:
+    def shown_rows(self) -> Sequence[ShownRow]:
         """Return the rows of texts that all renderings show: a name, then its texts."""
         raise NotImplementedError
+
+    def __str__(self) -> str:
+        return render_lines(self.shown_rows(), terminal_width())
+
+    # A prompt shows as much as a print.
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return render_card(self.shown_rows())
+
+
+class Renderable(Shown):
+    """A result that is shown as lines, HTML or JSON; two are equal if their JSON is."""
 
     def to_json(self) -> str:
         """Return all fields, with all digits."""
@@ -82,36 +95,32 @@ class Renderable:
             and not isinstance(getattr(kind, name, None), OldName)
         ]
 
-    def __str__(self) -> str:
-        return render_lines(self.facts(), terminal_width())
+    if not TYPE_CHECKING:  # else mypy would take any name for an attribute
 
-    def __repr__(self) -> str:
-        # A row with more texts belongs to a table, which one line has no place for.
-        lines = [fact[1] for fact in self.facts() if len(fact) == 2]
-        return f"{type(self).__name__}({'; '.join(lines[:REPR_LINES])})"
-
-    def _repr_html_(self) -> str:
-        return render_card(self.facts())
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute(type(self).__name__, name, names_of(type(self)))
 
 
-def reword_facts(facts: Iterable[Fact], words: Mapping[str, str]) -> list[Fact]:
+def reword_rows(
+    shown_rows: Iterable[ShownRow], words: Mapping[str, str]
+) -> list[ShownRow]:
     """Return rows of texts in the words of their reader, by the words of dsel."""
-    return [tuple(reword(text, words) for text in fact) for fact in facts]
+    return [tuple(reword(text, words) for text in row) for row in shown_rows]
 
 
 def render_lines(
-    facts: Iterable[Fact],
+    shown_rows: Iterable[ShownRow],
     width: int | None = None,
-    style: Callable[[Fact, str], str] = lambda fact, lines: lines,
+    style: Callable[[ShownRow, str], str] = lambda row, lines: lines,
 ) -> str:
     """Return rows of texts as lines: a text follows its name, tables have columns.
 
     A name that does not fit its column ends with a colon. Lines are wrapped at `width`
     columns; a table is not. Rows that follow each other
-    are one table. `style` gets each fact that is no row, and its lines.
+    are one table. `style` gets each name with its text, and its lines.
     """
     lines = []
-    for is_table, rows in groupby(facts, key=lambda row: len(row) > 2):
+    for is_table, rows in groupby(shown_rows, key=lambda row: len(row) > 2):
         if is_table:
             table = list(rows)
             widths = [max(map(len, column)) for column in zip(*table, strict=True)]
@@ -120,9 +129,11 @@ def render_lines(
                 lines.append("  ".join([name.ljust(widths[0] + 1), *cells]))
             continue
         for name, text in rows:
-            line, indent = f"{name:8} {text}", 9
+            line = f"{name:8} {text}"
+            indent = 9
             if len(name) > 8 or not name:
-                line, indent = f"{name}: {text}" if name else text, 2
+                line = f"{name}: {text}" if name else text
+                indent = 2
             line = line if width is None else wrap_line(line, indent, width)
             lines.append(style((name, text), line))
     return "\n".join(lines)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.arrays import Features
+from dsel.arrays import Bools, Features
 from dsel.data.duplicates import find_equal, known_hashes
 from dsel.data.frames import Frame, encode_rows
 from dsel.data.labeled import LabeledRows
@@ -39,9 +39,7 @@ class RowHashes:
         """Return the hashes of labeled rows."""
         return cls(labeled.columns, known_hashes(encode_rows(labeled.X)))
 
-    def find(
-        self, X: Features, names: Sequence[str] | None = None
-    ) -> NDArray[np.bool_]:
+    def find(self, X: Features, names: Sequence[str] | None = None) -> Bools:
         """Return a mask of the rows that equal one of these in all of their columns.
 
         `names` are those of the columns of `X`, by default those of a `Frame`. Rows
@@ -61,7 +59,8 @@ class RowHashes:
 
 def save_row_hashes(place: Place, labeled: LabeledRows) -> None:
     """Store the hashes of labeled rows in a results folder."""
-    content, known = BytesIO(), RowHashes.of(labeled)
+    content = BytesIO()
+    known = RowHashes.of(labeled)
     names = np.array(() if known.columns is None else known.columns, str)
     arrays: dict[str, Any] = {**known.by_type, COLUMNS: names}
     np.savez(content, **arrays)

@@ -62,7 +62,8 @@ def write_rows(
     name; the task gets `block_rows` rows at once, with missing values if `allow_nan`.
     Dimensions have names, so that xarray opens the group, too.
     """
-    store, n_rows = _store(path), int(pool.boundaries[-1])
+    store = _store(path)
+    n_rows = int(pool.boundaries[-1])
     attrs = {**attributes, COMPLETE: False}
     if isinstance(store, LocalStore):
         zarr_stores.check_not_in_pool(store.root, "path")
@@ -139,7 +140,9 @@ def _remove_unless_done(store: Store) -> Iterator[None]:
         raise
 
 
-def read_rows(path: PathLike, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
+def read_rows(
+    path: PathLike, name: str | None = None
+) -> Iterator[tuple[int, NDArray[Any]]]:
     """Read a field that was written for every row of a pool, chunk by chunk.
 
     Zarr alone would return fill values for a lost chunk, which look like rows that the
@@ -150,7 +153,7 @@ def read_rows(path: PathLike, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
     path
         Folder or URL that ``predict_pool`` or `write_row_disagreement` wrote.
     name
-        The field, such as ``label`` or ``disagreement``.
+        The field, such as ``label`` or ``disagreement``. None means the only one.
 
     Yields
     ------
@@ -164,6 +167,18 @@ def read_rows(path: PathLike, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
     ValueError
         If it has no such field, was not written to the end, or a chunk is missing or
         damaged.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> X = np.arange(4.0).reshape(-1, 1)
+    >>> model = DecisionTreeRegressor(random_state=0).fit(X, [1.5, 2.5, 3.5, 4.5])
+    >>> from dsel.search import predict_pool
+    >>> with TemporaryDirectory() as folder:
+    ...     path = predict_pool(model, X[:3], f"{folder}/predictions.zarr")
+    ...     [values.tolist() for start, values in read_rows(path)]
+    [[1.5, 2.5, 3.5]]
     """
     store = _store(path, read_only=True)
     try:
@@ -179,8 +194,8 @@ def read_rows(path: PathLike, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
         raise ValueError(f"`path` {store} is damaged ({error}); {WAY_OUT}.") from error
     if not group.attrs.get(COMPLETE):
         raise ValueError(f"`path` {store} was not written to the end; {WAY_OUT}.")
-    check_choice(name, "name", sorted(fields))
-    array = fields[name]
+    wanted = next(iter(fields)) if name is None and len(fields) == 1 else name
+    array = fields[check_choice(wanted, "name", sorted(fields))]
     zarr_stores.check_array(array)
     for start in range(0, array.shape[0], array.chunks[0]):
         stop = min(start + array.chunks[0], array.shape[0])
@@ -210,12 +225,12 @@ class ComputeRows:
     allow_nan: bool
 
     def run(
-        self, context: RowTask, inputs: Inputs
+        self, compute: RowTask, inputs: Inputs
     ) -> Output[tuple[Integers, RowValues]]:
-        """Return row numbers, and values by name that `context` computes."""
+        """Return row numbers, and values by name that `compute` returns."""
         rows, results = zip(
             *(
-                (block.row_numbers, context(block.X, block.row_numbers))
+                (block.row_numbers, compute(block.X, block.row_numbers))
                 for block in read_blocks(
                     inputs.sources, self.block_rows, allow_nan=self.allow_nan
                 )

@@ -179,7 +179,8 @@ def write_dataset(place: Place, name: str, dataset: xr.Dataset) -> str:
 
     The file of checksums is written last: without it a Dataset does not count.
     """
-    loaded, files = _with_texts(dataset.compute()), dict[str, Any]()
+    loaded = _with_texts(dataset.compute())
+    files = dict[str, Any]()
     loaded = _rename_variables(loaded, _stored_name)
     # In memory first: xarray makes some hundred requests, one after the other, which
     # would take seconds in an object store.
@@ -317,9 +318,9 @@ class Store(AbstractContextManager["Store"]):
     --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as out:
-    ...     with Store(out, kind="search", plan={"seed": "7"}) as store:
+    ...     with Store(out, kind="search", identity={"seed": "7"}) as store:
     ...         store.append("fit/0", {"errors": [3, 4]})
-    ...     Store(out, kind="search", plan={"seed": "7"}).records
+    ...     Store(out, kind="search", identity={"seed": "7"}).records
     {'fit/0': {'errors': [3, 4]}}
     """
 
@@ -328,14 +329,14 @@ class Store(AbstractContextManager["Store"]):
         out: PathLike,
         *,
         kind: str,
-        plan: Mapping[str, str],
+        identity: Mapping[str, str],
         storage_options: Options | None = None,
         columns: Sequence[str] = (),
     ) -> None:
         self.place = Place(out, storage_options=storage_options)
         self.records: dict[str, dict[str, Any]] = {}
         """Records by key, those of earlier runs included; the first of a key counts."""
-        self._head = claim(self.place, kind, plan, columns)
+        self._head = claim(self.place, kind, identity, columns)
         self._lines: list[str] = []
         self._guard = threading.RLock()
         self._timer: threading.Timer | None = None
@@ -346,7 +347,7 @@ class Store(AbstractContextManager["Store"]):
                 # another count when another run does the same work.
                 self.records = records | self.records
         self._final = read_outcome(self.place)
-        self._kept: dict[str, Any] = {"datasets": {}, "models": {}}
+        self._stored: dict[str, Any] = {"datasets": {}, "models": {}}
         if self._final is None:
             self._write()  # fails before work starts if nothing can be written
 
@@ -366,7 +367,7 @@ class Store(AbstractContextManager["Store"]):
             elif self._lines and self._timer is None:
                 lost = LOST_PART * (time.monotonic() - self._began)
                 pause = min(max(LEAST_SECONDS, lost), MOST_SECONDS)
-                self._timer = threading.Timer(pause, self._write_late)
+                self._timer = threading.Timer(pause, self._write_waiting_records)
                 # A daemon, so that a process that fails can end; `__exit__` writes.
                 self._timer.daemon = True
                 self._timer.start()
@@ -380,7 +381,8 @@ class Store(AbstractContextManager["Store"]):
     def __exit__(self, *error: object) -> None:
         self.flush()
 
-    def _write_late(self) -> None:
+    def _write_waiting_records(self) -> None:
+        """Write records that no later one has written with it; a timer calls this."""
         with suppress(OSError):  # the next append tries again, and raises
             self.flush()
 
@@ -389,7 +391,8 @@ class Store(AbstractContextManager["Store"]):
         self.place.write({name: seal("\n".join([self._head, *self._lines]).encode())})
         if self._timer is not None:
             self._timer.cancel()
-        self._lines, self._timer = [], None
+        self._lines = []
+        self._timer = None
 
     @property
     def outcome(self) -> dict[str, Any] | None:
@@ -398,11 +401,11 @@ class Store(AbstractContextManager["Store"]):
 
     def save(self, name: str, dataset: xr.Dataset) -> None:
         """Store a Dataset, `CUBE` or `PAIRS`, which replaces an earlier one."""
-        self._kept["datasets"][name] = write_dataset(self.place, name, dataset)
+        self._stored["datasets"][name] = write_dataset(self.place, name, dataset)
 
     def dataset(self, name: str) -> xr.Dataset | None:
         """Return a Dataset; None if none was stored, or it must be computed again."""
-        final = (self._final or self._kept)["datasets"].get(name)
+        final = (self._final or self._stored)["datasets"].get(name)
         try:
             return read_dataset(self.place, name, final)
         except NewerRecordError:
@@ -412,16 +415,17 @@ class Store(AbstractContextManager["Store"]):
 
     def save_model(self, name: str, content: bytes) -> None:
         """Store the bytes of `dump_model`; the outcome will name the file."""
-        self._kept["models"][name] = write_model(self.place, name, content)
+        self._stored["models"][name] = write_model(self.place, name, content)
 
     def load_model(self, name: str, trusted: Sequence[str] = ()) -> Any:
         """Return a model of the outcome; KeyError if it was not stored."""
-        file = (self._final or self._kept)["models"][name]
+        file = (self._final or self._stored)["models"][name]
         return read_model(self.place, file, trusted)
 
     def save_rows(self, rows: pd.DataFrame) -> None:
         """Store queried rows, with their numbers; they replace earlier ones."""
-        content, frame = BytesIO(), rows.rename(columns=str).reset_index()
+        content = BytesIO()
+        frame = rows.rename(columns=str).reset_index()
         # Arrow stores numbers exactly, and unlike a pickle it cannot contain code.
         # Objects of several types, for which it has none, become texts.
         for place, dtype in enumerate(frame.dtypes):
@@ -441,7 +445,7 @@ class Store(AbstractContextManager["Store"]):
         run was first, its outcome is returned, and nothing is written.
         """
         self.flush()
-        made = json.dumps({"said": outcome, **self._kept}, default=AS_JSON)
+        made = json.dumps({"said": outcome, **self._stored}, default=AS_JSON)
         # Created, never replaced: a bound that is picked from several outcomes of one
         # plan would not hold at its delta.
         self.place.create(OUTCOME, seal(made.encode()))

@@ -39,6 +39,8 @@ class RunTables:
     """Command of the same run with a report of the classes; "" if the run has one."""
     groups: str | None = None
     """Column of the labeled table with the key of each row's group; None without."""
+    command: tuple[str, ...] = ()
+    """Words of the command, with whole paths; none before dsel 0.3."""
 
     def to_json(self) -> str:
         """Return all fields."""

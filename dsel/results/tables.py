@@ -90,7 +90,8 @@ def all_params(cube: xr.Dataset) -> list[dict[str, Any]]:
 
 def _values_by_column(cube: xr.Dataset) -> dict[str, list[Any]]:
     """Return the values of each parameter, one for each candidate."""
-    dims, status = candidate_dims(cube), cube[names.STATUS]
+    dims = candidate_dims(cube)
+    status = cube[names.STATUS]
     may_lack = names.CANDIDATE in cube.coords
     shown = (set(map(str, status.coords)) - names.RESERVED) | set(dims)
     columns = {}
@@ -114,10 +115,10 @@ def content_token(cube: xr.Dataset) -> str:
     return _hash_contents(cube, all_params(cube))
 
 
-def matches_token(cube: xr.Dataset, token: object) -> bool:
+def matches_token(cube: xr.Dataset, stored_token: object) -> bool:
     """Return whether a cube has the contents of which `content_token` gave a hash."""
     params = all_params(cube)
-    if str(token) == _hash_contents(cube, params):
+    if str(stored_token) == _hash_contents(cube, params):
         return True
     # Up to version 0.3.0, None among strings was hashed as NaN with pandas 3.
     texts = [
@@ -131,7 +132,7 @@ def matches_token(cube: xr.Dataset, token: object) -> bool:
         {name: nan if v is None and name in texts else v for name, v in values.items()}
         for values in params
     ]
-    return str(token) == _hash_contents(cube, old)
+    return str(stored_token) == _hash_contents(cube, old)
 
 
 def _hash_contents(cube: xr.Dataset, params: list[dict[str, Any]]) -> str:
@@ -219,7 +220,7 @@ def _outcome_columns(cube: xr.Dataset) -> dict[str, Any]:
         table[CV_ERROR] = _fold_rates(cube).mean(axis=1)
     for name in cube[names.CRITERION].values if names.CRITERION in cube.dims else ():
         judged = cube.sel({names.CRITERION: name})
-        columns = {names.ESTIMATE: str(name)}
+        columns = {names.CRITERION_VALUE: str(name)}
         terms = [t for t in (names.LABEL_TERM, names.DISAGREEMENT_TERM) if t in judged]
         if len(terms) == 2 and judged[terms[1]].notnull().any():
             columns |= {term: f"{name}_{term}" for term in terms}

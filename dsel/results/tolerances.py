@@ -1,4 +1,4 @@
-"""Tolerances of a regressor: limits of the distance to the target, by share of rows."""
+"""Tolerances of a regressor: limits of distances to the target, by fraction of rows."""
 
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -6,7 +6,7 @@ from math import floor, isfinite, log10
 
 import pandas as pd
 
-from dsel.cards import Fact
+from dsel.cards import ShownRow
 from dsel.results.bounded_values import (
     POOLED_NOTE,
     BoundedValues,
@@ -52,7 +52,7 @@ def amount_about(value: float) -> str:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ToleranceReport(TableReport):
-    """Distances that given shares of the predictions of a model keep, with limits.
+    """Distances that given fractions of the predictions of a model keep, with limits.
 
     Notes
     -----
@@ -81,8 +81,8 @@ class ToleranceReport(TableReport):
     """Probability that any of the tolerances fails."""
     model_text: str = field(metadata=kept_as("model"))
     """Description of the model."""
-    shares: tuple[float, ...]
-    """Shares of the predictions."""
+    fractions: tuple[float, ...] = field(metadata=kept_as("shares"))
+    """Fractions of the predictions."""
     off_by: BoundedValues
     """Distances, in units of the target, with upper limits: infinite if there are too
     few rows."""
@@ -95,19 +95,19 @@ class ToleranceReport(TableReport):
         return self.off_by.limits
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return a frame with a row for each share, in units of the target.
+        """Return a frame with a row for each fraction, in units of the target.
 
         ``off_by`` is of this model, on rows that it had not seen; it is left out where
         no labeled row tests it. ``off_by_at_most`` is its limit, ``pooled_off_by`` is
         of the models of all folds.
         """
-        index = pd.Index(self.shares, name="share")
+        index = pd.Index(self.fractions, name="share")
         return report_frame(index, {"off_by": self.off_by}, "at_most")
 
-    def table(self) -> list[Fact]:
-        """Return the heads of the table, and the texts of each share."""
+    def table(self) -> list[ShownRow]:
+        """Return the heads of the table, and the texts of each fraction."""
         return report_table(
-            [f"{100 * share:.6g}%" for share in self.shares],
+            [f"{100 * fraction:.6g}%" for fraction in self.fractions],
             ("share of predictions", "off by about", "off by at most", "pooled off by"),
             self.off_by,
             amount_about,

@@ -110,11 +110,11 @@ def coordinate_of(
     is_unset = [value is UNSET for value in plain]
     kinds = {type(value) for value in plain if value is not UNSET}
     if (kinds == {bool} and not any(is_unset)) or kinds <= {int, float}:
-        numbers = [nan if value is UNSET else value for value in plain]
-        array = np.array(numbers)
+        coordinates = [nan if value is UNSET else value for value in plain]
+        array = np.array(coordinates)
         is_exact = array.dtype.kind in "bif" and all(
             a == b or (a != a and b != b)
-            for a, b in zip(array.tolist(), numbers, strict=True)
+            for a, b in zip(array.tolist(), coordinates, strict=True)
         )
         by_kind: list[set[Any]] = [
             {value for value in plain if type(value) is kind} for kind in (int, float)
@@ -174,11 +174,11 @@ def _labels(values: Sequence[object], is_axis: bool) -> list[str]:
             labels.append("")
             continue
         text = value_label(value)
-        key: Hashable = i
+        exact_key: Hashable = i
         if not is_axis:
-            key = text if _literal(text) is not UNSET else exact_text(value)
+            exact_key = text if _literal(text) is not UNSET else exact_text(value)
         same = keys.setdefault(text, {})
-        number = same.setdefault(key, len(same) + 1)
+        number = same.setdefault(exact_key, len(same) + 1)
         labels.append(text if number == 1 else f"{text}  # {number}")
     return labels
 

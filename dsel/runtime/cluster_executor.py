@@ -1,16 +1,19 @@
 """Tasks on the workers of a Dask cluster; what they share is sent once, as a task."""
 
 import queue
+import threading
 import uuid
 from collections.abc import Sequence
 from concurrent.futures import CancelledError
-from functools import cached_property
+from dataclasses import replace
+from importlib import import_module
 from itertools import count
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, Generic, Self, TypeVar
 
 import cloudpickle
 import numpy as np
+from numpy.typing import NDArray
 
 from dsel.errors import ClusterLostError
 from dsel.runtime.tasks import (
@@ -21,8 +24,8 @@ from dsel.runtime.tasks import (
     Packed,
     Task,
     Work,
-    check_alive,
     drain,
+    raise_fatal_error,
     run_here,
 )
 from dsel.runtime.versions import COMPARED, check_here, check_versions, versions_here
@@ -33,33 +36,63 @@ LARGE_GRAPHS: Final = {"distributed.admin.large-graph-warning-threshold": "1 TiB
 purpose."""
 
 
-class SentContext:
-    """A context as bytes, which each process unpickles once.
+T = TypeVar("T")
+_in_turn: Final = threading.RLock()
 
-    Workers send it to each other while their tasks use the context. A pickle of the
-    context itself fails where a task changes one of its dictionaries at that moment, as
-    a cached property does, and the task that waits for it is never run.
+
+class Sent(Generic[T]):
+    """An object that Dask sends as bytes, and each process unpickles once, in a task.
+
+    Unpickling imports modules. Python raises "deadlock detected" if one thread imports
+    a package while another thread imports a module of that package. Dask would unpickle
+    work in its event loop while tasks unpickle their context; here tasks unpickle both,
+    one task at a time.
     """
 
-    def __init__(self, packed: Packed) -> None:
-        buffers: list[Any] = []
-        self._content = cloudpickle.dumps(
-            packed, protocol=5, buffer_callback=buffers.append
-        )
-        # Arrays, since what a worker receives for a buffer cannot be pickled again.
-        self._arrays = [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
+    def __init__(self, value: T) -> None:
+        self._value = [value]
+        self._content = b""
+        self._arrays: list[NDArray[Any]] = []
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_content": self._content, "_arrays": self._arrays}
+    @classmethod
+    def as_now(cls, value: T) -> Self:
+        """Return the object as it is now, whatever later tasks do to it.
 
-    @cached_property
-    def packed(self) -> Packed:
-        """The context; it shares the memory of the arrays."""
+        Workers send a context to each other while their tasks use it. A pickle fails
+        where a task changes one of its dictionaries at that moment, as a cached
+        property does, and the task that waits for it is never run.
+        """
+        sent = cls(value)
+        sent._content, sent._arrays = _to_bytes(value)
+        return sent
+
+    def __getstate__(self) -> tuple[bytes, list[NDArray[Any]]]:
+        return (self._content, self._arrays) if self._content else _to_bytes(self.get())
+
+    def __setstate__(self, state: tuple[bytes, list[NDArray[Any]]]) -> None:
+        # In the event loop, ahead of rows of a pool, which Dask unpickles itself, and
+        # of all tasks: so that no two threads import parts of dsel.
+        with _in_turn:
+            import_module("dsel.search")
+        self._value = []
+        self._content, self._arrays = state
+
+    def get(self) -> T:
+        """Return the object; it shares the memory of the bytes."""
         # As Dask unpickles all that clients send; nothing comes from a store.
         from distributed.protocol.pickle import loads
 
-        packed: Packed = loads(self._content, buffers=self._arrays)
-        return packed
+        with _in_turn:
+            if not self._value:
+                self._value.append(loads(self._content, buffers=self._arrays))
+        return self._value[0]
+
+
+def _to_bytes(value: object) -> tuple[bytes, list[NDArray[Any]]]:
+    buffers: list[Any] = []
+    content = cloudpickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    # Arrays, since what a worker receives for a buffer cannot be pickled again.
+    return content, [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
 
 
 class ClusterExecutor:
@@ -89,7 +122,7 @@ class ClusterExecutor:
 
         key = f"context-{self._run_id}-{len(self._contexts)}"
         with config.set(LARGE_GRAPHS):
-            sent = SentContext(Packed.of(context)), tuple(versions_here().items())
+            sent = Sent.as_now(Packed.of(context)), tuple(versions_here().items())
             self._contexts[key] = self._client.submit(tuple, sent, key=key)
         return key
 
@@ -119,8 +152,8 @@ class ClusterExecutor:
             whole = result = self._client.submit(
                 _run_on_worker,
                 self._contexts[task.context_key or self._first],
-                task.work,
-                [self._futures[name][0] for name in task.inputs],
+                Sent.as_now(task.work),
+                [self._futures[name][0] for name in task.input_tasks],
                 task.read_sources(self._client),
                 task.keeps_output,
                 key=f"{task.key}-{self._run_id}-{next(self._serial)}",
@@ -174,7 +207,7 @@ class ClusterExecutor:
 
     def fetch(self, key: str) -> Any:
         """Return the kept output of a task, brought to this process."""
-        return self._fetch([key], "kept")[0]
+        return self._fetch([key], "kept")[0].get()
 
     def fetch_results(self, keys: Sequence[str]) -> list[Any]:
         """Return the results of tasks that keep output, as they are now.
@@ -196,7 +229,7 @@ class ClusterExecutor:
         try:
             return [self._workers.result_of(future) for future in futures]
         except CancelledError as error:
-            check_alive(error)
+            raise_fatal_error(error)
             raise
 
     def forget(self, key: str) -> None:
@@ -214,15 +247,15 @@ class ClusterExecutor:
 
 
 def _run_on_worker(
-    sent: tuple[SentContext, Any],
-    work: Work[Any, Any],
-    wholes: list[Output[Any]],
+    sent: tuple[Sent[Packed], Any],
+    work: Sent[Work[Any, Any]],
+    wholes: list[Output[Sent[Any]]],
     sources: list[Any],
     keeps: bool,
 ) -> Any:
     """Run a task on a worker; return its Output if it is kept there."""
     context, versions = sent
     check_here(versions)
-    inputs = Inputs(tuple(output.kept for output in wholes), sources)
-    output = run_here(context.packed, work, inputs)
-    return output if keeps else output.result
+    inputs = Inputs(tuple(output.kept.get() for output in wholes), sources)
+    output = run_here(context.get(), work.get(), inputs)
+    return replace(output, kept=Sent(output.kept)) if keeps else output.result

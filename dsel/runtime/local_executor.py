@@ -122,21 +122,19 @@ class LocalExecutor:
     def submit(self, task: Task[Any, Any]) -> None:
         """Queue the task. Threads take tasks in this order, and keep all output."""
         key = task.context_key or self._first
-        if not task.inputs and self._are_processes_ready(key):
+        if not task.input_tasks and self._are_processes_ready(key):
             self._send(task)
             return
-        kept = tuple(self._futures[name].result().kept for name in task.inputs)
-        threads = self._pool if task.inputs else self._alone
+        kept = tuple(self._futures[name].result().kept for name in task.input_tasks)
+        threads = self._pool if task.input_tasks else self._alone
         inputs = Inputs(kept, task.read_sources(None))
         future = threads.submit(run_here, self._contexts[key], task.work, inputs)
         self._keep(task, future)
 
     def _send(self, task: Task[Any, Any], *, with_context: bool = False) -> None:
         """Run a task in a process; its kept output comes back only if it is needed."""
-        key, inputs = (
-            task.context_key or self._first,
-            Inputs((), task.read_sources(None)),
-        )
+        key = task.context_key or self._first
+        inputs = Inputs((), task.read_sources(None))
         packed = self._contexts[key] if with_context else None
         try:
             future = _in_process(
@@ -196,7 +194,8 @@ class LocalExecutor:
         future = self._futures[key]
         if future.cancelled():
             return None
-        error, task = future.exception(), self._on_processes.pop(key, None)
+        error = future.exception()
+        task = self._on_processes.pop(key, None)
         if task is not None and isinstance(error, NotPicklableError):
             self._stay_on_threads(error)
             self.submit(task)

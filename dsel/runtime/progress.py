@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from numbers import Integral
+from threading import Lock
 from typing import Any, Final, NamedTuple
 
 from dsel.checks import check_integer, show
@@ -28,7 +29,7 @@ class Progress:
     fits_done: int = 0
     """Fits counted."""
     fits_total: int = 0
-    """Fits of the exhaustive search."""
+    """Fits if pruning makes none unnecessary."""
     fits_dropped: int = 0
     """Fits that pruning made unnecessary."""
     candidates_active: int = 0
@@ -87,7 +88,6 @@ _SUMS: Final = (
     "slices_done",
     "slices_total",
     "pool_rows_done",
-    "seconds",
     "fits_kept",
 )
 """Counts that add up; the other fields describe the current phase."""
@@ -101,6 +101,8 @@ SLOW_SECONDS: Final = 1.0
 """Slower fits are shown as seconds per fit, faster ones as fits per second."""
 FULL_WIDTH: Final = 80
 """Columns of a terminal that a whole line fits into."""
+NARROW_WIDTH: Final = 24
+"""Columns of a narrow line after the name of its phase: counts, and the time left."""
 ESTIMATE_SECONDS: Final = 5.0
 """Time after which the time left is estimated, if enough is done, too."""
 ESTIMATE_PART: Final = 0.1
@@ -192,6 +194,34 @@ def row_progress(
         yield None if show is None else update
 
 
+class Compilers:
+    """The number of threads of this process that translate code to machine code.
+
+    The first use of a compiled function in an installation takes seconds; whatever
+    waits for it says so.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._n_running = Lock(), 0
+
+    def begin(self) -> None:
+        """Note that a thread begins."""
+        with self._lock:
+            self._n_running += 1
+
+    def end(self) -> None:
+        """Note that a thread has ended."""
+        with self._lock:
+            self._n_running -= 1
+
+    @property
+    def are_running(self) -> bool:
+        """Whether any thread compiles now."""
+        return self._n_running > 0
+
+
+COMPILERS: Final = Compilers()
+"""Those of this process; workers of a cluster have their own."""
 _ONE: Final = {"fits": "fit", "searches": "search", "slices": "slice", "rows": "row"}
 """Units in the singular."""
 
@@ -239,6 +269,11 @@ class _Phase:
         elif total:
             n += f" of {'' if state.is_exact else 'up to '}{total:,}"
         (noun, *by), rate = state.unit.split(), self._rate()
+        if not (state.done or has_ended) and total and state.phase != WHOLE:
+            # A count of 0 for a minute looks as if nothing happened.
+            if COMPILERS.are_running:
+                return "compiling, once an installation"
+            return f"waiting for the first {_ONE.get(noun, noun)}"
         if n == "1":
             noun = _ONE.get(noun, noun)
         if by and len(" ".join([n, noun, *by]) + rate) > TEXT_WIDTH:
@@ -302,10 +337,10 @@ def _display(verbose: bool | None) -> Iterator[Callable[[_State], None] | None]:
 
 @contextmanager
 def _bars() -> Iterator[Callable[[_State], None]]:
-    """Show a bar for each phase, below those that have ended.
+    """Show a bar for each phase, below those that have ended; at the end, erase all.
 
     No line is wider than 80 columns; in a narrower terminal the bar and rates are left
-    out. The bar of a phase that an error or an interrupt has ended is erased.
+    out, and names of phases are cut.
     """
     # Imported here, because it takes time that only a display is worth.
     from rich import progress as shown
@@ -320,19 +355,23 @@ def _bars() -> Iterator[Callable[[_State], None]]:
         shown.TextColumn("{task.fields[time]}", markup=False),
     ]
     if is_narrow:
-        del columns[1]
-        columns[:2] = (
+        # Of fixed widths, or each refresh would cut other texts.
+        room = max(8, console.width - NARROW_WIDTH)
+        columns[:3] = (
             shown.TextColumn(f"{{task.{field}}}", markup=False)
-            for field in ("description", "fields[text]")
+            for field in (f"description:<{room}.{room}", "fields[text]:<13")
         )
     phases: dict[str, _Phase] = {}
     bars: dict[str, shown.TaskID] = {}
     current = ""
-    display = shown.Progress(*columns, console=console)
+    # What a user came for is the result, and it stands there for long.
+    display = shown.Progress(*columns, console=console, transient=True)
 
     def draw(name: str, done: int, total: int | None, text: str, when: str) -> None:
         if is_narrow:
             text = text.partition(", ")[0].replace("up to ", "").replace(" of ", "/")
+            text = text.partition(" for ")[0]  # what it is waiting for
+            when = when.removesuffix(" elapsed")
         fields: Any = {"text": text, "time": when}
         display.update(bars[name], completed=done, total=total, **fields)
 
@@ -357,12 +396,7 @@ def _bars() -> Iterator[Callable[[_State], None]]:
         draw(name, state.done, state.total, phase.text(), phase.time_text(now))
 
     with display:
-        try:
-            yield show
-        except BaseException:
-            for name in {current, WHOLE} & bars.keys():
-                display.remove_task(bars[name])
-            raise
+        yield show
         for name in {current, WHOLE} & bars.keys():
             finish(name)
 
@@ -375,8 +409,13 @@ class _Lines:
         self.phase: _Phase | None = None
         self.written: float | None = None
         """When the last line about this phase was written; None where none was."""
+        self.waiting = ""
+        """Text of this line, which may say what the phase waits for."""
         self.run: _Phase | None = None
         """All fits of the run, if they are known."""
+        self.unwritten: list[str] = []
+        """Lines of phases that ended before lines were due. They are written with the
+        first line that is: no log begins with the second round."""
 
     def show(self, state: _State) -> None:
         now = time.monotonic()
@@ -393,25 +432,38 @@ class _Lines:
         if self.written is None:  # a short phase is one line, when it has ended
             is_due = now - phase.began >= FIRST_LINE_SECONDS
         else:
-            is_due = is_new and now - self.written >= LINE_SECONDS
+            is_news = is_new or (not state.done and phase.text() != self.waiting)
+            is_due = is_news and now - self.written >= LINE_SECONDS
         if now >= self.begins_at and is_due:
-            run = "" if self.run is None else f"whole run {self.run.time_text(now)}"
-            self._write(phase.text(), phase.time_text(now), run)
+            run = ""
+            if self.run is not None and self.run.time_left(now) is not None:
+                run = f"whole run {self.run.time_text(now)}"
+            line = self._line(phase.text(), phase.time_text(now), run)
+            self.unwritten.append(line)
+            self._write()
+            self.waiting = phase.text()
 
     def end(self) -> None:
         """Write that the phase has ended."""
         now, phase = time.monotonic(), self.phase
-        if phase is not None and now >= self.begins_at:
+        if phase is not None:
             passed = f"done in {_clock(now - phase.began)}"
-            self._write(phase.text(has_ended=True), passed)
+            line = self._line(phase.text(has_ended=True), passed)
+            self.unwritten.append(line)
+            if now >= self.begins_at:
+                self._write()
         self.phase = None
 
-    def _write(self, *texts: str) -> None:
+    def _line(self, *texts: str) -> str:
         assert self.phase is not None  # else there is nothing to write about
         text = ", ".join(filter(None, texts))
         name = self.phase.state.phase
-        sys.stderr.write(f"{name}: {text}\n" if text else f"{name}\n")
+        return f"{name}: {text}\n" if text else f"{name}\n"
+
+    def _write(self) -> None:
+        sys.stderr.write("".join(self.unwritten))
         sys.stderr.flush()
+        self.unwritten.clear()
         self.written = time.monotonic()
 
 

@@ -16,7 +16,7 @@ from dsel.checks import show
 from dsel.runtime.clients import current_worker
 from dsel.runtime.cluster_executor import ClusterExecutor
 from dsel.runtime.local_executor import LocalExecutor
-from dsel.runtime.tasks import Finished, Inputs, LostInputError, Task, check_alive
+from dsel.runtime.tasks import Finished, Inputs, LostInputError, Task, raise_fatal_error
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -96,8 +96,9 @@ class TaskQueue(Generic[R]):
         error of a task which says that the whole run cannot continue.
         """
         for finished in self.executor.wait(TURN_SECONDS):
-            check_alive(finished.error)
-            key, task = finished.key, self.running[finished.key]
+            raise_fatal_error(finished.error)
+            key = finished.key
+            task = self.running[finished.key]
             # Rows that were sent to a worker went with it: `Task.sources` sends them
             # again.
             is_lost = isinstance(finished.error, LostInputError)
@@ -117,7 +118,8 @@ def run_to_completion(
     executor: Executor, tasks: Iterable[Task[Any, R]]
 ) -> Iterator[Finished[R]]:
     """Run tasks and yield each when it ends; `tasks` is iterated as slots get free."""
-    queue, waiting = TaskQueue[R](executor), iter(tasks)
+    queue = TaskQueue[R](executor)
+    waiting = iter(tasks)
     while True:
         while queue.has_room and (task := next(waiting, None)) is not None:
             queue.submit(task)

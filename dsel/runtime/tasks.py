@@ -8,11 +8,12 @@ OpenMP and the `n_jobs` of estimators.
 
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast
 
@@ -37,7 +38,7 @@ class Inputs:
     """Inputs of work in addition to its fields and the context."""
 
     kept: tuple[Any, ...] = ()
-    """Kept output of the tasks in `Task.inputs`."""
+    """Kept output of the tasks in `Task.input_tasks`."""
     sources: Sequence[Any] = ()
     """Return value of `Task.sources`, with futures of the cluster resolved."""
 
@@ -55,7 +56,8 @@ class Output(Generic[R_co]):
 class Work(Protocol[C_contra, R_co]):
     """Work that one thread does; its types are those of context and result."""
 
-    def run(self, context: C_contra, inputs: Inputs) -> Output[R_co]:
+    # By position, so that each kind of work names its context by what it holds.
+    def run(self, context: C_contra, /, inputs: Inputs) -> Output[R_co]:
         """Do the work.
 
         `context` is what `put` of the executor got, by `Task.context_key`.
@@ -94,7 +96,7 @@ class Task(Generic[C_contra, R_co]):
     sources: Callable[[Any], list[Any]] | None = None
     """Function that is called with the Dask client, or None, each time that the task is
     submitted; it returns rows of a pool, or readers of rows, for the worker."""
-    inputs: tuple[str, ...] = ()
+    input_tasks: tuple[str, ...] = ()
     """Keys of finished tasks whose kept output is passed to this one."""
     context_key: str | None = None
     """Key that `put` returned; None for the context that the executor was made with."""
@@ -139,7 +141,7 @@ def drain(ended: "SimpleQueue[str]", timeout: float) -> list[str]:
     return keys
 
 
-def check_alive(error: BaseException | None) -> None:
+def raise_fatal_error(error: BaseException | None) -> None:
     """Raise where a task's error means that the whole run cannot continue."""
     if isinstance(error, VersionMismatchError | ClusterLostError):
         raise error
@@ -164,7 +166,8 @@ def died_of_task(error: BaseException) -> bool:
 
 
 _lock = threading.Lock()
-_running = 0
+_filters: Final = ExitStack()
+_running = _keeping = 0
 _limits: Any = None
 
 
@@ -203,6 +206,9 @@ def limit_threads() -> Iterator[None]:
     last to leave restores them. Limits of OpenMP hold for the calling thread.
     Estimators with `n_jobs` run sequentially, because their workers would compete with
     those that run the tasks.
+
+    Warning filters are kept, too: forests of scikit-learn empty them for a moment in
+    each thread that predicts, and when threads overlap they would stay empty.
     """
     global _running, _limits
     with _lock:
@@ -212,6 +218,7 @@ def limit_threads() -> Iterator[None]:
             _limits = pools.select(user_api="blas").limit(limits=1)
     try:
         with (
+            keep_filters(),
             pools.select(user_api="openmp").limit(limits=1),
             parallel_config(backend="sequential"),
         ):
@@ -223,6 +230,36 @@ def limit_threads() -> Iterator[None]:
                 _let_others_limit(pools)
                 _limits.restore_original_limits()
                 _let_others_limit(pools)
+
+
+@contextmanager
+def keep_filters() -> Iterator[None]:
+    """Keep the warning filters of the process until the last of the threads has left.
+
+    Code that changes filters while several threads work must enter this context: two
+    contexts that overlap and restore what each has found would leave the state of one.
+    """
+    global _keeping
+    with _lock:
+        _keeping += 1
+        if _keeping == 1:
+            _filters.enter_context(warnings.catch_warnings())
+            warnings.showwarning = partial(_show, warnings.showwarning)
+    try:
+        yield
+    finally:
+        with _lock:
+            _keeping -= 1
+            if _keeping == 0:
+                _filters.close()
+
+
+def _show(
+    show: Callable[..., None], message: object, category: Any, *where: Any
+) -> None:
+    """Show a warning, unless it is of scikit-learn about filters that are empty."""
+    if not str(message).startswith("`sklearn.utils.parallel.delayed` should be used"):
+        show(message, category, *where)
 
 
 def _let_others_limit(pools: ThreadpoolController) -> None:

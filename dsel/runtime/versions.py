@@ -55,7 +55,8 @@ def installed_versions() -> Mapping[str, str]:
 def hash_code() -> str:
     """Return a hash of dsel's files; "" where there are none, as in a zip file."""
     root = Path(__file__).parents[1]
-    digest, files = sha256(), sorted(root.rglob("*.py"))
+    digest = sha256()
+    files = sorted(root.rglob("*.py"))
     for path in files:
         digest.update(f"{path.relative_to(root).as_posix()}\n".encode())
         digest.update(path.read_bytes())

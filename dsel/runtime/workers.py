@@ -105,7 +105,8 @@ class Workers:
         if passed < POLL_SECONDS:
             return self
         # If the machine was suspended in the meantime, workers get time to come back.
-        seconds, workers = min(passed, LONGEST_POLL_SECONDS), self.now()
+        seconds = min(passed, LONGEST_POLL_SECONDS)
+        workers = self.now()
         self._updated = time.monotonic()
         self.task_memory = min(map(_free, workers.values()), default=MACHINE_MEMORY)
         running = [w for w in workers.values() if w["status"] == "running"]

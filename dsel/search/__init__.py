@@ -15,7 +15,8 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
 7. `engine.inner_searches.InnerSearches.choose_candidates` chooses a candidate without
    each fold, and one by all rows
 8. `running.fit_chosen.fit_chosen` fits these; the models come back in one message with
-   their counts on the folds
+   their counts on the folds; `running.fit_chosen.choose_deployed_fold` decides which of
+   them is deployed
 9. `running.fit_chosen.count_chosen` counts on which pool rows these models differ;
    `engine.count_batch.CountChosenBatch.run` does it for some slices, on a worker
 10. `running.bound_chosen.bound_chosen` bounds both models by the loss of the plan
@@ -39,27 +40,50 @@ The packages; each imports only from lines below its own::
 Vocabulary::
 
     scheme         which models are trained, and on which rows each is tested
-    split          one training of a scheme
+    nested         a search with inner searches that leave folds out; others count all
+                   candidates on the same splits, and are called exhaustive
+    split          one training of a scheme; its number is its place in the scheme
     part           one of at most two sets of rows on which errors of a split are
-                   counted; of the pool, rows that random words select
-    group          candidates that share work and are fitted together; groups of
-                   labeled rows are row groups in the code of the engine
+                   counted
+    subset         rows of the pool that random words select
+    random word    64 random bits of a row, by the seed of the plan and its number
+    group          candidates that share work and are fitted together
+    row groups     groups in which labeled rows come; the option `groups` of users
     fit            one candidate trained on one split, whose numbers are a `FitId`
     fitted group   models of a group, which predict together
-    chosen         of steps 7 to 9: the chosen candidates, their splits and models;
-                   nested cross-validation and the cube call them outer
+    outer split    one that a chosen candidate is fitted on: without one fold, or on all
+                   rows; its number is that of the fold, and else the number of folds
+    chosen         of steps 7 to 9: the chosen candidates and their models
     turn           one round of a loop: it submits jobs, and takes results
     job            a value that describes work
     batch          the jobs of one task, and their work on a worker
     result         what comes back of a job
     fit table      the fits of a search, with their counts
-    slice          consecutive rows of the pool
+    slice          consecutive rows of the pool, or of a table that is predicted
     pass           one reading of the slices that are not counted yet
     model set      models that are compared with each other on the pool
+    bin            one count of a comparison, such as that of a pair of models, with
+                   the number of rows that it is of
+    queried rows   pool rows that random words draw where models differ, to be labeled
+    kept           what a task leaves on its worker for later tasks; what a run writes
+                   into `out` is stored, and candidates that halving keeps survive
+    duplicate      a row that equals a labeled one: of the pool, or of another fold
+    repeat         a row that equals an earlier one of its table; copies are repeats
+                   that independent draws cannot give
     token          a hash of all that the predictions of a model, or of a set, depend on
-    key            a text by which a task, a record or a count is found
+    key            a text by which a task, a record or a count is found; short names of
+                   groups and splits are part of those of tasks
+    label          a value of `y` in the words of the user; in code a class has a code
     pool table     the counts of model sets by slice
-    SearchCounts   all counts of a search, which criteria read; the cube is made of it
+    SearchCounts   the counts of all candidates, which criteria read; with the evidence
+                   the cube is made of it
+    score          the number by which a loss ranks candidates on their test rows
+    statistic      what a loss counts, on each fold and on the pool
+    evidence       the counts of the chosen models by statistic, which bound them
+    limit          an upper limit of one rate, by its own share of delta; limits of the
+                   folds and the pool make a bound, the number that a certificate says
+    criterion      a formula that makes a number of each candidate's counts; a
+                   (certificate) method says how a search uses one
     share          a fraction of delta, in (0, 1]; an amount of it is called ..._delta
     outcome        cube, choice and bounded models, each of these with its certificate
     caveat         what voids a number, weakens it, or is only information

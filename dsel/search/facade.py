@@ -1,8 +1,8 @@
 """The search as a scikit-learn meta-estimator."""
 
-from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
-from typing import Any, Self
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -15,27 +15,32 @@ from sklearn.utils.validation import check_is_fitted
 from dsel.arrays import (
     ArrayLike,
     Estimator,
+    Floats,
     RandomState,
-    check_rows,
     replaces_earlier_fit,
     validate_data,
 )
 from dsel.candidates import Grid, takes_nan, with_learner_tags
-from dsel.checks import explain_unknown
+from dsel.checks import explain_unknown, no_attribute
 from dsel.data.groups import take_groups, without_column
 from dsel.data.lazy import takes_dask_arrays
+from dsel.errors import names_of
 from dsel.families.fit_arguments import RoutedFit, check_fit_names
 from dsel.families.kinds import is_regressor
 from dsel.losses.base import Loss
+from dsel.option_values import MONITOR_LEVEL
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
-from dsel.results.choice import ByModel
+from dsel.results.choice import OF_OUTCOME
 from dsel.results.cube import is_list
+from dsel.results.monitoring import MonitorReport
 from dsel.results.tables import cv_results
 from dsel.results.tolerances import ToleranceReport
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.outcomes.intervals import predict_interval
-from dsel.search.outcomes.outcome import Outcome
+from dsel.search.outcomes.outcome import OUT, Outcome
+from dsel.search.outcomes.predict_table import PredictedTable
+from dsel.search.planning.plan_inputs import CallerFacts
 from dsel.search.planning.plan_search import make_plan
 from dsel.typing import (
     AnyArray,
@@ -51,6 +56,9 @@ from dsel.typing import (
     RowsLike,
     SplitsLike,
 )
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 SCORING = (
     "what ranks is certified, too: write loss=dsel.losses.recall(label), "
@@ -120,7 +128,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
     report : bool or list
         True, or a list of classes: certifies recall and precision of each class, too.
         For regressors the distances that 50, 80, 90 and 95% of the predictions keep, or
-        a list of shares. See `certified_report`.
+        a list of fractions. See `certified_report`.
     report_by : str, int or None
         A column of `X`, such as ``"site"``: its name, or its position if columns have
         no names. The error is certified for each of its values, at most 100, all at
@@ -302,9 +310,8 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
             )
         check_fit_names(fit_params, self.fit, self.estimator)
         X, keys = take_groups(X, groups)
+        # Keys that were passed come back as they are; a name, as the column's values.
         self._groups_column = None if keys is groups else groups
-        # It only sets the number and names of features; the plan checks the rows.
-        validate_data(self, X, y, skip_check_array=True)
         options = SearchOptions.of(
             self,
             criterion=None,
@@ -312,7 +319,11 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
             groups=keys,
             baseline=baseline,
         )
-        plan = make_plan(self.estimator, self.param_grid, X, y, pool, options)
+        plan = make_plan(
+            self.estimator, self.param_grid, X, y, pool, options, CallerFacts()
+        )
+        # The plan has checked the rows; this sets the number and names of features.
+        validate_data(self, X, y, skip_check_array=True)
         outcome = plan.run(
             out=out,
             storage_options=storage_options,
@@ -324,9 +335,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         self.choice_ = outcome.choice
         self.certificates_ = outcome.certificates
         self.certificate_ = self.choice_.certificate
-        self.models_ = ByModel(outcome.models)
-        # A function that fits models again would keep the labeled rows alive.
-        self.outcome_ = replace(outcome, make_models=partial(ByModel, self.models_))
+        self.outcome_, self.models_ = outcome, outcome.models
         self.best_estimator_ = self.models_[self.choice_.deploy]
         self.best_index_ = self.choice_.candidate
         self.best_params_ = plan.axes.candidates[self.best_index_]
@@ -336,7 +345,6 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         if not plan.is_regression:
             self.classes_ = plan.classes
-        self.n_features_in_ = plan.labeled.n_columns
         return self
 
     def set_params(self, **params: Any) -> Self:
@@ -386,6 +394,13 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         CertifiedReport or ToleranceReport
             Limits of a classifier's classes, or of a regressor's tolerances.
 
+        Raises
+        ------
+        NotFittedError
+            If `fit` was not called before.
+        ValueError
+            If the search had no ``report``.
+
         Examples
         --------
         >>> from sklearn.datasets import load_iris
@@ -411,6 +426,13 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         -------
         ReportByValue
             The error of each value with its limit, or the tolerance of a regressor.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` was not called before.
+        ValueError
+            If the search had no ``report_by``.
 
         Examples
         --------
@@ -475,6 +497,13 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         Outcome
             The final outcome; the search itself stays as it is.
 
+        Raises
+        ------
+        NotFittedError
+            If `fit` was not called before.
+        ValueError
+            As `Outcome.certify_with_labels` does.
+
         Examples
         --------
         >>> from sklearn.datasets import load_digits
@@ -491,6 +520,122 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         return self.outcome_.certify_with_labels(
             labels, partial=partial, allow_unknown=allow_unknown
         )
+
+    @explain_unknown({"out": OUT})
+    def predict_table(
+        self,
+        source: PoolLike,
+        *,
+        out: PathLike,
+        deploy: str | None = None,
+        id: Sequence[str] | None = None,
+        client: "Client | None" = None,
+        verbose: bool | None = None,
+    ) -> PredictedTable:
+        """Predict every row of a table, as `Outcome.predict_table` does.
+
+        Parameters
+        ----------
+        source, out, deploy, id, client, verbose
+            As for `Outcome.predict_table`.
+
+        Returns
+        -------
+        PredictedTable
+            A description of the file that was written.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` was not called before.
+        FileExistsError, TypeError, ValueError
+            As `Outcome.predict_table` does.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> search = SemiSupervisedSearchCV(SVC(), {"C": [1, 10]}, random_state=0)
+        >>> with TemporaryDirectory() as folder:
+        ...     search.fit(X, y).predict_table(X, out=f"{folder}/p.csv").columns
+        ('row', 'label')
+        """
+        check_is_fitted(self, "choice_")
+        return self.outcome_.predict_table(
+            source, out=out, deploy=deploy, id=id, client=client, verbose=verbose
+        )
+
+    def monitor(
+        self,
+        source: PoolLike,
+        *,
+        target: str | None = None,
+        y: LabelsLike | None = None,
+        groups: GroupsLike = None,
+        level: float = MONITOR_LEVEL,
+        client: "Client | None" = None,
+        verbose: bool | None = None,
+    ) -> MonitorReport:
+        """Test on new rows whether the bounds still hold, as `Outcome.monitor` does.
+
+        Parameters
+        ----------
+        source, target, y, groups, level, client, verbose
+            As for `Outcome.monitor`.
+
+        Returns
+        -------
+        MonitorReport
+            Its print has one line for each test; `is_refuted` is true if any refutes.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` was not called before.
+        TypeError, ValueError
+            As `Outcome.monitor` does.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from sklearn.svm import SVC
+        >>> X, y = load_digits(return_X_y=True)
+        >>> search = SemiSupervisedSearchCV(SVC(), {"C": [1, 10]}, random_state=0)
+        >>> search.fit(X[:900], y[:900]).monitor(X[900:] + 5.0).is_refuted
+        True
+        """
+        check_is_fitted(self, "choice_")
+        return self.outcome_.monitor(
+            source,
+            target=target,
+            y=y,
+            groups=groups,
+            level=level,
+            client=client,
+            verbose=verbose,
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        # `available_if` hides methods that the estimator lacks: its error says so.
+        if name in dir(type(self)):
+            return object.__getattribute__(self, name)
+        end = ""
+        is_fitted = "choice_" in vars(self)
+        # Fields without a default are no attributes of the class.
+        of_outcome = {*names_of(Outcome), *Outcome.__dataclass_fields__}
+        is_of_outcome = name in of_outcome and not name.startswith("_")
+        is_of_fit = name in OF_OUTCOME or name.removesuffix("_") in of_outcome
+        if f"{name}_" in vars(self):
+            end = f"; it is `{name}_` here."
+        elif is_of_outcome:
+            end = f"; it is `outcome_.{name}` here{', after `fit`' * (not is_fitted)}."
+        elif is_of_fit and not is_fitted:
+            end = "; call `fit(X, y)` before."
+        owner = f"a {type(self).__name__}"
+        known = [*dir(type(self)), *vars(self)]
+        raise no_attribute(owner, name, known, end)
 
     def model(self, candidate: int | None = None, fold: int | None = None) -> Any:
         """Fit any candidate again, as `Plan.model` does.
@@ -540,9 +685,9 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
 
     @takes_dask_arrays
     def predict(self, X: RowsLike) -> NDArray[Any]:
-        """Predict labels, or numbers, with the chosen model; lazily for a Dask array.
+        """Predict labels, or numbers; lazily for a Dask array or frame.
 
-        `dsel.search.predict_pool` writes the predictions of a whole pool.
+        `predict_table` reads a file, and writes one.
 
         Parameters
         ----------
@@ -596,7 +741,8 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         measure = r2_score if is_regressor(self.best_estimator_) else accuracy_score
         return float(measure(y, predicted, sample_weight=sample_weight))
 
-    def predict_interval(self, X: RowsLike) -> NDArray[np.float64]:
+    @takes_dask_arrays
+    def predict_interval(self, X: RowsLike) -> Floats:
         """Return an interval for each target, as `Outcome.predict_interval` does.
 
         Parameters
@@ -608,6 +754,13 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         -------
         ndarray
             Lower and upper end for each row, shape (n_rows, 2), in units of the target.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` was not called before.
+        ValueError
+            If no tolerance is certified, as for classifiers.
 
         Examples
         --------
@@ -625,7 +778,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_best_has("predict_proba"))
     @takes_dask_arrays
-    def predict_proba(self, X: RowsLike) -> NDArray[np.float64]:
+    def predict_proba(self, X: RowsLike) -> Floats:
         """Predict probabilities of `classes_`; lazily for a Dask array."""
         rows = self._rows(X)
         values = self.best_estimator_.predict_proba(rows)
@@ -633,25 +786,25 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_best_has("predict_log_proba"))
     @takes_dask_arrays
-    def predict_log_proba(self, X: RowsLike) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: RowsLike) -> Floats:
         """Predict logarithms of the probabilities of `classes_`, -inf for 0."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
 
     @available_if(_best_has("decision_function"))
     @takes_dask_arrays
-    def decision_function(self, X: RowsLike) -> NDArray[np.float64]:
+    def decision_function(self, X: RowsLike) -> Floats:
         """Return scores of the chosen model; lazily for a Dask array.
 
         A class without training rows has the smallest possible score.
         """
-        rows, least = self._rows(X), np.finfo(np.float64).min
+        rows = self._rows(X)
+        least = np.finfo(np.float64).min
         values = self.best_estimator_.decision_function(rows)
         return fill_class_columns(values, self.best_estimator_, self.classes_, least)
 
     def _rows(self, X: RowsLike) -> Any:
         check_is_fitted(self, "best_estimator_")
-        check_rows(X)
         if (column := getattr(self, "_groups_column", None)) is not None:
             X = without_column(X, column)  # rows to be predicted may have it
         return self.outcome_.input_format.convert(X, self)
@@ -679,7 +832,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
 
 def fill_class_columns(
     values: ArrayLike, model: Model, classes: AnyArray, lacking: float
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return one column for each class, also for those that the model does not know."""
     columns, own = np.asarray(values), np.asarray(getattr(model, "classes_", classes))
     if len(own) == len(classes):

@@ -113,13 +113,13 @@ def run(name, rate, n, learner, draw, loss):
     # Outcomes keep the bounded models only; the call has those of all folds.
     with patch.object(nested, "bound_chosen", wraps=nested.bound_chosen) as bound:
         outcome = plan.run(n_jobs=1)
-    _, counts, counted, _ = bound.call_args.args
-    chosen = counted.chosen
-    counts, numbers = counts.by_name, list(chosen.candidates.by_fold)
+    _, search_counts, bound_inputs, _ = bound.call_args.args
+    chosen = bound_inputs.chosen
+    counts, numbers = search_counts.by_name, list(chosen.candidates.by_fold)
     main, classes = plan.context.losses.main, range(len(shares))
     if (means := counts.get("fold_loss_mean")) is None:
         means = counts["fold_errors"] / counts["fold_answers"]
-    models = [chosen.models[fold] for fold in range(plan.scheme.n_folds)]
+    models = [chosen.fold_models[fold] for fold in range(plan.scheme.n_folds)]
     predicted = np.array([model.predict(X[rest]) for model in models])
     truth = y[rest]
     has_class = [(truth == c).any() for c in classes]
@@ -134,7 +134,7 @@ def run(name, rate, n, learner, draw, loss):
     seen = np.array([counted / counted.sum() for counted in of_folds])
     all_shares = np.bincount(y[labeled], minlength=len(shares)) / n
     return {
-        "limits": main.limits(chosen.folds[main.statistic], DELTA).tolist(),
+        "limits": main.limits(chosen.fold_counts_of[main.statistic], DELTA).tolist(),
         "fold": outcome.certificate.fold,
         "candidates": numbers,
         "cv_losses": means[numbers].mean(axis=1).round(12).tolist(),

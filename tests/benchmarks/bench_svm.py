@@ -64,7 +64,7 @@ def fit_groups(X, y, grid, k, *, tol=1e-3):
         family.fit(group, X, codes, splits, cache=cache)
         for group in family.group_candidates(candidates)
     ]
-    assert not any(piece.counts.has_failed.any() for piece in pieces)
+    assert not any(piece.fit_counts.has_failed.any() for piece in pieces)
     return family, pieces
 
 
@@ -187,7 +187,7 @@ def compare(name, X, y, k, n_cells, tol=1e-6):
             rows, test = splits[j].train_rows, splits[j].test_rows
             svc = SVC(C=C_VALUES[i], gamma=GAMMAS[number], tol=tol, cache_size=999)
             theirs = int((svc.fit(X[rows], y[rows]).predict(X[test]) != y[test]).sum())
-            gap = int(piece.counts.errors[i, j, 0]) - theirs
+            gap = int(piece.fit_counts.errors[i, j, 0]) - theirs
             gaps[abs(gap)] += 1
             if gap:
                 print(f"{name}: {svc}, fold {j}: {theirs} errors, ours {gap:+d}")

@@ -10,6 +10,8 @@ a name of their own, methods too. The fit is
 its process, so that imports and compilation do not count.
 A switch is a call into another file on the main thread, a return one into a file that
 was left before.
+A name with several types is an annotated argument, field, variable or property that
+has another type elsewhere; None in addition to a type makes no other one.
 
 All of these are signs, and no goals: a number that is reached by density, or by empty
 comments, is a loss.
@@ -75,6 +77,7 @@ def style(root):
     """Return what the text of dsel's modules shows of names, types and comments."""
     n_any = n_arguments = n_comments = n_lines = n_skipped = 0
     by_state, private, words = [], {}, Counter()
+    types = defaultdict(set)
     for path in sorted((root / "dsel").rglob("*.py")):
         source = path.read_text()
         lines = source.splitlines()
@@ -83,13 +86,22 @@ def style(root):
         n_skipped += source.count("# fmt: skip")
         words.update(re.findall(r"\w+", source))
         for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.AnnAssign):
+                name = node.target
+                name = name.id if isinstance(name, ast.Name) else name.attr
+                types[name].add(plain_type(node.annotation))
             if not isinstance(node, FUNCTIONS):
                 continue
             given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
             typed = [ast.unparse(each.annotation) for each in given if each.annotation]
             n_arguments += len(typed)
             n_any += sum(re.search(r"\bAny\b", each) is not None for each in typed)
+            for each in given:
+                if each.annotation:
+                    types[each.arg].add(plain_type(each.annotation))
             is_property = any("property" in ast.unparse(d) for d in node.decorator_list)
+            if is_property and node.returns:
+                types[node.name].add(plain_type(node.returns))
             is_state = STATES.fullmatch(node.name) and node.name not in PUBLIC
             if not is_property and is_state:
                 by_state.append(node.name)
@@ -99,6 +111,7 @@ def style(root):
     if "--private" in sys.argv:
         for name in sorted(once, key=private.__getitem__):
             print(f"{private[name]:4} {name}")
+    n_types = [len(several) for several in types.values() if len(several) > 1]
     return {
         "`Any` in annotated arguments, %": 100 * n_any / n_arguments,
         "comment lines, %": 100 * n_comments / n_lines,
@@ -106,7 +119,15 @@ def style(root):
         "functions named by a participle": len(by_state),
         "private functions mentioned once": len(once),
         "their lines": sum(private[name] for name in once),
+        "names with several types": len(n_types),
+        "types of these": sum(n_types),
     }
+
+
+def plain_type(annotation):
+    """Return the text of an annotation, without quotes and without None."""
+    kinds = ast.unparse(annotation).strip("'").split(" | ")
+    return " | ".join(kind for kind in kinds if kind != "None")
 
 
 def documented_names(root, names):

@@ -113,7 +113,9 @@ class Job:
         numbers = {
             key: candidate.number
             for group in self.plan.context.candidate_groups
-            for candidate, key in zip(group.candidates, group.keys, strict=True)
+            for candidate, key in zip(
+                group.candidates, group.candidate_keys, strict=True
+            )
         }
         keys = [
             key.split("/")

@@ -79,7 +79,7 @@ def test_select__opens_a_kept_model_of_numbers(place, tmp_path):
     ("more", "words"),
     [
         (["--baseline", "nowhere"], "'--baseline': there is nothing at 'nowhere'"),
-        (["--baseline", "OLD", "--drop", "b"], "the column 'b', which `X` lacks"),
+        (["--baseline", "OLD", "--drop", "b"], "the column 'b', which LABELED lacks"),
         (["--baseline", "OLD", "--loss", "balanced"], "loss=balanced"),
         (
             ["--baseline", "largest class", "--certificate", "holdout"],

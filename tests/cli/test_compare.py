@@ -93,9 +93,14 @@ def test_report__of_a_comparison_is_a_page_with_its_verdict(place):
         kept = ModelComparison.from_json(json.dumps(record["comparison"]))
         shown = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
         # The page shows what is between backticks as code.
-        said = [text.replace("`", " ").split() for _, text in kept.facts()]
+        lines = [text for name, text in kept.shown_rows() if name != "Assumes"]
+        lines += [assumption.statement for assumption in kept.assumptions]
+        said = [text.replace("`", " ").split() for text in lines]
         assert [text for text in map(" ".join, said) if text not in shown] == []
-        assert page.count(kept.headline()) >= 2
+        assert "Is new better than old, target label?" in shown
+        parts = "old model old (", "new model new (", "pool pool.parquet", "date 20"
+        assert [part for part in parts if part not in shown] == []
+        assert kept.headline() in shown
         assert page.count("<svg") == 1
         assert "<script" not in page
         labeled(folder, truth).to_csv(folder / "query_rows.csv", index=False)
@@ -320,6 +325,37 @@ def test_compare__models_of_select_and_text_files(made, tmp_path):
     assert rows.label.isna().all()  # those of the file are not shown
 
 
+@pytest.mark.parametrize("is_old", [True, False])
+def test_compare__reads_gap_words_of_either_model(tmp_path, rng, is_old):
+    frame = pd.DataFrame({"x": rng.normal(size=600).round(3).astype(str)})
+    frame["town"] = rng.choice(["unknown", "Ulm"], 600)
+    labels = np.where(np.arange(600) % 2, "a", "b")
+    for name, words in (("clean", ()), ("gaps", ("--gap", "unknown"))):
+        rows = frame[["x"]].copy()
+        if words:
+            rows.loc[::9, "x"] = "unknown"
+        rows[:200].assign(y=labels[:200]).to_csv(tmp_path / "rows.csv", index=False)
+        rows[200:].to_csv(tmp_path / "pool.csv", index=False)
+        succeed(
+            *("select", tmp_path / "rows.csv", "--target", "y", "--quiet", "--cv", 3),
+            *("--model", "logistic", "--grid", "C=1", "--out", tmp_path / name, *words),
+        )
+    places = [tmp_path / name for name in ("gaps", "clean")[:: 1 if is_old else -1]]
+    pool = ("--pool", tmp_path / "pool.csv", "--out")
+    shown = succeed("compare", *places, *pool, tmp_path / "c").output
+    assert "400" in shown
+    # A word that is a value for one model is no gap for both.
+    frame[:200].assign(y=labels[:200]).to_csv(tmp_path / "rows.csv", index=False)
+    frame[200:].to_csv(tmp_path / "pool.csv", index=False)
+    succeed(
+        *("select", tmp_path / "rows.csv", "--target", "y", "--quiet", "--cv", 3),
+        *("--model", "logistic", "--grid", "C=1", "--out", tmp_path / "town"),
+    )
+    places = [tmp_path / name for name in ("gaps", "town")[:: 1 if is_old else -1]]
+    refused = run("compare", *places, *pool, tmp_path / "d").output
+    assert "'unknown' in the column 'town' is a value for one of OLD and NEW" in refused
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_compare__reads_the_pool_in_the_kinds_that_were_learned(tmp_path, rng, suffix):
     frame = pd.DataFrame({
@@ -462,3 +498,49 @@ def test_as_label__takes_a_number_for_a_class_where_it_can_be_no_other(
     text, known, label
 ):
     assert as_label(text, known) == label
+
+
+def test_compare__takes_pool_and_target_from_both_runs(made, tmp_path):
+    folder, truth = made
+    frame = pd.read_parquet(folder / "pool.parquet").drop(columns="note")
+    frame[400:].to_csv(tmp_path / "pool.csv", index=False)
+    frame[400:].drop(columns="a").to_csv(tmp_path / "less.csv", index=False)
+    labeled = frame[:200].assign(outcome=truth[:200])
+    labeled.to_csv(tmp_path / "labeled.csv", index=False)
+    for name, C, pool in (("old", 1e-4, "pool"), ("new", 1, "pool"), ("x", 1, "less")):
+        succeed(
+            *("select", tmp_path / "labeled.csv", "--target", "outcome", "--quiet"),
+            *("--model", "logistic", "--grid", f"C={C}", "--cv", 3),
+            *("--pool", tmp_path / f"{pool}.csv", "--out", tmp_path / name),
+            *(["--drop", "a"] if pool == "less" else []),
+        )
+    both = (tmp_path / "old", tmp_path / "new")
+    succeed("compare", *both, "--queries", 5, "--out", tmp_path / "c")
+    assert pd.read_csv(tmp_path / "c" / "query_rows.csv").columns[-1] == "outcome"
+    alone = succeed("compare", *both, "--out", tmp_path / "pool only").stdout
+    assert "\nNext     the same with --queries 60 and another --out draws rows" in alone
+    others = ("compare", tmp_path / "x", tmp_path / "new", "--out", tmp_path / "d")
+    done = run(*others)
+    assert (done.exit_code, "do not come from runs with one pool" in done.output) == (
+        *(2, True),
+    )
+    # The refusal says which of both models needs the column.
+    done = run(*others, "--pool", tmp_path / "less.csv")
+    needs = f"lacks the column 'a' that NEW, '{tmp_path / 'new'}', was trained on"
+    assert needs in " ".join(done.output.split())
+
+
+def test_compare__refuses_models_of_different_targets_first(tmp_path, rng):
+    frame = pd.DataFrame(rng.normal(size=(120, 2)), columns=["a", "b"])
+    for target, words in (("left", ["yes", "no"]), ("plan", ["basic", "plus"])):
+        table = frame.assign(**{target: np.where(frame.a > 0, *words)})
+        table.to_csv(tmp_path / f"{target}.csv", index=False)
+        succeed("select", tmp_path / f"{target}.csv", "--target", target, "--quiet",
+                "--model", "logistic", "--grid", "C=1", "--cv", 3,
+                "--out", tmp_path / target)  # fmt: skip
+    done = run("compare", tmp_path / "left", tmp_path / "plan", "--out", tmp_path / "c")
+    text = " ".join(done.output.split())
+    assert done.exit_code == 2
+    assert "predicts 'left', and NEW" in text
+    assert "Name two models of one target" in text
+    assert "--pool" not in text

@@ -14,6 +14,7 @@ import zarr
 
 import dsel
 from dsel import option_values
+from dsel.cli.commands.select import SECTIONS
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.group import COMMANDS, LazyGroup
 from dsel.cli.models import MODELS, REGRESSORS
@@ -32,8 +33,13 @@ def test_main__lists_every_command():
 
 def test_select__has_a_help_of_sections_and_each_option_once():
     text = run("select", "--help").output
-    titles = ("Data", "Model", "Bound", "Run", "Options")
-    assert [text.count(f"\n{title}:\n") for title in titles] == [1, 1, 1, 1, 0]
+    titles = [line for line in text.splitlines() if re.fullmatch(r"\w.*:", line)]
+    assert titles == [*(f"{title}:" for title in SECTIONS)]
+    # What a newcomer needs comes first.
+    first = text.partition("\nModel:\n")[0]
+    assert re.findall(r"\n  (--[\w-]+) ", first) == [
+        *("--target", "--pool", "--id", "--groups", "--out"),
+    ]
     command = import_module("dsel.cli.commands.select").command
     options = [p.opts[0] for p in command.params if p.param_type_name == "option"]
     assert [text.count(f"\n  {name} ") for name in options] == [1] * len(options)
@@ -68,6 +74,7 @@ WRONG_WORDS = [
     ("monitor results new.csv --level 70%", "and 0.5, got 0.7; 5% is written 0.05."),
     ("monitor results new.csv --level 12.5", "12.5% is written 0.125."),
     ("predict results new.csv --out p.xlsx", "write p.csv."),
+    ("predict . .", "Missing option '--out'. File to write, which ends in"),
     ("predict results new.csv --out p.cvs", "did you mean '.csv'?"),
 ]
 
@@ -102,6 +109,28 @@ def test_main__refuses_an_empty_value_of_every_option_by_its_name(
     assert "''" in last
 
 
+REPEATS = [
+    ("predict r n --out a.csv --out=b.csv", "--out takes one value, got 'a.csv' and"),
+    ("select t --drop a --drop b,c", "--drop is given 2 times; write --drop a,b,c."),
+    ("select t --model svm --model=forest", "write --model svm,forest."),
+    ("select t --dayfirst --monthfirst", "--dayfirst and --monthfirst contradict"),
+    ("plan-bound 9 9 --error 0.1 --error 0.1", "--error takes one value, got"),
+    ("demo --seed 1 --seed 2", "--seed takes one value, got '1' and '2'; leave out"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), REPEATS)
+def test_main__refuses_two_values_of_an_option_that_takes_one(
+    words, message, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    for name in "rnt":
+        Path(name).write_text("a\n")
+    found = run(*words.split())
+    assert found.exit_code == ExitStatus.NOT_UNDERSTOOD
+    assert message in " ".join(found.output.split())
+
+
 def texts_of_messages():
     root = Path(dsel.__file__).parent
     for path in root.rglob("*.py"):
@@ -115,9 +144,18 @@ def test_names__each_is_in_a_message_so_that_no_rule_outlives_it():
     texts = "\n".join(texts_of_messages())
     composed = {  # where they are raised or printed
         "'model__regressor__", "'model__", "deploy='all_rows'",
-        "numbers of certified_report()", "and report_by_value() hold",
+        "numbers of certified_report()", "numbers of report_by_value()",
+        "and report_by_value() share",
     }  # fmt: skip
     assert [word for word in {*NAMES} - composed if word not in texts] == []
+
+
+@pytest.mark.parametrize("columns", [50, 60, 70, 80])
+def test_help__ends_no_line_inside_of_an_option_or_a_command(columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for name in COMMANDS:
+        for line in run(name, "--help").output.splitlines():
+            assert not line.endswith(("-", " dsel", "--loss", "--out", "--grid"))
 
 
 @pytest.mark.parametrize("name", [n for n in COMMANDS if n != "pool"])
@@ -228,7 +266,7 @@ def test_main__shows_a_warning_in_one_line(monkeypatch, kind, shown):
         (ModuleNotFoundError("a report needs matplotlib"), 1, "needs matplotlib"),
         (ValueError("two\nlines"), 1, "Error: two lines\n"),
         (ClusterLostError("all workers are gone"), 4, "all workers are gone"),
-        (KeyboardInterrupt(), 130, "run the same command again"),
+        (KeyboardInterrupt(), 130, "Interrupted.\n"),
     ],
 )
 def test_main__ends_with_one_line_and_a_code(monkeypatch, error, code, message):

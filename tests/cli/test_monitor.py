@@ -1,6 +1,7 @@
 """`dsel monitor` as a user has it: results, the table of the next month, a status."""
 
 import json
+import shlex
 
 import pandas as pd
 import pytest
@@ -21,7 +22,7 @@ def place(tmp_path_factory):
     frame[300:900].drop(columns="label").to_csv(folder / "pool.csv", index=False)
     frame[900:].to_csv(folder / "next.csv", index=False)
     frame[900:].to_parquet(folder / "next.parquet", index=False)
-    older = frame[900:].assign(age=frame["age"] + 30)
+    older = frame[900:].assign(age=frame["age"] + 30).drop(columns="label")
     older.to_csv(folder / "older.csv", index=False)
     wrong = frame[900:].assign(label="good")
     wrong.to_csv(folder / "wrong.csv", index=False)
@@ -40,7 +41,10 @@ def by_name(found):
 
 @pytest.mark.parametrize("name", ["next.csv", "next.parquet"])
 def test_monitor__keeps_what_holds(place, name):
-    found = succeed("monitor", place / "results", place / name, "--target", "label")
+    # The run knows its target; another column of labels needs the option.
+    found = succeed("monitor", place / "results", place / name)
+    asked = ("monitor", place / "results", place / name, "--target", "label")
+    assert found.stdout == succeed(*asked).stdout
     assert found.stdout.startswith("Nothing is refuted by 700 new rows")
     assert found.stdout.count("\nKept ") == 4
     # In a pipe each statement is a line, which tools can search: none is wrapped.
@@ -84,11 +88,25 @@ def test_monitor__ends_with_3_where_something_is_refuted(place):
     assert tests["error of one_fold"]["at_least"] > tests["error of one_fold"]["limit"]
 
 
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        ("wrong.csv", "run dsel select on the labeled rows of this table alone"),
+        ("older.csv", "label some of these rows, and run dsel select on them alone"),
+    ],
+)
+def test_monitor__next_step_mixes_no_old_rows_with_the_new_ones(place, name, step):
+    text = run("monitor", place / "results", place / name).stdout
+    assert f"Next     {step}: with the old rows they are no sample as A1" in text
+
+
 def test_monitor__names_the_columns_that_changed(place):
     found = run("monitor", place / "results", place / "older.csv", "--quiet")
     assert found.exit_code == REFUTED, found.output
     assert found.stdout.count("\n") == 1
-    assert "each test refutes a true statement in at most 1% of reports" in found.stdout
+    assert (
+        "a true statement is refuted by chance in at most 1% of reports" in found.stdout
+    )
     found = run("monitor", place / "results", place / "older.csv", "--json")
     _, tests = by_name(found)
     assert tests["rows"]["columns"] == ["age"]
@@ -128,9 +146,14 @@ REFUSALS = [
 def test_monitor__refuses_in_one_line(place, options, words):
     found = run("monitor", place / "results", place / "next.csv", *options)
     assert found.exit_code == 1
-    assert found.stderr.count("\n") == 1
-    assert found.stderr.startswith("Error: ")
-    assert all(word in found.stderr.replace("'", "") for word in words.split())
+    error, *commands = found.stderr.splitlines()
+    assert error.startswith("Error: ")
+    assert all(word in error.replace("'", "") for word in words.split())
+    # Of another column it says what it is called.
+    assert len(commands) == ("did you mean" in words)
+    for line in commands:
+        assert line.endswith(" --target label")
+        assert run(*shlex.split(line)[2:]).exit_code in (0, 3)
 
 
 # Blanks around a value of a text file do not count.

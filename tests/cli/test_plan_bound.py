@@ -7,6 +7,7 @@ import pytest
 from dsel import plan_bound
 from dsel.search.planning.plan_bound import name_row
 from tests.shell import run as run_command
+from tests.shell import succeed
 
 run = partial(run_command, "plan-bound")
 
@@ -38,7 +39,10 @@ def test_plan_bound__prints_the_table_alone_or_one_json_object():
 def test_plan_bound__is_without_a_pool_by_default():
     text = run(300, "--candidates", 1).output
     assert text == run(300, 0, "--candidates", 1).output
-    assert "300 labeled rows, no pool and 1 candidate, if it is 10%:" in text
+    assert "300 labeled rows, no pool and 1 candidate, if the error is 10%:" in text
+    default = "By default a search has 5 folds, and bounds the models 'trained without"
+    assert default in text
+    assert "By default" not in run(300, "--folds", "2,3").output
     assert "Guessed" not in text  # it is about the pool
     assert "differs from that of a fold on 3.3% of the rows with 5 folds" in (
         run(300, 2000, "--folds", 5).output
@@ -123,3 +127,13 @@ def test_plan_bound__takes_as_many_candidates_as_select_has_by_default():
     assert "and 3 candidates" in " ".join(run(500, 10_000).output.split())
     numbers = run(500, 10_000, "--error-quantile", 0.9).output
     assert "with 6 candidates" in " ".join(numbers.split())
+
+
+def test_plan_bound__prints_an_error_for_which_a_bound_can_be_reached():
+    words = ("plan-bound", "200", "5000", "--wanted", "0.08")
+    text = " ".join(succeed(*words).output.split())
+    command = f"dsel {' '.join(words)} --error 0.04"
+    assert f"Next {command} for a model whose error is so small" in text
+    reached = succeed(*command.split()[1:]).output
+    assert "so small that this bound" not in reached
+    assert "cannot be expected" not in reached

@@ -1,3 +1,4 @@
+import shlex
 from functools import partial
 
 import numpy as np
@@ -51,8 +52,15 @@ def test_build__like_a_labeled_table_says_how_to_name_the_labels(table, tmp_path
     asked = ("build", tmp_path / "new.csv", tmp_path / "p.zarr", "--like", table)
     refused = run(*asked)
     assert refused.exit_code == 1
-    [line] = refused.stderr.splitlines()
+    line, *commands = refused.stderr.splitlines()
     assert "lacks the column 'label'" in line
+    written = shlex.join(map(str, ("dsel", "pool", *asked)))
+    assert commands == [
+        f"Run: {written} --target label",
+        "('label' has the labels)",
+        f"Or: {written} --drop label",
+        "(used by no model: 'label')",
+    ]
     assert line.endswith("If 'label' holds the labels, write --target label.")
     assert run(*asked, "--target", "label").exit_code == 0
 

@@ -15,11 +15,16 @@ import pyarrow as pa
 import pytest
 import xarray as xr
 from pyarrow import parquet
-from sklearn.linear_model import LinearRegression
+from sklearn.compose import make_column_transformer
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC
 
 import dsel
 from dsel.data.tables import read_table
+from dsel.errors import GuaranteeWarning
 from dsel.results import open_model, save_model, save_results
 from dsel.results.cube import grid_axes, make_cube
 from tests.clusters import wait_until
@@ -94,7 +99,8 @@ def test_predict__writes_what_the_model_predicts_in_the_order_of_the_table(
     found = succeed(
         "predict", results, tmp_path / "new.csv", "--out", out, "--id", "customer_id"
     )
-    bound, unused, wrote = found.stdout.splitlines()
+    bound, unused, wrote, after = found.stdout.splitlines()
+    assert after.startswith(f"Next     dsel monitor {results} NEXT_MONTH")
     assert bound.startswith("Error at most ")
     assert unused == "Not used of NEW: label (the target), note"
     assert wrote.startswith(f"Wrote 90 rows to {out}: customer_id, label")
@@ -116,7 +122,7 @@ def test_predict__gives_row_numbers_where_no_column_is_carried(results, new, tmp
     assert found.stdout.count("\n") == 1
     assert opened(tmp_path / "p.csv")["row"].tolist() == [*range(90)]
     found = run("predict", results, tmp_path / "new.csv", "--out", tmp_path / "q.csv")
-    assert found.stdout.splitlines()[-1] == (
+    assert found.stdout.splitlines()[-2] == (
         "Its column row is the number of the row in NEW, from 0; to join by a key of "
         "NEW instead, write --id customer_id"
     )
@@ -199,7 +205,9 @@ def test_predict__refuses_in_one_line_and_writes_nothing(
     found = run("predict", results, "new.csv", *out, *words)
     assert found.exit_code == 1
     assert message.format(new="'new.csv'") in " ".join(found.output.split())
-    assert found.output.count("\n") == 1
+    error, *commands = found.output.splitlines()
+    assert error.startswith("Error: ")
+    assert all(line.startswith("Run: dsel ") for line in commands)
     assert os.listdir() == ["new.csv"]
 
 
@@ -386,6 +394,41 @@ def test_predict__says_which_values_no_labeled_row_has(results, tmp_path):
             "Note: in 4 rows column 'city' has values that no labeled row has, such as "
             "'Mars', 'Rome', 'Oslo': the models have learned nothing about them.\n"
         )
+
+
+def test_predict__new_texts_are_no_news_where_each_labeled_row_has_its_own(tmp_path):
+    # A pipeline that reads words was tested on rows whose texts were all new to it.
+    frame, labels = customers(240)
+    frame["note"] = [f"{label} {n} pears" for n, label in enumerate(labels)]
+    model = make_pipeline(
+        make_column_transformer((CountVectorizer(), "note")), LogisticRegression()
+    )
+    results = tmp_path / "results"
+    outcome = dsel.certify(model, frame[:150], labels[:150], out=results)
+    for name in ("new.csv", "new.parquet"):
+        new = frame[150:].assign(city="Mars")
+        getattr(new, f"to_{name[4:]}")(tmp_path / name, index=False)
+        with pytest.warns(GuaranteeWarning, match="column 'city' has values") as told:
+            made = outcome.predict_table(tmp_path / name, out=tmp_path / f"p{name}.csv")
+        assert len(told) == 1
+        assert [(each.column, each.n_rows) for each in made.unknown] == [("city", 90)]
+    report = dsel.open_outcome(results).monitor(frame[150:])
+    assert not [note for note in report.notes if "'note'" in note]
+
+
+def test_predict_table__knows_no_category_that_is_in_no_labeled_row(tmp_path):
+    frame, labels = customers(200)
+    cities = pd.Categorical(frame.city.fillna("Ulm"), ["Bonn", "Kiel", "Mars", "Ulm"])
+    frame = frame[["age"]].fillna(45).assign(city=cities)
+    encoder = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["city"]), remainder="passthrough"
+    )
+    model = make_pipeline(encoder, LogisticRegression())
+    outcome = dsel.certify(model, frame[:150], labels[:150])
+    frame[150:].assign(city="Mars").to_csv(tmp_path / "new.csv", index=False)
+    with pytest.warns(GuaranteeWarning, match="column 'city' has values that no"):
+        made = outcome.predict_table(tmp_path / "new.csv", out=tmp_path / "p.csv")
+    assert made.n_unlike == 50
 
 
 def test_predict__knows_values_of_labeled_rows_only(tmp_path):

@@ -3,6 +3,9 @@
 import html
 import json
 import re
+import shlex
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -71,8 +74,9 @@ def test_select__writes_rows_with_an_empty_last_column(tables, tmp_path, pool):
     np.testing.assert_allclose(rows[COLUMNS], ROWS[300:][rows.pool_row])
     assert rows.note.tolist() == [f'row {n}; "quoted"' for n in rows.pool_row]
     text = " ".join(done.output.split())
-    assert "40 pool rows on which both models differ wait for labels" in text
-    assert f"dsel label {tmp_path}" in text
+    assert "With labels of 40 pool rows on which both models differ the bound" in text
+    after = f"their last column, 'answer', then run: dsel label {tmp_path / 'out'}"
+    assert f"{after} Assumes " in text
 
 
 def test_select__hands_out_rows_with_an_empty_target(tables, tmp_path):
@@ -89,15 +93,27 @@ def test_label__prints_both_bounds_and_keeps_the_answer(place):
     done = succeed("label", folder, back)
     text = " ".join(done.output.split())
     assert "from the pool alone" in text
-    assert "with these labels; both hold at once" in text
+    assert "from the pool alone, and both hold at once" in text
     assert run("label", folder, back).output == done.output
+    (folder / "query_rows.csv").write_bytes(back.read_bytes())
+    assert run("label", folder).output == done.output
     short = run("label", folder, back, "--quiet").output
     assert short.count("\n") == 1
     assert "model trained on all labels" in short
     choice = dsel.select(dsel.open_results(folder))
     rows = pd.read_csv(back).set_index("pool_row")["answer"]
-    printed, _, _ = str(choice.certify_with_labels(rows)).partition("\nAssumes ")
-    assert printed == done.output.rstrip("\n")
+    printed, _, _ = str(choice.certify_with_labels(rows)).partition("\nCaveat ")
+    printed = printed.replace("deploy='all_rows'", "--deploy all_rows")
+    step = (
+        f"Next     dsel predict {folder} NEW --out FILE --deploy all_rows predicts by "
+        f"the model whose bound these labels made smaller\n"
+    )
+    is_smaller = choice.certify_with_labels(rows).queries.queried < (
+        choice.queries.pool_only
+    )
+    assert done.output.startswith(
+        f"{printed}\nNext     dsel report {folder}\n{step * is_smaller}Caveat "
+    )
     pd.read_csv(back).assign(answer="no").to_csv(back, index=False)
     other = run("label", folder, back)
     assert other.exit_code == 1
@@ -123,12 +139,39 @@ def test_label__stores_no_labels_that_are_not_finished(place, change, words):
     change(pd.read_csv(back)).to_csv(folder.parent / "bad.csv", index=False)
     done = run("label", folder, folder.parent / "bad.csv")
     assert done.exit_code == 1
-    assert done.output.count("\n") == 1
-    assert words in done.output
+    error, *commands = done.output.splitlines()
+    assert all(line.startswith("Run: ") for line in commands)
+    assert words in error
     assert f"column 'answer' of '{folder.parent}/bad.csv'" in done.output
     assert sorted(folder.rglob("*")) == before
     done = succeed("label", folder, back)  # labels that were paid for are not lost
     assert "this result is final" in done.output
+
+
+def test_label__prints_the_command_that_goes_on(place):
+    folder, _ = place
+    rows = pd.read_csv(filled(folder), dtype=str)
+    file = folder / "query_rows.csv"  # which is read by default
+
+    def commands(changed):
+        changed.to_csv(file, index=False)
+        done = run("label", folder)
+        assert done.exit_code == 1
+        assert not (folder / "answer.json").exists()
+        return done.stderr.splitlines()[1:]
+
+    [line] = commands(rows.rename(columns={"answer": "Answer"}))
+    assert line == f"Run: dsel label {folder} --target Answer"
+    rows.loc[3, "answer"] = "dunno"
+    assert commands(rows) == [f"Run: dsel label {folder} --allow-unknown"]
+    rows.loc[3, "answer"] = " YES"
+    rows.loc[5, "answer"] = ""
+    [line] = commands(rows)
+    write, _, command = line.removeprefix("Run: ").partition(" && ")
+    new = folder / "query_rows_respelled.csv"
+    assert command == f"dsel label {folder} {new} --partial"
+    subprocess.run([sys.executable, *shlex.split(write)[1:]], check=True)
+    succeed(*shlex.split(command)[1:])
 
 
 def test_report__has_what_labels_have_proved(place):
@@ -140,7 +183,7 @@ def test_report__has_what_labels_have_proved(place):
     bounds = [line for line in labeled.splitlines() if line.startswith("Error at most")]
     assert len(bounds) == 2
     assert [line for line in bounds if line not in text] == []
-    assert "wait for labels" not in text
+    assert "if each model is right on half" not in text
 
 
 def test_labels__are_those_of_a_class_but_for_the_blanks_that_text_tables_lose(

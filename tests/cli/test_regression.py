@@ -50,7 +50,7 @@ def test_select__of_numbers_with_fractions_says_how_far_off_they_are(results):
     assert "Tolerances (95% confidence, all at once)" in results
 
 
-def test_select__reports_the_shares_that_it_names_by_a_hold_out_set(folder):
+def test_select__reports_the_fractions_that_it_names_by_a_hold_out_set(folder):
     made = succeed("select", folder / "t.csv", "--target", "price", "--model", "ridge",
                "--loss", "report=0.5,0.75", "--loss", "error_quantile=0.8", "--quiet",
                "--certificate", "holdout", "--report-by", "town")  # fmt: skip
@@ -65,7 +65,7 @@ def test_select__reports_the_shares_that_it_names_by_a_hold_out_set(folder):
     [
         ("report=0.5,a", "'0.5,a' is no list of numbers"),
         ("report=50,90", "`report` must be strictly between 0 and 1"),
-        ("report:a", "must name shares: report=0.5,0.9"),
+        ("report:a", "must name fractions: report=0.5,0.9"),
     ],
 )
 def test_select__refuses_shares_that_are_none(folder, loss, words):
@@ -94,6 +94,12 @@ def test_predict__writes_the_ends_between_which_targets_are(folder, results, dep
     assert (widths.nunique() == 1) == (deploy == "one_fold")
 
 
+def test_select__says_which_two_models_of_numbers_can_be_compared(folder):
+    asked = ("select", folder / "t.csv", "--target", "price", "--cv", 2)
+    two = "boosting by default; --model boosting,ridge compares two"
+    assert f"  model          {two}\n" in succeed(*asked).stdout
+
+
 @pytest.mark.parametrize(
     ("model", "grid"),
     [("svm", "C=1,4"), ("forest", "max_features=0.5"),
@@ -109,12 +115,22 @@ def test_select__has_models_of_numbers(folder, model, grid):
 @pytest.mark.parametrize(
     ("loss", "words"),
     [("error_quantile=0.8", "80% of predictions are off by at most"),
-     ("beyond=400", "Share of predictions off by more than 400 at most")],
+     ("beyond=400", "Share of bad predictions (off by more than 400) at most")],
 )  # fmt: skip
 def test_select__takes_losses_of_numbers(folder, loss, words):
     made = succeed("select", folder / "t.csv", "--target", "price", "--model", "ridge",
                "--grid", "alpha=1", "--loss", loss, "--quiet")  # fmt: skip
     assert words in made.output
+
+
+def test_compare__says_before_it_asks_for_a_pool_that_a_model_predicts_numbers(
+    folder, results, tmp_path
+):
+    place = folder / "results"
+    refused = run("compare", place, place, "--out", tmp_path / "c")
+    assert refused.exit_code == 2
+    text = " ".join(refused.output.split())
+    assert f"OLD, '{place}', predicts numbers, and regressors are not compared" in text
 
 
 def test_select__asks_what_many_whole_numbers_are(folder):
@@ -123,8 +139,9 @@ def test_select__asks_what_many_whole_numbers_are(folder):
     assert made.exit_code != 0
     said = " ".join(made.output.split())
     assert "--task classification or --task regression. Run: dsel select " in said
-    assert " --target price --quiet --task classification Or: dsel select " in said
+    # As classes they would stop again: hundreds of labels of few rows each.
     assert said.endswith(" --target price --quiet --task regression")
+    assert said.count("dsel select") == 1
     ridge = ("--model", "ridge", "--grid", "alpha=1")
     made = succeed(*asked, "--task", "regression", *ridge)
     assert "90% of predictions" in made.output
@@ -159,7 +176,7 @@ def test_select__says_before_the_run_how_many_rows_a_tolerance_needs(folder):
         "--grid", "alpha=1", "--quiet",
     )  # fmt: skip
     assert made.exit_code == 3  # no tolerance is certified
-    assert re.search(r"it needs \d+ rows", " ".join(made.output.split()))
+    assert re.search(r"it needs \d+ with 5 folds", " ".join(made.output.split()))
 
 
 REFUSED = [

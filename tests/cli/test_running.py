@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from dsel.cli.running import print_facts
+from dsel.cli.running import print_rows
 
 FACTS = [
     ("Warning", "a class is missed"),
@@ -18,8 +18,8 @@ FACTS = [
 
 @click.command
 def command():
-    print_facts(FACTS)
-    print_facts(FACTS[-2:])
+    print_rows(FACTS)
+    print_rows(FACTS[-2:])
 
 
 @pytest.mark.parametrize("variables", [{}, {"NO_COLOR": "1"}])

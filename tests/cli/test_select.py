@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from contextlib import ExitStack
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -123,16 +124,21 @@ def test_select__says_the_plan_first_then_the_verdict_then_assumptions(numbers):
     plan, verdict = (part.splitlines() for part in text.split("\n\n"))
     assert plan[0].startswith("Plan of 2 candidates")
     assert len(plan) <= 12
-    bounds, compared = ["Error at most "] * 2, ["a 20% hold-out", "always predicting"]
-    begins = [*bounds, "Chosen: ", "Error about "]
-    begins += [f"For comparison: {text}" for text in compared]
+    begins = [*["Error at most "] * 2, "Chosen: ", "Error about "]
+    begins += ["For comparison: a 20% hold-out"]
     assert all(map(str.startswith, verdict, begins))
+    deployed = "(the second, with --deploy all_rows, is a little better on average)"
+    assert verdict[2].endswith(deployed)
+    assert "; always predicting " in verdict[4]
+    assert verdict[5].startswith("Next     --queries 50 in another run: with labels ")
     assert verdict[6:] == [
+        "Next     the same command with --out FOLDER keeps the model for dsel predict",
         "Assumes  labeled rows and pool rows are independent draws from one population "
-        "(several rows of one customer: name their --groups); --verbose lists all"
+        "(several rows of one customer: name their --groups); --verbose lists all",
     ]
+    assert "  seed           0" in plan
     assert max(map(len, plan)) <= 80
-    assert run(*numbers, "--quiet").output.splitlines() == verdict[:6]
+    assert run(*numbers, "--quiet").output.splitlines() == verdict[:5]
 
 
 def test_select__says_all_with_verbose(numbers):
@@ -143,7 +149,10 @@ def test_select__says_all_with_verbose(numbers):
         line.startswith("  certificate    nested at delta=0.05") for line in lines
     )
     assert text.index("Chosen") < text.index("By       nested; from errors on fold ")
-    assert [f"Assumes  A{n}, " in text for n in (1, 3, 4, 5, 7)] == [True] * 5
+    assumed = [line for line in lines if line.startswith("Assumes  ")]
+    assert [
+        f"(A{n})" in line for n, line in zip((1, 3, 4, 5, 7), assumed, strict=True)
+    ] == ([True] * 5)
     assert max(map(len, text.partition("\n\n")[0].splitlines())) <= 80
 
 
@@ -151,7 +160,7 @@ def test_select__says_which_model_is_the_default(numbers):
     text = run(*numbers[:6]).stdout
     two = "forest by default; --model forest,logistic compares two"
     assert f"  model          {two}\n" in text
-    assert "Plan of 3 candidates over (model__max_features)" in text
+    assert "Plan of 3 candidates that differ in max_features\n" in text
     assert "  model          svm by default; --model names another\n" in (
         run(*numbers).stdout
     )
@@ -171,7 +180,10 @@ def test_select__goes_on_from_out_and_report_reads_it(numbers, tmp_path):
     assert told.output == f"Wrote {tmp_path / 'page.html'}\n"
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     verdict = first.stdout.partition("\n\n")[2].splitlines()[:4]
-    assert all(line in page for line in verdict)
+    shown = re.sub("<[^>]+>", "", page)
+    # The page says in plain words which model is deployed.
+    assert all(line.partition("; deployed: ")[0] in shown for line in verdict)
+    assert "Predictions are made by the first of these two models, and" in shown
     # The command on the page can be pasted, and makes what it says.
     [command] = re.findall("<pre>(.*)</pre>", page)
     succeed(*shlex.split(html.unescape(command))[1:])
@@ -179,6 +191,31 @@ def test_select__goes_on_from_out_and_report_reads_it(numbers, tmp_path):
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "true class" in page
     assert "<pre>" not in page
+
+
+def test_select__repeats_with_the_bound_that_a_column_gives_the_target(tmp_path):
+    leak = pd.DataFrame({"a": range(120), "b": [0, 1] * 60, "yes": ["n", "y"] * 60})
+    leak.to_csv(tmp_path / "t.csv", index=False)
+    asked = ("select", tmp_path / "t.csv", "--target", "yes", "--grid", "C=1")
+    done = succeed(*asked, "--model", "logistic")
+    assert "'b' alone gives 'yes' in all labeled rows; leave it out by --drop b" in (
+        done.stderr
+    )
+    _, verdict = done.stdout.split("\n\n")
+    assert "Caveat   column 'b' alone gives the target in all labeled rows" in verdict
+    measured = leak.assign(yes=leak["a"].map("x{}".format))
+    measured.to_csv(tmp_path / "t.csv", index=False)
+    refused = run(*asked, "--model", "logistic", "--task", "classification")
+    assert "--target must hold classes" in " ".join(refused.output.split())
+
+
+def test_report__command_for_the_classes_leaves_out_the_queries(numbers, tmp_path):
+    succeed(*numbers, "--queries=5", "--out", tmp_path / "run", "--quiet")
+    page = tmp_path / "page.html"
+    succeed("report", tmp_path / "run", "--out", page, "--quiet")
+    [command] = re.findall("<pre>(.*)</pre>", page.read_text(encoding="utf-8"))
+    assert "--queries" not in command
+    succeed(*shlex.split(html.unescape(command))[1:])
 
 
 @pytest.mark.parametrize("drop", [(), ("--drop", "city")])
@@ -215,9 +252,8 @@ def test_select__reports_by_the_number_of_a_column_without_a_name(tmp_path, rng)
     text = run(*asked, "--report-by", 1, "--loss", "report").stdout
     assert "Error by column 1 (95%" in text
     lines = " ".join(text.split())
-    assert "the bounds and all numbers of the report and the limits by value hold" in (
-        lines
-    )
+    together = "the bounds and all numbers of the report and the limits by value share"
+    assert together in lines
     told = run(*asked, "--report-by", 2)
     assert told.exit_code == 1
     assert "--report-by must be the position of a column" in told.output
@@ -256,7 +292,7 @@ def test_select__certifies_a_loss_and_the_report_of_classes(numbers, losses, beg
     text = run(*numbers, *asked, "--quiet").stdout
     assert text.splitlines()[0].startswith(begins)
     assert "Certified report (95% confidence, all limits jointly)" in text
-    rows = [line for line in text.splitlines() if line[:2].strip().isdigit()]
+    rows = [line for line in text.splitlines() if line[:1].isdigit() and "%  " in line]
     assert len(rows) == 20  # of this model, then of the models of all folds
 
 
@@ -288,8 +324,8 @@ def test_select__takes_sparse_rows(tmp_path, rng):
 def test_demo__says_what_was_chosen_and_how_wrong_it_can_be():
     lines = run("demo", "--quiet").output.splitlines()
     assert lines[0].startswith("Error at most 5.6% (95% confidence)")
-    assert lines[2] == "Chosen: C=2.0, gamma=0.0009765625"
-    assert lines[-1].startswith("Observed error on the pool: 2.2%, ")
+    assert lines[2].startswith("Chosen: C=2.0, gamma=0.0009765625; deployed: the first")
+    assert lines[5].startswith("Observed error on the pool: 2.2%, ")
 
 
 @pytest.mark.cluster
@@ -325,20 +361,22 @@ REFUSED = [
     (["--model", "no.module:object"], {}, 2, "'no.module:object' cannot be imported"),
     (["--model", "sklearn.svm:None"], {}, 2, "has no attribute 'None'"),
     (["--grid", "C"], {}, 2, "'C' is not NAME=VALUES"),
-    (["--grid", "C=1,,2"], {}, 2, "'C=1,,2' is not NAME=VALUES"),
+    (["--grid", "C=1,,2"], {}, 2, "value 2 of 'C=1,,2' is empty"),
     (["--grid", "C=1", "--grid", "C=2"], {}, 2, "names 'C' twice"),
     *((["--grid", f"C={endless}"], {}, 2, "FACTOR") for endless in (
         "0..8:2", "-1..8:2", "8..1:2", "1..8:1", "1..1e300:1.0001", "1..a")),
     (["--certificate", "magic"], {}, 2, "'magic' is not one of"),
     (["--loss", "f1"], {}, 2, "--loss 'f1' has no bound here; --loss report bounds"),
+    (["--loss", "recal:yes"], {}, 2, "did you mean 'recall:yes'?"),
     (["--loss", "error:2"], {}, 2, "--loss must be error, recall:CLASS"),
     (["--loss", "error", "--loss", "balanced"], {}, 2, "got 'error' and 'balanced'"),
     (["--loss", "report:maybe"], {}, 1, "'maybe', which is not a class (no, yes)"),
     (["--loss", "report=0.5"], {}, 1, "must name classes: report:yes,no"),
     (["--loss", "report", "--loss", "report:yes"], {}, 2, "are two reports"),
-    (["--loss", "recall:maybe"], {}, 1, "'maybe', which is not a class (no, yes)"),
+    (["--loss", "recall:maybe"], {}, 1,
+     "--loss recall:maybe names 'maybe', which is not a class (no, yes)"),
     (["--loss", "recall:yes"], {"label": [None, *149 * ["yes"]]}, 1, "one class only"),
-    (["--loss", "cost:yes>no"], {}, 2, "--loss cost: needs parts such as"),
+    (["--loss", "cost:yes>no"], {}, 2, "needs parts such as"),
     (["--loss", "cost:yes>no=-1,no>yes=1"], {}, 2, "must be >= 0"),
     (["--loss", "cost:yes>no=1,yes>no=7"], {}, 2, "got 'yes>no' twice"),
     (["--loss", "recall:yes", "--certificate", "holdout"], {}, 1, "for certificate="),
@@ -357,8 +395,10 @@ REFUSED = [
     (["--target", "other"], {}, 1, "--target must be a column"),
     ([], dict.fromkeys(COLUMNS), 1, "no column holds a value: age, visits, city"),
     ([], {"note": [f"note {n}" for n in range(150)]}, 1, "holds 150 different texts"),
-    ([], {"note": [f"note {n}" for n in range(150)]}, 1,
+    ([], {"note": [f"note-{n}" for n in range(150)]}, 1,
      "by --drop note (or --id note to copy it to predictions), or name"),
+    ([], {"note": [f"note {n}" for n in range(150)]}, 1,
+     "Leave it out by --drop note, or name a pipeline that encodes them"),
     ([], {"list": [[1, 2]] * 150}, 1, "column 'list' holds "),
 ]  # fmt: skip
 
@@ -369,11 +409,17 @@ def test_select__refuses_in_one_line(folder, rng, words, columns, code, message)
     path = folder / "labeled.parquet"
     if columns:
         frame.assign(**{"label": labels} | columns).to_parquet(path, index=False)
-    found = run("select", path, "--cv", 3, "--target", "label", *words)
+    target = () if "--target" in words else ("--target", "label")
+    found = run(
+        "select", path, *(() if "--cv" in words else ("--cv", 3)), *target, *words
+    )
     assert found.exit_code == code
     assert message in found.output
-    if code == 1:
-        assert found.output.count("\n") == 1
+    if code == 1:  # and a command in a line of its own for each way out
+        error, *lines = found.output.splitlines()
+        assert error.startswith("Error: ")
+        commands = [line for line in lines if not line.startswith("(")]
+        assert all(line.startswith(("Run: dsel ", "Or: dsel ")) for line in commands)
 
 
 @pytest.mark.parametrize("damage", [lambda b: b[: len(b) // 2], lambda b: b[:-8] * 2])
@@ -396,7 +442,7 @@ def test_select__names_a_file_beside_a_missing_one(folder):
     assert "the table must end in one of" in " ".join(found.output.split())
     (folder / "rows.json").write_text('[{"a": 1}]')
     found = run("select", folder / "rows.json", "--target", "label")
-    way = f"to_json('{folder}/rows.jsonl', orient='records', lines=True)"
+    way = f"open('{folder}/rows.jsonl', 'w').writelines("
     assert way in " ".join(found.output.split())
 
 
@@ -430,7 +476,10 @@ def test_select__refuses_a_used_place_before_it_shows_the_plan(folder):
 def test_select__asks_for_the_column_of_labels(folder):
     found = run("select", folder / "labeled.csv")
     assert found.exit_code == 2
-    assert "that has the labels by --target" in found.output
+    said = " ".join(found.output.split())
+    assert "that has the labels by --target; it has 'age', " in said
+    assert "; did you mean 'label'? Run: dsel select " in said
+    assert said.endswith(" --target label")
 
 
 def test_parse_grid__reads_lists_and_ranges_of_powers():
@@ -442,15 +491,21 @@ def test_parse_grid__reads_lists_and_ranges_of_powers():
     }
 
 
-@pytest.mark.parametrize("name", ["None", "nan", "NaT", "NA", "<NA>"])
-def test_select__takes_classes_whose_names_look_missing(tmp_path, name):
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        *((name, ()) for name in ("None", "NaT", "NA", "<NA>")),
+        ("nan", ("--class", "nan")),
+    ],
+)
+def test_select__takes_classes_whose_names_look_missing(tmp_path, name, words):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(120, 2)), columns=["a", "b"])
     table["label"] = np.where(table.a > 0, name, "EU")
     table.to_csv(tmp_path / "t.csv", index=False)
     found = succeed(
         "select", str(tmp_path / "t.csv"), "--target", "label", "--model", "logistic",
-        "--grid", "C=1,10", "--quiet",
+        "--grid", "C=1,10", "--quiet", *words,
     )  # fmt: skip
     assert "Chosen: " in found.output
 
@@ -495,31 +550,40 @@ def test_commands__print_one_json_object_and_nothing_else(numbers, tmp_path, com
 
 
 @pytest.mark.parametrize("form", [{"sep": ";"}, {"encoding": "utf-8-sig"}, None])
-def test_select__prints_the_command_that_spells_labels_in_one_way(form, tmp_path, rng):
-    a = rng.normal(size=90)
+def test_select__prints_the_command_that_spells_labels_in_one_way(
+    form, tmp_path, rng, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    a = rng.normal(size=90).round(6)
     y = np.where(a > 0, np.where(a > 1, "Yes", "yes"), "no")
-    table, path = pd.DataFrame({"y": y, "a": a}), tmp_path / "t.csv"
+    table, path = pd.DataFrame({"y": y, "a": a, "note": list(map(str, a))}), "t.csv"
+    table["note"] = "at " + table["note"]
     if form is None:
-        path = tmp_path / "t.parquet"
+        path = "t.parquet"
         table.to_parquet(path, index=False)
     else:  # blanks around a label of a text file are no part of it
         blanks = table["y"].replace({"Yes": " Yes"})
         table.assign(y=blanks).to_csv(path, index=False, **form)
-    words = ("select", path, "--target", "y", "--model", "logistic", "--grid", "C=1")
+    words = ("select", path, "--target=y", "--model", "logistic", "--grid", "C=1")
+    before = {each: each.read_bytes() for each in Path().iterdir()}
     done = run(*words, "--quiet")
     assert done.exit_code == 1
     assert "labels 'Yes' and 'yes' differ by blanks or case only" in done.stderr
+    assert "different texts in 90 rows" in done.stderr
     assert "Fitting" not in done.output
-    command = done.stderr.partition("everywhere: ")[2]
-    _, *arguments = shlex.split(command)
-    before = path.read_bytes()
-    subprocess.run([sys.executable, *arguments], check=True)
-    assert path.read_bytes() == before
-    path = tmp_path / f"t_respelled{path.suffix}"
-    read = pd.read_parquet(path) if form is None else pd.read_csv(path, **form)
+    # A stop writes nothing, not even what its command writes.
+    assert {each: each.read_bytes() for each in Path().iterdir()} == before
+    [line] = [each for each in done.stderr.splitlines() if each.startswith("Run: ")]
+    write, _, select = line.removeprefix("Run: ").partition(" && dsel ")
+    subprocess.run([sys.executable, *shlex.split(write)[1:]], check=True)
+    new = path.replace("t.", "t_respelled.")
+    assert {*Path().iterdir()} == {*before, Path(new)}
+    read = pd.read_parquet(new) if form is None else pd.read_csv(new, **form)
     spelled = table.assign(y=table["y"].replace({"Yes": "yes"}))
     pd.testing.assert_frame_equal(read, spelled, check_dtype=False)
-    assert "2 classes" in succeed(words[0], path, *words[2:]).output
+    assert shlex.split(select)[:4] == ["select", new, "--target", "y"]
+    assert shlex.split(select)[-2:] == ["--drop", "note"]
+    succeed(*shlex.split(select))
 
 
 def insured(n_rows=360, n_customers=90):
@@ -583,7 +647,7 @@ def test_select__records_that_rows_of_an_identifier_may_belong_together(
         assert found.exit_code == 0, found.output
         caveats = json.loads(found.stdout)["choice"]["caveats"]
         [effect] = [each["effect"] for each in caveats if each["text"].startswith(note)]
-        assert effect == "WEAKENS"
+        assert effect == "WARNS"
 
 
 LOSSES = [((), 3, False), (("balanced",), 6, True), (("error", "report"), 3, False)]
@@ -614,7 +678,7 @@ def test_select__names_columns_of_gaps_and_counts_rows_of_other_ids(tmp_path, rn
     )  # fmt: skip
     told = " ".join(succeed(*words, "--id", "key").output.split())
     assert "column 1, without a name" in told
-    assert "Note column 'note' has no value in any labeled row" in told
+    assert "Caveat column 'note' has no value in any labeled row" in told
     assert "their ids differ, so they are counted as records of their own" in told
     assert "take each record once" not in told
     content = succeed(*words, "--drop", "key", "--json").stdout
@@ -625,9 +689,9 @@ def test_select__names_columns_of_gaps_and_counts_rows_of_other_ids(tmp_path, rn
 
 
 def test_select__takes_several_models_as_one_search(numbers, tmp_path):
-    words = [*numbers[:6], "--cv", 3]
+    words = numbers[:6]
     found = succeed(*words, "--model", "forest, logistic", "--out", tmp_path / "both")
-    assert "Plan of 10 candidates over (candidate)" in found.output
+    assert "Plan of 10 candidates that differ in model, " in found.output
     assert "Chosen: model=" in found.output
     models = {str(text).partition("(")[0] for text in
               dsel.open_results(tmp_path / "both").dsel.table()["model"]}  # fmt: skip
@@ -641,7 +705,7 @@ def test_select__takes_several_models_as_one_search(numbers, tmp_path):
 
 
 def test_select__takes_the_default_model_that_has_the_parameters(numbers, tmp_path):
-    text = run(*numbers[:6], "--grid", "max_features=0.3", "--cv", 3).stdout
+    text = run(*numbers[:6], "--grid", "max_features=0.3").stdout
     assert "  model          forest by default" in text
     refused = run(*numbers, "--loss", "error_quantile=0.9")
     assert refused.exit_code == 1
@@ -755,7 +819,7 @@ def test_select__says_that_the_tables_may_be_swapped(formats, tmp_path, rng):
 
 def test_select__ends_a_stop_with_the_command_that_goes_on(tmp_path, rng):
     """The command can be pasted; it drops what was dropped before, too."""
-    frame = pd.DataFrame({"x": rng.normal(size=90), "site": 1, "note": "a b"})
+    frame = pd.DataFrame({"x": rng.normal(size=90), "site": 1, "note": "a-b"})
     frame["customer no"] = [f"K{row * 7}" for row in range(90)]
     frame["note"] += frame["customer no"]
     frame["label"] = np.where(frame.x > 0, "yes", "no")
@@ -771,9 +835,10 @@ def test_select__ends_a_stop_with_the_command_that_goes_on(tmp_path, rng):
     assert "Error at most" in succeed(*shlex.split(command)).stdout
     misspelled = run(*("lable" if word == "label" else word for word in words))
     _, _, command = " ".join(misspelled.output.split()).partition(" Run: dsel ")
-    assert command == shlex.join(map(str, words))
+    # What comes next is decided, too.
+    assert command == shlex.join([*map(str, words), "--id", "note,customer no"])
     number = run(*words, "--number", "label", "--task", "classification")
-    assert number.output.rstrip().endswith("--number label --task regression")
+    assert "write --task regression for a target of numbers" in number.output
     # Each of several ways out has its command.
     paid, days = (
         [f"${row}.5" for row in range(90)],
@@ -782,14 +847,114 @@ def test_select__ends_a_stop_with_the_command_that_goes_on(tmp_path, rng):
     for column, ways in (
         (paid, [["--number", "new"], ["--drop", "site,new"]]),
         (days, [["--dayfirst"], ["--monthfirst"], ["--drop", "site,new"]]),
+        (
+            ["not yet", "unknown", *(f"{row}.5" for row in range(88))],
+            [["--gap", "not yet", "--gap", "unknown"], ["--drop", "site,new"]],
+        ),
     ):
         frame.assign(new=column).to_csv(path, index=False)
-        said = " ".join(run(*words).stderr.split()).partition(" Run: dsel ")[2]
-        commands = [shlex.split(text) for text in said.split(" Or: dsel ")]
+        lines = run(*words).stderr.splitlines()[1:]
+        commands = [
+            shlex.split(line.partition(" dsel ")[2])
+            for line in lines
+            if not line.startswith("(")
+        ]
         assert len(commands) == len(ways)
         for command, way in zip(commands, ways, strict=True):
             assert shlex.join(way) in shlex.join(command)
         assert "Error at most" in succeed(*commands[0]).stdout
+
+
+def test_gap__is_one_in_every_later_table(tmp_path, rng):
+    values = rng.normal(size=1_000).round(3)
+    texts = pd.DataFrame(
+        {"x": values.astype(str), "town": rng.choice(["A", "B"], 1_000)}
+    )
+    found = []
+    for word in ("unknown", ""):
+        texts.loc[::9, "x"] = texts.loc[::7, "town"] = word
+        rows, pool = (tmp_path / f"{name}{word}.csv" for name in ("rows", "pool"))
+        out = tmp_path / f"results{word}"
+        labels = np.where(values[:120] > 0, "known", "unknown")
+        texts[:120].assign(label=labels).to_csv(rows, index=False)
+        texts[120:].to_csv(pool, index=False)
+        succeed(
+            "select", rows, "--target", "label", "--pool", pool, "--model", "logistic",
+            "--grid", "C=1", "--cv", 2, "--out", out, "--gap", "unknown", "--quiet",
+        )  # fmt: skip
+        succeed("predict", out, pool, "--out", tmp_path / f"{word}.csv")
+        succeed("pool", "build", pool, tmp_path / f"{word}.parquet", "--like", out)
+        bound = dsel.open_outcome(out).certificate.bound
+        predictions = (tmp_path / f"{word}.csv").read_text()
+        read = pd.read_parquet(tmp_path / f"{word}.parquet")
+        found.append((bound, predictions, read.isna().sum().tolist()))
+    assert found[0] == found[1]
+    assert '"unknown"' in found[0][1]  # the label of that name
+    assert min(found[0][2]) > 90
+
+
+def test_select__names_groups_first_where_rows_of_one_client_may_belong_together(
+    tmp_path, rng
+):
+    frame = pd.DataFrame({"x": rng.normal(size=300)})
+    frame["client"] = [f"C{row // 2}" for row in range(300)]
+    frame["loan"] = [f"L{row}" for row in range(300)]
+    frame["label"] = np.where(frame.x > 0, "yes", "no")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    words = ("select", tmp_path / "t.csv", "--target", "label", "--model", "logistic",
+             "--grid", "C=1", "--quiet")  # fmt: skip
+    error, *commands = run(*words).output.splitlines()
+    assert "If rows of one client belong together, write --groups client: " in error
+    # No command leaves the column out, whose bound would be of other rows.
+    command = f"{shlex.join(map(str, words))} --groups client --id loan"
+    assert commands == [f"Run: dsel {command}"]
+    assert "on a random row of a new group" in succeed(*shlex.split(command)).stdout
+    other = run(*words, "--groups", "loan").output
+    assert "belong together" not in other
+    assert other.endswith(" --drop client\n")
+
+
+@pytest.mark.parametrize("begin", ["", "K"])
+def test_select__after_a_pool_of_other_customers_names_the_groups(tmp_path, rng, begin):
+    keys = np.r_[rng.integers(0, 100, 400), rng.integers(100, 2_000, 2_000)]
+    names = rng.permutation(2_000)  # in no order, so that keys of both tables are mixed
+    frame = pd.DataFrame({"customer": [f"{begin}{names[key]}" for key in keys]})
+    frame["x"] = rng.normal(size=2_000)[keys] + 0.3 * rng.normal(size=len(keys))
+    frame["y"] = np.where(frame.x > 0, "yes", "no")
+    frame[:400].to_csv(tmp_path / "t.csv", index=False)
+    frame[400:].drop(columns="y").to_csv(tmp_path / "pool.csv", index=False)
+    words = ("select", tmp_path / "t.csv", "--target", "y", "--model", "logistic",
+             "--grid", "C=1", "--pool", tmp_path / "pool.csv")  # fmt: skip
+    found = run(*words)
+    assert found.exit_code == 3
+    said = " ".join(found.output.split())
+    assert "most by column customer (AUC" in said
+    assert "Next the command below, if rows of one customer belong together" in said
+    command = f"{shlex.join(map(str, words))} --groups customer"
+    assert f"Run: dsel {command}" in found.output.splitlines()
+    assert "on a random row of a new group" in succeed(*shlex.split(command)).stdout
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_select__offers_no_id_that_the_pool_lacks(tmp_path, rng, ending):
+    frame = pd.DataFrame({"x": rng.normal(size=300)})
+    frame["client_id"] = [f"L{row}" for row in range(300)]
+    frame["label"] = np.where(frame.x > 0, "yes", "no")
+    frame[:100].to_csv(tmp_path / "t.csv", index=False)
+    words = ("select", tmp_path / "t.csv", "--target", "label", "--model", "logistic",
+             "--grid", "C=1", "--pool", tmp_path / f"pool.{ending}")  # fmt: skip
+    for columns, way in (
+        (["x"], "--drop client_id"),
+        (["x", "client_id"], "--id client_id"),
+    ):
+        write = frame[100:][columns]
+        if ending == "csv":
+            write.to_csv(tmp_path / "pool.csv", index=False)
+        else:
+            write.to_parquet(tmp_path / "pool.parquet", index=False)
+        [command] = run(*words).output.splitlines()[1:]
+        assert command.endswith(f" {way}")
+        succeed(*shlex.split(command.removeprefix("Run: dsel ")))
 
 
 def test_select__ends_with_3_where_nothing_is_certified(tmp_path, rng):
@@ -813,16 +978,17 @@ def test_select__names_columns_and_options_that_another_plan_had(tmp_path, rng):
     frame[:100].to_csv(tmp_path / "t.csv", index=False)
     frame[100:].drop(columns="label").to_csv(tmp_path / "pool.csv", index=False)
     words = ("select", tmp_path / "t.csv", "--target", "label", "--grid", "C=1")
-    words += ("--out", tmp_path / "results", "--model", "logistic", "--quiet")
+    words += ("--out", tmp_path / "results", "--quiet")
     pool = ("--pool", tmp_path / "pool.csv")
-    succeed(*words, *pool, "--queries", 5)
-    text = " ".join(run(*words, *pool, "--drop", "b").output.split())
+    logistic = (*words, "--model", "logistic", *pool)
+    succeed(*logistic, "--queries", 5)
+    text = " ".join(run(*logistic, "--drop", "b").output.split())
     assert (
-        "holds another plan: 'b' is a column there and not now, n_queries is 5 there "
+        "holds another plan: 'b' is a column there and not now, --queries is 5 there "
         "and nothing now; choose another place"
     ) in text
     text = " ".join(run(*words, "--model", "svm").output.split())
-    assert "n_queries is 5 there and nothing now" in text
+    assert "--queries is 5 there and nothing now" in text
     assert f"It was run with --pool {pool[1]}, --model logistic." in text
 
 
@@ -831,5 +997,5 @@ def test_select__a_bound_that_excludes_nothing_has_the_status_of_no_bound(tmp_pa
     (tmp_path / "t.csv").write_text(f"x,y\n{rows}")
     words = ("--target", "y", "--model", "logistic", "--grid", "C=1", "--cv", 2)
     found = run("select", tmp_path / "t.csv", *words, "--loss", "recall:b", "--quiet")
-    assert "no bound below 100%" in found.output
+    assert "No bound below 100% for the misses of" in " ".join(found.output.split())
     assert found.exit_code == 3

@@ -14,7 +14,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification
-from sklearn.ensemble import VotingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
 from sklearn.feature_selection import SelectFromModel
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -58,7 +58,7 @@ def test_certify__names_what_the_search_has_chosen():
     depth = outcome.model.best_params_["max_depth"]
     of_all = outcome.models["all_rows"].best_params_["max_depth"]
     both = f"{depth} on 67% of the labels, but max_depth={of_all} on all labels"
-    assert f"\nChosen: max_depth={both} (by GridSearchCV)\n" in str(outcome)
+    assert f"\nChosen: max_depth={both} (by GridSearchCV); deployed: " in str(outcome)
     assert outcome.choice.params == {"max_depth": depth}
     chosen = [params["max_depth"] for params in outcome.choice.fold_params]
     assert len(chosen) == 3
@@ -72,7 +72,8 @@ def test_certify__names_the_choice_of_a_function_and_of_a_single_model():
     pipeline = make_pipeline(StandardScaler(), DecisionTreeClassifier(random_state=0))
     outcome = dsel.certify(pipeline, X, Y, cv=3, random_state=0)
     assert "\nChosen: Pipeline, as it is\n" in str(outcome)
-    assert outcome.results.attrs["fold_error_kind"] == "the model without this fold"
+    kind = outcome.results.attrs["fold_error_kind"]
+    assert kind == "the model trained without this fold"
 
 
 def test_certify__what_was_chosen_is_kept_with_the_results(tmp_path):
@@ -90,7 +91,7 @@ def test_certify__says_that_a_fitted_model_is_fitted_anew(tmp_path):
         return dsel.certify(model, X, Y, cv=3, random_state=0, out=tmp_path)
 
     outcome = certified(SVC().fit(X, Y))
-    [note] = [line for line in str(outcome).splitlines() if line.startswith("Note")]
+    [note] = [line for line in str(outcome).splitlines() if line.startswith("Cavea")]
     assert "SVC was fitted already" in note
     assert "cv='prefit'" in note
     assert certified(SVC().fit(X, Y)).choice == outcome.choice
@@ -110,6 +111,27 @@ def test_certify__says_what_is_bounded_where_a_search_ranks_by_something_else():
         words = "GridSearchCV ranks by scoring='f1', and the bound is about the error"
         assert (words in text) is is_named
         assert ("loss='balanced'" in text) is is_named
+    plain = GridSearchCV(SVC(), {"C": [1]})
+    balanced = GridSearchCV(SVC(), {"C": [1]}, scoring="balanced_accuracy")
+    for search, loss, is_named in (
+        (plain, "recall:1", True), (plain, "error", False),
+        (balanced, "recall:1", False), (SVC(), "recall:1", False),
+    ):  # fmt: skip
+        text = str(dsel.certify(search, X, y, loss=loss, random_state=0).choice)
+        words = "GridSearchCV ranks by the accuracy, and the bound is about the misses"
+        assert (words in " ".join(text.split())) is is_named
+
+
+def test_certify__of_texts_names_the_type_that_histogram_boosting_takes():
+    frame = pd.DataFrame({"a": np.arange(100.0), "device": ["web", "app"] * 50})
+    model, y = HistGradientBoostingClassifier(max_iter=3), np.arange(100) > 49
+    with pytest.raises(TypeError, match="takes categories only; pass columns of this"):
+        dsel.certify(model, frame, y, random_state=0)
+    ready = frame.astype({"device": "category"})
+    assert dsel.certify(model, ready, y, random_state=0).certificate.certified
+    # A column of two values is no identifier, whatever its name.
+    with pytest.raises(TypeError, match="put an encoder in front of it"):
+        dsel.certify(LogisticRegression(), frame, y, random_state=0)
 
 
 def test_certify__refuses_labels_that_differ_by_case_only():
@@ -137,8 +159,10 @@ def test_certify__shows_all_options_and_explains_unknown_ones():
 def test_certify__says_why_a_pool_of_the_labeled_rows_gives_no_bound():
     for pool in (X, np.vstack([X, X])):
         text = str(dsel.certify(SVC(), X, Y, pool, cv=3, random_state=0))
-        assert "Error: no bound below 100%, model trained on all labels" in text
-        assert f"Because  all {len(pool)} pool rows equal labeled rows" in text
+        assert (
+            "No bound below 100% for the error: no new rows in the pool, model" in text
+        )
+        assert f"Caveat   all {len(pool)} pool rows equal labeled rows" in text
         assert text.count("equal labeled rows") == 1
 
 
@@ -165,8 +189,8 @@ def test_certify_prefit__says_what_it_is_about():
         "declare (A3)"
     )
     assert lines[1].startswith("Error on these rows: ")
-    assert [line.split()[1] for line in lines[2:6]] == ["A1,", "A3,", "A5,", "A7,"]
-    assert lines[6].startswith("A number that is missing ")
+    names = [line.rpartition("(")[2] for line in lines[2:]]
+    assert names == ["A1)", "A3)", "A5)", "A7)"]
     assert "the model has not seen these rows" in lines[3]
 
 
@@ -255,7 +279,9 @@ def test_certify_prefit__predictions_of_no_class_are_errors():
     labels = np.array(["a", "b"])[NEW_Y % 2]
     certificate = prefit(Odd(), labels=labels)
     assert certificate.bound == 1.0
-    assert certificate.headline().startswith("Error: no bound below 100%, too few")
+    assert certificate.headline().startswith(
+        "No bound below 100% for the error: no prediction was right"
+    )
 
 
 def test_certify_prefit__takes_frames_and_kept_models(tmp_path):
@@ -270,9 +296,9 @@ def test_certify_prefit__takes_frames_and_kept_models(tmp_path):
 
 def test_certify_prefit__mentions_duplicates_among_the_rows():
     assert not prefit().remarks
-    twice = np.arange(len(NEW_Y)).repeat(2)
-    [remark] = prefit(rows=NEW_X[twice], labels=NEW_Y[twice]).remarks
-    assert remark.startswith("797 of 1,594 rows are duplicates of another row")
+    again = np.arange(len(NEW_Y) + 100) % len(NEW_Y)
+    [remark] = prefit(rows=NEW_X[again], labels=NEW_Y[again]).remarks
+    assert remark.startswith("100 of 897 rows are duplicates of another row")
 
 
 def test_certify_prefit__is_kept_as_json():
@@ -365,7 +391,7 @@ def test_certify__of_a_search_whose_fits_all_fail_has_the_cause_and_its_column()
             dsel.certify(model, TOWNS, Y, random_state=0)
         text = str(caught.value)
         assert re.fullmatch(
-            r"what was chosen cannot be fitted: without fold 1: ValueError: could not "
+            r"the model cannot be fitted: without fold 0: ValueError: could not "
             r"convert string to float: '[ab]' \(column 'job'\)", text
         )  # fmt: skip
 
@@ -500,3 +526,14 @@ def test_certify__says_once_which_fits_of_a_search_failed(grid, words):
     (note,) = (each for each in outcome.choice.remarks if "fits failed" in each)
     assert re.search(words, note)
     assert "\n" not in note
+
+
+def test_out__of_a_run_with_another_loss_names_the_loss_alone(tmp_path):
+    model, out = LogisticRegression(), tmp_path / "out"
+    dsel.certify(model, X, Y, cv=2, random_state=0, out=out)
+    with pytest.raises(dsel.errors.StoreMismatchError) as caught:
+        dsel.certify(model, X, Y, cv=2, random_state=0, out=out, loss="balanced")
+    found = str(caught.value).partition(" holds another plan: ")[2]
+    assert found.startswith("loss is error there and balanced([")
+    assert found.endswith(" now; choose another place, one for each plan.")
+    assert "candidates" not in found

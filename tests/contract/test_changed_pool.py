@@ -34,9 +34,15 @@ def npy(folder, rows):
     return folder / "pool.npy"
 
 
+def npy_by_column(folder, rows):
+    return npy(folder, np.asfortranarray(rows))
+
+
 def mapped(folder, rows):
-    path = npy(folder, rows)
-    return np.load(path, mmap_mode="r")
+    # Another file takes its place: reading a mapped file that is short kills a process.
+    np.save(folder / "new.npy", rows)
+    os.replace(folder / "new.npy", folder / "pool.npy")
+    return np.load(folder / "pool.npy", mmap_mode="r")
 
 
 def npy_written_in_place(folder, rows):
@@ -94,6 +100,7 @@ def a_part_less(folder, rows):
 
 KINDS = {
     "npy": (npy, "pool.npy"),
+    "npy by column": (npy_by_column, "pool.npy"),
     "npy in place": (npy_written_in_place, "pool.npy"),
     "memory map": (mapped, "pool.npy"),
     "zarr": (of_zarr, "pool.zarr"),
@@ -230,6 +237,16 @@ def test_open_pool__again_after_a_change_reads_what_is_there(tmp_path):
     dsel.open_pool(npy(tmp_path, POOL))
     pool = dsel.open_pool(npy(tmp_path, OTHER))
     assert pool.reduce(lambda X, _: X.sum(), np.add) == pytest.approx(OTHER.sum())
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_open_pool__of_a_file_that_became_shorter_says_so(order, tmp_path):
+    rows = np.asarray(POOL, order=order)
+    read = dsel.open_pool(npy(tmp_path, rows)).to_dask_array()
+    assert np.array_equal(read.compute(), POOL)
+    os.truncate(tmp_path / "pool.npy", rows.nbytes // 2)
+    with pytest.raises(dsel.errors.PoolChangedError, match=r"pool\.npy.* fewer than"):
+        read.compute()
 
 
 def test_pool__at_a_url_is_compared_by_what_the_store_tells(storage_options, tmp_path):

@@ -28,6 +28,21 @@ POOL, TRUTH = X[200:], Y[200:]
 DIFFER = OLD.predict(POOL) != NEW.predict(POOL)
 
 
+def test_comparisons__do_not_call_a_difference_of_nearly_nothing_a_win():
+    question = dsel.results.ModelComparison(
+        0.05, 100_000, n_differ=1_000, n_queries=200, classes=(0, 1),
+        rows=tuple(range(200)), old_predictions=(0,) * 200,
+        new_predictions=(1,) * 200,
+    )  # fmt: skip
+    assert question.headline().startswith("Nothing is shown either way: the errors of ")
+    answer = question.certify_with_labels([1] * 117 + [0] * 83)
+    assert -0.001 < answer.upper < 0
+    assert answer.headline().endswith(
+        "and perhaps less than 0.1, percentage points less than the old one "
+        "(95% confidence)"
+    )
+
+
 @dataclass
 class FromColumn:
     """A model that reads its labels from a column of the rows."""

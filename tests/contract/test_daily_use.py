@@ -63,6 +63,49 @@ def test_prune__true_is_the_default(options):
     assert plans[0].identity == plans[1].identity == plans[2].identity
 
 
+def test_search__has_or_names_what_its_outcome_has(search, tmp_path):
+    made = search.predict_table(X, out=tmp_path / "p.csv")
+    assert pd.read_csv(made.path)["label"].tolist() == search.predict(X).tolist()
+    rows = {"y": NAMES, "level": 0.01}
+    assert str(search.monitor(X, **rows)) == str(search.outcome_.monitor(X, **rows))
+    for name, way in (
+        ("seed", r"it is `outcome_\.seed` here"),
+        ("models", "it is `models_` here"),
+        ("best_parms_", "did you mean 'best_params_'"),
+    ):
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}'; {way}"):
+            getattr(search, name)
+    for name in ("choice_", "best_params_"):
+        with pytest.raises(AttributeError, match=r"call `fit\(X, y\)` before"):
+            getattr(dsel.SemiSupervisedSearchCV(SVC(), {}), name)
+    with pytest.raises(AttributeError, match="has no attribute 'predict_proba'"):
+        _ = search.predict_proba
+    for result in (search, search.outcome_):
+        with pytest.raises(TypeError, match="needs `out`, a new file, such as out="):
+            result.predict_table(X)
+
+
+def test_messages__show_no_table_that_was_passed_in_the_place_of_an_argument(search):
+    results = search.outcome_, search.results_, search.choice_, X, pd.DataFrame(X)
+    for call in (
+        lambda value: dsel.open_results(value),
+        lambda value: dsel.audit("nested, noise", n_draws=value),
+        lambda value: dsel.certify(SVC(), X, NAMES, delta=value),
+        lambda value: dsel.certify(SVC(), X, NAMES, cv=value, loss=value),
+        lambda value: dsel.plan_search(value, {}, X, NAMES),
+        lambda value: dsel.plan_search(SVC(), value, X, NAMES),
+        lambda value: dsel.predict_pool(SVC().fit(X, NAMES), X, value),
+        lambda value: dsel.select(search, value),
+        lambda value: dsel.write_report(search, value),
+    ):
+        for value in results:
+            with pytest.raises((TypeError, ValueError)) as info:
+                call(value)
+            assert "\n" not in str(info.value)
+            assert "Error at most" not in str(info.value)
+            assert len(str(info.value)) < 400
+
+
 def test_predict_pool__returns_where_it_wrote_and_gives_labels(search, tmp_path):
     path = predict_pool(search, X, tmp_path / "labels.zarr", labels=True)
     assert path == str(tmp_path / "labels.zarr")
@@ -124,9 +167,10 @@ def test_choice__says_why_its_bound_says_nothing():
         AlwaysWrong(), {"label": [9]}, X[:100], NAMES[:100], random_state=0
     )
     lines = str(plan.run().choice).splitlines()
-    assert any(line.startswith("Error: no bound below 100%, model") for line in lines)
-    [why] = [line for line in lines if line.startswith("Because")]
-    assert "100 labeled rows" in why
+    assert any(
+        line.startswith("No bound below 100% for the error: no ") for line in lines
+    )
+    assert any(line.startswith("Caveat   100 labeled rows with") for line in lines)
     assert sum("see plan_bound, which prints how many" in line for line in lines) == 1
 
 

@@ -41,7 +41,7 @@ REFUSED = (TypeError, ValueError)
 PLANNED = {
     "with_leave_one_out": lambda plan: plan.with_leave_one_out().run(),
     "fits_range": lambda plan: plan.fits_range(),
-    "prints": lambda plan: (repr(plan), plan._repr_html_(), plan.facts()),
+    "prints": lambda plan: (repr(plan), plan._repr_html_(), plan.shown_rows()),
     "properties": lambda plan: [
         getattr(plan, name)
         for name in dir(type(plan))
@@ -100,6 +100,18 @@ def check_refusal(error):
     assert str(error).endswith((".", "?")), str(error)
 
 
+def check_figures(plot):
+    """Assert that exactly the figures that can be drawn are offered."""
+    for name in (name for name in vars(type(plot)) if not name.startswith("_")):
+        is_drawn = True
+        try:
+            getattr(plot, name)()
+        except REFUSED as error:
+            check_refusal(error)
+            is_drawn = False
+        assert (name in dir(plot)) == (f"plot.{name}()" in repr(plot)) == is_drawn, name
+
+
 @pytest.mark.parametrize(
     ("target", "way", "has_pool"), [*product(TARGETS, WAYS, (False, True))]
 )
@@ -119,6 +131,7 @@ def test_every_method__works_or_is_refused_in_one_line(target, way, has_pool, tm
             call(outcome, tmp_path)
         except REFUSED as error:
             check_refusal(error)
+    check_figures(outcome.plot)
     plt.close("all")
 
 

@@ -130,7 +130,7 @@ def test_failed_fold__of_a_regressor_prints_no_infinite_number(report):
         assert any("none: too few labeled rows for" in table for table in shown)
     assert not re.findall(r"\b(?:inf|nan)\b", " ".join(shown))
     assert "off: fits failed, model trained on all labels" in shown[0]
-    assert "Because  rows without a prediction count as infinitely far" in shown[0]
+    assert "Caveat   rows without a prediction count as infinitely far" in shown[0]
 
 
 class RaisesOnAllRows(LogisticRegression):
@@ -147,7 +147,7 @@ def test_failed_fit_on_all_rows__is_named_and_first_if_it_was_to_be_deployed(opt
     place = "; the model trained on 80% of the labels is deployed in its place"
     assert outcome.choice.deploy == "one_fold"
     assert str(outcome).startswith(f"Warning  {text}") == bool(options)
-    assert (f"Note     {text}" in str(outcome)) == (not options)
+    assert (f"Caveat   {text}" in str(outcome)) == (not options)
     assert (place in str(outcome)) == bool(options)
 
 

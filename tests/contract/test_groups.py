@@ -458,6 +458,15 @@ def test_copies_within_a_group__are_no_caveat():
     assert "equal rows of other folds" in apart
 
 
+def test_equal_rows_with_other_targets__are_other_records_where_groups_differ():
+    rows, targets = np.repeat(X[:50], 4, axis=0).round(1), np.arange(200.0)
+    groups = np.arange(200)
+    told = str(plan(Ridge(), {"alpha": [1.0]}, X=rows, y=targets, groups=groups))
+    assert "equal rows of other folds" not in told
+    same = str(plan(Ridge(), {"alpha": [1.0]}, X=rows, y=groups // 4, groups=groups))
+    assert "equal rows of other folds" in same
+
+
 def test_caveats_of_a_loss__are_about_the_drawn_rows():
     rare = np.where(KEYS < 8, "yes", "no")
     told = str(plan(y=rare, loss=dsel.losses.recall("yes")))
@@ -530,7 +539,26 @@ def test_regression__takes_columns_procedures_and_fitted_models():
 def test_regression__says_how_many_groups_a_tolerance_needs():
     rows, targets, keys = numbers(n_groups=60)
     made = plan(Ridge(), {"alpha": [1.0]}, X=rows, y=targets, groups=keys)
-    assert "of one row of each group: 60 labeled rows are too few" in str(made).replace(
+    assert "60 groups are too few for a bound of how far" in str(made).replace(
         "\n    ", " "
     )
     assert "of 60 groups of labeled rows" in str(made.run().certificate)
+
+
+def test_identifier_among_the_features__is_a_condition_of_the_bound(tmp_path):
+    rng = np.random.default_rng(0)
+    keys = rng.permutation(np.repeat(np.arange(100), 4))
+    frame = pd.DataFrame(rng.normal(size=(400, 2)), columns=["a", "b"])
+    frame["customer"] = keys
+    y = np.where(frame.a + frame.b > 0, "yes", "no")
+    made = dsel.certify(LOGISTIC, frame, y, random_state=0, out=tmp_path / "out")
+    condition = "if rows of one customer do not belong together"
+    for certificate in (
+        made.certificate,
+        dsel.open_outcome(tmp_path / "out").certificate,
+        dsel.certify(LOGISTIC.fit(frame[:200], y[:200]), frame[200:], y[200:],
+                     cv="prefit"),
+    ):  # fmt: skip
+        assert f"(95% confidence, {condition})" in certificate.headline()
+    known = dsel.certify(LOGISTIC, frame, y, groups="customer", random_state=0)
+    assert condition not in str(known)

@@ -1,6 +1,7 @@
 """Is the promise still about these rows? Tests of new rows, through public names."""
 
 import json
+from dataclasses import replace
 
 import dask.array as da
 import numpy as np
@@ -54,7 +55,7 @@ def test_monitor__keeps_the_promises_on_rows_of_the_same_population(outcome):
     ]  # fmt: skip
     assert not report.is_refuted
     assert str(report).startswith(
-        "Nothing is refuted by 2,000 new rows (each test refutes "
+        "Nothing is refuted by 2,000 new rows (a true statement "
     )
 
 
@@ -86,10 +87,23 @@ def test_monitor__refutes_the_bounds_where_the_labels_have_changed(outcome):
     assert found["rows"] == found["disagreement"] == "kept"
 
 
+@pytest.mark.parametrize(("n_records", "n_times"), [(60, 20), (800, 2)])
+def test_monitor__tests_no_bound_on_copies(outcome, n_records, n_times):
+    copied = np.repeat(np.arange(n_records), n_times)
+    turned = 1 - TRUTH
+    found = results_of(outcome.monitor(NEW[copied], y=turned[copied]))
+    assert found.pop("rows") == "kept"
+    assert {*found.values()} == {"cannot be tested"}
+    once = results_of(outcome.monitor(NEW[:n_records], y=turned[:n_records]))
+    assert once["error of one_fold"] == "refuted"
+
+
 def test_monitor__refutes_the_disagreement_where_both_models_differ(outcome):
     one_fold, all_rows = (outcome.models[n].predict(X) for n in outcome.certificates)
     differ = np.flatnonzero(one_fold != all_rows)
-    often = np.concatenate([NEW[:100], np.repeat(X[differ], 10, axis=0)])
+    near = np.repeat(X[differ], 10, axis=0)  # as equal rows they would be copies
+    near += 1e-9 * np.random.default_rng(0).normal(size=near.shape)
+    often = np.concatenate([NEW[:100], near])
     found = test_named(outcome.monitor(often), "disagreement")
     assert found.result == "refuted"
     assert found.at_least > found.limit
@@ -271,11 +285,30 @@ def test_monitor__of_groups_tests_one_row_with_a_label_of_each_new_group(
     assert "400 rows of groups that were labeled" in notes
 
 
+def test_monitor__counts_rows_of_new_groups_that_equal_labeled_rows(of_groups):
+    rows, keys = pd.DataFrame(X[:400], columns=NAMES), [f"new {i}" for i in range(400)]
+    report = of_groups.monitor(rows, y=Y[:400], groups=keys)
+    assert test_named(report, "error of one_fold").n_rows == 400
+    assert "equal labeled rows" not in str(report)
+
+
 def test_monitor__of_groups_refutes_a_broken_promise_and_names_the_way(of_groups):
     report = of_groups.monitor(NAMED, y=1 - TRUTH, groups=NEW_KEYS)
     assert [test.name for test in report.refuted] == ["error of one_fold"]
     without = of_groups.monitor(NAMED, y=TRUTH)
     assert "`groups` names the column" in without.tests[-1].reason
+    assert "of each of" not in str(of_groups.monitor(NAMED, groups=NEW_KEYS))
+
+
+def test_monitor__explains_kept_where_something_is_kept(outcome):
+    kept, no = outcome.monitor(NEW, y=TRUTH), "kept means not refuted"
+    assert "so the true error is at least " in str(kept)
+    assert no in str(kept)
+    refuted = replace(
+        kept, tests=tuple(replace(t, result="refuted") for t in kept.tests)
+    )
+    assert no not in str(refuted)
+    assert "statements are true, at most " in str(refuted)
 
 
 def test_monitor__of_groups_counts_no_row_twice_however_large_its_group_is(of_groups):
@@ -352,7 +385,7 @@ REFUSED = [
     ({"target": "truth"}, ValueError, "target truth names both"),
     ({"y": TRUTH[:50]}, ValueError, "y label each row 50"),
     ({"y": np.append(TRUTH, 1)}, ValueError, "y 2,001 2,000"),
-    ({"y": TRUTH.reshape(-1, 1)}, ValueError, "y label shape"),
+    ({"y": np.c_[TRUTH, TRUTH]}, ValueError, "y label shape"),
     ({"y": TRUTH + 7}, ValueError, "y none 2,000 classes 0, 1"),
     ({"y": TRUTH, "groups": NEW_KEYS}, ValueError, "groups search independent"),
     ({"source": NEW[:, :5]}, ValueError, "5 columns"),
@@ -381,3 +414,20 @@ def test_monitor__refuses(outcome, options, error, words):
         outcome.monitor(**options)
     message = str(caught.value)
     assert all(word in message for word in words.split()), message
+
+
+def test_monitor__finds_a_small_shift_of_one_column():
+    rng = np.random.default_rng(1)
+    names = [f"amount {number}" for number in range(6)]
+    old, new = (pd.DataFrame(rng.lognormal(size=(n, 6)), columns=names)
+                for n in (1_500, 4_000))  # fmt: skip
+    y = old["amount 1"] > old["amount 2"]
+    outcome = dsel.certify(LogisticRegression(), old, y, random_state=0)
+    same = test_named(outcome.monitor(new), "rows")
+    assert same.result == "kept"
+    assert "compared are 1,500 and 2,000 rows" in same.reason
+    dearer = new.assign(**{"amount 0": 1.25 * new["amount 0"]})
+    shifted = test_named(outcome.monitor(dearer), "rows")
+    assert shifted.result == "refuted"
+    assert shifted.columns == ("amount 0",)
+    assert shifted.p_value < 0.01

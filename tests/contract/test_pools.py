@@ -2,6 +2,7 @@
 
 from functools import cache
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -14,6 +15,7 @@ import zarr
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
@@ -162,12 +164,49 @@ def test_pool__columns_of_text_reach_the_pipeline(kind, tmp_path):
 def test_predict_pool__writes_what_a_model_or_a_search_answers(kind, tmp_path):
     search = dsel.SemiSupervisedSearchCV(*TREES, cv=3, random_state=0).fit(X, Y)
     pool = ARRAYS[kind](POOL, tmp_path)
-    for name, model in (("a", search), ("b", search.best_estimator_)):
+    models = (search, search.best_estimator_, search.outcome_)
+    for name, model in zip("abc", models, strict=True):
         predict_pool(model, pool, tmp_path / name)
-        answers = model.classes_[answers_of(tmp_path / name)]
+        answers = search.classes_[answers_of(tmp_path / name)]
         assert (answers == model.predict(POOL)).all()
-    lazy = search.predict(da.from_array(POOL, chunks=(100, 64)))
-    assert (lazy.compute() == search.predict(POOL)).all()
+
+
+def refuse_to_compute(*args, **options):
+    raise AssertionError("it computes")
+
+
+@pytest.mark.parametrize("n_known", [600, None])
+def test_predict__is_lazy_for_dask_arrays(n_known):
+    search = dsel.SemiSupervisedSearchCV(*TREES, cv=3, random_state=0).fit(X, Y)
+    lazy = da.from_array(POOL, chunks=(100, 64))
+    lazy = lazy if n_known else lazy[lazy[:, 0] >= 0]
+    for predict in (search.predict, search.outcome_.predict):
+        with dask.config.set(scheduler=refuse_to_compute):
+            predictions = predict(lazy)
+        assert predictions.numblocks == (6,)
+        assert (predictions.compute() == predict(POOL)).all()
+
+
+def test_predict__is_lazy_for_dask_frames_with_texts():
+    encoder = make_column_transformer((OneHotEncoder(), ["site"]))
+    model = make_pipeline(encoder, DecisionTreeClassifier())
+    rows = pd.DataFrame({"site": ["a", "b"] * 60})
+    search = dsel.SemiSupervisedSearchCV(None, [model], cv=3, random_state=0)
+    search.fit(rows, rows["site"] == "a")
+    lazy = dd.from_pandas(rows, npartitions=3)
+    for predict in (search.predict, search.outcome_.predict, search.predict_proba):
+        predictions = predict(lazy)
+        assert predictions.numblocks[0] == 3
+        assert (predictions.compute() == predict(rows)).all()
+
+
+def test_predict_interval__is_lazy_for_dask_arrays():
+    search = dsel.SemiSupervisedSearchCV(Ridge(), {"alpha": [1.0]}, random_state=0)
+    search.fit(X, Y.astype(float))
+    lazy = da.from_array(POOL, chunks=(100, 64))
+    for predict in (search.predict_interval, search.outcome_.predict_interval):
+        assert predict(lazy).numblocks == (6, 1)
+        assert (predict(lazy).compute() == predict(POOL)).all()
 
 
 NAMES_OF_COLUMNS = {
@@ -190,6 +229,12 @@ PREDICTING = {
         codes.tolist()
         for _, codes in read_rows(
             predict_pool(search, rows, folder / f"{id(rows)}.zarr"), "label"
+        )
+    ],
+    "predict_pool of an outcome": lambda search, rows, folder: [
+        codes.tolist()
+        for _, codes in read_rows(
+            predict_pool(search.outcome_, rows, folder / f"o{id(rows)}.zarr"), "label"
         )
     ],
     "monitor": lambda search, rows, folder: repr(

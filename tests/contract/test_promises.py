@@ -35,7 +35,7 @@ def test_bound__allows_for_pool_rows_that_are_labeled_rows(name):
         _, terms = formula(errors, rows, differ, seen, delta=0.05)
         assert 0 < among.sum() < differ.sum()
     found = run.certificates["all_rows"]
-    assert (found.equal_rows, found.n_unlabeled) == (90, len(POOL) + 90)
+    assert (found.n_duplicates, found.n_unlabeled) == (90, len(POOL) + 90)
     assert found.bound == pytest.approx(min(1.0, terms.bound), abs=1e-12)
     assert "90 pool rows equal a labeled row" in found.assumptions[0].reason
 

@@ -182,12 +182,18 @@ def test_choice__says_both_bounds_and_what_labels_are_expected_to_give(
 ):
     text = " ".join(str(outcome.choice).split())
     queries = outcome.choice.queries
-    assert "50 pool rows on which both models differ wait for labels" in text
+    assert "With labels of 50 pool rows on which both models differ the bound" in text
     assert "an estimate" in text
     assert queries.smallest < queries.expected < queries.pool_only
     limits = np.array([queries.smallest, queries.pool_only])
-    ends = [f"{percent:.1f}%" for percent in np.ceil(1000 * limits) / 10]
-    assert f"would be {' to '.join(ends)}, which is the one from the pool alone" in text
+    best, now = [f"{percent:.1f}%" for percent in np.ceil(1000 * limits) / 10]
+    assert f"Error at most {now} (95% confidence that both bounds hold)" in text
+    assert f"right on half of them, and {best} at best. These queries raised" in text
+    first = outcome.certificates["one_fold"].unclipped
+    assert queries.fold_limit_without < queries.fold_limit == first
+    limits = [f"{np.ceil(1000 * n) / 10:.1f}%" for n in
+              (queries.fold_limit_without, first)]  # fmt: skip
+    assert f"the other bound from {limits[0]} to {limits[1]}: its confidence" in text
     # The smallest one has the labels that the model trained on all labels predicts.
     apart = Choice.from_json(outcome.choice.to_json())
     labels = [queries.classes[code] for code in queries.all_rows_codes]
@@ -196,7 +202,7 @@ def test_choice__says_both_bounds_and_what_labels_are_expected_to_give(
     assert f"{100 * queries.pool_only:.0f}"[:2] in text
     after = " ".join(str(labeled.choice).split())
     assert "from the pool alone" in after
-    assert "with these labels; both hold at once" in after
+    assert "from the pool alone, and both hold at once" in after
     assert "labels of 50 queried rows" in str(labeled.certificates["all_rows"])
 
 
@@ -354,7 +360,7 @@ def test_plan__says_how_many_are_queried(tmp_path):
     text = " ".join(str(plan()).split())
     assert "labels of 50 pool rows on which they differ will be queried" in text
     plan().run(out=tmp_path / "out")
-    with pytest.raises(dsel.errors.StoreMismatchError, match="n_queries is 50 there"):
+    with pytest.raises(dsel.errors.StoreMismatchError, match="`n_queries` is 50 there"):
         plan(n_queries=40).run(out=tmp_path / "out")
 
 
@@ -500,6 +506,6 @@ def test_choice__asks_for_no_labels_that_would_hardly_help(outcome):
         one_fold_codes=queries.one_fold_codes[few],
         all_rows_codes=queries.all_rows_codes[few],
     )  # fmt: skip
-    text = dict(queries.lines())["Queries"]
-    assert "labels of 4 pool rows on which both models differ would hardly" in text
-    assert "wait for labels" not in text
+    text = dict(queries.lines())[""]
+    assert "Labels of 4 pool rows on which both models differ would hardly" in text
+    assert "if each model is right" not in text

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from pathlib import Path
 
 import dask
 import dask.dataframe as dd
@@ -338,7 +339,7 @@ def test_run__refuses(case):
         ({"X": X + 1}, "other labeled rows"),
         ({"y": Y[::-1]}, "other labeled rows"),
         ({"pool": POOL[:50]}, "another pool"),
-        ({"cv": 4}, "cv is 3 there and 4 now"),
+        ({"cv": 4}, "`cv` is 3 there and 4 now"),
         ({"grid": {"C": [1.0]}}, "other candidates (the grid)"),
         ({"estimator": SVC(tol=1e-2)}, "another estimator"),
         ({"certificate": "cv_bound"}, "certificate is nested, cv_error, delta=0.05 "
@@ -400,9 +401,21 @@ OTHERS = [
     (lambda _: SEARCH(SVC(), {}, folds=3), TypeError, "'folds' cv here"),
     (lambda _: predicted(frame(X, "x"), frame(X, "z")), ValueError, "names z0"),
     (lambda _: predicted(X, X[:, :3]), ValueError, "3 64"),
-    (lambda _: predicted(X, dd.from_pandas(frame(X, "x"), npartitions=2)), ValueError,
-     "`X` lengths X.compute() `dsel.search.predict_pool`"),
+    (lambda _: predicted(X, dd.from_pandas(frame(X, "x"), npartitions=2)["x0"]),
+     ValueError, "`X` table Series to_frame"),
+    *((lambda _, rows=rows: predicted(X, rows), TypeError,
+       "`X` path 'new.csv'; predict_table('new.csv', out='predictions.csv')")
+      for rows in ("new.csv", Path("new.csv"))),
+    *((lambda _, model=model: predict_pool(model, POOL, "x"), TypeError,
+       f"`model` fitted `predict` outcome, got {got}")
+      for model, got in ((SVC, "SVC()"), (X, "ndarray of shape"), (None, "None"))),
+    (lambda _: dsel.plan_bound(500, 1000, n_candidates=3), TypeError,
+     "needs `error`, error=0.1; error_quantile=0.9"),
     (lambda _: dsel.select(3), TypeError, "`results` Dataset"),
+    (lambda place: dsel.write_report("run", place), TypeError,
+     "`results` outcome dsel.open_outcome('run')"),
+    (lambda place: dsel.write_report(certify_grid().choice, place), TypeError,
+     "`results` outcome, got Choice; whole outcome"),
     (lambda _: dsel.select(results(), "no"), ValueError, "`criterion` 'cv_bound' 'no'"),
     (lambda _: dsel.select(results(), "loo_error"), ValueError, "'loo_error' count"),
     (lambda _: dsel.select(results(), delta=0.9), ValueError, "`delta` 0.9 mean 0.1"),

@@ -75,7 +75,7 @@ class Constant(RegressorMixin, BaseEstimator):
 
 def test_choice__says_how_far_off_predictions_can_be(found):
     lines = str(found.choice_).splitlines()
-    assert re.fullmatch(r"Chosen: alpha=[\d.]+", lines[2])
+    assert re.fullmatch(r"Chosen: alpha=[\d.]+; deployed: the first .*", lines[2])
     number = r"90% of predictions are off by at most \d\.\d\d \(95% confidence"
     assert re.fullmatch(rf"{number}\), model trained on 80% of the labels", lines[0])
     jointly = " that both bounds hold"
@@ -84,7 +84,7 @@ def test_choice__says_how_far_off_predictions_can_be(found):
     )
     fifth = (
         r"For comparison: a 20% hold-out set would give a bound of about \d\.\d\d on "
-        r"average"
+        r"average.*"
     )
     estimate = r"90% of predictions are off by about \d\.\d\d"
     assert re.fullmatch(rf"{estimate} \(cross-validated, an estimate\)", lines[3])
@@ -102,7 +102,7 @@ def test_bound__is_the_smallest_order_statistic_of_the_folds(found):
     ]
     assert found.certificate_.bound == min(limits)
     assert found.certificate_.fold == np.argmin(limits)
-    fold = found.plan_.scheme.splits_of_chosen[found.certificate_.fold].test_rows
+    fold = found.plan_.scheme.outer_splits[found.certificate_.fold].test_rows
     model = found.models_["one_fold"]
     own = np.sort(np.abs(Y[fold] - model.predict(X[fold])))
     np.testing.assert_array_equal(own, residuals[found.certificate_.fold])
@@ -164,7 +164,7 @@ def test_search__of_several_learners_chooses_one():
 @pytest.mark.parametrize("loss", [dsel.losses.beyond(5.0), dsel.losses.beyond(6)])
 def test_beyond__bounds_the_share_that_is_off_by_more(loss):
     made = search(pool=POOL, loss=loss)
-    assert "Share of predictions off by more than" in str(made.choice_)
+    assert "Share of bad predictions (off by more than" in str(made.choice_)
     for deploy, certificate in made.certificates_.items():
         off = np.abs(TRUE - made.models_[deploy].predict(POOL)) > loss.tolerance
         assert off.mean() <= certificate.bound <= 1
@@ -186,10 +186,34 @@ def test_report__has_four_tolerances_at_once_and_names_those_that_cannot_be_had(
         made.certificates_["one_fold"].bound
     )
     few = dsel.plan_search(Ridge(), GRID, X[:200], Y[:200], report=True, random_state=0)
-    assert "too few for a tolerance of 95%" in " ".join(str(few).split())
-    assert "too few for a tolerance of 50%" not in " ".join(str(few).split())
+    assert "too few for a bound of how far 95% of" in " ".join(str(few).split())
+    assert "too few for a bound of how far 50% of" not in " ".join(str(few).split())
     own = search(report=[0.75]).certified_report().to_dataframe()
     assert own.index.tolist() == [0.75]
+
+
+def test_report__has_the_tolerance_of_tables_where_the_declared_one_is_infinite(
+    tmp_path,
+):
+    groups = np.arange(100) // 2
+    made = dsel.certify(
+        Ridge(), X[:100], Y[:100], groups=groups, report=True, random_state=0
+    )
+    limits = made.certified_report().to_dataframe().off_by_at_most
+    assert np.isfinite(limits).tolist() == [True, False, False, False]
+    assert np.isinf(made.predict_interval(POOL)).all()  # of the declared 90%
+    predicted = made.predict_table(POOL, out=tmp_path / "p.csv")
+    table = pd.read_csv(predicted.path)
+    width = table.upper - table.lower
+    np.testing.assert_allclose(width, 2 * limits[0.5], rtol=1e-9)
+    assert ((table.lower <= TRUE) & (table.upper >= TRUE)).mean() >= 0.5
+    lines = [text for _, text in predicted.shown_rows()]
+    assert lines[0].startswith("50% of predictions are off by at most ")
+    assert lines[-1].endswith("bound above; 50% of targets lie between them")
+    report = made.monitor(POOL, y=TRUE, groups=np.arange(len(POOL)))
+    assert "Kept     50% of predictions are off by at most" in str(report)
+    far = made.monitor(POOL, y=TRUE + 20, groups=np.arange(len(POOL)))
+    assert "Refuted  50% of predictions are off by at most" in str(far)
 
 
 def test_figures_and_page__have_units_and_no_percent(tmp_path):
@@ -203,7 +227,7 @@ def test_figures_and_page__have_units_and_no_percent(tmp_path):
     page = write_report(cube, tmp_path / "page.html")
     text = page.read_text()
     assert "How far off predictions are" in text
-    assert "the mean squared error ranked" in text
+    assert "ranked by the mean squared error" in text
     assert "<code>predict</code> treats each row" in text
     assert ("Checked: dsel" in text) == ("<td>checked</td>" in text)
     table = cube.dsel.table().mean_squared_error
@@ -211,7 +235,7 @@ def test_figures_and_page__have_units_and_no_percent(tmp_path):
     assert " ".join(best.get_xlabel().split()) == (
         "root mean squared error on the fold, in units of the target"
     )
-    best_table = text.partition("<h2>The best")[2]
+    best_table = text.partition("<h3>The best")[2]
     assert "root mean squared error" in best_table
     assert f"<td>{table.min() ** 0.5:#.3g}</td>" in best_table
     few = dsel.plan_search(Ridge(), GRID, X[:90], Y[:90], random_state=0).run()
@@ -221,10 +245,22 @@ def test_figures_and_page__have_units_and_no_percent(tmp_path):
 @pytest.mark.parametrize("n_rows", [100, 170])
 def test_too_few_rows__are_told_of_before_the_run_with_how_many_are_needed(n_rows):
     plan = dsel.plan_search(Ridge(), GRID, X[:n_rows], Y[:n_rows], random_state=0)
-    told = re.search(r"it needs ([\d,]+) rows", " ".join(str(plan).split()))
+    told = re.search(
+        r"it needs ([\d,]+) with 5 folds, 106 with 3, 71 with 2; for (\d+)% of them "
+        r"these are enough \(loss='error_quantile=(.+)'\)",
+        " ".join(str(plan).split()),
+    )
     assert told
     choice = plan.run().choice
     assert np.isinf(choice.bound)
+    assert str(choice).count("too few for a bound of how far") == 1
+    assert "plan_bound" not in str(choice)  # the numbers are there
+    possible = dsel.plan_search(
+        Ridge(), GRID, X[:n_rows], Y[:n_rows], random_state=0,
+        loss=f"error_quantile={told[3]}",
+    )  # fmt: skip
+    assert np.isfinite(possible.run().choice.bound)
+    assert float(told[3]) == int(told[2]) / 100
     assert "No finite bound of how far 90% of predictions are off" in str(choice)
     assert np.isinf(plan.run().predict_interval(POOL)).all()
     needed = int(told[1].replace(",", ""))
@@ -438,9 +474,9 @@ def test_holdout__of_groups_counts_one_row_of_each():
 
 def test_holdout__names_what_its_rows_are_too_few_for():
     text = " ".join(str(plan(certificate="holdout", report=True)).split())
-    assert "of the hold-out set: 80 labeled rows are too few for a tolerance" in text
-    assert "of 95% of the predictions" in text
-    assert "of 90%" not in text
+    assert "of the hold-out set: 80 labeled rows are too few for a bound of" in text
+    assert "how far 95% of the predictions" in text
+    assert "how far 90%" not in text
 
 
 class Counting(Ridge):
@@ -515,14 +551,14 @@ REFUSED = [
     (lambda: plan(LogisticRegression(), {"C": [1]}, y=TEXTS,
                   criterion="mean_squared_error"), "`criterion` regressors"),
     (lambda: plan(report=["a"]), "`report` a number in (0, 1) 'a'"),
-    (lambda: plan(report="price"), "`report` shares"),
+    (lambda: plan(report="price"), "`report` fractions"),
     (lambda: plan(report=[1.5]), "`report` between 0 and 1"),
     (lambda: plan(report_by=0), "`report_by` 0 different values bins"),
-    (lambda: dsel.losses.error_quantile(90), "`share` between 0 and 1"),
+    (lambda: dsel.losses.error_quantile(90), "`fraction` between 0 and 1"),
     (lambda: dsel.losses.beyond(0), "`tolerance`"),
     (lambda: dsel.losses.beyond(np.inf), "`tolerance`"),
     (lambda: search(loss=dsel.losses.beyond(2.0)).predict_interval(X),
-     "tolerance error_quantile(0.9) beyond(2.0)"),
+     "intervals error_quantile(0.9) beyond(2.0)"),
     (lambda: dsel.compare_models(Ridge().fit(X, Y), Ridge(2).fit(X, Y), POOL),
      "regressor"),
 ]  # fmt: skip
@@ -572,10 +608,11 @@ def test_choice__of_numbers_names_what_always_the_median_gives(loss):
     expected = np.mean(off > 1.0) if loss != "error" else np.sort(off)[179]
     assert choice.median == np.median(Y[:200])
     assert choice.median_loss == pytest.approx(expected)
-    assert str(choice).count("For comparison: always predicting the median") == 1
+    said = r"always predicting the median, [\d.,]+: "
+    assert len(re.findall(said, str(choice))) == 1
     assert "the median, 266,578:" in str(replace(choice, median=266578.0))
     record = json.loads(choice.to_json())
     del record["median"], record["median_loss"]  # as older versions wrote it
     older = type(choice).from_json(json.dumps(record))
-    assert "For comparison: always" not in str(older)
+    assert "always predicting" not in str(older)
     assert older.certificates == choice.certificates

@@ -5,13 +5,19 @@ import pickle
 import re
 from functools import partial
 
+import dask.dataframe
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GroupKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.svm import SVC
 
 import dsel
 from dsel.least_squares import LeastSquaresSearch
@@ -29,7 +35,7 @@ def test_prefit__without_an_error_asks_whether_it_was_trained_on_these_rows():
     assert not right.all()
     asks = "no error on {} rows: was it trained on these rows?"
     made = dsel.certify(model, X[right], Y[right], cv="prefit")
-    assert f"Note     the model makes {asks.format(right.sum())}" in str(made)
+    assert f"Caveat   the model makes {asks.format(right.sum())}" in str(made)
     assert made.certified
     assert "trained on these" not in str(dsel.certify(model, X, Y, cv="prefit"))
 
@@ -37,14 +43,21 @@ def test_prefit__without_an_error_asks_whether_it_was_trained_on_these_rows():
 @pytest.mark.parametrize(("read", "end"), [
     (lambda _: dsel.plot, "'plot'; did you mean 'plots'?"),
     (lambda _: dsel.losses.recal, "'recal'; did you mean 'recall'?"),
+    (lambda _: dsel.losses.f1_score,
+     "'f1_score': it has no bound here; report=True bounds recall and precision of "
+     "each class."),
+    (lambda _: dsel.losses.accuracy, "it is 1 minus the error: write loss='error'."),
+    (lambda _: dsel.bounds.cv_bund, "'cv_bund'; did you mean 'cv_bound'?"),
+    (lambda made: made.certificate.bnd, "no attribute 'bnd'; did you mean 'bound'?"),
     (lambda made: made.bound, "'bound'; it is `choice.bound` here."),
     (lambda made: made.best_params_, "'best_params_'; it is `choice.params` here."),
     (lambda made: made.estimate, "'estimate'; it is `certificate.estimate` here."),
     (lambda made: made.modl, "'modl'; did you mean 'model'?"),
     (lambda made: made.report("x.html"),
-     "; dsel.report.write_report(outcome, path) writes a page, and `certified_report` "
+     "; dsel.write_report(outcome, path) writes a page, and `certified_report` "
      "has the limits of each class."),
     (lambda made: made.score, "'score'; it is `model.score` here."),
+    (lambda made: made.predict_proba, "it is `model.predict_proba` here."),
     (lambda made: made.choice.predict, "'predict'; it is `outcome.predict`."),
     (lambda made: made.choice.best_score_, "it is `choice.criterion_value`."),
     (lambda made: made.choice.parms, "'parms'; did you mean 'params'?"),
@@ -60,9 +73,12 @@ def test_unknown_attribute__names_what_is_meant(read, end):
     ({"deploy": "all"}, "got 'all'; did you mean 'all_rows'?"),
     ({"seed": 3}, "`certify` has no argument `seed`: 'seed' is `random_state` here."),
     ({"scoring": "f1"}, "`scoring`: set scoring in your GridSearchCV, which chooses"),
+    ({"refit": True}, "`refit`: the model that was counted is deployed, see `deploy`;"),
     ({"loss": "f1_macro"}, "`loss` 'f1_macro' has no bound here; report=True bounds r"),
     ({"loss": "accuracy"}, "`loss` 'accuracy' is 1 minus the error: write error."),
     ({"loss": "roc_auc"}, "since it ranks scores: write balanced."),
+    ({"loss": "recall:b"}, "which is not a class (0, 1); name one of these."),
+    ({"loss": dsel.losses.recall("b")}, "classes of `y` (0, 1); name one of these."),
     ({"pool": (X, Y)}, "must be rows without labels, got a tuple of 2 arrays; pass th"),
     ({"pool": X.astype(str)}, "pass pool.astype('float64') if they are numbers."),
     ({"pool": X[:, :, np.newaxis]}, "pass pool.reshape(len(pool), -1)."),
@@ -165,6 +181,11 @@ def test_pool__that_is_a_column_is_named(values):
         dsel.certify(MODEL, X, Y, pool=values)
 
 
+def test_score_of_regressors__gets_the_loss_that_takes_its_place():
+    with pytest.raises(ValueError, match="no bound here; error_quantile="):
+        dsel.certify(Ridge(), X, X[:, 0], loss="neg_mean_absolute_error")
+
+
 def test_name_of_a_model__that_is_unknown_is_answered_with_those_that_there_are():
     outcome = certify(MODEL)
     for by_name in (outcome.certificates, outcome.models, outcome.bounded_models):
@@ -175,24 +196,154 @@ def test_name_of_a_model__that_is_unknown_is_answered_with_those_that_there_are(
 def test_completion__offers_what_users_need():
     choice = certify(MODEL).choice
     assert {"bound", "params", "certificates"} <= {*dir(choice)}
-    assert not {"facts", "with_caveats", "held_out_fifth", "estimate"} & {*dir(choice)}
+    assert not {"shown_rows", "with_caveats", "held_out_fifth", "estimate"} & {
+        *dir(choice)
+    }
 
 
-def test_prompt__shows_what_to_call_next_and_a_print_does_not():
+def test_prompt__shows_calls_that_run_and_a_print_does_not(monkeypatch, tmp_path):
     outcome = certify(MODEL)
     result, _, steps = repr(outcome).rpartition("\nNext")
-    assert result == str(outcome) == str(outcome.choice)
-    names = re.findall(r"`(\w+)`", steps)
-    assert "monitor" in names
-    assert all(name in dir(outcome) for name in names)
+    assert result == str(outcome)
+    calls = re.findall(r"`([^`]+)`", steps)
+    assert "monitor(X_new)" in calls
+    monkeypatch.chdir(tmp_path)
+    names = {"outcome": outcome, "X_new": X}
+    for call in calls:
+        exec(f"outcome.{call}", names)
 
 
-def test_plot__lists_its_figures():
-    plot = certify(MODEL).plot
-    assert repr(plot).startswith(
-        "<figures: plot(), plot.surface(), plot.certificates()"
+def test_prompt__shows_no_fields_of_results(tmp_path):
+    outcome = certify(MODEL)
+    table = outcome.predict_table(X, out=tmp_path / "p.csv")
+    assert repr(table).startswith(outcome.certificate.headline())
+    assert f"\nWrote 200 rows to {tmp_path / 'p.csv'}: row, label, " in repr(table)
+    assert repr(outcome.certificates) == (
+        f"{{'one_fold': {outcome.certificate.headline()}}}"
     )
-    assert "with_pairs" not in repr(plot)
+    for made in (outcome.bounded_models["one_fold"], outcome.monitor(X).tests[0]):
+        assert repr(made) == str(made)
+        assert type(made).__name__ not in repr(made)
+
+
+def test_plan__names_what_its_candidates_differ_in_and_how_to_run_it():
+    grid = [{"C": [1.0]}, {"C": [2.0], "tol": [1e-3]}]
+    plan = dsel.plan_search(MODEL, grid, X, Y, random_state=0)
+    assert str(plan).startswith("Plan of 2 candidates that differ in C, tol\n")
+    assert repr(plan).startswith(f"{plan}\n  Next: `run()`, or `run(out=")
+    assert repr(dsel.open_pool(X)).splitlines()[1] == (
+        "Next     `dsel.certify(model, X, y, pool)`"
+    )
+
+
+@pytest.mark.filterwarnings("error")
+def test_labels__may_be_a_column():
+    polars = pytest.importorskip("polars")
+    column = Y[:, np.newaxis]
+    columns = [column, pd.DataFrame({"y": Y}), polars.DataFrame({"y": Y})]
+    expected = certify(MODEL)
+    fitted = LogisticRegression().fit(X, Y)
+    for y in columns:
+        made = dsel.certify(MODEL, X, y, random_state=0, verbose=False)
+        assert made.choice == expected.choice
+        assert dsel.certify(fitted, X, y, cv="prefit").certified
+        assert expected.monitor(X, y=y) == expected.monitor(X, y=Y)
+
+
+@pytest.mark.parametrize(("make", "way"), [
+    (lambda: X.astype(str), "pass numpy.asarray(X).astype(float)."),
+    (lambda: X.astype(str).tolist(), "pass numpy.asarray(X).astype(float)."),
+    (lambda: pd.DataFrame(X.astype(str)).add_prefix("c"), "pass X.astype(float)."),
+    (lambda: pd.DataFrame(X).add_prefix("c").astype({"c1": str}),
+     "column 'c1' holds text such as '{}'; they are texts of numbers: pass X.astype({{"
+     "'c1': float}})."),
+])  # fmt: skip
+def test_texts_of_numbers__get_the_call_that_makes_numbers(make, way):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        dsel.certify(MODEL, make(), Y)
+    assert str(caught.value).endswith(way.format(X[0, 1]))
+
+
+def test_column_that_gives_the_label__is_a_caveat_as_in_the_shell():
+    frame = pd.DataFrame(X).add_prefix("c").assign(leak=np.where(Y == 1, 7, 8))
+    says = "column 'leak' alone gives {} in all labeled rows; leave it out, unless"
+    made = dsel.certify(MODEL, frame, pd.Series(Y, name="ill"), random_state=0)
+    assert f"\nCaveat   {says.format(repr('ill'))}" in str(made)
+    fitted = LogisticRegression().fit(frame[::2], Y[::2])
+    made = dsel.certify(fitted, frame[1::2], Y[1::2], cv="prefit")
+    assert says.format("`y`") in str(made)
+    plan = dsel.plan_search(MODEL, {"C": [1.0]}, frame.to_numpy(), Y)
+    assert "column 10 alone gives `y` in all" in " ".join(str(plan).split())
+    assert "alone gives" not in str(certify(MODEL))
+
+
+def test_column_of_texts__that_is_called_an_identifier_may_hold_groups():
+    frame = pd.DataFrame(X).add_prefix("c").assign(
+        patient_id=[f"P{n // 4}" for n in range(len(X))])  # fmt: skip
+    with pytest.raises(TypeError, match="as identifiers do; pass groups='patient_id'"):
+        dsel.certify(MODEL, frame, Y)
+    options = {"groups": "patient_id", "random_state": 0, "verbose": False}
+    made = dsel.certify(MODEL, frame, Y, frame, **options)
+    assert "`pool` is not read" in str(made)
+    assert "not used: column" not in str(made)
+
+
+def test_column_that_the_pool_alone_has__is_noted():
+    frame = pd.DataFrame(X).add_prefix("c")
+    made = dsel.certify(MODEL, frame, Y, frame.assign(d=1) + 0.1, random_state=0)
+    assert "not used: column 'd' of the pool, which is not in the lab" in str(made)
+
+
+def test_number_without_a_guarantee__is_named_where_the_bound_is_nan():
+    other = X + np.arange(len(X))[:, np.newaxis]
+    made = dsel.certify(MODEL, X, Y, other, random_state=0, verbose=False)
+    assert np.isnan(made.certificate.bound)
+    number = made.certificate.amount(made.certificate.number)
+    assert f"the bound would otherwise be {number}" in str(made)
+    assert "\nNumber   `certificate.number` has it, and `certif" in str(made)
+    assert "Number " not in str(certify(MODEL))
+
+
+def test_lazy_frame__is_to_be_collected():
+    polars = pytest.importorskip("polars")
+    rows, labels = polars.LazyFrame(X), polars.LazyFrame({"y": Y})
+    for arguments in ((rows, Y), (X, labels), (X, Y, rows)):
+        with pytest.raises(TypeError, match=r"got LazyFrame; call its collect\(\)"):
+            dsel.certify(MODEL, *arguments)
+
+
+def test_comparison__shows_how_labels_are_brought():
+    models = [LogisticRegression(C=C).fit(X[:, :2], Y) for C in (1e-3, 1.0)]
+    rows = np.random.default_rng(0).normal(size=(500, 2))
+    made = dsel.compare_models(*models, rows, n_queries=9, random_state=0)
+    calls = "`query_rows()`; label these, then `certify_with_labels(labels)`"
+    assert repr(made) == f"{made}\nNext     {calls}"
+    assert str(made).endswith(
+        "Seed     random_state=0 draws the same rows to label again"
+    )
+    labeled = made.certify_with_labels(np.zeros(len(made.query_rows())))
+    assert repr(labeled) == str(labeled)
+    with pytest.raises(TypeError, match="`query_rows` takes no arguments, got 1"):
+        made.query_rows(rows)
+
+
+def test_seed_that_was_drawn__is_printed_and_repeats_the_run():
+    outcome = dsel.certify(MODEL, X, Y, verbose=False)
+    assert str(outcome).startswith(str(outcome.choice))
+    [seed] = re.findall(r"\nSeed +random_state=(\d+) draws", str(outcome))
+    assert int(seed) == outcome.seed
+    again = dsel.certify(MODEL, X, Y, random_state=int(seed), verbose=False)
+    assert again.choice == outcome.choice
+
+
+def test_plot__lists_the_figures_of_a_procedure():
+    plot = certify(MODEL).plot
+    names = ("certificates", "folds", "bound_by_labels")
+    calls = ", ".join(f"plot.{name}()" for name in names)
+    assert repr(plot) == f"<figures: plot(), {calls}>"
+    assert [name for name in dir(plot) if name[0] != "_"] == sorted(names)
+    for name in names:
+        getattr(plot, name)()
 
 
 def test_monitor__takes_labels_as_either_argument():
@@ -212,7 +363,7 @@ def test_pool__with_another_spelling_of_a_column_gets_the_name_that_is_meant():
 def test_function__that_raises_is_called_the_users():
     with pytest.raises(dsel.errors.AllFitsFailedError) as caught:
         dsel.certify(lambda X, y: 1 / 0, X, Y)
-    text = "your function raised an error when called without fold 1: ZeroDivisionError"
+    text = "your function failed when called without fold 0: ZeroDivisionError"
     assert str(caught.value).startswith(text)
 
 
@@ -269,3 +420,24 @@ def test_folds_of_groups__are_advised_only_where_groups_can_be_passed():
         with pytest.raises(ValueError, match=r"`cv`|folds") as caught:
             search.fit(X, 1.0 * Y)
         assert "`groups`" not in str(caught.value)
+
+
+def test_arrays__in_the_place_of_frames_with_texts_get_the_columns():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=120), "town": rng.choice(["x", "y"], 120)})
+    y = (X.a > 0).astype(int)
+    encoder = make_column_transformer((OneHotEncoder(), ["town"]), remainder="drop")
+    model = make_pipeline(encoder, GaussianNB())
+    outcome = dsel.certify(model, X, y, random_state=0)
+    array = X.to_numpy()
+    for name, call in (
+        ("pool", lambda: dsel.certify(model, X, y, array)),
+        ("X", lambda: outcome.predict(array)),
+    ):
+        words = f"`{name}` must be a data frame.* columns.* a, town, .*got ndarray"
+        with pytest.raises(TypeError, match=words):
+            call()
+    lazy = dask.dataframe.from_pandas(X, npartitions=2)
+    assert outcome.predict(lazy).compute().tolist() == outcome.predict(X).tolist()
+    with pytest.raises(TypeError, match=r"the class SVC: add \(\), as in SVC\(\)"):
+        dsel.plan_search(SVC, {"C": [1]}, X, y)

@@ -8,7 +8,8 @@ from dsel.bounds import error_from_disagreement
 from dsel.bounds.cross_validation import best_fold, cv_bound
 from dsel.bounds.holdout import holdout_bound
 from dsel.bounds.shares import uniform_deltas
-from dsel.criteria import CRITERIA, Estimate, Settings, get_criterion
+from dsel.criteria import CRITERIA, Bound, Estimate, Settings, get_criterion
+from dsel.criteria.base import Terms
 from dsel.errors import AllFitsFailedError
 
 N, N_FOLDS, POOL = 12, 5, 1000
@@ -76,7 +77,7 @@ def chosen(name, counted):
 @pytest.mark.parametrize("n_equal", [0, 100])
 def test_criteria_of_folds__are_the_formulas_of_their_names(counted, n_equal):
     if n_equal:
-        counted[names.EQUAL_ROWS] = np.array(n_equal)
+        counted[names.N_DUPLICATES] = np.array(n_equal)
     folds, seen = (
         (counted[names.FOLD_ERRORS], counted[names.FOLD_ROWS]),
         POOL - n_equal,
@@ -230,6 +231,17 @@ def test_estimate__is_added_from_outside_in_one_line(counted):
     expected = counted[names.FOLD_ERRORS].max(axis=1) / 40
     assert np.array_equal(terms.value, expected)
     assert worst.choose(terms, counted) == expected.argmin()
+
+
+def test_bound__that_is_negative_is_no_bound_of_an_error(counted):
+    def below_zero(counts, settings):
+        value = np.full(len(counts[names.STATUS]), -0.01)
+        return Terms(value, value, value)
+
+    wrong = Bound("wrong", below_zero, counts=(names.FOLD_ERRORS,), sizes=())
+    deltas = np.full(len(counted[names.STATUS]), 0.05)
+    with pytest.raises(ValueError, match=r"'wrong' must bound an error.*got -0\.01"):
+        wrong.evaluate(counted, Settings(deltas))
 
 
 def test_choose__of_numbers_that_round_apart_takes_the_first(counted):

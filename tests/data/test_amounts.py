@@ -161,18 +161,19 @@ def test_read_table__refuses_names_of_no_feature_as_amounts(options, words, tmp_
 
 
 @pytest.mark.parametrize(
-    ("values", "other"),
+    ("values", "end"),
     [
-        (["$1", "$2", "free"], "'free' in line 4"),
-        (["$1", "$2", "€3"], "'€3' in line 4"),
-        (["$1", "$2", "3"], "a number without '$'"),
+        (["$1", "$2", "free"], " --gap free reads it as numbers"),
+        (["$1", "$2", "€3"], " reads it as numbers once '€3' in line 4 is corrected"),
+        (
+            ["$1", "$2", "3"],
+            " reads it as numbers once a number without '$' is corrected",
+        ),
     ],
 )
-def test_read_table__says_what_keeps_a_column_from_being_amounts(
-    values, other, tmp_path
-):
+def test_read_table__says_what_keeps_a_column_from_being_amounts(values, end, tmp_path):
     [note] = read_table(written(tmp_path, values)).caveats
-    assert note.endswith(f"--number a reads it as numbers once {other} is corrected")
+    assert note.endswith(f"; --number a{end}")
 
 
 def test_read_table__reads_amounts_that_are_categories(tmp_path):

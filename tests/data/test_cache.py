@@ -1,7 +1,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from dsel.data.cache import OWN, ByteCache, LastUse
+from dsel.data.cache import OWN, ByteCache, LastUseCache
 from tests.clusters import wait_until
 
 
@@ -28,7 +28,9 @@ def test_get__keeps_the_first_part_of_a_scan_that_does_not_fit():
     cache.get("kernel", lambda: bytes(50))
     for _ in range(2):
         for key in "abcd":
-            cache.get(key, lambda key=key: made.append(key) or bytes(40), group="pool")
+            cache.get(
+                key, lambda key=key: made.append(key) or bytes(40), scan_name="pool"
+            )
     assert made == ["a", "b", "c", "d", "c", "d"]
 
 
@@ -54,7 +56,7 @@ def test_get__drops_what_nobody_asked_for_in_a_while():
 
 def test_last_use__knows_what_is_the_groups_own():
     cache = ByteCache(100)
-    ending = LastUse(cache)
+    ending = LastUseCache(cache)
     for key in ("rows", f"{OWN}gram"):
         cache.get(key, lambda: bytes(40))
         ending.get(key, lambda: bytes(40))

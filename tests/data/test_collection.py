@@ -20,7 +20,7 @@ from dsel.data import pool as pool_module
 from dsel.data.cache import process_cache
 from dsel.data.frames import Frame, frame_of
 from dsel.data.pool import read_blocks
-from dsel.data.row_random import PART_STREAM, row_random
+from dsel.data.row_random import FITTING_STREAM, row_random
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.local_executor import LocalExecutor
 from tests.clusters import wait_until
@@ -156,11 +156,11 @@ def moments(X, rows):
 def test_reduce__is_the_same_on_a_cluster_as_on_threads(client, rows, keep):
     drawn = da.random.default_rng(3).normal(size=(300_000, 60), chunks=(70_000, 60))
     for source in (rows, drawn):
-        pool = open_pool(source).part(0, 0.9, seed=1)
+        pool = open_pool(source).subset(0, 0.9, seed=1)
         on_cluster = pool.reduce(moments, add, client=client, keep=keep)
         threads = pool.reduce(moments, add, client=partial(LocalExecutor), keep=keep)
         assert (on_cluster == threads).all()
-        left = np.flatnonzero(row_random(1, PART_STREAM, 0, 300_000) / 2.0**64 < 0.9)
+        left = np.flatnonzero(row_random(1, FITTING_STREAM, 0, 300_000) / 2.0**64 < 0.9)
         X = np.asarray(source)[left]
         assert on_cluster == pytest.approx(moments(X, left), rel=1e-12)
 

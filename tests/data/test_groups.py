@@ -1,9 +1,13 @@
 """Groups of rows: folds are of whole groups, and one row of each is drawn."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
-from dsel.data.groups import row_groups
+import dsel
+from dsel.data.groups import read_row_groups
 from dsel.search.design.folds import scheme_of_pairs
 
 
@@ -13,7 +17,7 @@ def keys(rng):
 
 
 def test_draw_rows__draws_one_row_of_each_group(keys):
-    groups = row_groups(keys, len(keys))
+    groups = read_row_groups(keys, len(keys))
     drawn = groups.draw_rows(seed=3)
     assert sorted(keys[drawn]) == list(range(30))
     assert (drawn == groups.draw_rows(seed=3)).all()
@@ -21,7 +25,7 @@ def test_draw_rows__draws_one_row_of_each_group(keys):
 
 
 def test_draw_rows__draws_each_row_of_a_group_as_often(keys):
-    groups = row_groups(keys, len(keys))
+    groups = read_row_groups(keys, len(keys))
     n_seeds = 2_000
     counts = sum(groups.draw_rows(seed).astype(int) for seed in range(n_seeds))
     shares = counts / n_seeds
@@ -31,7 +35,7 @@ def test_draw_rows__draws_each_row_of_a_group_as_often(keys):
 
 
 def test_folds__have_whole_groups_of_equal_numbers(keys):
-    groups = row_groups(keys, len(keys))
+    groups = read_row_groups(keys, len(keys))
     fold_of = groups.folds(4, seed=1)
     pairs = {*zip(keys.tolist(), fold_of.tolist(), strict=True)}
     assert len(pairs) == 30
@@ -40,24 +44,24 @@ def test_folds__have_whole_groups_of_equal_numbers(keys):
 
 def test_folds__do_not_depend_on_where_rows_stand(keys, rng):
     order = rng.permutation(len(keys))
-    one = row_groups(keys, len(keys)).folds(4, seed=1)
-    other = row_groups(keys[order], len(keys)).folds(4, seed=1)
+    one = read_row_groups(keys, len(keys)).folds(4, seed=1)
+    other = read_row_groups(keys[order], len(keys)).folds(4, seed=1)
     assert (one[order] == other).all()
 
 
 def test_row_groups__knows_groups_by_their_keys_alone(keys):
     texts = [f"{key:03}" for key in keys]
-    one, other = row_groups(keys, len(keys)), row_groups(texts, len(keys))
+    one, other = read_row_groups(keys, len(keys)), read_row_groups(texts, len(keys))
     assert one.token == other.token
-    assert one.token != row_groups(keys // 2, len(keys)).token
+    assert one.token != read_row_groups(keys // 2, len(keys)).token
     assert other.by_row.tolist() == texts
 
 
 @pytest.mark.parametrize("n_folds", [2, 3, 5, 8])
 def test_scheme_of_pairs__keeps_groups_out_of_every_training(keys, n_folds):
-    groups = row_groups(keys, len(keys))
-    scheme = scheme_of_pairs(n_folds, len(keys), 0, n_candidates=4, groups=groups)
-    for split in (*scheme.splits, *scheme.splits_of_chosen[:n_folds]):
+    groups = read_row_groups(keys, len(keys))
+    scheme = scheme_of_pairs(n_folds, len(keys), 0, n_candidates=4, row_groups=groups)
+    for split in (*scheme.splits, *scheme.outer_splits[:n_folds]):
         tested = np.concatenate(split.counted_parts)
         assert not {*keys[split.train_rows]} & {*keys[tested]}
     # Inner searches read all rows, chosen models one of each group.
@@ -73,7 +77,26 @@ def test_scheme_of_pairs__keeps_groups_out_of_every_training(keys, n_folds):
 @pytest.mark.parametrize("other", ["P 1", "\N{FULLWIDTH LATIN SMALL LETTER P}1"])
 def test_caveats__name_keys_that_people_read_as_one(other):
     keys = ["p1", other, "p2", "p3", "p4"] * 3
-    [line] = row_groups(keys, 15).caveats()
+    [line] = read_row_groups(keys, 15).caveats()
     assert repr(other) in line
     assert "'p1'" in line
-    assert row_groups([key.replace(other, "p1") for key in keys], 15).caveats() == []
+    assert (
+        read_row_groups([key.replace(other, "p1") for key in keys], 15).caveats() == []
+    )
+
+
+@pytest.mark.parametrize(("name", "has_note"), [("client_id", True), ("age", False)])
+@pytest.mark.parametrize("cv", [5, "prefit"])
+@pytest.mark.parametrize("as_frame", [pd.DataFrame, pl.DataFrame])
+def test_certify__warns_first_of_a_feature_that_may_name_groups(
+    rng, name, has_note, cv, as_frame
+):
+    X = as_frame({"dose": rng.normal(size=200), name: np.repeat(np.arange(50), 4)})
+    y = (np.asarray(X["dose"]) > 0).astype(int)
+    model = GaussianNB().fit(X, y)
+    found = dsel.certify(model, X, y, cv=cv)
+    line = f"Warning: {name} has 50 values in 200 rows; if rows of one {name}"
+    first = " ".join(str(found).split()).replace("Warning ", "Warning: ")
+    assert first.startswith(line) == has_note
+    grouped = dsel.certify(model, X, y, cv=cv, groups=np.repeat(np.arange(50), 4))
+    assert "belong together" not in str(grouped)

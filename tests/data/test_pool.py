@@ -16,7 +16,7 @@ from scipy import sparse
 
 from dsel.data import open_pool
 from dsel.data.pool import read_blocks
-from dsel.data.row_random import PART_STREAM, row_random
+from dsel.data.row_random import FITTING_STREAM, row_random
 from tests.executors import faulty_threads
 
 N_ROWS, N_COLUMNS = 97, 3
@@ -99,10 +99,10 @@ def read_all(pool, slice_rows=20, block_rows=7):
 @pytest.mark.parametrize("kind", KINDS)
 def test_read_blocks__gives_once_in_order_what_filters_leave(kind, X, tmp_path):
     pool = open_pool(KINDS[kind](X, tmp_path))
-    share = row_random(3, PART_STREAM, 0, N_ROWS) / 2.0**64
+    share = row_random(3, FITTING_STREAM, 0, N_ROWS) / 2.0**64
     left = np.flatnonzero((share >= 0.25) & (share < 0.75))
     left = np.setdiff1d(left, [4, 50, 96])
-    filtered = pool.excluding([96, 4]).part(0.25, 0.75, seed=3).excluding([50])
+    filtered = pool.excluding([96, 4]).subset(0.25, 0.75, seed=3).excluding([50])
     for some, expected in ((pool, np.arange(N_ROWS)), (filtered, left)):
         rows, values = read_all(some)
         assert rows.tolist() == expected.tolist()
@@ -110,7 +110,7 @@ def test_read_blocks__gives_once_in_order_what_filters_leave(kind, X, tmp_path):
         assert values.dtype == some.dtype == np.float32
         assert (some.n_rows, some.n_columns) == (len(expected), N_COLUMNS)
         assert sum(pool_slice.n_rows for pool_slice in some.slices(20)) == len(expected)
-    assert len({pool.token, filtered.token, pool.part(0, 0.5, seed=1).token}) == 3
+    assert len({pool.token, filtered.token, pool.subset(0, 0.5, seed=1).token}) == 3
 
 
 def test_read_blocks__names_row_and_column_of_a_bad_value(X, tmp_path):
@@ -151,8 +151,8 @@ def test_read_blocks__are_the_same_rows_for_any_chunking(
     n_rows = sum(lengths)
     X = np.arange(n_rows * 2.0).reshape(n_rows, 2)
     pool = open_pool(da.from_array(X, chunks=(tuple(lengths), 2)))
-    plain = open_pool(X).part(*limits, seed=9).excluding([0])
-    filtered = pool.part(*limits, seed=9).excluding([0])
+    plain = open_pool(X).subset(*limits, seed=9).excluding([0])
+    filtered = pool.subset(*limits, seed=9).excluding([0])
     if plain.n_rows:
         rows, values = read_all(filtered, slice_rows, block_rows)
         assert (values == X[rows]).all()

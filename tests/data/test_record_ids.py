@@ -56,6 +56,11 @@ def folder(tmp_path_factory):
     pool.assign(id=pool["id"].astype(float)).to_parquet(folder / "pool.parquet")
     pool.loc[7, "id"] = 1_003
     pool.to_csv(folder / "known.csv", index=False)
+    pool.to_parquet(folder / "known.parquet")
+    pool.assign(id=1_003).to_csv(folder / "one.csv", index=False)
+    pool["id"] = pool["id"].astype("Int64")
+    pool.loc[8, "id"] = None
+    pool.to_csv(folder / "gap.csv", index=False)
     return folder
 
 
@@ -67,14 +72,36 @@ def select(folder, pool, *words):
 
 
 @pytest.mark.parametrize(
-    ("pool", "is_bounded"),
-    [("pool.csv", True), ("pool.parquet", True), ("known.csv", False)],
+    ("pool", "n_rows"),
+    [
+        ("pool.csv", 2_000),
+        ("pool.parquet", 2_000),
+        ("known.csv", 1_999),
+        ("known.parquet", 1_999),
+        ("one.csv", None),  # more rows than the one labeled record can have
+        ("gap.csv", None),  # a row without an id may be of any record
+    ],
 )
-def test_select__counts_equal_rows_of_other_ids(folder, pool, is_bounded):
-    text = succeed(*select(folder, pool)).stdout
-    assert ("% (95% confidence that both bounds hold)" in text) is is_bounded
-    counted = "2,000 of 2,000 pool rows equal labeled rows: they are counted as records"
-    assert (counted in text) is is_bounded
+def test_select__counts_equal_rows_of_other_ids(folder, pool, n_rows):
+    text = " ".join(succeed(*select(folder, pool)).output.split())
+    assert ("% (95% confidence that both bounds hold)" in text) == bool(n_rows)
+    counted = f"{n_rows or 0:,} pool rows equal labeled rows: they are counted as rec"
+    assert (counted in text) == bool(n_rows)
+    left_out = "1 pool row has the id of labeled rows: left out"
+    assert (left_out in text) == (n_rows == 1_999)
+
+
+def test_compare__counts_equal_rows_of_other_ids(folder, tmp_path):
+    for name, values in (("old", "C=1"), ("new", "C=0.001")):
+        words = select(folder, "pool.csv", "--out", tmp_path / name, "--quiet")
+        succeed(*(values if word == "C=1" else word for word in words))
+    compare = ("compare", tmp_path / "old", tmp_path / "new", "--out", tmp_path / "c")
+    text = succeed(*compare).output
+    assert "equal rows on which a model was trained" not in text
+    text = succeed(*compare[:-1], tmp_path / "d", "--pool", folder / "known.csv").output
+    assert "1 pool row has the id of labeled rows: left out" in text
+    text = succeed(*compare[:-1], tmp_path / "e", "--pool", folder / "gap.csv").output
+    assert "2,000 pool rows equal rows on which a model was trained" in text
 
 
 def test_monitor__counts_equal_rows_of_other_ids(folder, tmp_path):
@@ -101,6 +128,9 @@ def test_declaration__lets_equal_rows_count_in_every_bound(certificate):
             certificate=certificate,
         ).run(n_jobs=1)  # fmt: skip
         made.append(list(outcome.certificates.values())[-1])
+        n_allowed = outcome.results.equal_rows
+        assert int(n_allowed) == (0 if other_records else 2_000)
+        assert n_allowed.long_name.endswith("; 0 if other records were declared")
     declared, plain = made
     assert declared.certified
     assert declared.bound < 0.3

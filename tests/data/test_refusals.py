@@ -150,7 +150,7 @@ LABELS = [
     (np.array([1j, 0, 1j, 0]), V, "got ndarray: Complex data not supported.$"),
     (np.array([np.int64(-1), "a", "b", "a"], object), V, "`y` holds -1, which marks"),
     (np.array(["a", "b", None, "a"], dtype=object), V,
-     "`y` .* row 2 is None; rows without a label belong into the pool"),
+     "`y` .* row 2 is None; rows without a label belong in the pool"),
     (list("ab") + ["nan", "b"], V, "as a missing label is written"),
     (["a", "b", "", "b"], V, "as a missing label is written"),
     (np.ma.array([0, 1, 1, 0], mask=[0, 0, 1, 0]), V, "`y` .* row 2 is masked"),

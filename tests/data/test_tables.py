@@ -175,7 +175,7 @@ TARGETS = [
     (["1E5", "2E6", "3E2"], ["1E5", "2E6", "3E2"]),
     (["None", "NA", "null"], ["None", "NA", "null"]),
     (["1.5", "2", "3"], ["1.5", "2", "3"]),
-    (["ckd\t", " ckd", "?"], ["ckd", "ckd", "?"]),
+    (["ckd\t", " ckd", "no"], ["ckd", "ckd", "no"]),
     (["true", "false", "true"], ["true", "false", "true"]),
     (["9223372036854775808", "1", "2"], ["9223372036854775808", "1", "2"]),
 ]
@@ -472,7 +472,7 @@ LOOKS = [
     (["5%", "7%", "8%"], "such as '5%'"),
     (["(5)", "(1,200)", "7"], "all of its values are numbers written as text"),
     (["\u22125", "\u22127", "8"], "such as '\u22125'"),
-    (["12 kg", "13 kg", "x"], "67% of its values are numbers written as text"),
+    (["12 kg", "13 kg", "x"], "66% of its values are numbers written as text"),
     (["01/02/2023", "3/4/2020"],
      "'01/02/2023' may be 2023-02-01 or 2023-01-02; write --dayfirst or --monthfirst"),
     (["26/09/2023", "09/26/2023"],
@@ -481,17 +481,17 @@ LOOKS = [
     (["26/09/2023", "31/02/2023"], "looks like dates, but '31/02/2023' in line 3 is"),
     (["26.09.2023", "09.26.2023"], "looks like dates, but '09.26.2023' in line 3 is"),
     (["26/09/23", "05/09/23"], "looks like dates ('26/09/23')"),
-    (["26/09/2023", "26.09.2023"], "looks like dates ('26/09/2023')"),
-    (["26/09/2023", "2023-09-26"], "looks like dates ('26/09/2023')"),
+    (["26/09/2023", "26.09.2023"], "'26/09/2023' in line 2 and '26.09.2023' in line 3"),
+    (["26/09/2023", "2023-09-26"], "in several formats"),
     (["26/09/2023 25:00"], "looks like dates, but '26/09/2023 25:00' in line 2"),
     (["2023/09/26", "2020/1/2"], "looks like dates ('2023/09/26')"),
     (["2023-09", "2020-01"], "looks like dates ('2023-09')"),
     (["Tue, 26 Sep 2023", "Wed, 1 Jan 2020"], "looks like dates ('Tue, 26 Sep 2023')"),
     (["2023\u5e749\u670826\u65e5"], "looks like dates ('2023\u5e749\u670826\u65e5')"),
-    (["26 Sep 2023", "1 Jan 2020", "26SEP2023"], "looks like dates ('26 Sep 2023')"),
+    (["26 Sep 2023", "1 Jan 2020", "26SEP2023"], "several formats, such as '26 Sep"),
     (["2020-1-5", "2020-1-6", "2020-10-10"], "looks like dates ('2020-1-5')"),
     (["2020-01-05T10:00:00 CET"], "looks like dates ('2020-01-05T10:00:00 CET')"),
-    (["2020-01-05 10:00:00.123456789"], "looks like dates ("),
+    (["2020-01-05 10:00:00.123456789"], "a second may have six digits behind the poi"),
     (["20200101T1200", "20200102T1200"], "looks like dates ('20200101T1200')"),
     (["0x1f", "0xFF"], "such as '0x1f'"),
     (["1_000", "2_000", "999"], "such as '1_000'"),
@@ -513,8 +513,8 @@ LOOKS = [
     (["9007199254740993", "1"], "too large, or too near to 0, to be held exactly"),
     (["1e-400", "0.5", "0"], "too large, or too near to 0, to be held exactly"),
     (["2020-01-01", "2020-01-02", "pending"], "looks like dates, but 'pending'"),
-    (["1", "2", "many"], "67% of its values are numbers, but not 'many' in line 4"),
-    (["3 kg", "5 kg", "n.v."], "as numbers once 'n.v.' in line 4 is corrected"),
+    (["1", "2", "many"], "66% of its values are numbers, but not 'many' in line 4"),
+    (["3 kg", "5 kg", "n.v."], "; --number q --gap n.v. reads it as numbers"),
     (["3E5", "12"], "'3E5' may be a code, or the number 300000; --number q reads it"),
 ]  # fmt: skip
 OTHER_CODES = [
@@ -558,6 +558,26 @@ def test_read_table__keeps_codes_with_exponents_apart(tmp_path):
         read_table(path, like=whole)
     with pytest.raises(ValueError, match=words):
         write_pool(text_source(str(path), like=whole), tmp_path / "p.parquet")
+
+
+@pytest.mark.parametrize(
+    ("values", "n_notes"),
+    [(["1.234", "12"], 1), (["1.234", "0.5"], 0), (["1.234", "1.5"], 0)],
+)
+def test_read_table__says_where_points_may_separate_thousands(
+    values, n_notes, tmp_path
+):
+    path = text_table(tmp_path, "q;x\n" + ";1\n".join([*values, ""]))
+    caveats = read_table(path).caveats
+    assert len(caveats) == n_notes
+    assert all("'1.234'; if its points separate thousands" in c for c in caveats)
+
+
+def test_read_table__says_that_the_index_of_a_data_frame_is_left_out(tmp_path):
+    frame = pd.DataFrame({"x": [1.5, 2.0]}, pd.Index([7, 9], name="customer"))
+    frame.to_parquet(tmp_path / "t.parquet")
+    [caveat] = read_table(tmp_path / "t.parquet").caveats
+    assert caveat.startswith("'customer', the index of the data frame in ")
 
 
 @pytest.mark.parametrize(
@@ -965,6 +985,7 @@ def test_read_table__takes_names_of_two_words_for_one_column(tmp_path):
     [
         ('{"a": 1, "a": 2}', "line 2: an object has the name 'a' twice; rename one"),
         ('{"a": {"b": 1, "b": 1}}', "line 2: an object has the name 'b' twice"),
+        ('{"a": 9007199254740993}\n{"a": 1.5}', "'a' has 9007199254740993, which is"),
         ('{"a": 1', "line 2: "),
     ],
 )
@@ -1087,6 +1108,7 @@ def test_read_table__takes_a_title_for_what_it_may_be(tmp_path):
         (["0", "1", "NULL", "NULL"], "NULL", "2 of 4"),
         (["yes", "No", "?"], "?", "1 of 3"),
         (["007", "1.5", "n/a"], "n/a", "1 of 3"),
+        (["cat", "dog", "?"], "?", "1 of 3"),
         (["good", "bad", "NA", "NA"], "NA", "2 of 4"),
     ],
 )
@@ -1103,6 +1125,30 @@ def test_read_table__asks_whether_a_gap_word_is_a_class(tmp_path, labels, word, 
     assert kept.y.tolist() == labels
     some = read_table(path, target="label", unlabeled=[word])
     assert [y is None for y in some.y.tolist()] == [word == label for label in labels]
+
+
+@pytest.mark.parametrize("labels", [["-1", "0", "1"], ["-1.0", "a"]])
+def test_read_table__asks_what_minus_one_means_as_plans_do(tmp_path, labels):
+    lines = "".join(f"{k},{label}\n" for k, label in enumerate(labels))
+    path = text_table(tmp_path, f"x,label\n{lines}")
+    with pytest.raises(ValueError, match=f"write --unlabeled {labels[0]}, or give"):
+        read_table(path, target="label")
+    assert read_table(path, target="label", unlabeled=labels[:1]).y[0] is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (["town,n,label", "Ulm,1,a", "Grand Total:,1,"], ["in column 'town', as no o"]),
+        (["n,town,label", "1,Ulm,a", "2,Ulm,b", "Total,,"], ["line 4; remove that li"]),
+        (["town,n,label", "Total,1,a", "Total,2,b"], []),
+    ],
+)
+def test_read_table__names_a_last_row_of_sums(rows, words, tmp_path):
+    path = text_table(tmp_path, "\n".join(rows))
+    notes = [n for n in read_table(path, target="label").caveats if "has sums" in n]
+    assert all(word in " ".join(notes) for word in words)
+    assert bool(notes) == bool(words)
 
 
 @pytest.mark.parametrize(

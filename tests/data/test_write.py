@@ -71,7 +71,7 @@ def test_write_pool__keeps_names_and_is_read_by_dask(X, tmp_path):
 
 
 def test_write_pool__leaves_out_what_is_filtered(X, tmp_path):
-    source = open_pool(X).part(0.2, 0.9, seed=1).excluding([0, 7, 500])
+    source = open_pool(X).subset(0.2, 0.9, seed=1).excluding([0, 7, 500])
     pool = write_pool(source, tmp_path / "p.zarr", chunk_rows=100)
     assert pool.n_rows == source.n_rows
     assert (content(pool) == content(source)).all()

@@ -8,6 +8,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from dsel.families import check_family
+from dsel.families.family import FitCounts, FittedGroup
 from dsel.families.generic import ScikitLearnFamily
 from dsel.families.predictions import FittedEstimators
 from dsel.families.svm.family import KernelSVMFamily
@@ -46,7 +47,7 @@ class DependsOnRows(ScikitLearnFamily):
 class DependsOnCompany(ScikitLearnFamily):
     def fit(self, group, X, y, splits, **options):
         made = super().fit(group, X, y, splits, **options)
-        made.counts.errors[:] += len(group)
+        made.fit_counts.errors[:] += len(group)
         return made
 
     def group_candidates(self, candidates):
@@ -56,7 +57,7 @@ class DependsOnCompany(ScikitLearnFamily):
 class WritesTexts(ScikitLearnFamily):
     def fit(self, group, X, y, splits, **options):
         made = super().fit(group, X, y, splits, **options)
-        made.counts.messages[group[0].number, splits[0].number] = "it stopped"
+        made.fit_counts.messages[group[0].number, splits[0].number] = "it stopped"
         return made
 
 
@@ -111,3 +112,8 @@ def test_family__with_a_name_of_0_2_hears_the_new_one_where_it_is_defined(method
     words = "Old has names of dsel 0.2: .* `cache` .* `budget`, .* `check_memory`"
     with pytest.raises(TypeError, match=words):
         type("Old", (ScikitLearnFamily,), method)
+
+
+def test_fitted_group__with_a_name_of_0_2_hears_the_new_one_where_it_is_defined():
+    with pytest.raises(TypeError, match=r"Old has .* `counts` is now .* `fit_counts`"):
+        type("Old", (FittedGroup,), {"__annotations__": {"counts": FitCounts}})

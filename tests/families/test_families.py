@@ -54,8 +54,8 @@ def test_fit__counts_and_predictions_do_not_depend_on_the_company(name, memory, 
             for column, split in enumerate(work.scheme.splits):
                 alone = fit(group.family, [candidate], [split])
                 for counted in ("errors", "has_failed"):
-                    found = getattr(alone.counts, counted)[0, 0]
-                    expected = getattr(together.counts, counted)[place, column]
+                    found = getattr(alone.fit_counts, counted)[0, 0]
+                    expected = getattr(together.fit_counts, counted)[place, column]
                     np.testing.assert_array_equal(found, expected)
                 found, expected = (
                     each.predict(X, [np.array(split.number)])
@@ -73,7 +73,7 @@ def counts_of(estimator, X, y):
     split = Split(3, SplitKind.PAIR, (0, 1), *parts)
     counts = assigned.family.fit(
         assigned.candidate_groups[0], X, y, [split], cache=ByteCache(2**28)
-    ).counts
+    ).fit_counts
     assert counts.has_failed.tolist() == [[False]]
     return counts.errors[0, 0].tolist(), counts.messages.get((0, 3))
 

@@ -46,7 +46,7 @@ def found(table):
 
 def plain(choice):
     """The text of a choice in the words of all searches: this one has own advice."""
-    return str(replace(choice, words={}))
+    return str(replace(choice, renamings={}))
 
 
 def searched_by_refits(table, pool=None, cv=5, fit_intercept=False, **options):
@@ -212,7 +212,7 @@ def test_regularizations__that_are_left_out_are_told_of_once(table):
     assert len(told) == 1
 
 
-def test_certified_report__has_several_shares(table):
+def test_certified_report__has_several_fractions(table):
     made = search(report=[0.5, 0.9], cv=3).fit(*table[:2])
     limits = made.certified_report().to_dataframe()["off_by_at_most"]
     assert limits[0.5] < limits[0.9] == made.certificate_.bound
@@ -232,7 +232,7 @@ def test_fit__takes_sparse_rows_and_a_column_of_targets(table, found):
 
 def test_fit__too_few_rows_are_told_before_and_after(table):
     X, y = (each[:40] for each in table[:2])
-    assert "too few for a tolerance" in repr(search().plan(X, y))
+    assert "too few for a bound of how far" in repr(search().plan(X, y))
     made = search().fit(X, y)
     assert made.certificate_.bound == np.inf
     assert np.isinf(made.predict_interval(X)).all()

@@ -50,6 +50,12 @@ REFUSED = [
      "for classes search with KernelLeastSquaresClassifier"),
     (SEARCH, {}, {"y": np.arange(33).astype(str)}, "hold numbers, got array(['0'"),
     (SEARCH, {}, {"y": np.arange(33).astype(str).astype(object)}, "must hold numbers"),
+    *((kind, {}, {"y": [*first, *Y[2:]]}, words) for kind in (MODEL, SEARCH, STREAMED)
+      for first, words in [((1j, 2.0), "`y` must hold numbers"),
+                           (({}, 2.0), "`y` must hold numbers"),
+                           ((True, 10**400), "`y` must hold numbers"),
+                           ((1.0, pd.NA), "that of row 1 is <NA>")]),
+    (MODEL, {}, {"y": np.array([*Y[:-1], np.inf], object)}, "that of row 32 is inf"),
     (SEARCH, {}, {"y": np.where(Y < -0.7, np.nan, Y)}, "that of row 0 is nan; leave"),
     (SEARCH, {}, {"y": np.where(X[:, 0] == 0, np.inf, Y)}, "of row 16 is inf"),
     (SEARCH, {}, {"y": Y[:-1]}, "a target for each row of `X`, got the shapes (32,)"),

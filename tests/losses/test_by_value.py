@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel import losses
-from dsel.data.groups import row_groups
+from dsel.data.groups import read_row_groups
 from dsel.errors import DselWarning, StoreMismatchError
 from dsel.losses.by_value import ValueColumn
 from dsel.results import BoundedValues, Choice, ReportByValue
@@ -98,7 +98,7 @@ def test_report_by__has_limits_by_the_rows_of_each_value(column):
 def test_report_by__counts_what_the_deployed_models_predict():
     outcome = plan().run()
     fold = outcome.certificates["one_fold"].fold
-    rows = plan().scheme.splits_of_chosen[fold].test_rows
+    rows = plan().scheme.outer_splits[fold].test_rows
     one_fold, all_rows = (outcome.models[name] for name in ("one_fold", "all_rows"))
     wrong = one_fold.predict(X.iloc[rows]) != Y[rows]
     differ = one_fold.predict(POOL) != all_rows.predict(POOL)
@@ -337,7 +337,7 @@ def test_regressor__has_a_tolerance_for_each_value():
     options = REGRESSION | {"loss": losses.error_quantile(0.7)}
     outcome = plan(**options).run()
     fold = outcome.certificates["one_fold"].fold
-    rows = plan(**options).scheme.splits_of_chosen[fold].test_rows
+    rows = plan(**options).scheme.outer_splits[fold].test_rows
     errors = np.abs(HEIGHT[:600] - outcome.models["one_fold"].predict(X)).iloc[rows]
     report = outcome.report_by_value("one_fold")
     for site, limit in zip(SITES, report.limits, strict=True):
@@ -368,7 +368,9 @@ def test_regressor__has_a_tolerance_for_each_value():
     assert "the tolerance would be infinite; a value needs about" in text
     beyond = plan(**REGRESSION | {"loss": losses.beyond(2.0)}).run().report_by_value()
     assert list(beyond.to_dataframe())[:2] == ["share", "share_at_most"]
-    assert beyond.headline().startswith("Share of predictions off by more than 2, by ")
+    assert beyond.headline().startswith(
+        "Share of bad predictions (off by more than 2), by "
+    )
 
 
 def test_regressor__whose_model_is_not_kept_is_counted_again(tmp_path):
@@ -478,7 +480,7 @@ def test_report_by__in_groups_reads_values_of_drawn_rows_alone():
     y = (X["a"] + rng.normal(size=800) > 0).astype(int)
     groups = np.arange(800) // 4
     # Which rows are drawn depends on seed and groups alone.
-    is_drawn = row_groups(groups, len(X)).draw_rows(seed=0)
+    is_drawn = read_row_groups(groups, len(X)).draw_rows(seed=0)
     X["site"] = np.where(is_drawn, X["site"], "only where nothing is counted")
     search = dsel.SemiSupervisedSearchCV(clone(TREE).set_params(
         columntransformer=make_column_transformer(

@@ -39,16 +39,55 @@ def changed(name, function, *, of_statistic=False):
     return type("Changed", (type(ERROR_RATE),), {name: function})()
 
 
+def bound_worst_fold(self, folds, pool_counts, division):
+    """Spend all of delta on labeled rows, and some on the pool."""
+    worst = int(folds.counts.argmax())
+    its = [
+        numbers[worst : worst + 1]
+        for numbers in (pool_counts.counts, pool_counts.duplicates)
+    ]
+    more = replace(division, delta=division.delta / division.label_share)
+    return ERROR_RATE.bound_all_rows(
+        folds.fold(worst), replace(pool_counts, counts=its[0], duplicates=its[1]), more
+    )
+
+
+def spend_pool_delta_by_fold(self, folds, pool_counts, division):
+    """Give each of k folds all of the pool's delta."""
+    k = len(folds.n_rows)
+    labels, rest = division.label_share / k, 1.0 - division.label_share
+    more = replace(
+        division, delta=k * division.delta, label_share=labels,
+        query_share=1.0 - labels - rest + division.query_share,
+    )  # fmt: skip
+    return ERROR_RATE.bound_all_rows(folds, pool_counts, more)
+
+
+def spend_queries(self, folds, pool_counts, division):
+    """Give the pool what labels of queried rows should get."""
+    more = replace(division, query_share=0.0)
+    return ERROR_RATE.bound_all_rows(folds, pool_counts, more)
+
+
 REFUSED = [
     (changed("limits", lambda self, folds, delta: np.full(5, delta)),
      "limits larger delta"),
     (changed("limits", lambda self, folds, delta: np.full(5, 0.01 / delta**0.01)),
      "limits above"),
     (changed("limits", lambda self, folds, delta: 1.0), "limits each of 5"),
+    (changed("limits", lambda self, folds, delta: folds.integers / folds.n_rows),
+     "limits larger where delta is smaller"),
+    (changed("limits", lambda self, folds, delta:
+             ERROR_RATE.limits(folds, delta) if len(folds.n_rows) > 1 else 1 / 0),
+     "ZeroDivisionError in `limits`"),
+    (changed("count_pair", lambda self, rows, one, other, fold:
+             np.array(((one != other) & (other == 0)).sum()), of_statistic=True),
+     "bound_all_rows count_pair fold model"),
     (changed("score", lambda self, rows, predictions: 2.0), "score [0, 1.0]"),
     (changed("counts_from_errors", lambda self, n_errors: np.array(n_errors + 1),
              of_statistic=True), "counts_from_errors None"),
-    (changed("bound_all_rows", lambda self, folds, pool, shares: (0.0, 0.1, 0.2)),
+    (changed("bound_all_rows",
+             lambda self, folds, pool_counts, division: (0.0, 0.1, 0.2)),
      "bound_all_rows limit of a fold"),
     (changed("score_from_errors", lambda self, n, n_rows: n_rows / n),
      "ZeroDivisionError in `score_from_errors`"),
@@ -64,6 +103,15 @@ REFUSED = [
              of_statistic=True), "count_pair integers"),
     (changed("count_pair", lambda self, rows, one, other, fold: np.array(len(one)),
              of_statistic=True), "counts_differences denies"),
+    (changed("limits", lambda self, folds, delta: np.concatenate(
+        [ERROR_RATE.limits(fold, delta) for fold in folds.iter_folds()])),
+     "limits together alone"),
+    (changed("bound_all_rows", bound_worst_fold), "bound_all_rows label_delta"),
+    (changed("bound_all_rows", spend_pool_delta_by_fold), "share pool_delta alone"),
+    (changed("bound_all_rows", spend_queries), "pool_delta is smaller"),
+    (changed("count_pair", lambda self, rows, one, other, fold:
+             np.array(((one != other) & (one == 0)).sum()), of_statistic=True),
+     "bound_all_rows count_pair fold"),
 ]  # fmt: skip
 
 

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from dsel.bounds import nested_all_rows, nested_one_fold
+from dsel.bounds import nested_all_rows, nested_one_fold, upper_pool_rows
 from dsel.bounds.holdout import expected_holdout_bound
-from dsel.losses.base import FoldCounts, PlannedDelta, PoolCounts, Shares
+from dsel.losses.base import DeltaDivision, FoldCounts, PlannedDelta, PoolCounts
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR_RATE
-from dsel.losses.joint import Evidence, bound_models, fold_to_deploy, limit_folds
+from dsel.losses.joint import Evidence, bound_models, fold_to_deploy
 
 ERRORS, ROWS = np.array([9, 4, 7, 6, 8]), np.full(5, 80)
 DIFFER, N_POOL = np.array([150, 90, 120, 80, 130]), 10_000
-SHARES = Shares(0.05, 0.95)
+DIVISION = DeltaDivision(0.05, 0.95)
 
 # Limits, ranks of candidates, folds without a model, and the deployed fold.
 FOLDS = [
@@ -40,16 +40,15 @@ def test_fold_to_deploy__has_the_best_candidate_of_those_with_a_limit_near_the_s
     assert limits[found] <= 1.05 * smallest
 
 
-def evidence(has_pool=True):
-    pool = PoolCounts(DIFFER, np.zeros(5, int), N_POOL, 0)
+def evidence(has_pool=True, duplicates=(0, 0, 0, 0, 0), n_duplicates=0):
+    pool = PoolCounts(DIFFER, np.array(duplicates), N_POOL, n_duplicates)
     statistic = ERROR_RATE.statistic
     pools = {statistic: pool} if has_pool else {}
     return Evidence({statistic: FoldCounts(ERRORS, ROWS)}, pools)
 
 
 def bound(evidence, fold):
-    limits = limit_folds(ERROR_RATE, evidence.folds, SHARES)
-    return bound_models(ERROR_RATE, evidence, SHARES, limits, fold)
+    return bound_models(ERROR_RATE, evidence, DIVISION, fold)
 
 
 def test_bounds__of_both_models_are_the_formulas_at_their_shares():
@@ -58,6 +57,15 @@ def test_bounds__of_both_models_are_the_formulas_at_their_shares():
     made = bound(evidence(), int(fold))
     assert made.of("one_fold") == made.one_fold_bound == limit
     assert made.of("all_rows") == made.all_rows_bound == terms.bound
+
+
+def test_bound_of_all_rows__counts_no_row_that_may_be_a_labeled_record():
+    duplicates = np.array([3, 0, 1, 2, 0])
+    made = bound(evidence(duplicates=duplicates, n_duplicates=10), 0)
+    rows = upper_pool_rows(N_POOL, 10, duplicates)
+    _, terms = nested_all_rows(ERRORS, ROWS, DIFFER, rows, delta=0.05)
+    assert made.all_rows_bound == terms.bound
+    assert made.all_rows_bound > bound(evidence(), 0).all_rows_bound
     assert (made.label_term, made.disagreement_term) == pytest.approx(terms[1:])
     assert made.estimate == ERRORS.sum() / ROWS.sum()
 
@@ -72,9 +80,7 @@ def test_bounds__of_a_fold_are_of_that_fold_and_need_no_pool():
 
 
 def bound_declared(evidence, planned):
-    losses = DeclaredLosses()
-    limits = losses.limit_folds(evidence.folds, planned)
-    return losses.bound(evidence, planned, limits, 0)
+    return DeclaredLosses().bound(evidence, planned, 0)
 
 
 @pytest.mark.parametrize("n_compared", [1, 3])
@@ -95,8 +101,8 @@ def test_bounds__of_a_hold_out_set_are_compared_with_no_other():
 
 @pytest.mark.parametrize("query_share", [0.0, 0.21])
 def test_shares__of_labels_pool_and_queries_are_all_of_delta(query_share):
-    made = Shares(0.05, 0.78, query_share)
+    made = DeltaDivision(0.05, 0.78, query_share)
     assert made.label_delta == 0.78 * 0.05
     total = made.label_delta + made.pool_delta + query_share * 0.05
     assert total == pytest.approx(0.05)
-    assert Shares(0.05, 1.0).pool_delta == 0.0
+    assert DeltaDivision(0.05, 1.0).pool_delta == 0.0

@@ -248,7 +248,7 @@ def test_certify__does_not_count_on_rows_that_fit_got():
             errors.sum(), (errors | ~equal).sum(), delta=found.delta
         )
         assert found.certified
-        assert found.equal_rows == equal.sum()
+        assert found.n_duplicates == equal.sum()
         assert found.unclipped == pytest.approx(float(expected))
     assert found.unclipped == 1.0  # of rows that fit got alone nothing is known
     assert "140 of 140 rows equal rows that the model was fitted to" in str(found)

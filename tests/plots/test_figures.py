@@ -13,6 +13,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
@@ -37,7 +38,7 @@ from dsel.plots import (
     plot_terms,
 )
 from dsel.plots.bars import FROM_POOL, plot_timing
-from dsel.plots.spread import COLORS
+from dsel.plots.by_labels import COLORS
 from dsel.plots.style import ACCENT, INK
 from dsel.report import write_report
 from dsel.report.page import report_html
@@ -88,8 +89,8 @@ def legend_texts(ax):
 
 
 def are_hatched(ax):
-    """Return whether all bars are hatched; those of the legend are."""
-    bars = [bar for bars in ax.containers for bar in bars]
+    """Return whether all filled bars are hatched; those of the legend are."""
+    bars = [bar for bars in ax.containers for bar in bars if bar.get_fill()]
     return {bar.get_hatch() for bar in bars} == {"////"}
 
 
@@ -113,7 +114,9 @@ def test_plot_surface__of_a_nested_search_shows_estimates(nested):
     ax = plot_surface(nested)
     ax.figure.canvas.draw()
     (image,) = ax.images
-    assert image.colorbar.ax.get_ylabel() == "cross-validated error (estimate), %"
+    # It is not the cross-validated error that is printed next to a bound.
+    label = "error (inner cross-validation, an estimate), %"
+    assert image.colorbar.ax.get_ylabel() == label
     assert np.isfinite(image.get_array()).all()
 
 
@@ -139,10 +142,12 @@ def test_plot_certificates__has_both_models_beside_a_hold_out_set(nested):
         f"{one_fold.model_text}: at most {in_percent(one_fold.bound)}",
         f"{all_rows.model_text}: at most {in_percent(all_rows.bound)}",
         f"20% hold-out set: about {choice.holdout_text} on average",
+        f"always predicting {choice.largest_class}: about "
+        f"{100 * choice.largest_class_error:.1f}%",
     ]
-    dot = f"measured (cross-validated: about {100 * one_fold.estimate:.1f}%)"
+    dot = f"estimate (cross-validated: about {100 * one_fold.estimate:.1f}%)"
     dots = ax.lines[0].get_xdata()
-    np.testing.assert_array_equal(dots, [one_fold.estimate, np.nan, np.nan])
+    np.testing.assert_array_equal(dots, [one_fold.estimate, *[np.nan] * 3])
     title = ax.get_title(loc="left")
     assert f"{title}, {one_fold.model_text}" == one_fold.headline()
     shown = [" ".join(text.split()) for text in legend_texts(ax)]  # lines may wrap
@@ -176,12 +181,12 @@ def test_plot_certified_report__has_bars_of_limits_and_dots_of_the_model(reporte
     report = reported.dsel.select().report()
     # No row tests the model of all labels.
     pooled = plot_certified_report(reported.dsel.select().report("all_rows"))
-    assert legend_texts(pooled)[-1] == "measured (models of all folds, pooled)"
+    assert legend_texts(pooled)[-1] == "estimate (models of all folds, pooled)"
     dots = list(pooled.lines[0].get_xdata())
     assert dots[:2] == list(report.recall.pooled)
     ax = plot_certified_report(report)
     bounds = ["recall at least", "precision at least", "error at most"]
-    assert legend_texts(ax) == [*bounds, "measured (this model)"]
+    assert legend_texts(ax) == [*bounds, "estimate (this model)"]
     limits = report.recall_at_least, report.precision_at_least, [report.error_at_most]
     for bars, numbers in zip(ax.containers, limits, strict=True):
         assert [bar.get_width() for bar in bars] == list(numbers)
@@ -214,11 +219,11 @@ def test_plot_report_by_value__has_bars_of_limits_and_dots_of_errors():
     [bars] = ax.containers
     assert [bar.get_width() for bar in bars] == list(report.limits)
     assert list(ax.lines[0].get_xdata()) == list(report.numbers.pooled)
-    assert legend_texts(ax) == ["at most", "measured (models of all folds, pooled)"]
+    assert legend_texts(ax) == ["at most", "estimate (models of all folds, pooled)"]
     assert texts(ax) == [
-        "north: at most 6.0%, measured 4.0% on 800 labeled rows",
-        f"{'s' * 21}...: at most 30.0%, measured 10.0% on 90 labeled rows",
-        "(missing): no limit, measured 20.0% on 31 labeled rows",
+        "north: at most 6.0%, about 4.0% on 800 labeled rows",
+        f"{'s' * 21}...: at most 30.0%, about 10.0% on 90 labeled rows",
+        "(missing): no limit, about 20.0% on 31 labeled rows",
     ]
     assert ax.get_title(loc="left") == "Error by site (95% confidence), the model"
     doubted = replace(report, caveats=(Caveat(Effect.VOIDS, "A1 is violated"),))
@@ -231,8 +236,8 @@ def test_plot_report_by_value__has_bars_of_limits_and_dots_of_errors():
     numbers = BoundedValues(limits, pooled=report.numbers.pooled)
     off = replace(report, quantity="off_by", what="How far", numbers=numbers)
     ax = plot_report_by_value(off)
-    assert texts(ax)[0].startswith("north: at most 2.00, measured 0.0400 on")
-    assert texts(ax)[1].startswith(f"{'s' * 21}...: no limit, measured")
+    assert texts(ax)[0].startswith("north: at most 2.00, about 0.0400 on")
+    assert texts(ax)[1].startswith(f"{'s' * 21}...: no limit, about")
     assert ax.get_xlim()[1] == pytest.approx(2.1)
     assert ax.get_xlabel() == "Off by, in units of the target"
     assert ax.xaxis.get_major_formatter()(12_500) == "12,500"
@@ -241,10 +246,10 @@ def test_plot_report_by_value__has_bars_of_limits_and_dots_of_errors():
 @pytest.mark.parametrize(
     ("loss", "label", "says"),
     [
-        (dsel.losses.recall(1), "Misses of 1 (estimate), %", "Misses of 1, %"),
+        (dsel.losses.recall(1), "Misses of 1 ({how}), %", "Misses of 1, %"),
         (
             dsel.losses.cost([[0, 9], [1, 0]], [0, 1]),
-            "Mean cost (estimate)",
+            "Mean cost ({how})",
             "Mean cost",
         ),
     ],
@@ -253,7 +258,8 @@ def test_plot_report_by_value__has_bars_of_limits_and_dots_of_errors():
 def test_plots__name_the_declared_loss(loss, label, says):
     results = run({"n_neighbors": [1, 3, 9]}, loss=loss)
     ax = plot_surface(results)
-    assert ax.get_ylabel() == label
+    how = "inner cross-validation, an estimate"
+    assert " ".join(ax.get_ylabel().split()) == label.format(how=how)
     line, folds, *_ = (each.get_ydata() for each in ax.lines)
     assert np.isfinite(line).sum() == 3  # dropped ones too
     np.testing.assert_allclose(np.reshape(folds, (3, -1)).mean(1), line)
@@ -286,7 +292,7 @@ def test_plot_timing__sums_the_seconds(bounded):
 def test_plot_bound_plan__has_a_line_for_each_certificate():
     several = dsel.plan_bound(500, 100_000, n_candidates=225, error=0.1, cv=[2, 5, 10])
     ax = plot_bound_plan(several)
-    labels = map(name_row, several["certificate"].values.tolist())
+    labels = [name_row(name) for name in several["certificate"].values.tolist()]
     assert sorted(texts(ax)) == sorted(labels)
     assert ax.get_title(loc="left").startswith("Smallest bound to expect (orange): ")
     one = several.sel(n_folds=[5])  # of which there is nothing to connect
@@ -340,8 +346,9 @@ def test_plots__say_of_estimates_that_nothing_is_guaranteed():
     estimated = run(criterion="cv_error")
     estimate = estimated.dsel.select().criterion_value
     ax = plot_certificates(estimated)
-    (text,) = texts(ax)
+    text, constant = texts(ax)
     assert text.endswith(f": about {100 * estimate:.1f}%")
+    assert constant.startswith("always predicting ")
     assert legend_texts(ax) == ["no guarantee"]
     assert are_hatched(ax)
     assert ax.get_title("left") == f"No guarantee: about {100 * estimate:.1f}%"
@@ -436,9 +443,8 @@ def test_plot_bound_by_labels__of_groups_counts_groups():
     )  # fmt: skip
     ax = plot_bound_by_labels(plan.run(n_jobs=1).results)
     assert ax.get_xlabel() == "groups of labeled rows"
-    assert {line.get_xdata()[0] for line in ax.lines if line.get_marker() == "s"} == {
-        200
-    }
+    squares = [line.get_xdata() for line in ax.lines if line.get_marker() == "s"]
+    assert {at for xs in squares for at in xs} == {200}
 
 
 REFUSED = [
@@ -448,9 +454,9 @@ REFUSED = [
     (lambda _, nested: nested.dsel.plot.timing(), ValueError,
      r"outcome.pair_results.dsel.plot.timing\(\)"),
     (lambda cube, _: plot_loss_curves(cube), ValueError, "those of a LeastSquaresSear"),
-    (lambda *_: plot_loss_curves(5), TypeError, "must be an xarray.Dataset .* got int"),
+    (lambda *_: plot_loss_curves(5), TypeError, "an xarray.Dataset .* got int"),
     (lambda cube, _: cube.dsel.plot.errors(), AttributeError,
-     "no figure 'errors'; it has surface"),
+     "no attribute 'errors'; it has surface"),
 ]  # fmt: skip
 
 
@@ -470,8 +476,10 @@ def test_plot_comparison__draws_limits_and_the_verdict():
         (answer := question.certify_with_labels([1] * 4), [answer.upper]),
     ):
         ax = plot_comparison(comparison)
-        drawn = [line.get_xdata()[-1] for line in ax.lines[: len(ends)]]
-        assert drawn == ends
+        drawn = [bars[0].get_bbox().x1 for bars in ax.containers]
+        assert drawn[: len(ends)] == pytest.approx(ends)
+        assert texts(ax)[-1].startswith("from the pool alone: -")
+        assert len(texts(ax)) == len(ax.containers)  # each bar has its name
         assert ax.get_title(loc="left").replace("\n", " ") == comparison.headline()
 
 
@@ -484,9 +492,10 @@ def test_plot_comparison__has_the_limits_of_its_title_on_the_axis(labels):
     answer = question.certify_with_labels(labels)
     ends = sorted([abs(answer.lower), abs(answer.upper)])
     ax = plot_comparison(answer)
-    assert list(ax.lines[0].get_xdata()) == ends
+    drawn = ax.containers[0][0].get_bbox()
+    assert [drawn.x0, drawn.x1] == pytest.approx(ends)
     is_less = "less than the old" in ax.get_title(loc="left").replace("\n", " ")
-    assert is_less == ax.get_xlabel().startswith("error of the old model less")
+    assert is_less == ax.get_xlabel().startswith("← old better")
     assert is_less == (sum(labels) > 0)
 
 
@@ -498,7 +507,7 @@ def test_plot_certificates__of_a_certificate_of_users_names_the_tested_model(
     monkeypatch.setitem(CRITERIA, "mine", replace(CRITERIA["holdout"], name="mine"))
     for name in ("holdout", "mine"):
         ax = plot_certificates(run({"n_neighbors": [1, 3]}, certificate=name))
-        assert "measured (this model: about" in " ".join(legend_texts(ax))
+        assert "estimate (this model: about" in " ".join(legend_texts(ax))
 
 
 def test_plots__show_dollars_as_they_are_written():
@@ -555,7 +564,9 @@ def with_smaller():
 
 def test_figures__say_why_a_chosen_candidate_is_not_the_lowest(with_smaller):
     for plot in (plot_folds, plot_surface):
-        assert "chosen by the other folds" in legend_texts(plot(with_smaller))
+        assert "chosen without the fold that tests it" in legend_texts(
+            plot(with_smaller)
+        )
     caption = "Another candidate has a smaller mean over all folds"
     assert caption in report_html(with_smaller)
 
@@ -610,9 +621,12 @@ def test_plot_bound_by_labels__falls_and_marks_the_run():
             assert (np.diff(np.asarray(line.get_ydata(), float)) <= 0).all()
     certificates = dsel.select(cube).certificates
     here = [line for line in ax.lines if len(line.get_xdata()) == 1]
-    *bounds, measured = (float(line.get_ydata()[0]) for line in here)
+    *bounds, estimate = (float(line.get_ydata()[0]) for line in here)
     assert bounds == [each.bound for each in certificates.values()]
-    assert measured == certificates["one_fold"].estimate
+    assert estimate == certificates["one_fold"].estimate
+    # One entry is about the squares of all models, and has no model's color.
+    [run_entry] = [line for line in ax.lines if line.get_label() == "this run"]
+    assert run_entry.get_color() not in COLORS["one_fold"] + COLORS["all_rows"]
     assert {float(line.get_xdata()[0]) for line in here} == {int(cube.n_labeled)}
     first = next(line for line in ax.lines if len(line.get_xdata()) > 2)
     now, later = (
@@ -620,10 +634,10 @@ def test_plot_bound_by_labels__falls_and_marks_the_run():
         for factor in (1, 4)
     )
     assert ax.get_title(loc="left").replace("\n", " ") == (
-        f"4 times as many labels: on average a bound of {in_percent(later)} in place "
-        f"of {in_percent(now)}"
+        f"4 times as many labels: a bound of {in_percent(later)} on average, and of "
+        f"{in_percent(now)} with as many as here"
     )
-    with pytest.raises(ValueError, match="nested search for the error"):
+    with pytest.raises(ValueError, match="off predictions are, got 'Misses of 1'"):
         plot_bound_by_labels(run({"n_neighbors": [1]}, loss=dsel.losses.recall(1)))
 
 
@@ -652,13 +666,15 @@ def test_plots__of_a_certified_procedure_name_it_and_what_it_chose(tmp_path):
     search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 15]}, cv=3)
     outcome = dsel.certify(search, X, y, random_state=0)
     (text,) = outcome.plot.folds().texts
-    shown = " ".join(text.get_text().split())
-    assert shown.startswith("GridSearchCV, which chose n_neighbors=")
-    assert "estimator=" not in shown
+    shown = text.get_text().splitlines()
+    assert shown[0] == "GridSearchCV chose"
+    # Each choice is in a line of its own.
+    assert all(line.startswith("n_neighbors=") for line in shown[1:])
+    assert sum(int(line.split("(")[1][0]) for line in shown[1:]) == 5
     (text,) = dsel.certify(KNeighborsClassifier(3), X, y).plot.folds().texts
     assert text.get_text() == "KNeighborsClassifier"
-    bounds = plot_certificates(outcome.results)  # there is no grid to draw
-    assert outcome.plot().get_title("left") == bounds.get_title("left") != ""
+    by_labels = outcome.plot.bound_by_labels()  # there is no grid to draw
+    assert outcome.plot().get_title("left") == by_labels.get_title("left") != ""
     for figure, words in (
         (outcome.plot.terms, r"no two terms .*plot.certificates\(\)"),
         (outcome.plot.surface, "no grid"),
@@ -792,3 +808,71 @@ def test_plot_folds__shows_every_rate_in_percent(loss, is_rate):
     assert ax.get_xlabel().endswith(", %") == is_rate
     ticks = ax.xaxis.get_major_formatter().format_ticks([0.2])
     assert (ticks == ["20"]) == is_rate
+
+
+def regressor_run(**options):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(1500, 2))
+    y = X[:500, 0] + rng.normal(size=500)
+    plan = dsel.plan_search(
+        Ridge(), {"alpha": [0.1, 1.0]}, X[:500], y, X[500:], random_state=0, **options
+    )
+    return plan.run(n_jobs=1)
+
+
+def test_plot_residuals__has_the_distribution_of_each_fold_and_the_bounds():
+    outcome = regressor_run(report=True)
+    ax = outcome.plot.residuals()
+    lines = [line for line in ax.lines if len(line.get_xdata()) > 10]
+    assert len(lines) == outcome.results.sizes["fold"] + 1
+    residuals = np.sort(outcome.results.outer_residuals.values.ravel())
+    pooled = lines[-1]
+    assert np.array_equal(pooled.get_xdata()[1:-1], residuals)
+    assert pooled.get_ydata()[-1] == 1.0
+    squares = {
+        line.get_label(): set(zip(line.get_xdata(), line.get_ydata(), strict=True))
+        for line in ax.lines
+        if line.get_marker() == "s"
+    }
+    own = outcome.certified_report()
+    pairs = zip(own.off_by_at_most, own.fractions, strict=True)
+    limits = {pair for pair in pairs if np.isfinite(pair[0])}
+    first, second = outcome.certificates.values()
+    assert squares == {
+        f"bounds, {first.model_text}": {(first.bound, 0.9), *limits},
+        f"bound, {second.model_text}": {(second.bound, 0.9)},
+    }
+    assert outcome.certificate.headline().startswith(ax.get_title("left")[:20])
+
+
+def test_plot_residuals__are_those_of_regressors():
+    with pytest.raises(ValueError, match="no residuals"):
+        run({"n_neighbors": [1]}).dsel.plot.residuals()
+    outcome = dsel.certify(Ridge(), *regression(), random_state=0)
+    # There is no grid: the most useful figure is drawn.
+    assert outcome.plot().get_ylabel() == "share of predictions, %"
+
+
+def regression():
+    X, y = np.random.default_rng(0).normal(size=(2, 300, 1))
+    return X, y.ravel()
+
+
+def test_plot_bound_by_labels__of_a_regression_predicts_the_bounds_of_the_run():
+    outcome = regressor_run()
+    ax = outcome.plot.bound_by_labels()
+    lines = {line.get_label(): line for line in ax.lines}
+    at_run = {
+        name: float(line.get_ydata()[list(line.get_xdata()).index(500)])
+        for name, line in lines.items()
+        if len(line.get_xdata()) > 2
+    }
+    holdout = at_run.pop("20% hold-out set")
+    assert holdout == pytest.approx(outcome.choice.expected_holdout)
+    for predicted, certificate in zip(
+        at_run.values(), outcome.certificates.values(), strict=True
+    ):
+        assert predicted == pytest.approx(certificate.bound, rel=0.15)
+    falling = np.asarray(lines["trained on 80%"].get_ydata(), float)
+    assert (np.diff(falling[np.isfinite(falling)]) < 0).all()
+    assert "in units of the target" in " ".join(ax.get_ylabel().split())

@@ -3,17 +3,24 @@
 import html
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import dsel
 from dsel.cli.commands.select import command as select_command
 from dsel.cli.options import shell_names
 from dsel.report.page import BEGINS, report_html, write_report
+from dsel.results.certificate import CHOICE
 from dsel.results.comparison import ModelComparison
 from dsel.results.run_tables import RunTables, save_run_tables
+from dsel.results.tolerances import amount_about
 from tests.shell import run as run_command
 from tests.shell import succeed
 
@@ -54,46 +61,71 @@ def outcome(request):
 
 
 def words(page):
-    shown = re.sub(r"<[^>]+>", " ", page[page.index("<main>") :])
+    whole = re.sub(r"</?(?:span|code)[^>]*>", "", page[page.index("<main>") :])
+    shown = re.sub(r"<[^>]+>", " ", whole)
     return html.unescape(re.sub(r"\s+", " ", shown))
 
 
 def test_report_html__says_what_is_guaranteed_as_the_choice_does(outcome):
     text = words(report_html(outcome.results))
-    facts = [fact for name, fact in outcome.choice.facts() if name != "Assumes"]
-    assert [fact for fact in facts if fact not in text] == []
+    shown_rows = [row for name, row in outcome.choice.shown_rows() if name != "Assumes"]
+    options = [row for row in shown_rows if "; deployed: the first" in row]
+    assert [row for row in shown_rows if row not in text] == options
+    is_said = (
+        "Predictions are made by the first of these two models, and the second is a "
+        "little better on average." in text
+    )
+    assert is_said == bool(options)
     assert "Error at most" in text
     has_terms = outcome.choice.certificate.method == "cv_bound"
     assert ("Parts of the bounds" in text) == has_terms
+
+
+def test_report_html__warns_in_its_box_where_a_constant_may_be_as_good(outcome):
+    warned = '<div class="verdict warning">'
+    assert warned not in report_html(outcome.results)
+    useless = replace(outcome.choice, constant="yes", constant_loss=0.0)
+    results = outcome.results.assign_attrs({CHOICE: useless.to_json()})
+    page = report_html(results)
+    assert warned in page
+    text = words(page)
+    line = "Neither the bound nor the estimate is below the 0.0% of always predicting "
+    assert text.count(line) == 1
+    assert text.index(line) < text.index("Of 1,000 new rows")
 
 
 def test_report_html__names_learner_rows_and_date_of_a_run_in_python(outcome):
     text = words(report_html(outcome.results))
     date = outcome.results.attrs["created_at"][:10]
     n_rows = int(outcome.results.n_labeled)
-    title = f" How wrong Sign can be ({n_rows} labeled rows, {date}) "
+    title = f" How wrong this Sign can be: {n_rows} labeled rows, {date} "
     assert text.startswith(title)
     old = outcome.results.drop_attrs(deep=False).assign_attrs(
         {k: v for k, v in outcome.results.attrs.items() if k != "learners"}
     )
-    assert " How wrong the chosen model can be (" in words(report_html(old))
+    assert " How wrong this model can be: " in words(report_html(old))
 
 
 def test_report_html__begins_with_sections_open_and_comparisons_at_the_figure(outcome):
     page = report_html(outcome.results)
     opened = re.findall(r'<details class="part" open><summary><h2>([^<]*)', page)
-    wanted = ["The bound, and more labels", "The classes", "Assumptions"]
-    assert [name for name in opened if name in wanted] == wanted
+    is_nested = outcome.choice.certificate.method == "nested"
+    more = ", and more labels" * is_nested  # of others this is not drawn
+    assert opened[:2] == [f"What the bound assumes{more}", "The classes"]
     text = words(page)
     compared = [
-        text for name, text in outcome.choice.facts() if name == "For comparison"
+        text for name, text in outcome.choice.shown_rows() if name == "For comparison"
     ]
     assert compared
-    at_figure = text.index("A bar is the bound"), text.index(" labeled rows 200")
+    at_figure = text.index("A bar is the bound"), text.index("What the bound assumes")
+    assert text.index(" labeled rows 200") < at_figure[0]
     places = [text.index(line) for line in compared]
     assert at_figure[0] < min(places) <= max(places) < at_figure[1]
-    assert "A number that is missing is that of an assumption" in text
-    pale = "Its pale part is what the model trained on all labels may add"
+    assert "The numbers (A1 and others) are those of the proofs." in text
+    holdout = "bound that a 20% hold-out set would give on average" in text
+    assert holdout == np.isfinite(outcome.choice.expected_holdout)
+    assert "what always predicting the same gives on the labeled rows." in text
+    pale = "Its pale part is for the pool rows on which the model trained on all"
     assert (pale in text) == ("all_rows" in outcome.choice.bounded_models)
 
 
@@ -104,10 +136,30 @@ def test_report_html__names_the_model_of_a_function():
         lambda X, y: Sign().fit(X, y), X, (X[:, 0] > 0).astype(int), random_state=0
     )
     text = words(report_html(outcome.results))
-    assert text.startswith(" How wrong Sign can be (60 ")
+    assert text.startswith(" How wrong this Sign can be: 60 labeled ")
     assert "folds 5" in text
     assert "candidate" not in text.partition("Versions, seed")[0]  # there is no grid
-    assert "of the model that was chosen and trained without it, a large one" in text
+    assert "trained without a fold, on this fold, a large one the mean" in text
+
+
+def test_report_html__says_that_candidates_were_ranked_only_where_dsel_ranked_some():
+    X, y = np.random.default_rng(0).normal(size=(2, 120, 1))
+    grid = {"alpha": [1.0, 10.0]}
+    by_itself = GridSearchCV(Ridge(), grid, scoring="neg_mean_absolute_error")
+    asked = dsel.certify(by_itself, X, y.ravel(), cv=2)
+    ranked = dsel.SemiSupervisedSearchCV(Ridge(), grid, cv=2).fit(X, y.ravel()).outcome_
+    pages = [report_html(found.results) for found in (asked, ranked)]
+    sentence = "ranked by the mean squared error"
+    assert [sentence in " ".join(page.split()) for page in pages] == [False, True]
+
+
+def test_report_html__names_the_learner_inside_of_a_search():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    search = GridSearchCV(make_pipeline(Sign()), {"sign__column": [0, 1]}, cv=2)
+    outcome = dsel.certify(search, X, (X[:, 0] > 0).astype(int), random_state=0)
+    title = " How wrong this Sign can be: chosen by GridSearchCV, 60 labeled rows, "
+    assert words(report_html(outcome.results)).startswith(title)
 
 
 def test_report_html__says_why_a_bound_is_below_the_estimate():
@@ -126,7 +178,7 @@ def test_report_html__puts_the_reason_first_where_nothing_is_guaranteed():
     with pytest.warns(dsel.errors.FitFailedWarning):
         estimated = run(with_pool=False, criterion="cv_error")
     text = words(report_html(estimated.results))
-    assert text.index("cv_error is an estimate") < text.index("The bound, and more")
+    assert text.index("cv_error is an estimate") < text.index("What the bound assumes")
     assert "Error at most" not in text
     assert "wrong on average" not in text
     assert "About A1" not in text
@@ -138,7 +190,8 @@ def test_report_html__tells_a_loss_and_the_certified_report_of_both_models():
         outcome = run(loss=costs, report=True)
     text = words(report_html(outcome.results))
     assert outcome.choice.certificate.headline() in text
-    assert "parameters Mean cost cross-validated error" in text
+    assert "candidates, by inner cross-validation candidate parameters" in text
+    assert "parameters Mean cost error" in text
     assert f" {outcome.choice.criterion_value:.3f} " in text
     assert "Error at most" not in text.partition("Recall and precision")[0]
     for deploy in ("one_fold", "all_rows"):
@@ -152,7 +205,7 @@ def test_report_html__tells_a_loss_and_the_certified_report_of_both_models():
     assert "All limits of these tables hold at once (95% confidence)" in text
     cut = words(report_html(outcome.results.isel(column=[0])))
     assert "These limits are not guaranteed" in cut
-    assert "hold at once" not in cut
+    assert "All limits of these tables hold" not in cut
 
 
 def test_report_html__has_limits_by_the_values_of_a_column_of_both_models():
@@ -184,8 +237,9 @@ def test_report_html__stands_alone_and_escapes_what_comes_from_outside(outcome):
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert "&lt;plain&gt;" in page
     assert "<plain>" not in page
-    told = re.findall(r'<figure role="img" aria-label="([^"]+)"', page)
+    told = re.findall(r'<div role="img" aria-label="([^"]+)"', page)
     assert len(told) == page.count("<svg") > 0  # for those who do not see them
+    assert not [label for label in told if f"<figcaption>{label}" in page]
     above, _, folded = page.partition("<details")
     assert above.count("<svg") == 1
     assert "About A1" in folded
@@ -268,7 +322,8 @@ def test_report_html__names_tables_baseline_classes_and_folds():
     outcome = plan.run(n_jobs=1)
     tables = RunTables("/data/<rows>.csv", "bought", "s3://bucket/pool/", "svm")
     text = words(report_html(outcome.results, tables))
-    assert text.startswith(" How wrong predictions of bought can be (<rows>.csv) ")
+    title = " How wrong predictions of bought can be: <rows>.csv, 200 labeled rows "
+    assert text.startswith(title)
     n_wrong = int(np.ceil(1000 * outcome.certificate.bound))
     plain = f"the chosen model (svm) gets at most {n_wrong} wrong on average"
     assert text.index(plain) < text.index("A bar is the bound of a model")
@@ -280,8 +335,8 @@ def test_report_html__names_tables_baseline_classes_and_folds():
     assert f"{heads} no {(y == 'no').sum()}" in text
     fold = outcome.choice.fold
     own = outcome.results.outer_confusion.isel(fold=fold).values.astype(int)
-    whose = "The deployed model, on the fold that it had not seen true class"
-    assert f"{whose} predicted no predicted yes recall no {own[0, 0]}" in text
+    whose = "The deployed model, on the fold that it had not seen true \u2193 predicted"
+    assert f"{whose} \u2192 no yes recall no {own[0, 0]}" in text
     table = outcome.results.outer_confusion.sum("fold").values
     for name, counts in zip(("no", "yes"), table, strict=False):
         cells = " ".join(str(int(n)) for n in counts[:2])
@@ -292,14 +347,17 @@ def test_report_html__names_tables_baseline_classes_and_folds():
     bound = outcome.certificate
     assert f"The {bound.about(bound.estimate)} at the top is about models that" in text
     assert f"can promise is the bound, {bound.amount(bound.bound)} (95% conf" in text
-    assert "The candidates Error: column=0 has " in text
+    how = "inner cross-validation"
+    assert f"The candidates Error in {how}: column=0 has " in text
+    assert f"The criterion of every candidate, from {how}; the chosen" in text
+    assert f"{how[:1].upper()}{how[1:]} ranks candidates, with models that" in text
     assert "on average over the folds, from" in text
     outcome = dsel.plan_search(
         Sign(), {"column": [0]}, X[:200], y, random_state=0,
         loss=dsel.losses.recall("yes"),
     ).run(n_jobs=1)  # fmt: skip
     text = words(report_html(outcome.results))
-    assert "falls with more labels is drawn for the error" in text
+    assert "What more labels would give is not drawn for this loss" in text
     most = int(np.ceil(100 * outcome.certificate.bound))
     assert f"Of 100 new rows of 'yes' the chosen model misses at most {most} on" in text
 
@@ -328,8 +386,8 @@ def test_plain_sentences__need_that_equal_rows_are_no_copies():
     y = (X[:, 0] + rng.normal(size=200) > 0.5).astype(int)
     plan = dsel.plan_search(Sign(), {"column": [0]}, X, y, random_state=0)
     outcome = plan.run(n_jobs=1)
-    condition = "at the end of this page hold, and duplicates are no copies, at most 5%"
-    assert outcome.certificate.needs_no_copies
+    condition = "below hold, and duplicates are no copies, at most 5%"
+    assert outcome.certificate.conditions == ["duplicates are no copies"]
     assert condition in words(report_html(outcome.results))
 
 
@@ -362,3 +420,118 @@ def test_report_html__explains_an_auc_only_where_it_has_one():
     assert "copies" in reason
     assert "AUC" not in reason
     assert "About A1" not in words(report_html(outcome.results))
+
+
+def test_pages__break_no_line_inside_of_an_option(outcome):
+    page = report_html(outcome.results, names_of_options={"report=True": "--loss a"})
+    assert "<code>--loss a</code>" in page
+    assert "code { display: inline-block;" in page
+
+
+def test_report_html__says_in_numbers_of_rows_what_a_tolerance_and_groups_mean():
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(300, 1)), np.repeat(np.arange(100), 3)
+    y = X.ravel() + 0.1 * rng.normal(size=300)
+    of_numbers = dsel.certify(Ridge(), X, y, random_state=0)
+    bound = of_numbers.certificate
+    text = words(report_html(of_numbers.results))
+    assert (
+        f"Of 1,000 new rows the chosen model predicts at least 900 to within "
+        f"{bound.amount(bound.bound)} of the true value on average." in text
+    )
+    of_groups = dsel.certify(
+        Sign(), X, (X.ravel() > 0).astype(int), groups=groups, random_state=0
+    )
+    n_wrong = int(np.ceil(1000 * of_groups.certificate.bound))
+    text = words(report_html(of_groups.results))
+    assert (
+        f"Of 1,000 rows, each of a new group, the chosen model gets at most {n_wrong} "
+        f"wrong on average. This is about new groups of rows that come from" in text
+    )
+
+
+def test_report_html__names_the_step_of_a_pipeline_that_predicts():
+    X, y = np.random.default_rng(0).normal(size=(2, 60, 1))
+    outcome = dsel.certify(
+        make_pipeline(StandardScaler(), "passthrough", Ridge()), X, y.ravel()
+    )
+    title = " How wrong this Ridge can be: 60 labeled rows"
+    assert words(report_html(outcome.results)).startswith(title)
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+def test_write_report__of_a_fitted_model_has_bound_assumptions_and_reports(
+    grouped, tmp_path
+):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(300, 2)), rng.integers(2, size=300)])
+    y = np.where(X[:, 0] + rng.normal(size=300) > 0, "yes", "no")
+    options = {"groups": np.repeat(np.arange(150), 2)} if grouped else {}
+    made = dsel.certify(
+        Sign().fit(X, y), X, y, cv="prefit", report=True, report_by=2, **options
+    )
+    page = write_report(made, tmp_path / "page.html").read_text(encoding="utf-8")
+    text = words(page)
+    assert made.headline() in text
+    stated = [a.statement.replace("`", "") for a in made.assumptions_in_words]
+    assert [statement for statement in stated if statement not in text] == []
+    n_wrong = int(np.ceil(1000 * made.bound))
+    rows = "1,000 rows, each of a new group," if grouped else "1,000 new rows"
+    assert f"Of {rows} the model gets at most {n_wrong} wrong" in text
+    for report in (made.certified_report(), made.report_by_value()):
+        cells = [" ".join(row).strip() for row in report.table()]
+        assert [row for row in cells if row not in text] == []
+    assert page.count("<svg") == 3
+    assert "fold" not in text.partition("Recall and precision")[0]
+
+
+def test_write_report__of_a_fitted_regressor_has_its_tolerances(tmp_path):
+    X, y = np.random.default_rng(0).normal(size=(2, 200, 1))
+    model = Ridge().fit(X[:100], y[:100].ravel())
+    made = dsel.certify(model, X[100:], y[100:].ravel(), cv="prefit", report=True)
+    text = words(write_report(made, tmp_path / "page.html").read_text("utf-8"))
+    cells = [" ".join(row) for row in made.certified_report().table()]
+    assert [row for row in cells if row not in text] == []
+
+
+def test_report_html__of_a_regression_draws_residuals_and_more_labels():
+    X, y = np.random.default_rng(0).normal(size=(2, 300, 1))
+    outcome = dsel.certify(Ridge(), X, y.ravel(), random_state=0)
+    page = report_html(outcome.results)
+    assert "How far off predictions are" in words(page)
+    assert "A line shows which share of the predictions is off by" in words(page)
+    off = np.quantile(outcome.results.outer_residuals, 0.9, method="inverted_cdf")
+    assert f"90% {amount_about(float(off))} 95%" in words(page)
+    assert "for models that are as far off as these are. Squares" in words(page)
+    assert page.count("<svg") == 4  # those of the bound and of the folds, too
+
+
+@pytest.mark.parametrize("deploy", ["one_fold", "all_rows"])
+def test_report_html__has_the_confusion_matrix_of_one_fold_without_a_report(deploy):
+    outcome = run_of_texts(deploy=deploy)
+    [own] = [m for m in outcome.bounded_models.values() if m.name == "one_fold"]
+    cells = np.array(own.confusion)
+    with_report = run_of_texts(deploy=deploy, report=True)
+    assert with_report.bounded_models["one_fold"].confusion == ()
+    counted = with_report.results.outer_confusion.isel(fold=own.fold)
+    assert np.array_equal(cells, counted)  # the same as a report counts
+    text = words(report_html(outcome.results))
+    model = {
+        "one_fold": "The deployed model",
+        "all_rows": "The model trained on a part of the labels",
+    }[deploy]
+    heads = (
+        "on the fold that it had not seen true \u2193 predicted \u2192 no yes recall"
+    )
+    assert f"{model}, {heads} no {cells[0, 0]} {cells[0, 1]} " in text
+    assert "report=True for certified recall and precision" in text
+
+
+def run_of_texts(**options):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    y = np.where(X[:200, 0] + 0.5 * rng.normal(size=200) > 0.5, "yes", "no")
+    plan = dsel.plan_search(
+        Sign(), {"column": [0, 1]}, X[:200], y, X[200:], random_state=0, **options
+    )
+    return plan.run(n_jobs=1)

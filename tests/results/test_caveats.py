@@ -40,7 +40,9 @@ def test_reason__that_voids_both_bounds_is_printed_once():
     _, outcome = search()
     [reason] = outcome.certificate.reasons
     start = "classifier distinguishes labeled rows from pool rows, most by column "
-    assert re.search(rf"{start}\S+ \(AUC [\d.]+, p = [\d.e-]+\)", reason), reason
+    assert re.search(
+        rf"{start}\S+( then by .+)? \(AUC [\d.]+, p = [\d.e-]+\)", reason
+    ), reason
     finding = reason.removeprefix("A1 is violated: ")
     assert [each.reasons for each in outcome.certificates.values()] == [(reason,)] * 2
     for shown in (outcome.choice, *outcome.certificates.values()):
@@ -48,7 +50,7 @@ def test_reason__that_voids_both_bounds_is_printed_once():
     assert "No guarantee, for the reason above: the bound would otherwise be" in str(
         outcome.choice
     )
-    assert "A1, violated: labeled rows" in str(outcome.certificate)
+    assert "violated: labeled rows and pool" in str(outcome.certificate)
 
 
 def test_choice__says_what_voids_then_what_weakens_then_what_is_good_to_know():
@@ -56,8 +58,8 @@ def test_choice__says_what_voids_then_what_weakens_then_what_is_good_to_know():
     made = Certificate(0.1, 0.05, "nested", "one_fold", caveats=(VOID, second))
     models = {"one_fold": BoundedModel("one_fold", 0, {"C": 1.0}, made)}
     choice = Choice("cv_error", 0.1, models, "one_fold", caveats=(WEAK, INFO))
-    names = [name for name, _ in choice.facts() if name]
-    assert names == ["But", "Caveat", "Note"]
+    names = [name for name, _ in choice.shown_rows() if name]
+    assert names == ["Caveat", "Caveat", "Caveat"]
     assert choice.remarks == ("WEAKENS", "INFO")
     assert choice.certificate.reasons == ("VOIDS", "second")
 
@@ -137,12 +139,11 @@ def test_choice__says_where_a_bound_does_not_beat_a_constant():
     rows, labels = rng.normal(size=(200, 2)), np.arange(200) % 5 == 0
     outcome = dsel.certify(LogisticRegression(C=1e-9), rows, labels, random_state=0)
     assert outcome.certificate.bound >= 0.2
-    assert "not show that the model is better than always predicting False" in str(
-        outcome.choice
-    )
+    words = "below the 20.0% of always predicting False; baseline='largest class'"
+    assert words in str(outcome.choice)
     easy = dsel.certify(LogisticRegression(), rows, rows[:, 0] > 0, random_state=0)
     assert "always predicting" in str(easy.choice)  # the line of the comparison
-    assert "not show that the model is better" not in str(easy.choice)
+    assert "of always predicting False" not in str(easy.choice)
 
 
 def test_choice__compares_with_the_same_hold_out_set_whatever_is_reported():
@@ -156,7 +157,7 @@ def test_choice__compares_with_the_same_hold_out_set_whatever_is_reported():
     assert reported.choice.expected_holdout == plain.choice.expected_holdout
     assert reported.certificate.bound > plain.certificate.bound
     text = " ".join(str(reported.choice).split())
-    assert "the bounds alone are made for 99%, and are smaller without a report" in text
+    assert "computed with 99%, and would be smaller without a report" in text
     assert "a 20% hold-out set without a report would give a bound of about" in text
     assert "hold-out set would give a bound of about" in str(plain.choice)
     assert "without a report they are smaller" not in str(plain.choice)
@@ -205,7 +206,9 @@ def test_caveats_of_both_models__are_one_line_and_of_rare_classes_one_note():
         RNG.normal(size=(400, 2)), random_state=0,
     )  # fmt: skip
     choice = plan.run().choice
-    notes = [text for name, text in choice.facts() if name in ("Warning", "Note")]
+    notes = [
+        text for name, text in choice.shown_rows() if name in ("Warning", "Caveat")
+    ]
     models = (
         "the model trained on 80% of the labels and the model trained on all labels"
     )
@@ -215,7 +218,7 @@ def test_caveats_of_both_models__are_one_line_and_of_rare_classes_one_note():
     [found] = [text for text in notes if "the models of all folds found" in text]
     assert found.count("of 10 rows of the class") == 3
     assert found.endswith("(an estimate): loss='balanced' chooses for them")
-    assert Choice.from_json(choice.to_json()).facts() == choice.facts()
+    assert Choice.from_json(choice.to_json()).shown_rows() == choice.shown_rows()
 
 
 def test_a_rare_class_that_is_mostly_missed__is_named_with_the_way_out():
@@ -230,22 +233,48 @@ def test_a_rare_class_that_is_mostly_missed__is_named_with_the_way_out():
         for loss in ("error", "balanced")
     }  # fmt: skip
     outcome = plans["error"].run()
-    fold = plans["error"].scheme.splits_of_chosen[outcome.certificate.fold].test_rows
+    fold = plans["error"].scheme.outer_splits[outcome.certificate.fold].test_rows
     there = fold[fraud[fold]]
     right = int((outcome.model.predict(rows[there]) == "fraud").sum())
     assert 2 * right < len(there)
     said = " ".join(str(outcome.choice).split())
     assert (
-        f"found {right} of {len(there)} rows of the class 'fraud' that it had not seen"
+        f"(of its {len(there)} the model trained on 80% of the labels found {right})"
     ) in said
     assert "(an estimate): loss='balanced' or 'recall:fraud' chooses for it" in said
     assert said.count("chooses for it") == 1
     assert "chooses for it" not in str(plans["balanced"].run().choice)
+    # One candidate is chosen by no loss: its own parameters have the way.
     grid = GridSearchCV(model, {"C": [1.0, 10.0]})
-    said = " ".join(str(dsel.certify(grid, rows, y, random_state=0).choice).split())
-    assert (
-        "(an estimate): scoring='balanced_accuracy' of a search inside of the" in said
+    scored = GridSearchCV(model, {"C": [1.0, 10.0]}, scoring="neg_log_loss")
+    for alone, way in (
+        (grid, ": scoring='balanced_accuracy' of the search inside chooses for it"),
+        (scored, ": label more rows of it"),
+        (model, ": class_weight='balanced' of the model finds more of it"),
+        (KNeighborsClassifier(40), ""),
+    ):
+        said = str(dsel.certify(alone, rows, y, random_state=0).choice)
+        assert f"(an estimate){way}\n" in said
+
+
+@pytest.mark.parametrize(("prune", "has_note"), [(True, True), (False, False)])
+def test_a_candidate_that_was_dropped_early__is_named_if_it_seems_better(
+    prune, has_note
+):
+    rng = np.random.default_rng(38)
+    y = np.where(rng.random(600) < 0.015, "fraud", "ok")
+    rows = rng.normal(size=(600, 4)) + 1.2 * (y == "fraud")[:, np.newaxis]
+    grid = {"C": [0.01, 0.1, 1, 10], "class_weight": [None, "balanced"]}
+    pool = rng.normal(size=(500, 4))
+    plan = dsel.plan_search(
+        LogisticRegression(), grid, rows, y, pool, loss="balanced", random_state=38,
+        prune=prune,
+    )  # fmt: skip
+    said = " ".join(str(plan.run(n_jobs=1).choice).split())
+    note = (
+        "was dropped early by some searches, and where it was not, its mean loss is 18%"
     )
+    assert (f"C=0.01, class_weight='balanced' {note} below" in said) == has_note
 
 
 def test_a_rare_class__has_the_rows_that_the_models_of_all_folds_found():
@@ -279,7 +308,7 @@ def test_a_rare_class__has_the_rows_that_the_models_of_all_folds_found():
 
 def test_pool_rows_that_equal_labeled_ones__are_noted_once():
     _, outcome = search(np.vstack([X[:30], RNG.normal(size=(400, 2))]))
-    note = "Note 30 of 430 pool rows equal labeled rows; bounds allow for it"
+    note = "Caveat 30 of 430 pool rows equal labeled rows; bounds allow for it"
     for shown in (outcome.choice, outcome.certificate):
         assert " ".join(str(shown).split()).count(note) == 1
     assert "equal labeled rows; bounds" not in str(search(RNG.normal(size=(400, 2)))[1])
@@ -326,7 +355,8 @@ def test_the_other_model__is_named_where_it_finds_the_class_that_one_misses():
     outcome = dsel.certify(NeedsMany(random_state=0), X, y, pool, random_state=0)
     said = str(outcome.choice)
     assert said.startswith("Warning  the model trained on 80% of the labels predicted")
-    assert "deploy='all_rows' deploys it" in said
+    assert "; deploy='all_rows' deploys it" in said
+    assert "the warning above is about the deployed model alone: the model tra" in said
 
 
 def test_choice__has_all_caveats_in_its_json():

@@ -20,6 +20,7 @@ ONE, ALL = "model trained on 80% of the labels", "model trained on all labels"
 COMPARED = (
     "For comparison: a 20% hold-out set would give a bound of about {} on average"
 )
+BETWEEN = ", between these two"
 ASSUMED = (
     "Assumes  labeled rows and pool rows are independent draws from one population "
     "(several rows of one customer: pass `groups`); the attribute `certificate` lists "
@@ -49,13 +50,19 @@ def bounded(made, candidate=3, params=MappingProxyType({"C": 8.0, "gamma": 0.1})
 
 
 CHOSEN = "Chosen: C=8.0, gamma=0.1"
+DEPLOYED = {
+    "one_fold": "; deployed: the first model (the second, with deploy='all_rows', is a "
+    "little better on average)",
+    "all_rows": "; deployed: the first model, on average the better one (the second "
+    "with deploy='one_fold')",
+}
 LINES = [
     ({}, [f"Error at most 15.1% (95% confidence), {ONE}",
           f"Error at most 17.8% ({JOINTLY}), {ALL}",
-          COMPARED.format("16.4%")]),
+          COMPARED.format("16.4%") + BETWEEN]),
     ({"deploy": "all_rows"}, [f"Error at most 17.8% (95% confidence), {ALL}",
                               f"Error at most 15.1% ({JOINTLY}), {ONE}",
-                              COMPARED.format("16.4%")]),
+                              COMPARED.format("16.4%") + BETWEEN]),
     ({"expected_holdout": 0.14, "bounded_models": {
         "one_fold": bounded(certificate(trained_on=FIFTHS)),
         "all_rows": bounded(certificate(0.1777, "all_rows"), 5, {"C": 2.0})}},
@@ -69,21 +76,22 @@ LINES = [
           "one_fold": bounded(certificate(trained_on=FIFTHS, estimate=0.1128))}},
      [f"Error at most 15.1% (95% confidence), {ONE}",
       "Error about 11.3% (cross-validated, an estimate)",
-      COMPARED.format("15.1%"),
-      "For comparison: always predicting the largest class, ok, errs on 34.9% of the "
-      "labeled rows"]),
+      COMPARED.format("15.1%") + "; always predicting the largest class, ok, errs on "
+      "34.9% of the labeled rows"]),
     ({"bounded_models": {"all_rows": bounded(certificate(model_name="all_rows"))},
       "deploy": "all_rows", "expected_holdout": nan, "caveats": (FAILED,)},
-     [f"Error at most 15.1% (95% confidence), {ALL}", "Note     2 fits failed"]),
+     [f"Error at most 15.1% (95% confidence), {ALL}", "Caveat   2 fits failed"]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("fields", "lines"), LINES)
 def test_choice__is_a_few_lines(fields, lines):
-    made = make_choice(**fields)
+    made, lines = make_choice(**fields), [*lines]
     n = len(made.bounded_models)  # the numbers come first
-    chosen = [] if lines[n].startswith(CHOSEN) else [CHOSEN]
-    lines = [*lines[:n], *chosen, *lines[n:], ASSUMED]
+    chosen = lines.pop(n) if lines[n].startswith(CHOSEN) else CHOSEN
+    if n > 1:
+        chosen += DEPLOYED[made.deploy]
+    lines = [*lines[:n], chosen, *lines[n:], ASSUMED]
     assert str(made).splitlines() == lines
     bound = made.certificates[made.deploy].bound
     assert (made.bound, made.delta) == (bound, 0.05)
@@ -114,7 +122,7 @@ def test_choice__ends_with_what_its_bound_assumes(fields, texts):
 
 @pytest.mark.parametrize("value", [0.1, nan, inf])
 def test_told__comes_back_from_json(value):
-    made = certificate(value, caveats=(ESTIMATE,), equal_rows=4)
+    made = certificate(value, caveats=(ESTIMATE,), n_duplicates=4)
     chosen = make_choice(bounded_models={"one_fold": bounded(made)})
     for each in (made, chosen):
         again = type(each).from_json(each.to_json())
@@ -129,20 +137,28 @@ KNOWN = Assumption("A1", "checked", "the two-sample test sees no difference")
 VIOLATED = Assumption("A1", "violated", "the rows come in groups")
 READ = [
     ({"assumptions": full_list([KNOWN], has_pool=False)}, True,
-     ["Error at most 15.1%", "A1, checked: labeled rows and pool rows are independent",
-      "\nAssumes  A3, ", "\nAssumes  A5, ", "\nAssumes  A7, "]),
-    ({"label_term": 0.1411, "disagreement_term": 0.00921, "equal_rows": 1_200,
+     ["Error at most 15.1%", "one population (A1). The two-sample test sees no diff",
+      " (A3)\n", " (A5)\n", "\nAssumes  `predict` treats each row by itself (A7)"]),
+    ({"label_term": 0.1411, "disagreement_term": 0.00921, "n_duplicates": 1_200,
       "n_unlabeled": 100_000}, True,
      # The parts add up to the bound as they are printed.
      ["By       nested; 14.2% from errors on labeled rows, 0.9% from pool rows "
       "on which the models differ",
-      "1,200 of 100,000 pool rows equal labeled rows", "\nAssumes  A4, "]),
+      "1,200 of 100,000 pool rows equal labeled rows", " (A4)\n"]),
     ({"assumptions": full_list([VIOLATED]), "caveats": (ESTIMATE,),
       "is_estimate": True},
      False, ["No guarantee, since it is an estimate: about 15.0%",
-             "But      A1 is violated: the rows come in groups"]),
+             "Caveat   A1 is violated: the rows come in groups"]),
     ({"assumptions": ()}, False, ["No guarantee, since the results lost their attr"]),
-    ({"bound": 1.2}, True, ["Error: no bound below 100%, model", "Because  "]),
+    ({"bound": 1.2, "n_labeled": 30}, True,
+     ["No bound below 100% for the error: too few labeled rows, model trained on",
+      "Caveat   30 labeled rows with as many errors give no smaller bound; more lab"]),
+    ({"bound": 1.2, "label_term": 0.7, "disagreement_term": 0.5}, True,
+     ["No bound below 100% for the error: too few labeled rows and pool rows, "]),
+    ({"bound": 1.6, "label_term": 0.2, "disagreement_term": 1.4}, True,
+     ["No bound below 100% for the error: the models differ too often on the pool"]),
+    ({"bound": 1.0, "estimate": 1.0}, True, ["the error: no prediction was right, m"]),
+    ({"bound": 1.0, "estimate_of_models": 0.1}, True, ["the error: fits failed, mod"]),
     ({"assumptions": full_list([VIOLATED]), "bound": 1.2}, False,
      ["No guarantee, since A1 is violated: the rows come in groups: no number, model"]),
     ({"bound": nan}, False, ["since nested has no number: no number, model"]),
@@ -155,7 +171,7 @@ def test_certificate__is_read_in_plain_words(fields, is_certified, texts):
     assert made.certified == is_certified
     assert made.reading().splitlines()[0] == made.headline()
     assert [text for text in texts if text not in made.reading()] == []
-    assert repr(made).startswith(f"Certificate({made.headline()}; nested")
+    assert repr(made) == str(made)
     assert not made.bound > 1
 
 
@@ -219,11 +235,11 @@ def test_choice__of_older_records_has_the_number_of_a_hold_out_set():
 def test_certificate__of_single_rows_speaks_of_one():
     of_pool = Certificate(
         0.4, 0.05, "nested", "all_rows", label_term=0.3, disagreement_term=0.1,
-        n_labeled=40, n_unlabeled=2, equal_rows=1, n_queried=1,
+        n_labeled=40, n_unlabeled=2, n_duplicates=1, n_queried=1,
     )  # fmt: skip
     assert "labels of 1 queried row" in str(of_pool)
     assert "1 of 2 pool rows equals labeled rows" in str(of_pool)
-    alone = Certificate(0.4, 0.05, "nested", "one_fold", n_labeled=1, equal_rows=1)
+    alone = Certificate(0.4, 0.05, "nested", "one_fold", n_labeled=1, n_duplicates=1)
     assert "1 of 1 row equals rows that the model was fitted to, and is not" in str(
         alone
     )
@@ -260,21 +276,30 @@ def test_renamed_fields__keep_their_keys_in_records_and_an_old_name_that_warns()
         ("deploy", bound.model_name),
         ("criterion", bound.method),
         ("share", bound.trained_on),
+        ("equal_rows", bound.n_duplicates),
     ):
         with pytest.warns(FutureWarning, match=f"`{key}` is now called"):
             assert getattr(bound, key) == record[key] == value != ""
     with pytest.warns(FutureWarning, match="now called `model_text`"):
         assert bound.model == bound.model_text == ONE
-    assert not {"deploy", "criterion", "share", "model"} & {*dir(bound)}
+    old = {"deploy", "criterion", "share", "model", "equal_rows"}
+    assert not old & {*dir(bound)}
 
 
 @pytest.mark.parametrize(
     ("bound", "fields", "is_large"),
     [(0.501, {}, True), (1.2, {}, True), (0.499, {}, False),
      (0.6, {"is_estimate": True}, False), (5.0, {"largest": float("inf")}, False),
-     (1.2, {"n_unlabeled": 9, "equal_rows": 9}, False)],
+     (1.2, {"n_unlabeled": 9, "n_duplicates": 9}, False)],
 )  # fmt: skip
 def test_certificate__of_a_large_bound_names_the_way_to_a_smaller_one(
     bound, fields, is_large
 ):
     assert ("see plan_bound" in str(certificate(bound, **fields))) == is_large
+
+
+def test_rate_that_is_printed_as_100_percent__says_nothing():
+    made = Certificate(0.9994, 0.05, "nested", "one_fold", trained_on="80%")
+    assert made.says_nothing
+    assert "100.0%" not in made.headline()
+    assert "99.9%" in replace(made, unclipped=0.999).headline()

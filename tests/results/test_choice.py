@@ -5,10 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
 import dsel
 from dsel.results import Choice
+from dsel.results.choice import FoldForecast
+from dsel.results.queries import QueryForecast
 
 RNG = np.random.default_rng(1)
 X, POOL = RNG.normal(size=(120, 2)), RNG.normal(size=(300, 2))
@@ -38,7 +41,7 @@ def test_deployed__has_all_about_each_model(outcome):
 
 def test_useless_bound__refers_to_the_report_that_there_is(outcome):
     useless = replace(outcome.choice, constant="1", constant_loss=0.0)
-    text = "baseline='largest class' tests it; see certified_report() for the recall"
+    text = "tests whether the model is better; see certified_report() for the recall"
     assert text in str(useless)
     assert "report=True" not in str(useless)
     models = {n: replace(m, report=None) for n, m in useless.bounded_models.items()}
@@ -118,28 +121,94 @@ def test_choice__names_another_choice_where_nearly_all_folds_made_it(
     assert "without a fold chose" not in str(replace(choice, fold_params=()))
 
 
-def with_bounds(choice, one_fold, all_rows, **changes):
+def with_bounds(choice, one_fold, all_rows, *, estimate=0.05, **changes):
     """Return the choice with other bounds, that of all rows in two parts."""
     models = dict(choice.bounded_models)
     for name, bound in (("one_fold", one_fold), ("all_rows", all_rows)):
         certificate = replace(
             models[name].certificate, unclipped=bound, label_term=one_fold,
-            disagreement_term=bound - one_fold,
+            disagreement_term=bound - one_fold, estimate=estimate,
         )  # fmt: skip
         models[name] = replace(models[name], certificate=certificate, **changes)
-    return replace(choice, bounded_models=models)
+    return replace(choice, bounded_models=models, fold_forecast=None)
 
 
-def test_choice__says_why_one_bound_is_much_larger_and_what_helps(outcome):
+def test_choice__says_why_one_bound_is_much_larger(outcome):
     why = "model trained on all labels has the larger bound: 10.0% from errors on "
-    help_ = "Labels of 50 such rows would make it smaller: n_queries=50"
+    shown = str(with_bounds(outcome.choice, 0.1, 0.2))
+    assert f"{why}labeled rows, 10.0% from pool rows on which the models d" in shown
+    assert why not in str(with_bounds(outcome.choice, 0.1, 0.14))
+    assert why not in str(with_bounds(outcome.choice, 0.1, 1.1))  # its caveat says it
+
+
+def test_choice__advises_queries_where_they_are_expected_to_help(outcome):
     plain = with_bounds(outcome.choice, 0.1, 0.2, report=None)
-    assert f"{why}labeled rows, 10.0% from pool rows on which the models d" in str(
-        plain
+    advice = (
+        "Next     n_queries=50 in another run: with labels of as many pool rows the "
+        "bound of the model trained on all labels would be about 15.0% in place of "
+        "20.0%, and the other one 10.4% in place of 10.0%\n"
     )
-    assert help_ in str(plain)
-    assert why not in str(with_bounds(outcome.choice, 0.1, 0.14, report=None))
-    assert why not in str(with_bounds(outcome.choice, 0.1, 1.1))  # Because says it
-    reported = str(with_bounds(outcome.choice, 0.1, 0.2))  # its plan has a report
-    assert why in reported
-    assert help_ not in reported
+    assert advice in str(replace(plain, forecast=QueryForecast(50, 0.104, 0.15)))
+    assert "n_queries" not in str(plain)  # nothing is known
+    for few in (QueryForecast(50, 0.104, 0.1999), QueryForecast(3, 0.104, 0.15)):
+        assert "n_queries" not in str(replace(plain, forecast=few))
+    near = with_bounds(outcome.choice, 0.1, 0.14, report=None)
+    near = replace(near, forecast=QueryForecast(50, 0.104, 0.12), expected_holdout=0.16)
+    assert "n_queries" not in str(near)
+    assert "n_queries=50 in another run" in str(replace(near, expected_holdout=0.12))
+
+
+def test_choice__says_what_would_beat_a_hold_out_set(outcome):
+    large = with_bounds(outcome.choice, 0.2, 0.25, report=None)
+    assert large.next_steps() == []
+    smaller = replace(large, expected_holdout=0.15)
+    assert smaller.next_steps() == []  # nothing is known
+    for forecast, text in [
+        (FoldForecast(3, 0.14, False), "with 3 folds the bound of the model trained "
+         "without a fold would be about 14.0% on average, below 15.0%, if models "
+         "trained on 67% of the labels"),
+        (FoldForecast(5, 0.14, True), "over many runs the bound of the model trained "
+         "without a fold is about 14.0% on average, below 15.0%"),
+    ]:  # fmt: skip
+        [(name, advice)] = replace(smaller, fold_forecast=forecast).next_steps()
+        assert (name, text in advice) == ("Next", True)
+        assert replace(large, fold_forecast=forecast).next_steps() == []
+    for second in (0.14, 0.16):  # queries help only if they beat the hold-out set
+        queried = replace(smaller, forecast=QueryForecast(50, 0.21, second))
+        assert len(queried.next_steps()) == (second < 0.15)
+
+
+def test_run__expects_few_folds_to_beat_a_hold_out_set_where_they_do():
+    X, y = np.arange(400.0)[:, None] % 7, np.arange(400) % 10 == 0
+    grid = {"strategy": ["most_frequent"]}
+    plan = dsel.plan_search(DummyClassifier(), grid, X, y, cv=20, random_state=0)
+    made = plan.run().choice
+    assert made.expected_holdout < made.bound
+    planned = dsel.plan_bound(400, n_candidates=1, error=0.1, cv=[3, 10, 20])
+    limits = planned.bound.sel(certificate="one_fold").values
+    assert made.fold_forecast.n_folds == 3
+    assert made.fold_forecast.bound == pytest.approx(limits[0]) == limits.min()
+    assert "with 3 folds" in str(made)
+
+
+def test_holdout_set_with_a_smaller_bound__is_said_to_be_between(outcome):
+    bounds = outcome.certificates
+    middle = (bounds["one_fold"].bound + bounds["all_rows"].bound) / 2
+    for value in (middle, 0.0, 1.0, float("nan")):
+        text = str(replace(outcome.choice, expected_holdout=value))
+        assert (", between these two" in text) == (value == middle)
+
+
+def test_choice__prints_the_call_that_plans_more_labels(outcome):
+    large = with_bounds(outcome.choice, 0.6, 0.7, estimate=0.4)
+    call = large.plan_call
+    assert f"Next     {call} prints how many labels a bound of 50% needs\n" in str(
+        large
+    )
+    assert "the bound says little" not in str(large)
+    numbers = outcome.certificate.n_labeled, outcome.certificate.n_unlabeled
+    assert call == (
+        f"dsel.plan_bound({numbers[0]}, {numbers[1]}, n_candidates="
+        f"{outcome.choice.n_candidates}, error=0.4, wanted=0.5)"
+    )
+    assert not with_bounds(outcome.choice, 0.1, 0.2).next_steps()

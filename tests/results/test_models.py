@@ -45,7 +45,7 @@ def rows(rng):
 
 
 def open_run(tmp_path):
-    return Store(tmp_path / "run", kind="search", plan={"cv": "5"})
+    return Store(tmp_path / "run", kind="search", identity={"cv": "5"})
 
 
 @pytest.mark.parametrize("place", ["folder", "s3"])

@@ -10,7 +10,8 @@ from dsel.results.monitoring import PromiseTest
 def test_monitor__has_one_word_for_below_above_and_refuted(limit):
     test = PromiseTest("error", "kept", "Error", "seen 10%", limit, 0.02, seen=0.1)
     report = MonitorReport(0.01, 300, 0, (test,))
-    is_unclear = limit < 0.1
-    assert str(report).splitlines()[1].split()[0] == ["Kept", "Unclear"][is_unclear]
-    assert ("which chance may explain" in str(report)) == is_unclear
+    is_in_doubt = limit < 0.1
+    line = str(report).splitlines()[1]
+    assert line.startswith(["Kept     Error", "In doubt Error"][is_in_doubt])
+    assert ("chance may explain it" in line) == is_in_doubt
     assert not report.is_refuted

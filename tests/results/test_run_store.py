@@ -31,7 +31,7 @@ PLAN = {"data": "d1", "cv": "5"}
 
 def open_plan(out, options=None, **changes):
     plan = PLAN | changes
-    return Store(out, kind="search", plan=plan, storage_options=options)
+    return Store(out, kind="search", identity=plan, storage_options=options)
 
 
 @pytest.fixture(params=["folder", "memory", "s3"])
@@ -370,7 +370,7 @@ def test_store__refuses_what_is_no_place_of_ours(make, error, words, tmp_path):
 
 
 A_CUBE = [
-    (lambda cube: 3, TypeError, "`results` must be an xarray.Dataset"),
+    (lambda cube: 3, TypeError, "must be an outcome, a fitted search, or an "),
     (lambda cube: cube[["fold_rows"]], ValueError, "it lacks status"),
     (lambda cube: cube.assign(fold_errors=cube.fold_errors.sum("fold")), ValueError,
      "select whole candidates only"),
@@ -394,7 +394,7 @@ def test_store__refuses_what_does_not_belong_there(tmp_path, cube):
         (StoreMismatchError, "data is d1 there and d2 now; choose",
          lambda: open_plan(out, data="d2")),
         (StoreMismatchError, "kind is search there and audit now;",
-         lambda: Store(out, kind="audit", plan={})),
+         lambda: Store(out, kind="audit", identity={})),
         (StoreMismatchError, "kind is search there and results now",
          lambda: save_results(cube, out)),
         (FileNotFoundError, "has not ended; run the same command",

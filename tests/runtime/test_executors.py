@@ -2,6 +2,7 @@
 
 import os
 import time
+from importlib import import_module
 
 import numpy as np
 import psutil
@@ -119,13 +120,74 @@ class Where:
 
 
 @pytest.mark.cluster
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(180)
 def test_cluster_executor__workers_pickle_no_context_that_tasks_change(processes):
     executor = make_executor(ChangesAlways(), processes)
     tasks = [Task(f"task {n}", Where(), affinity=n) for n in range(4)]
     ended = list(run_to_completion(executor, tasks))
     assert len({task.get() for task in ended}) == 2
     executor.close()
+
+
+SLOW_IMPORT = """
+import time
+from pathlib import Path
+
+Path(__file__).with_name("begun").touch()
+time.sleep(1.5)
+import slow_package.work
+"""
+WORK = """
+import time
+
+time.sleep(3)  # until the package waits for this module
+import slow_package.context
+from name_of_context import Name
+
+class Work(Name):
+    pass
+"""
+NAME_OF_CONTEXT = """
+from dsel.runtime.tasks import Output
+
+class Name:
+    def run(self, context, inputs):
+        return Output(type(context).__name__)
+"""
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(120)
+def test_cluster_executor__threads_import_a_package_and_its_modules_in_turn(
+    tmp_path, monkeypatch
+):
+    # Python raises where one thread imports the package, as the context makes it do,
+    # and another has begun to import the module of the work.
+    (tmp_path / "slow_package").mkdir()
+    contents = {
+        "name_of_context": NAME_OF_CONTEXT,
+        "slow_package/__init__": SLOW_IMPORT,
+        "slow_package/context": "class Context: pass",
+        "slow_package/work": WORK,
+    }
+    for name, content in contents.items():
+        (tmp_path / f"{name}.py").write_text(content)
+    monkeypatch.syspath_prepend(tmp_path)
+    paths = [str(tmp_path), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+    first = import_module("name_of_context").Name()
+    context, work = map(import_module, ("slow_package.context", "slow_package.work"))
+    begun = tmp_path / "slow_package" / "begun"
+    begun.unlink()
+    with connect(workers=1) as client:
+        executor = make_executor(context.Context(), client)
+        executor.submit(Task("first", first))
+        while not begun.exists():  # by the thread of this task, for the context
+            time.sleep(0.1)
+        executor.submit(Task("second", work.Work()))
+        ended = [task for _ in range(2) for task in executor.wait(30.0)]
+        assert {task.get() for task in ended} == {"Context"}
+        executor.close()
 
 
 @pytest.mark.cluster

@@ -1,4 +1,4 @@
-"""What a run shows while it goes on, and what stays on the screen when it has ended."""
+"""What a run shows while it goes on; when it has ended nothing of this stays."""
 
 import io
 import re
@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import dsel
-from dsel.runtime.progress import row_progress
+from dsel.runtime.progress import COMPILERS, Progress, progress_display, row_progress
 
 
 class Terminal(io.StringIO):
@@ -34,11 +34,20 @@ class Stops(KNeighborsClassifier):
         raise KeyboardInterrupt
 
 
+ERASED = r"\r(?:\x1b\[1A\x1b\[2K)+$"
+"""What erases all bars at the end."""
+
+
 def last_frame(terminal):
-    """Return the lines that are on the screen of a terminal at the end."""
+    """Return the lines of the bars before they are erased, at the end of a run."""
+    return lines_of_screen(re.sub(ERASED, "", terminal.getvalue()))
+
+
+def lines_of_screen(drawn):
+    """Return the lines on the screen of a terminal after all that was drawn."""
     screen, row = [""], 0
     for code, text in re.findall(r"(\x1b\[[0-9;?]*[A-Za-z]|\r|\n)|([^\x1b\r\n]+)",
-                                 terminal.getvalue()):  # fmt: skip
+                                 drawn):  # fmt: skip
         if text:
             screen[row] += text
         elif code == "\n":
@@ -81,6 +90,7 @@ def test_bars__end_with_all_that_was_done(rows, monkeypatch):
     plan = dsel.plan_search(KNeighborsClassifier(), grid, *rows, random_state=0)
     plan.run()
     frame = last_frame(terminal)
+    assert lines_of_screen(terminal.getvalue()) == []
     plan.run(on_progress=told.append)
     n_second = told[-1].fits_done - 6 * 5 - 6
     ends = [
@@ -96,6 +106,18 @@ def test_bars__end_with_all_that_was_done(rows, monkeypatch):
         assert done in line
         assert " of " not in line.removeprefix(phase)
         assert re.search(r" \d:\d\d$", line)  # the time that it took, and none left
+
+
+def test_bars__of_a_narrow_terminal_cut_names_of_phases_only(rows, monkeypatch):
+    terminal = watch(monkeypatch)
+    monkeypatch.setenv("COLUMNS", "40")
+    grid = {"n_neighbors": [1, 3, 5, 7, 9, 11]}
+    dsel.plan_search(KNeighborsClassifier(), grid, *rows, random_state=0).run()
+    frame, drawn = last_frame(terminal), terminal.getvalue()
+    assert "\u2026" not in drawn
+    assert "elapsed" not in drawn
+    assert max(map(len, frame)) <= 40
+    assert any(re.match(r"Fitting, round 1 30 fits +\d:\d\d$", line) for line in frame)
 
 
 def test_bars__of_a_search_say_what_each_fit_is(rows, monkeypatch):
@@ -117,7 +139,7 @@ def test_bars__are_erased_where_a_run_is_interrupted(rows, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         dsel.certify(Stops(), *rows[:2], random_state=0)
     assert "Fitting" in terminal.getvalue()
-    assert last_frame(terminal) == []
+    assert lines_of_screen(terminal.getvalue()) == []
 
 
 def test_time_left__falls_while_nothing_new_is_done(monkeypatch):
@@ -148,6 +170,54 @@ def test_lines__of_logs_say_each_phase_and_each_slow_fit(monkeypatch):
     ]
 
 
+def test_lines__name_the_whole_run_once_its_time_left_is_known(monkeypatch):
+    clock = Clock(monkeypatch)
+    monkeypatch.setattr(sys, "stderr", log := io.StringIO())
+    with progress_display(True) as show:
+        for clock.now, done in ((0, 0), (12, 3), (24, 9), (36, 12)):
+            show(Progress(fits_done=done, fits_most=60, phase_done=done,
+                          phase_total=15, phase="Fitting"))  # fmt: skip
+    assert log.getvalue().splitlines() == [
+        "Fitting: 3 of 15 fits, 4.0 s each, 0:48 left",
+        "Fitting: 9 of 15 fits, 2.7 s each, 0:16 left, whole run 2:16 left",
+        "Fitting: 12 of 15 fits, 3.0 s each, 0:09 left, whole run 2:24 left",
+        "Fitting: 15 fits, 3.0 s each, done in 0:36",
+    ]
+
+
+def test_lines__begin_with_the_first_phase_however_short_it_was(monkeypatch):
+    clock = Clock(monkeypatch)
+    monkeypatch.setattr(sys, "stderr", log := io.StringIO())
+    with progress_display(None) as show:
+        for clock.now, n_round, done in ((0, 1, 0), (3, 1, 15), (4, 2, 1), (9, 2, 9)):
+            show(Progress(phase_done=done, phase_total=15 if n_round == 1 else 9,
+                          phase=f"Fitting, round {n_round} of 2"))  # fmt: skip
+    assert log.getvalue().splitlines() == [
+        "Fitting, round 1 of 2: 15 fits, 5/s, done in 0:04",
+        "Fitting, round 2 of 2: 9 of 9 fits, 2/s, 0:05 elapsed",
+        "Fitting, round 2 of 2: 9 fits, 2/s, done in 0:05",
+    ]
+
+
+def test_lines__say_that_a_run_waits_for_a_compiler(monkeypatch):
+    clock = Clock(monkeypatch)
+    monkeypatch.setattr(sys, "stderr", log := io.StringIO())
+    COMPILERS.begin()
+    try:
+        with row_progress(True, "Predicting") as show:
+            show(0, 4)
+            clock.now = 6.0
+            show(0, 4)
+            COMPILERS.end()
+            clock.now = 20.0
+            show(4, 4)
+    finally:
+        assert not COMPILERS.are_running
+    assert log.getvalue().splitlines()[0] == (
+        "Predicting: compiling, once an installation, 0:06 elapsed"
+    )
+
+
 def test_lines__of_a_short_phase_are_one(monkeypatch):
     clock = Clock(monkeypatch)
     monkeypatch.setattr(sys, "stderr", log := io.StringIO())
@@ -161,7 +231,8 @@ def test_lines__of_a_short_phase_are_one(monkeypatch):
         for clock.now, done in ((10, 0), (15, 0), (18, 3)):
             show(done, 4)
     assert log.getvalue().splitlines() == [
-        "Predicting: 0 of 4 rows, 0:05 elapsed", "Predicting: 4 rows, done in 0:08",
+        "Predicting: waiting for the first row, 0:05 elapsed",
+        "Predicting: 4 rows, done in 0:08",
     ]  # fmt: skip
 
 

@@ -156,5 +156,5 @@ def test_put__gives_tasks_another_context_and_what_others_kept(executor):
         each.key: each.get() for each in run_to_completion(executor, [*tasks, other])
     }
     assert found == {"a": 2, "b": 4, "c": 25}
-    [later] = run_to_completion(executor, [Task("d", Add(), inputs=("a",))])
+    [later] = run_to_completion(executor, [Task("d", Add(), input_tasks=("a",))])
     assert later.get() == 2 + len("kept 1")

@@ -1,6 +1,7 @@
 """One thread for each task: of BLAS, of OpenMP, and of an estimator's `n_jobs`."""
 
 import threading
+import warnings
 from typing import ClassVar
 
 import numpy as np
@@ -9,6 +10,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import dsel
+from dsel.results.fit_messages import collect_warnings
 from dsel.runtime.tasks import limit_threads
 from tests.estimators import Sleeper
 
@@ -53,6 +55,16 @@ def test_limit_threads__limits_openmp_in_every_thread_that_runs_a_task():
     assert 2 in found[1]
 
 
+def test_limit_threads__restores_the_filters_of_warnings(recwarn):
+    before = list(warnings.filters)
+    with limit_threads():
+        warnings.resetwarnings()  # as a forest does in each thread
+        warnings.warn("`sklearn.utils.parallel.delayed` should be used", stacklevel=1)
+        warnings.warn("another one", stacklevel=1)
+    assert warnings.filters == before
+    assert [str(warning.message) for warning in recwarn] == ["another one"]
+
+
 def limit_for_all(number):
     """Limit native pools by a thread that ends, so that none holds the limit."""
     thread = threading.Thread(target=threadpool_limits, args=(number,))
@@ -88,3 +100,15 @@ def test_limit_threads__gives_an_estimators_n_jobs_no_threads():
             delayed(lambda: threading.current_thread().name)() for _ in range(8)
         )
     assert set(names) == {threading.current_thread().name}
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_limit_threads__and_collected_warnings_may_end_in_any_order(order):
+    before = warnings.showwarning, list(warnings.filters)
+    first, second = (limit_threads(), collect_warnings())[::order]
+    first.__enter__()
+    second.__enter__()
+    # As where another thread, which began later, is still at work.
+    first.__exit__(None, None, None)
+    second.__exit__(None, None, None)
+    assert (warnings.showwarning, list(warnings.filters)) == before

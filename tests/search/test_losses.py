@@ -74,9 +74,9 @@ def test_loss__chooses_and_counts_as_a_loop_of_plain_fits(name):
         model = clone(TREE).set_params(**candidates[number])
         return counted(model.fit(X[split.train_rows], Y[split.train_rows]), rows)
 
-    for fold, held_out in enumerate(scheme.splits_of_chosen[:-1]):
+    for fold, held_out in enumerate(scheme.outer_splits[:-1]):
         parts = [
-            (scheme.splits[test.split_number], test.part)
+            (scheme.splits[test.split_number], test.part_number)
             for test in scheme.inner_tests
             if test.left_out_fold == fold
         ]
@@ -148,7 +148,7 @@ def test_recall__is_the_limit_of_the_missed_rows_of_the_best_fold():
         for limit, a in zip(limits, answers, strict=True)
     ]
     assert outcome.certificates["all_rows"].unclipped == pytest.approx(min(sums))
-    rows = plan().scheme.splits_of_chosen[found.fold].test_rows
+    rows = plan().scheme.outer_splits[found.fold].test_rows
     wanted = counted(outcome.models["one_fold"], rows)
     np.testing.assert_array_equal(tables[found.fold][0], wanted[0])
 
@@ -256,7 +256,7 @@ def test_report__has_limits_of_every_number_at_its_share_of_delta():
     fold = outcome.certificates["one_fold"].fold
     share = 0.95 * 0.05 / 5 * SHARES[fold]  # of five numbers
     found = outcome.certified_report("one_fold").to_dataframe()
-    rows = plan().scheme.splits_of_chosen[fold].test_rows
+    rows = plan().scheme.outer_splits[fold].test_rows
     table = counted(outcome.models["one_fold"], rows)
     for place, label in enumerate(CLASSES):
         recall, precision = (1 - missed(t, place, share) for t in (table, table.T))

@@ -15,15 +15,27 @@ PAGE = Path(__file__).parents[2] / "docs/project/inside.md"
 STEPS = re.findall(r"^\d+\. `([\w.]+)`", dsel.search.__doc__, re.MULTILINE)
 
 
-def test_docstring_and_page__have_the_ten_steps_of_a_default_fit():
+X, Y = load_digits(return_X_y=True)
+ROWS = X[:200], Y[:200], X[200:]
+
+
+def taken_steps(call):
+    """Return the names of the ten steps that a call takes, in their order."""
     steps = {name: pkgutil.resolve_name(f"dsel.search.{name}") for name in STEPS}
     codes = {unwrap(step).__code__: name for name, step in steps.items()}
-    X, y = load_digits(return_X_y=True)
+    return [codes[each] for each in trace_functions(call) if each in codes]
+
+
+def test_docstring_and_page__have_the_ten_steps_of_a_default_fit():
     search = dsel.SemiSupervisedSearchCV(SVC(), {"gamma": [1e-3, 1e-2]})
-    found = trace_functions(lambda: search.fit(X[:200], y[:200], pool=X[200:]))
     on_page = re.findall(r"^\d+\. \*\*[^*]+\*\* `([\w.]+)`", PAGE.read_text(), re.M)
     assert len(STEPS) == 10
-    assert [codes[each] for each in found if each in codes] == STEPS == on_page
+    assert taken_steps(lambda: search.fit(*ROWS)) == STEPS == on_page
+
+
+def test_certify__takes_the_same_steps_but_that_of_the_class_and_that_of_a_worker():
+    taken = taken_steps(lambda: dsel.certify(SVC(gamma=1e-3), *ROWS))
+    assert taken == [*STEPS[1:5], *STEPS[6:]]
 
 
 def test_docstring_and_page__name_what_exists():

@@ -11,9 +11,9 @@ from dsel.cli.options import ExistingPath, draw_options, model_options, run_from
 @click.option(
     "--pool",
     type=ExistingPath(),
-    required=True,
     help="Unlabeled rows that neither model was trained on: a table of any format, a "
-    "folder of Parquet or text files, a zarr pool, or a URL of one.",
+    "folder of Parquet or text files, a zarr pool, or a URL of one. By default the "
+    "pool of `dsel select`, if both models had the same one.",
 )
 @click.option(
     "--queries",
@@ -26,9 +26,8 @@ from dsel.cli.options import ExistingPath, draw_options, model_options, run_from
 @click.option("--out", required=True, help="Folder for the comparison and its rows.")
 @click.option(
     "--target",
-    default="label",
-    show_default=True,
-    help="Name of the empty column for the labels.",
+    help="Name of the empty column for the labels; by default the target of both "
+    "models, or label.",
 )
 @click.option(
     "--seen",
@@ -40,7 +39,9 @@ from dsel.cli.options import ExistingPath, draw_options, model_options, run_from
 @model_options
 @run_from("dsel.cli.compare")
 def command() -> None:
-    """Compare the errors of two models, OLD and NEW, by where they differ on a pool.
+    """Compare two classifiers, OLD and NEW, by where they differ on a pool.
+
+    Both predict the classes of one target; models that predict numbers are refused.
 
     OLD and NEW are folders or URLs of --out of `dsel select`, or of models that
     `save_model` stored. The rows to label are written to the folder --out; fill in

@@ -7,7 +7,7 @@ from dsel.cli.options import ExistingPath, output_options, run_from, text_option
 
 @click.command
 @click.argument("place", type=ExistingPath())
-@click.argument("labels", type=ExistingPath())
+@click.argument("labels", type=ExistingPath(), required=False)
 @click.option(
     "--target",
     help="Column of the labels; by default that of `dsel select` or `dsel compare`.",
@@ -30,8 +30,9 @@ def command() -> None:
 
     PLACE is the --out of `dsel select --queries`: then the labels make the bound of the
     model trained on all labels smaller. Or it is the --out of `dsel compare`: then they
-    show which of two models is better. LABELS is its file of rows with labels, or a
-    copy of it in any order. Rows are found by their `pool_row`. The result is stored,
-    and is final: therefore a file in which labels are missing or are no class is
-    refused, unless --partial or --allow-unknown say that it is finished.
+    show which of two models is better. LABELS is a copy of its query_rows.csv with
+    labels, in any order; by default that file itself. Rows are found by their
+    `pool_row`. The result is stored, and is final: therefore a file in which labels are
+    missing or are no class is refused, unless --partial or --allow-unknown say that it
+    is finished.
     """

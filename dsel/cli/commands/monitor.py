@@ -18,12 +18,14 @@ from dsel.option_values import MONITOR_LEVEL
 @click.option(
     "--target",
     help="Column of NEXT_MONTH with labels: then errors are tested against the bounds, "
-    "too. Empty cells are rows without a label.",
+    "too. Empty cells are rows without a label. By default the target of `dsel "
+    "select`, if NEXT_MONTH has this column.",
 )
 @click.option(
     "--groups",
     help="Of results of `dsel select --groups`: the column of both tables with the key "
-    "of each row's group. Then one row of each new group is tested.",
+    "of each row's group. Then one row of each new group is tested. By default the "
+    "column of `dsel select`, if NEXT_MONTH has it.",
 )
 @click.option(
     "--level",
@@ -39,7 +41,7 @@ def command() -> None:
 
     RESULTS is the folder or URL of --out of `dsel select`. NEXT_MONTH is a table of any
     size that `dsel predict` reads. Three tests compare its rows with the labeled ones,
-    the disagreement of both models with its limit and, with --target, their errors with
-    the bounds. The exit status is 3 if a promise is refuted. A promise that is not
-    refuted is not proved.
+    the disagreement of both models with its limit and, where NEXT_MONTH has labels,
+    their errors with the bounds. The exit status is 3 if a promise is refuted. A
+    promise that is not refuted is not proved.
     """

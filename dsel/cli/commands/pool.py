@@ -6,6 +6,7 @@ from dsel.cli.options import (
     ExistingPath,
     cluster_options,
     day_first_option,
+    gap_option,
     number_option,
     run_from,
     text_column_option,
@@ -33,6 +34,7 @@ def command() -> None:
 @day_first_option
 @number_option
 @text_column_option
+@gap_option
 @click.option("--dtype", help="Type of the numbers, such as float32.")
 @click.option("--chunk-rows", type=click.IntRange(min=1), help="Rows of a chunk.")
 @cluster_options

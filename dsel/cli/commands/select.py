@@ -12,6 +12,7 @@ from dsel.cli.options import (
     RunOutput,
     TextOptions,
     day_first_option,
+    gap_option,
     number_option,
     run_from,
     run_options,
@@ -47,6 +48,7 @@ class SelectOptions:
     day_first: bool | None
     number: tuple[str, ...]
     texts: tuple[str, ...]
+    gaps: tuple[str, ...]
     unlabeled_words: tuple[str, ...]
     gap_classes: tuple[str, ...]
     task: str | None
@@ -67,13 +69,15 @@ class SelectOptions:
     out: str | None
 
 
-GROUPS: Final = {
-    "Data": "target pool drop ids groups encoding sep day_first number texts "
-    "unlabeled_words gap_classes task",
-    "Model": "model grid trust",
-    "Bound": "certificate deploy loss report_by queries baseline cv delta",
+SECTIONS: Final = {
+    "Most used": "target pool ids groups out",
+    "Model": "model grid cv trust",
+    "What is bounded": "loss report_by baseline queries deploy certificate delta",
+    "How the tables are read": "drop task gaps unlabeled_words gap_classes number "
+    "texts day_first sep encoding",
+    "Run and output": "seed workers scheduler verbose quiet as_json",
 }
-"""Options of each section of the help; the last section has all others."""
+"""Options of each section of the help; those of all commands end the last one."""
 EXAMPLES: Final = """\b
 Examples:
   dsel select labeled.csv --target label --pool pool.parquet --out results
@@ -97,12 +101,13 @@ class GroupedCommand(click.Command):
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
-        """Write the options by `GROUPS`."""
+        """Write the options by `SECTIONS`."""
         options_of = [p for p in self.get_params(ctx) if isinstance(p, click.Option)]
         lines = {option.name: option.get_help_record(ctx) for option in options_of}
-        sections = {name: words.split() for name, words in GROUPS.items()}
-        grouped = {option for options in sections.values() for option in options}
-        sections["Run"] = [str(name) for name in lines if name not in grouped]
+        sections = {title: words.split() for title, words in SECTIONS.items()}
+        known = {option for options in sections.values() for option in options}
+        [*_, last] = sections.values()
+        last += [str(name) for name in lines if name not in known]
         for title, options in sections.items():
             with formatter.section(title):
                 formatter.write_dl([line for o in options if (line := lines[o])])
@@ -137,6 +142,7 @@ class GroupedCommand(click.Command):
 @day_first_option
 @number_option
 @text_column_option
+@gap_option
 @click.option(
     "--unlabeled",
     "unlabeled_words",

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.arrays import ArrayLike, Floats, Integers
+from dsel.arrays import ArrayLike, Floats, Integers, Singles
 from dsel.families.svm.machines import Machines, RowsByClass
 from dsel.kernels.functions import Kernel, errors_of
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows
@@ -51,7 +51,7 @@ def kernel_block(
     kernel: Kernel,
     reference: ReferenceRows,
     rows: ArrayLike,
-    values: NDArray[np.float32],
+    values: Singles,
     starts: Integers,
     *,
     less_one: bool = False,
@@ -81,7 +81,7 @@ class PairTerms(NamedTuple):
 
     columns: Integers
     """Columns of the kernel block, (n_terms,)."""
-    weights: NDArray[np.float32]
+    weights: Singles
     """Dual coefficients, (n_terms, LANES)."""
     starts: Integers
     """First term of each (class, other class), and the number of terms."""
@@ -108,7 +108,7 @@ def arrange_duals(machines: Machines, labeled: RowsByClass) -> DecisionWeights:
     from dsel.families.svm import votes
     from dsel.families.svm.lanes import LANES
 
-    columns = labeled.positions(machines.numbers)
+    columns = labeled.positions(machines.row_numbers)
     (n_rows, n_others, n_models) = machines.coefs.shape
     i, j = np.triu_indices(n_others + 1, 1)
     terms = []

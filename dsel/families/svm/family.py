@@ -32,7 +32,7 @@ from dsel.results.fit_messages import FitProblem
 
 SYMMETRY: Final = 1e-8  # times the largest entry
 PARAMETERS: Final = tuple(SVC().get_params())  # `get_params` of each SVC takes .1 ms
-MATRIX_SHARE: Final = 0.6
+MATRIX_FRACTION: Final = 0.6
 """Part of a task's memory for the kernel matrix; the rest is for copied rows and
 votes."""
 
@@ -110,7 +110,7 @@ class KernelSVMFamily(Family):
             candidate_groups.setdefault(exact_text([steps, params]), []).append(
                 candidate
             )
-        return [tuple(group) for group in candidate_groups.values()]
+        return [tuple(candidate_group) for candidate_group in candidate_groups.values()]
 
     def fit_note(self, n_groups: int, n_rows: int) -> str:
         """Return the number and the size of the kernel matrices, as text."""
@@ -119,8 +119,8 @@ class KernelSVMFamily(Family):
 
     def check_memory(self, n_rows: int, limit: int) -> None:
         """Raise where the kernel matrix of all rows does not fit; see `Family`."""
-        needed = int(4 * n_rows**2 / MATRIX_SHARE)
-        most = int((limit * MATRIX_SHARE / 4) ** 0.5)
+        needed = int(4 * n_rows**2 / MATRIX_FRACTION)
+        most = int((limit * MATRIX_FRACTION / 4) ** 0.5)
         if limit < needed:
             raise MemoryError(
                 f"the memory of a task must hold the kernel matrix of {n_rows:,} "
@@ -139,7 +139,7 @@ class KernelSVMFamily(Family):
 
     def fit(
         self,
-        group: Sequence[Candidate],
+        candidates: Sequence[Candidate],
         X: Features,
         y: Integers,
         splits: Sequence[Split],
@@ -148,32 +148,36 @@ class KernelSVMFamily(Family):
         cache: Cache,
     ) -> PackedSVMs:
         """Fit every candidate on every split; see `Family.fit`."""
-        counts = FitCounts.empty(len(group), len(splits))
-        rows = self.rows_of(group[0].estimator, X)
-        fits = GroupFit(self, group, rows, y, cache, self.own_kernels)
+        fit_counts = FitCounts.empty(len(candidates), len(splits))
+        rows = self.rows_of(candidates[0].estimator, X)
+        fits = GroupFit(self, candidates, rows, y, cache, self.own_kernels)
         machines, row_sets = [], {}
         for column, split in enumerate(splits):
             started = time.perf_counter()
             try:
-                split_machines, row_set, failures = fits.fit(split, counts, column)
+                split_machines, row_set, failures = fits.fit(split, fit_counts, column)
                 problem = FitProblem.UNPREDICTED  # it was fitted, and `predict` raised
                 machines.append(split_machines)
                 row_sets[row_set.origin] = row_set
             except Exception as error:
                 failures, problem = [error], FitProblem.FAILED
             for failure in failures:
-                for candidate in group:
-                    counts.record_error(
+                for candidate in candidates:
+                    fit_counts.record_error(
                         candidate.number, split.number, failure, problem
                     )
-            counts.seconds[:, column] = (time.perf_counter() - started) / len(group)
+            fit_counts.seconds[:, column] = (time.perf_counter() - started) / len(
+                candidates
+            )
         return PackedSVMs(
-            candidates=tuple(candidate.number for candidate in group),
+            candidates=tuple(candidate.number for candidate in candidates),
             split_numbers=tuple(split.number for split in splits),
-            counts=counts,
+            fit_counts=fit_counts,
             row_sets=pack_rows([row_sets], machines),
             machines=tuple(machines),
-            estimators={candidate.number: candidate.estimator for candidate in group},
+            estimators={
+                candidate.number: candidate.estimator for candidate in candidates
+            },
             train_rows={split.number: split.train_rows for split in splits},
             classes=self.classes,
         )
@@ -182,25 +186,27 @@ class KernelSVMFamily(Family):
         self, fitted: Sequence[Any], candidates: Sequence[int] | None = None
     ) -> PackedSVMs:
         """Pack groups into one that predicts together; see `Family.join`."""
-        numbers, splits = join_order(fitted, candidates)
-        wanted = set(numbers)
+        candidate_numbers, splits = join_order(fitted, candidates)
+        wanted = set(candidate_numbers)
         machines = [
             machines.of(wanted)
-            for group in fitted
-            for machines in group.machines
+            for fitted_group in fitted
+            for machines in fitted_group.machines
             if wanted & set(machines.candidates)
         ]
         return PackedSVMs(
-            candidates=numbers,
+            candidates=candidate_numbers,
             split_numbers=splits,
-            counts=FitCounts.empty(len(numbers), len(splits)),
-            row_sets=pack_rows([group.row_sets for group in fitted], machines),
+            fit_counts=FitCounts.empty(len(candidate_numbers), len(splits)),
+            row_sets=pack_rows(
+                [fitted_group.row_sets for fitted_group in fitted], machines
+            ),
             machines=tuple(machines),
             estimators={
-                number: estimator
-                for group in fitted
-                for number, estimator in group.estimators.items()
-                if number in wanted
+                candidate: estimator
+                for fitted_group in fitted
+                for candidate, estimator in fitted_group.estimators.items()
+                if candidate in wanted
             },
             train_rows={t: rows for g in fitted for t, rows in g.train_rows.items()},
             classes=self.classes,
@@ -256,7 +262,7 @@ def pack_rows(
     """Return the support vectors of the SVMs, by `RowsByClass.origin`."""
     support: dict[str, list[Integers]] = {}
     for svms in machines:
-        support.setdefault(svms.rows_of, []).append(svms.numbers)
+        support.setdefault(svms.rows_of, []).append(svms.row_numbers)
     packed = {}
     for origin, wanted in support.items():
         sources = [row_set[origin] for row_set in row_sets if origin in row_set]
@@ -265,9 +271,9 @@ def pack_rows(
         codes = np.concatenate(
             [np.repeat(np.arange(n_classes), np.diff(s.starts)) for s in sources]
         )
-        numbers = np.concatenate([source.numbers for source in sources])
-        _, places = np.unique(numbers, return_index=True)
-        places = places[np.isin(numbers[places], np.concatenate(wanted))]
+        row_numbers = np.concatenate([source.row_numbers for source in sources])
+        _, places = np.unique(row_numbers, return_index=True)
+        places = places[np.isin(row_numbers[places], np.concatenate(wanted))]
         # Precomputed kernel values come with the rows that are predicted, so the
         # columns are not stored.
         tables = [s.rows[:, :0] if first.n_values else s.rows for s in sources]
@@ -277,7 +283,7 @@ def pack_rows(
         packed[origin] = rows_by_class(
             codes[places],
             n_classes,
-            numbers[places],
+            row_numbers[places],
             rows[places],
             origin=origin,
             steps=first.steps,

@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils.class_weight import compute_class_weight
 
-from dsel.arrays import Features, Floats, Integers, as_floats
+from dsel.arrays import Features, Floats, Integers, Singles, as_floats
 from dsel.data.cache import OWN
 from dsel.data.frames import Frame, names_of_frame
 from dsel.data.identity import content_hash, exact_text
@@ -46,7 +45,7 @@ class KernelMatrix:
     kernel: Kernel
     row_set: RowsByClass
     reference: ReferenceRows
-    gram: NDArray[np.float32]
+    gram: Singles
     """Values of all rows with all rows, in float32 as in libsvm's cache."""
     diagonal: Floats
     """Values of all rows with themselves in float64, which libsvm uses, too."""
@@ -74,7 +73,7 @@ class GroupFit:
     def __init__(
         self,
         family: Family,
-        group: Sequence[Candidate],
+        candidates: Sequence[Candidate],
         X: Features,
         y: Integers,
         cache: Cache,
@@ -83,15 +82,15 @@ class GroupFit:
         self.own_kernels = own_kernels
         self.family, self.X, self.y, self.cache = family, X, y, cache
         self.classes = family.classes
-        C_values = np.array([float(split_svc(c.estimator)[2].C) for c in group])
-        numbers = np.array([c.number for c in group])
+        C_values = np.array([float(split_svc(c.estimator)[2].C) for c in candidates])
+        candidate_numbers = np.array([c.number for c in candidates])
         # In ascending order, because the solver starts each C where the bound of the
         # next smaller one first stopped a step.
-        self.order = np.lexsort((numbers, C_values))
+        self.order = np.lexsort((candidate_numbers, C_values))
         """Positions of the candidates in the group, in ascending order of C."""
-        self.candidates = tuple(group[i].number for i in self.order)
+        self.candidates = tuple(candidates[i].number for i in self.order)
         self.C_values = C_values[self.order]
-        self.steps, prefix, self.svc = split_svc(group[0].estimator)
+        self.steps, prefix, self.svc = split_svc(candidates[0].estimator)
         weights = family.fit_params.get(f"{prefix}sample_weight")
         weights = np.ones(len(y)) if weights is None else weights
         self.sample_weight = np.asarray(weights, dtype=np.float64)
@@ -118,7 +117,7 @@ class GroupFit:
             self.untransformed = replace(known, columns=family.columns)
 
     def fit(
-        self, split: Split, counts: FitCounts, column_number: int
+        self, split: Split, fit_counts: FitCounts, column_number: int
     ) -> tuple[Machines, RowsByClass, list[Exception]]:
         """Fit all candidates on a split, and write their errors into the counts.
 
@@ -142,8 +141,8 @@ class GroupFit:
             matrix, split, positions[order], weights[order], class_weight
         )
         errors, failures = self._test(matrix, machines, split, tests)
-        counts.record((self.order, column_number), *errors)
-        counts.messages.update(self._messages_of_stops(split, gaps))
+        fit_counts.record((self.order, column_number), *errors)
+        fit_counts.messages.update(self._messages_of_stops(split, gaps))
         return machines, row_set, failures
 
     def _transform_rows(self, split: Split) -> tuple[RowsByClass, tuple[Any, ...]]:
@@ -188,16 +187,16 @@ class GroupFit:
         """Return the errors on each part of the test rows, and the exceptions there."""
         duals = arrange_duals(machines, matrix.row_set)
         errors, failures = list[Integers](), list[Exception]()
-        for i, part in enumerate(split.counted_parts):
+        for i, test_rows in enumerate(split.counted_parts):
             try:
                 transformed = tests[i] if tests else None
                 if isinstance(transformed, Exception):
                     raise transformed
-                if tests and len(part):
+                if tests and len(test_rows):
                     transformed = check_row_norms(transformed, self.svc.kernel)
-                errors.append(self._count_errors(matrix, duals, part, transformed))
+                errors.append(self._count_errors(matrix, duals, test_rows, transformed))
             except Exception as error:  # all rows of the part count as errors
-                errors.append(np.full(len(self.order), len(part)))
+                errors.append(np.full(len(self.order), len(test_rows)))
                 failures.append(error)
         return errors, failures
 
@@ -205,7 +204,7 @@ class GroupFit:
         self, split: Split, gaps: Floats
     ) -> Iterator[tuple[FitId, FitMessage]]:
         """Yield a message for each candidate whose solver stopped early."""
-        for number, gap in zip(self.candidates, gaps, strict=True):
+        for candidate, gap in zip(self.candidates, gaps, strict=True):
             if not gap >= self.svc.tol:  # NaN is not
                 continue
             text = (
@@ -213,7 +212,7 @@ class GroupFit:
                 f"{gap:.3g}, above tol={self.svc.tol:g}; scale the features or raise "
                 f"max_iter."
             )
-            yield FitId(number, split.number), FitMessage(FitProblem.STOPPED, text)
+            yield FitId(candidate, split.number), FitMessage(FitProblem.STOPPED, text)
 
     def _kernel_matrix(self, kernel: Kernel, row_set: RowsByClass) -> KernelMatrix:
         """Return the kernel matrix of labeled rows, which is made once for each."""
@@ -222,7 +221,7 @@ class GroupFit:
             return known
         known = self.matrix = None  # free the old matrix before making the new one
         cache, base = self.cache, None
-        n_rows, key = len(row_set.numbers), f"{kernel.base}-{row_set.origin}"
+        n_rows, key = len(row_set.row_numbers), f"{kernel.base}-{row_set.origin}"
         reference: ReferenceRows = cache.get(
             f"svm-reference-{key}", lambda: reference_rows(row_set.rows, kernel.base)
         )
@@ -231,7 +230,7 @@ class GroupFit:
                 f"svm-base-{key}", lambda: reference.base_of(reference.rows)
             )
 
-        def compute() -> NDArray[np.float32]:
+        def compute() -> Singles:
             """Return the kernel matrix, made in blocks because float64 is large."""
             gram = np.empty((n_rows, n_rows), dtype=np.float32)
             # All exponentials are computed: half of them and a mirrored copy take as
@@ -280,8 +279,8 @@ class GroupFit:
         """
         from dsel.families.svm import smo
 
-        numbers = matrix.row_set.numbers[positions]
-        present, firsts = np.unique(self.y[numbers], return_index=True)
+        row_numbers = matrix.row_set.row_numbers[positions]
+        present, firsts = np.unique(self.y[row_numbers], return_index=True)
         starts = np.append(firsts, len(positions))
         coefs, offsets, steps, gaps = smo.solve_pairs(
             matrix.gram,
@@ -306,7 +305,7 @@ class GroupFit:
             candidates=self.candidates,
             model_of=np.cumsum(is_new) - 1,
             present=present,
-            numbers=numbers[is_support],
+            row_numbers=row_numbers[is_support],
             starts=np.concatenate(([0], np.cumsum(is_support)))[starts],
             coefs=np.ascontiguousarray(coefs[is_support][:, :, is_new]),
             offsets=offsets[:, is_new],
@@ -319,7 +318,7 @@ class GroupFit:
         self,
         matrix: KernelMatrix,
         duals: DecisionWeights,
-        part: Integers,
+        test_rows: Integers,
         transformed: Any,
     ) -> Integers:
         """Count the errors on some labeled rows, (n_candidates,).
@@ -331,9 +330,11 @@ class GroupFit:
         starts = matrix.row_set.starts
         models = np.arange(duals.machines.n_models)
         n_errors = np.zeros_like(models)
-        positions = matrix.row_set.positions(part) if transformed is None else part
+        positions = (
+            matrix.row_set.positions(test_rows) if transformed is None else test_rows
+        )
         step = max(16, KERNEL_BLOCK_NBYTES // (8 * max(1, len(matrix.gram))))
-        for start in range(0, len(part), step):
+        for start in range(0, len(test_rows), step):
             block_rows = slice(start, start + step)
             if transformed is None:
                 at = positions[block_rows]
@@ -343,7 +344,7 @@ class GroupFit:
                 values = kernel.values(reference.base_of(rows)).astype(np.float32)
             block = kernel_block(kernel, reference, rows, values, starts)
             # The true class is the best first guess: most predictions are right.
-            truth = self.y[part[block_rows]]
+            truth = self.y[test_rows[block_rows]]
             codes = decide(block, duals, np.arange(len(truth)), models, truth)
             n_errors += np.count_nonzero(codes != truth, axis=1)
         return n_errors[duals.machines.model_of]

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba import njit, types
-from numba.core import cgutils
+from numba.core import cgutils, event
 from numba.extending import intrinsic
+
+from dsel.runtime.progress import COMPILERS
 
 if TYPE_CHECKING:
     from numba.core.base import BaseContext
@@ -34,6 +36,24 @@ FAST: Any = ("nnan", "nsz")
 alloca: Any = cgutils.alloca_once_value
 for_range: Any = cgutils.for_range
 insert: Any = cgutils.get_or_insert_function
+
+
+class CompileListener(event.Listener):
+    """Listener by which the progress of a run shows that code is compiled.
+
+    numba calls it where it compiles, not where it reads what is on disk.
+    """
+
+    def on_start(self, event: object) -> None:
+        """Note that numba begins to compile a function, or one that this calls."""
+        COMPILERS.begin()
+
+    def on_end(self, event: object) -> None:
+        """Note that numba has compiled it."""
+        COMPILERS.end()
+
+
+event.register("numba:compile", CompileListener())
 
 
 def compile_with(
@@ -86,10 +106,10 @@ class Lanes:
             self.builder.bitcast(start, kind.as_pointer()), align=1
         )
 
-    def store(self, numbers: ir.Value, start: ir.Value) -> None:
+    def store(self, values: ir.Value, start: ir.Value) -> None:
         """Write numbers from an address on."""
-        address = self.builder.bitcast(start, numbers.type.as_pointer())
-        self.builder.store(numbers, address, align=1)
+        address = self.builder.bitcast(start, values.type.as_pointer())
+        self.builder.store(values, address, align=1)
 
     def load_ahead(self, start: ir.Value) -> Any:
         """Load the numbers from an address on, and prefetch later ones.
@@ -104,29 +124,29 @@ class Lanes:
         self.builder.call(fetch, [later, word(0), word(3), word(1)])  # to read, data
         return self.load(start)
 
-    def spread(self, number: ir.Value) -> Any:
+    def spread(self, value: ir.Value) -> Any:
         """Return a number in all lanes."""
-        blank = ir.Constant(ir.VectorType(number.type, self.count), ir.Undefined)
-        first = self.builder.insert_element(blank, number, ir.IntType(32)(0))
+        blank = ir.Constant(ir.VectorType(value.type, self.count), ir.Undefined)
+        first = self.builder.insert_element(blank, value, ir.IntType(32)(0))
         all_zero = self.constants(ir.IntType(32), [0] * self.count)
         return self.builder.shuffle_vector(first, blank, all_zero)
 
-    def constants(self, kind: ir.Type, numbers: list[float]) -> Any:
+    def constants(self, kind: ir.Type, values: list[float]) -> Any:
         """Return a constant vector."""
-        return ir.Constant(ir.VectorType(kind, self.count), numbers)
+        return ir.Constant(ir.VectorType(kind, self.count), values)
 
     def larger(self, first: ir.Value, second: ir.Value) -> Any:
         """Return the larger of two vectors, lane by lane."""
         is_first = self.builder.fcmp_ordered(">", first, second, flags=FAST)
         return self.builder.select(is_first, first, second)
 
-    def largest(self, numbers: ir.Value) -> Any:
+    def largest(self, values: ir.Value) -> Any:
         """Return the largest lane of a vector of floats or integers of 64 bits."""
-        is_real = numbers.type.element == REAL
+        is_real = values.type.element == REAL
         name = f"fmax.v{self.count}f64" if is_real else f"smax.v{self.count}i64"
-        kind = ir.FunctionType(numbers.type.element, [numbers.type])
+        kind = ir.FunctionType(values.type.element, [values.type])
         reduce = insert(self.builder.module, kind, f"llvm.vector.reduce.{name}")
-        return self.builder.call(reduce, [numbers], fastmath=FAST if is_real else ())
+        return self.builder.call(reduce, [values], fastmath=FAST if is_real else ())
 
     def last_largest(
         self, n_blocks: ir.Value, values_of: Callable[[ir.Value], ir.Value]
@@ -142,12 +162,12 @@ class Lanes:
             values, before = values_of(loop.index), builder.load(most)
             is_last = builder.fcmp_ordered(">=", values, before, flags=FAST)
             builder.store(builder.select(is_last, values, before), most)
-            number = self.spread(loop.index)
-            number = builder.select(is_last, number, builder.load(place))
-            builder.store(number, place)
-        numbers = self.constants(SIZE, list(range(self.count)))
+            block_index = self.spread(loop.index)
+            block_index = builder.select(is_last, block_index, builder.load(place))
+            builder.store(block_index, place)
+        lane_indices = self.constants(SIZE, list(range(self.count)))
         size = self.constants(SIZE, [self.count] * self.count)
-        places = builder.add(builder.mul(builder.load(place), size), numbers)
+        places = builder.add(builder.mul(builder.load(place), size), lane_indices)
         values = builder.load(most)
         is_most = builder.fcmp_ordered("==", values, self.spread(self.largest(values)))
         nowhere = self.constants(SIZE, [0] * self.count)

@@ -30,7 +30,10 @@ large, and computed in float64."""
 
 
 def split_svc(estimator: Any) -> tuple[list[tuple[str, Any]], str, Any]:
-    """Return the steps before an SVC, the prefix of its parameters, and the SVC."""
+    """Return the steps before an SVC, the prefix of its parameters, and the SVC.
+
+    An SVC that is no pipeline has no steps before it, and no prefix.
+    """
     if type(estimator) is not Pipeline:
         return [], "", estimator
     name, svc = estimator.steps[-1]
@@ -45,7 +48,7 @@ class RowsByClass:
     """Cache key of these rows and the steps that transformed them."""
     steps: Sequence[tuple[str, Any]]
     """Fitted steps before the SVC."""
-    numbers: Integers
+    row_numbers: Integers
     """Labeled row numbers, ascending within each class."""
     starts: Integers
     """Where each class code begins, and the end, (n_classes + 1,)."""
@@ -59,15 +62,15 @@ class RowsByClass:
     columns: tuple[str, ...] | None = None
     """Names of the columns, if the rows that an SVC would get are a data frame."""
 
-    def positions(self, numbers: Integers) -> Integers:
+    def positions(self, row_numbers: Integers) -> Integers:
         """Return the positions of labeled rows in `rows`, by their row numbers."""
-        order = np.argsort(self.numbers)
-        return order[np.searchsorted(self.numbers, numbers, sorter=order)]
+        order = np.argsort(self.row_numbers)
+        return order[np.searchsorted(self.row_numbers, row_numbers, sorter=order)]
 
     def transform(self, X: Features) -> Any:
         """Transform other rows as input of the SVMs."""
         if self.n_values:
-            values = as_floats(X)[:, self.numbers]
+            values = as_floats(X)[:, self.row_numbers]
             return values.toarray() if sparse.issparse(values) else values
         return as_floats(
             transform_rows(self.steps, read_only_rows(X)) if self.steps else X
@@ -75,12 +78,14 @@ class RowsByClass:
 
 
 def rows_by_class(
-    y: Integers, n_classes: int, numbers: Integers, X: Features, **fields: Any
+    y: Integers, n_classes: int, row_numbers: Integers, X: Features, **fields: Any
 ) -> RowsByClass:
     """Return rows `X` of class codes `y` and ascending labeled row numbers."""
     order = np.argsort(y, kind="stable")
     starts = np.searchsorted(y[order], np.arange(n_classes + 1))
-    return RowsByClass(numbers=numbers[order], starts=starts, rows=X[order], **fields)
+    return RowsByClass(
+        row_numbers=row_numbers[order], starts=starts, rows=X[order], **fields
+    )
 
 
 def check_row_norms(rows: Any, kernel: str) -> Any:
@@ -117,10 +122,10 @@ class Machines:
     present: Integers
     """Class codes of the training rows, ascending; a single class is always
     predicted."""
-    numbers: Integers
+    row_numbers: Integers
     """Labeled row numbers of the support vectors of any model, class by class."""
     starts: Integers
-    """Where each class begins in `numbers`, and the end, (n_present + 1,)."""
+    """Where each class begins in `row_numbers`, and the end, (n_present + 1,)."""
     coefs: Floats
     """Dual coefficients in libsvm's layout, (n_rows, n_present - 1, n_models)."""
     offsets: Floats
@@ -149,7 +154,7 @@ class Machines:
             self,
             candidates=tuple(self.candidates[i] for i in positions),
             model_of=model_of,
-            numbers=self.numbers[used],
+            row_numbers=self.row_numbers[used],
             starts=np.concatenate(([0], np.cumsum(used)))[self.starts],
             coefs=coefs[used],
             offsets=self.offsets[:, models],
@@ -185,8 +190,11 @@ def make_svc(
     model = int(machines.model_of[position])
     coefs, offsets = machines.coefs[:, :, model], machines.offsets[:, model]
     used = np.asarray(coefs.any(axis=1))
-    numbers, coefs = machines.numbers[used], np.ascontiguousarray(coefs[used].T)
-    vectors = labeled.rows[labeled.positions(numbers)]  # precomputed: no columns
+    support_rows, coefs = (
+        machines.row_numbers[used],
+        np.ascontiguousarray(coefs[used].T),
+    )
+    vectors = labeled.rows[labeled.positions(support_rows)]  # precomputed: no columns
     svc = clone(split_svc(estimator)[2])
     is_fractional = svc.kernel == "poly" and not float(svc.degree).is_integer()
     if is_fractional or svc.kernel not in OF_LIBSVM:
@@ -206,15 +214,15 @@ def make_svc(
     svc._gamma = getattr(machines.kernel, "gamma", svc._gamma)
     if callable(svc.kernel):
         svc._gamma = 0.0
-    support = np.searchsorted(row_numbers, numbers)
+    support = np.searchsorted(row_numbers, support_rows)
     svc.n_features_in_, svc.shape_fit_ = n_columns, (len(row_numbers), n_columns)
     if labeled.columns is not None:
         svc.feature_names_in_ = np.array(labeled.columns, dtype=object)
     if labeled.n_values:
         # A fold's model, too, predicts from kernel values of all labeled rows.
-        support, svc.shape_fit_ = numbers, (n_columns, n_columns)
+        support, svc.shape_fit_ = support_rows, (n_columns, n_columns)
     if callable(svc.kernel):  # SVC keeps the rows on which it calls the function
-        support, svc.shape_fit_ = np.arange(len(numbers)), vectors.shape
+        support, svc.shape_fit_ = np.arange(len(support_rows)), vectors.shape
         svc._BaseLibSVM__Xfit, vectors = vectors, vectors[:0, :0]
     svc.support_, svc.support_vectors_ = support.astype(np.int32), vectors
     n_before = np.concatenate(([0], np.cumsum(used)))[machines.starts]

@@ -58,7 +58,7 @@ class SharedSupport:
         # The float32 values of a block take 4 MiB. Blocks of twice the size are as fast
         # on one thread, and 10% slower on two that share a cache. With many classes a
         # block needs enough rows that four of them share a guess (`lanes.ROWS`).
-        n_classes, n_columns = len(labeled.starts) - 1, len(labeled.numbers)
+        n_classes, n_columns = len(labeled.starts) - 1, len(labeled.row_numbers)
         step = max(128, 8 * n_classes, KERNEL_BLOCK_NBYTES // (8 * max(1, n_columns)))
         for start in range(0, len(row_numbers), step):
             block = slice(start, start + step)
@@ -131,7 +131,7 @@ class PackedSVMs(FittedGroup):
 
     candidates: tuple[int, ...]
     split_numbers: tuple[int, ...]
-    counts: FitCounts
+    fit_counts: FitCounts
     row_sets: Mapping[str, RowsByClass]
     """Support vectors, by their `RowsByClass.origin`."""
     machines: tuple[Machines, ...]
@@ -184,15 +184,17 @@ class PackedSVMs(FittedGroup):
         """Return class codes; see `FittedGroup.predict`."""
         n_rows = X.shape[0]
         codes = np.full((len(splits), len(self.candidates), n_rows), -1, dtype=np.int64)
-        by_row = [numbers for numbers in splits if np.ndim(numbers) == 1]
+        by_row = [
+            split_numbers for split_numbers in splits if np.ndim(split_numbers) == 1
+        ]
         # Rows that are predicted by the models of one split come in one block.
         order = np.argsort(by_row[0], kind="stable") if by_row else np.arange(n_rows)
         for support in self.shared_supports:
             is_needed = np.zeros(n_rows, dtype=np.bool_)
-            for numbers in splits:
-                is_needed |= np.isin(np.atleast_2d(numbers), support.split_numbers).any(
-                    axis=0
-                )
+            for split_numbers in splits:
+                is_needed |= np.isin(
+                    np.atleast_2d(split_numbers), support.split_numbers
+                ).any(axis=0)
             for rows, transformed in support.blocks(X, order[is_needed[order]]):
                 self._predict_block(support, transformed, splits, rows, codes)
         return codes
@@ -218,7 +220,9 @@ class PackedSVMs(FittedGroup):
         for block in support.kernels(transformed):
             for duals in support.by_kernel[block.kernel]:
                 machines = duals.machines
-                indices = np.array([index_of[number] for number in machines.candidates])
+                indices = np.array(
+                    [index_of[candidate] for candidate in machines.candidates]
+                )
                 for item, some, at in requests.get(machines.split_number, ()):
                     is_wanted = np.isin(indices, some)
                     if not is_wanted.any():
@@ -269,11 +273,11 @@ class PackedSVMs(FittedGroup):
         model = machines.model_of[machines.candidates.index(candidate)]
         coefs = machines.coefs[:, :, model]
         used = coefs.any(axis=1)
-        numbers, steps = machines.numbers[used], ""
-        state = [machines.present, numbers, coefs[used], machines.offsets[:, model]]
+        row_numbers, steps = machines.row_numbers[used], ""
+        state = [machines.present, row_numbers, coefs[used], machines.offsets[:, model]]
         if machines.rows_of in self._hashes:
             steps, rows = self._hashes[machines.rows_of]
             # `fit_transform` may have drawn what no step has kept.
-            state.append(rows[self.row_sets[machines.rows_of].positions(numbers)])
+            state.append(rows[self.row_sets[machines.rows_of].positions(row_numbers)])
         text = f"{machines.kernel!r} {steps} {content_hash(*state)}"
         return blake2b(text.encode(), digest_size=12).hexdigest()

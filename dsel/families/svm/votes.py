@@ -39,11 +39,11 @@ def flush_to_peaks(
     nothing = least - least  # 0 in the type of the values, to avoid conversions
     for r in range(len(values)):
         for code in range(len(peaks)):
-            part = values[r, starts[code] : starts[code + 1]]
+            class_values = values[r, starts[code] : starts[code + 1]]
             peak = nothing
-            for t in range(len(part)):
-                size = abs(part[t])
-                part[t] = part[t] if size >= least else nothing
+            for t in range(len(class_values)):
+                size = abs(class_values[t])
+                class_values[t] = class_values[t] if size >= least else nothing
                 peak = larger(peak, size)
             peaks[code, r] = peak
 

@@ -8,14 +8,13 @@ is tested on rows that it was not trained on.
 
 import inspect
 from collections.abc import Callable
-from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 from sklearn.model_selection import KFold
 
 from dsel.arrays import Estimator, RandomState
-from dsel.checks import explain_unknown, show
+from dsel.checks import explain_unknown, show, show_model
 from dsel.errors import naming, warn
 from dsel.families.kinds import is_fitted
 from dsel.losses.base import Loss
@@ -24,8 +23,9 @@ from dsel.results.prefit import PrefitCertificate
 from dsel.runtime.progress import Progress
 from dsel.search.certifying.prefit import certify_prefit
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.planning.plan_search import plan_search
-from dsel.search.running.procedures import as_estimator, returned_model
+from dsel.search.planning.plan_inputs import CallerFacts
+from dsel.search.planning.plan_search import plan_for
+from dsel.search.running.procedures import as_estimator
 from dsel.typing import (
     BaselineLike,
     GroupsLike,
@@ -46,10 +46,14 @@ if TYPE_CHECKING:
 PREFIT: Final = "prefit"
 NAMES: Final = {"`param_grid[0]`": "`model`", "`estimator`": "`model`"}
 """Names of arguments of the search, and those of `certify`."""
-SCORING: Final = (
-    "set scoring in your GridSearchCV, which chooses by it; `loss` says what is "
-    "certified"
-)
+OF_SEARCHES: Final = {
+    "scoring": "set scoring in your GridSearchCV, which chooses by it; `loss` says "
+    "what is certified",
+    "refit": "the model that was counted is deployed, see `deploy`; leave it out",
+    "error_score": "a fit that fails counts as all errors; leave it out",
+    "param_grid": "pass a GridSearchCV as `model`",
+}
+"""Advice for parameters of scikit-learn's searches."""
 
 
 @overload
@@ -61,9 +65,9 @@ def certify(
     *,
     cv: Literal["prefit"],
     random_state: RandomState = None,
-    delta: float = 0.05,
-    loss: Loss | str = "error",
     groups: GroupsLike = None,
+    loss: Loss | str = "error",
+    delta: float = 0.05,
     report: ReportLike = False,
     report_by: str | int | None = None,
     baseline: BaselineLike = None,
@@ -76,18 +80,18 @@ def certify(
     pool: PoolLike = None,
     *,
     random_state: RandomState = None,
+    groups: GroupsLike = None,
+    loss: Loss | str = "error",
     delta: float = 0.05,
     cv: int = 5,
-    loss: Loss | str = "error",
-    groups: GroupsLike = None,
     report: ReportLike = False,
     report_by: str | int | None = None,
     baseline: BaselineLike = None,
-    deploy: str | None = None,
-    n_queries: int = 0,
     out: PathLike | None = None,
     n_jobs: int | None = None,
     verbose: bool | int | None = None,
+    deploy: str | None = None,
+    n_queries: int = 0,
     max_pool_rows: int | None = None,
     fit_params: Options | None = None,
     client: "Client | None" = None,
@@ -95,7 +99,7 @@ def certify(
     on_failure: str = "record",
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Outcome: ...
-@explain_unknown({"scoring": SCORING})
+@explain_unknown(OF_SEARCHES)
 def certify(
     model: Any,
     X: RowsLike,
@@ -103,18 +107,18 @@ def certify(
     pool: PoolLike = None,
     *,
     random_state: RandomState = None,
+    groups: GroupsLike = None,
+    loss: Loss | str = "error",
     delta: float = 0.05,
     cv: int | str = 5,
-    loss: Loss | str = "error",
-    groups: GroupsLike = None,
     report: ReportLike = False,
     report_by: str | int | None = None,
     baseline: BaselineLike = None,
-    deploy: str | None = None,
-    n_queries: int = 0,
     out: PathLike | None = None,
     n_jobs: int | None = None,
     verbose: bool | int | None = None,
+    deploy: str | None = None,
+    n_queries: int = 0,
     max_pool_rows: int | None = None,
     fit_params: Options | None = None,
     client: "Client | None" = None,
@@ -124,10 +128,23 @@ def certify(
 ) -> Outcome | PrefitCertificate:
     """Bound the error of the model of any search, pipeline or function.
 
+    >>> import dsel
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> tree = DecisionTreeClassifier(random_state=0)
+    >>> search = GridSearchCV(tree, {"max_depth": [1, 3]})
+    >>> outcome = dsel.certify(search, X, y, random_state=0)
+    >>> print(outcome.certificate.headline())
+    Error at most 9.9% (95% confidence), model trained on 80% of the labels
+    >>> outcome.model.predict(X[:2])
+    array([0, 0])
+
     The model is fitted again: once without each fold, on the other folds, and with a
     pool once on all rows. The bound is about one of these new models, which the outcome
-    has. ``cv="prefit"`` certifies a fitted model, on rows that it was not trained on;
-    then nothing is fitted.
+    has; ``print(outcome)`` shows more. ``cv="prefit"`` certifies a fitted model, on
+    rows that it was not trained on; then nothing is fitted.
 
     Parameters
     ----------
@@ -145,22 +162,22 @@ def certify(
         Rows without labels, drawn like `X`: anything that `open_pool` takes. With them
         the model trained on all labels has a bound, too.
     random_state : int, RandomState, Generator or None
-        Seed of the folds. With ``cv="prefit"`` it draws the row of each group, and None
-        is 0; without groups nothing is drawn.
-    delta : float in (0, 0.5]
-        Probability that the bounds fail: 0.05 is 95% confidence.
-    cv : int >= 2, or "prefit"
-        Number of folds: the model is fitted once without each. Few large folds give a
-        smaller bound for models that have seen fewer rows. ``"prefit"`` fits nothing.
-    loss : str or Loss
-        What is certified: ``"error"``, or such as ``"recall:fraud"``, ``"balanced"`` or
-        ``dsel.losses.error_quantile(0.9)``, see `dsel.losses`. It does not change what
-        a `GridSearchCV` ranks by: set ``scoring=`` of the search for that.
+        Seed of the folds; ``outcome.seed`` has it. With ``cv="prefit"`` it draws the
+        row of each group, and None is 0; without groups nothing is drawn.
     groups : array-like of shape (n_labeled,), str or None
         If rows come in groups (customers, patients): the key of each row, or the name
         of a column of `X`, which is no feature then. Folds consist of whole groups. The
         inner splitter of a model, or a function with a parameter ``groups``, gets those
         of its rows. With ``cv="prefit"`` one row of each group is drawn.
+    loss : str or Loss
+        What is certified: ``"error"``, or such as ``"recall:fraud"``, ``"balanced"`` or
+        ``dsel.losses.error_quantile(0.9)``, see `dsel.losses`. It does not change what
+        a `GridSearchCV` ranks by: set ``scoring=`` of the search for that.
+    delta : float in (0, 0.5]
+        Probability that the bounds fail: 0.05 is 95% confidence.
+    cv : int >= 2, or "prefit"
+        Number of folds: the model is fitted once without each. Few large folds give a
+        smaller bound for models that have seen fewer rows. ``"prefit"`` fits nothing.
     report : bool or list
         True, or a list of classes: recall and precision of each class are certified,
         too; for a regressor several tolerances.
@@ -169,20 +186,20 @@ def certify(
     baseline : fitted model, path, "largest class" or None
         A model to compare with, trained on none of these labels, such as the one in
         production.
-    deploy : {"one_fold", "all_rows"} or None
-        Which model is deployed: that of a fold, the default, or that of all labels,
-        which needs a pool. Both are certified at once. This argument and those below
-        are refused with ``cv="prefit"``.
-    n_queries : int
-        Number of pool rows to label after the run, for a smaller bound of the model of
-        all labels; see `Outcome.query_rows`.
     out : path or None
-        Directory or URL where results are kept; the same call continues from them.
+        Directory or URL where results are kept; the same call continues from them. This
+        argument, and those below, are refused with ``cv="prefit"``.
     n_jobs : int or None
         Number of local processes that fit; None and -1 mean one for each core.
     verbose : bool, int or None
         Whether progress is shown on standard error; None shows bars, and lines only of
         runs that last longer than 5 seconds.
+    deploy : {"one_fold", "all_rows"} or None
+        Which model is deployed: that of a fold, the default, or that of all labels,
+        which needs a pool. Both are certified at once.
+    n_queries : int
+        Number of pool rows to label after the run, for a smaller bound of the model of
+        all labels; see `Outcome.query_rows`.
     max_pool_rows : int or None
         About how many pool rows to count at most: a random part.
     fit_params : dict or None
@@ -231,19 +248,6 @@ def certify(
 
     Examples
     --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.model_selection import GridSearchCV
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> search = GridSearchCV(
-    ...     DecisionTreeClassifier(random_state=0), {"max_depth": [1, 3]}
-    ... )
-    >>> outcome = certify(search, X, y, random_state=0)
-    >>> print(outcome.certificate.headline())
-    Error at most 9.9% (95% confidence), model trained on 80% of the labels
-    >>> outcome.model.predict(X[:2])
-    array([0, 0])
-
     A model that is fitted already, on rows that it has not seen:
 
     >>> fitted = DecisionTreeClassifier(random_state=0).fit(X[::2], y[::2])
@@ -288,7 +292,9 @@ def certify(
     cv = check_folds(cv)
     is_estimator = callable(getattr(model, "fit", None))
     check_model(model, fit_params, is_estimator=is_estimator)
-    plan = naming(NAMES)(plan_search)(
+    notes = notes_on_fitted_model(model) if is_estimator else []
+    plan = naming(NAMES)(plan_for)(
+        CallerFacts(complete_caveats=lambda known: collect_caveats(known, notes)),
         None,
         [model if is_estimator else as_estimator(model, y, loss)],
         X,
@@ -308,15 +314,7 @@ def certify(
         random_state=random_state,
         fit_params=fit_params,
     )
-    if is_estimator and is_fitted(model):
-        text = (
-            f"{type(model).__name__} was fitted already, and the bounds are not about "
-            f"that model: it was fitted anew without each fold; cv='prefit' certifies "
-            f"the model as it is, on rows that it has not seen"
-        )
-        note = Caveat(Effect.INFO, text)
-        plan = replace(plan, caveats=collect_caveats(plan.caveats, [note]))
-    outcome = plan.run(
+    return plan.run(
         client,
         out=out,
         storage_options=storage_options,
@@ -325,12 +323,18 @@ def certify(
         verbose=verbose,
         n_jobs=n_jobs,
     )
-    if is_estimator:
-        return outcome
-    return replace(
-        outcome,
-        make_models=lambda: {n: returned_model(m) for n, m in outcome.models.items()},
+
+
+def notes_on_fitted_model(model: Estimator) -> list[Caveat]:
+    """Return a note if the model was fitted already: no bound is about that fit."""
+    if not is_fitted(model):
+        return []
+    text = (
+        f"{type(model).__name__} was fitted already, and the bounds are not about "
+        f"that model: it was fitted anew without each fold; cv='prefit' certifies "
+        f"the model as it is, on rows that it has not seen"
     )
+    return [Caveat(Effect.INFO, text)]
 
 
 def check_folds(cv: int | str) -> int:
@@ -355,10 +359,11 @@ def check_model(
 ) -> None:
     """Raise TypeError if it is neither an estimator nor a function of two arguments."""
     if isinstance(model, type) or not (is_estimator or callable(model)):
-        what = show(model)
-        if isinstance(model, type):
-            what = f"the class {model.__name__}: add (), as in {model.__name__}()"
-        elif hasattr(model, "shape") or isinstance(model, list | tuple):
+        what = show_model(model)
+        is_class = isinstance(model, type)  # of which an array's has a shape, too
+        if not is_class and (
+            hasattr(model, "shape") or isinstance(model, list | tuple)
+        ):
             what = f"rows ({type(model).__name__}): did you swap the arguments?"
         end = "." * (not what.endswith("?"))
         raise TypeError(

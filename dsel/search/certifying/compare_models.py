@@ -33,14 +33,14 @@ from dsel.data.query_rows import (
 from dsel.data.row_random import seed_from
 from dsel.results.comparison import ModelComparison
 from dsel.results.row_hashes import load_row_hashes
-from dsel.search.design.baseline import Predictor, fitted_model
+from dsel.search.design.baseline import ConvertingModel, describe, fitted_model
 from dsel.typing import AnyArray, Model, PathLike, PoolLike, RowsLike
 
 if TYPE_CHECKING:
     from distributed import Client
 
 
-class _Drawn(NamedTuple):
+class _Queried(NamedTuple):
     """The rows with the smallest words so far, of those on which the models differ."""
 
     words: NDArray[np.uint64]
@@ -58,7 +58,7 @@ class _PassCounts:
     n_differ: int
     n_duplicates: int
     n_duplicates_differ: int
-    drawn: _Drawn
+    queried: _Queried
 
     def merge(self, other: "_PassCounts", n_queries: int) -> "_PassCounts":
         """Return the counts of both parts, with the rows of the smallest words."""
@@ -66,7 +66,7 @@ class _PassCounts:
             self.n_differ + other.n_differ,
             self.n_duplicates + other.n_duplicates,
             self.n_duplicates_differ + other.n_duplicates_differ,
-            _Drawn._make(merge_smallest(self.drawn, other.drawn, n_queries)),
+            _Queried._make(merge_smallest(self.queried, other.queried, n_queries)),
         )
 
 
@@ -74,14 +74,14 @@ class _PassCounts:
 class PoolCounter:
     """Counts the rows of a block on which two models differ, and draws some of them."""
 
-    old: Predictor
-    new: Predictor
+    old: ConvertingModel
+    new: ConvertingModel
     find_duplicates: FindDuplicates | None
     """Function that finds rows that one of the models was trained on; None for none."""
     n_queries: int
     seed: int
     keeps_rows: bool
-    """Whether drawn rows are kept, so that they need not be read again."""
+    """Whether queried rows are kept, so that they need not be read again."""
 
     def count(self, X: Features, row_numbers: Integers) -> _PassCounts:
         """Return the counts of a block with these row numbers."""
@@ -94,13 +94,15 @@ class PoolCounter:
         # The models may know duplicates by heart, so labels of these show nothing.
         fresh = np.flatnonzero(differs & ~duplicates)
         columns = query_words(self.seed, row_numbers[fresh]), row_numbers[fresh], fresh
-        words, numbers, drawn = smallest_rows(columns, self.n_queries)
-        X_drawn = X[drawn] if self.keeps_rows else None
+        words, queried_rows, positions = smallest_rows(columns, self.n_queries)
+        X_queried = X[positions] if self.keeps_rows else None
         return _PassCounts(
             len(fresh),
             int(duplicates.sum()),
             int((duplicates & differs).sum()),
-            _Drawn(words, numbers, before[drawn], after[drawn], X_drawn),
+            _Queried(
+                words, queried_rows, before[positions], after[positions], X_queried
+            ),
         )
 
 
@@ -253,12 +255,12 @@ def compare_fitted_models(
         client=client,
         allow_nan=allow_nan,
     )
-    drawn = counts.drawn
-    order = np.argsort(drawn.rows)
-    rows = tuple(drawn.rows[order].tolist())
+    queried = counts.queried
+    order = np.argsort(queried.rows)
+    rows = tuple(queried.rows[order].tolist())
     shown = None
     if rows and counter.keeps_rows:
-        shown = as_shown(drawn.X[order], drawn.rows[order], full.columns)
+        shown = as_shown(queried.X[order], queried.rows[order], full.columns)
     elif rows:
         shown = read_pool_rows(full, rows, client=client)
     return ModelComparison(
@@ -270,9 +272,10 @@ def compare_fitted_models(
         n_duplicates_differ=counts.n_duplicates_differ,
         classes=known,
         rows=rows,
-        old_predictions=tuple(drawn.old[order].tolist()),
-        new_predictions=tuple(drawn.new[order].tolist()),
+        old_predictions=tuple(queried.old[order].tolist()),
+        new_predictions=tuple(queried.new[order].tolist()),
         seed=seed,
+        sources={f"{name} model": describe(model) for name, model in models.items()},
         pool_rows=shown,
     )
 
@@ -283,8 +286,10 @@ def _known_row_finder(
     """Return a function that finds pool rows on which a model was trained.
 
     These are `seen` and the labeled rows of the runs that stored the models; None where
-    neither is known.
+    neither is known. A pool that is declared to hold other records has none of them.
     """
+    if pool.other_records:
+        return lambda X: np.zeros(X.shape[0], np.bool_)
     finders = [] if seen is None else [duplicate_finder(pool, seen)]
     finders += [
         partial(known.find, names=pool.columns)
@@ -353,8 +358,8 @@ def _check_types(old: AnyArray, new: AnyArray) -> None:
 
 def _match_columns(
     models: Mapping[str, Model], pool: Pool, seen: LabeledRows | None
-) -> tuple[Pool, list[Predictor]]:
-    """Return the pool with the needed columns, and both models' predictors for it."""
+) -> tuple[Pool, list[ConvertingModel]]:
+    """Return the pool with the needed columns, and models that convert its rows."""
     named = {
         name: names_of_columns(model) if pool.columns else None
         for name, model in models.items()
@@ -389,6 +394,6 @@ def _match_columns(
             n_columns = getattr(model, "n_features_in_", pool.n_columns)
             with_columns(pool, n_columns, None)  # raises where their number differs
     return pool, [
-        Predictor(model, name, named[name], takes_frame[name])
+        ConvertingModel(model, name, named[name], takes_frame[name])
         for name, model in models.items()
     ]

@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from dsel.arrays import Features, Integers, RandomState
+from dsel.arrays import Features, RandomState
 from dsel.checks import check_delta
-from dsel.data.duplicates import comparable
 from dsel.data.frames import rows_by_name
-from dsel.data.groups import row_groups, take_groups
-from dsel.data.identity import row_hashes
+from dsel.data.groups import notes_on_identifiers, read_row_groups, take_groups
 from dsel.data.labeled import (
     check_labels,
     check_numbers,
@@ -21,6 +20,7 @@ from dsel.data.labeled import (
     checked_features,
     codes_of,
     names_of_columns,
+    one_column,
 )
 from dsel.data.row_random import seed_from
 from dsel.families.kinds import is_regressor
@@ -31,14 +31,31 @@ from dsel.losses.calls import count_rows
 from dsel.losses.declared import declare_losses
 from dsel.losses.joint import Evidence
 from dsel.option_values import ONE_FOLD
-from dsel.results.by_class import CertifiedReport
-from dsel.results.caveats import Caveat, Effect
-from dsel.results.certificate import Assumption, full_list
+from dsel.results.caveats import (
+    IF_COPIES,
+    NO_COPIES,
+    Caveat,
+    Effect,
+    caveats_of_identifiers,
+)
+from dsel.results.certificate import (
+    DECLARED,
+    VIOLATED,
+    Assumption,
+    full_list,
+    loss_fields,
+)
 from dsel.results.loss_reports import ModelReports
 from dsel.results.prefit import AS_GIVEN, NEW_GROUPS, PrefitCertificate
-from dsel.results.tolerances import ToleranceReport
 from dsel.rounded_texts import count_of
+from dsel.search.design.assumptions import (
+    MANY_DUPLICATES,
+    TAKE_ONCE,
+    count_repeats,
+    have_copies,
+)
 from dsel.search.design.baseline import fitted_model, read_fixed_baseline
+from dsel.search.planning.plan_caveats import caveats_of_copies
 from dsel.search.running.class_checks import describe_missed_classes
 from dsel.search.running.procedures import returned_model
 from dsel.typing import (
@@ -81,47 +98,51 @@ def certify_prefit(
         losses = losses.with_column(column)
     baseline_codes = None
     if baseline is not None:
-        read = read_fixed_baseline(baseline, losses, rows.features, rows.classes)
-        losses, baseline_codes = losses.with_baseline(read.difference), read.codes
-    predicted = predict_codes_or_numbers(model, rows.given, rows.classes)
+        fixed_baseline = read_fixed_baseline(
+            baseline, losses, rows.features, rows.classes
+        )
+        losses = losses.with_baseline(fixed_baseline.difference)
+        baseline_codes = fixed_baseline.codes
+    predictions = predict_codes_or_numbers(model, rows.given, rows.classes)
     labeled = Rows(rows.features, rows.targets, baseline_codes)
     # One fold whose model is the given one: every loss bounds it as it bounds others.
     n_rows = np.array([rows.n_rows])
-    folds = {
+    fold_counts_of = {
         statistic: FoldCounts(
-            count_rows(statistic, labeled, predicted)[np.newaxis], n_rows
+            count_rows(statistic, labeled, predictions)[np.newaxis], n_rows
         )
         for statistic in losses.statistics
     }
-    evidence = Evidence(folds, {})
-    planned = PlannedDelta(delta=delta, has_pool=False)
-    bounds = losses.bound(evidence, planned, losses.limit_folds(folds, planned), 0)
+    evidence = Evidence(fold_counts_of, {})
+    planned_delta = PlannedDelta(delta=delta, has_pool=False)
+    joint_bounds = losses.bound(evidence, planned_delta, 0)
     reports = ModelReports(
         losses=losses,
         evidence=evidence,
-        bounds=bounds,
+        joint_bounds=joint_bounds,
         deployed_fold=0,
         delta=delta,
         name=ONE_FOLD,
     )
-    made, main = reports.report(), losses.main
-    in_groups = [Assumption("A1", says=NEW_GROUPS)] if rows.n_groups else []
+    main = losses.main
+    repeats = count_repeats(rows.features, np.ones(rows.n_rows, np.bool_))
     certificate = PrefitCertificate(
-        bounds.main.one_fold_bound,
+        joint_bounds.main.one_fold_bound,
         delta,
         "holdout",
         AS_GIVEN,
-        assumptions=full_list(in_groups, has_pool=False),
-        estimate=bounds.main.estimate,
+        assumptions=full_list(_assumptions(rows, repeats), has_pool=False),
+        estimate=joint_bounds.main.estimate,
         n_labeled=rows.n_rows,
         is_holdout=True,
-        caveats=_caveats(rows, predicted, is_regression=main.is_regression),
+        caveats=_caveats(rows, repeats, predictions, is_regression=main.is_regression),
         n_groups=rows.n_groups,
-        report=made if isinstance(made, CertifiedReport) else None,
-        tolerances=made if isinstance(made, ToleranceReport) else None,
+        report=reports.report_by_class(),
+        tolerances=reports.tolerances(),
         by_value=reports.report_by_value(),
+        **loss_fields(main),
     )
-    return certificate.with_loss(main).with_baseline(reports.comparison())
+    return certificate.with_baseline(reports.comparison())
 
 
 @dataclass(frozen=True)
@@ -158,10 +179,12 @@ def _read_counted_rows(
     """Check labeled rows, and draw one of each group."""
     is_regression = is_regressor(returned_model(model))
     check_order(X, y)
+    y = one_column(y)
     X, keys = take_groups(X, groups)
     X = X.compute() if hasattr(X, "compute") else X
     features, columns = checked_features(X, as_frame=True)
-    n_rows, n_groups = features.shape[0], 0
+    n_rows = features.shape[0]
+    n_groups = 0
     labels = check_numbers(y) if is_regression else check_labels(y)
     if len(labels) != n_rows:
         raise ValueError(
@@ -182,47 +205,67 @@ def _read_counted_rows(
     given = X if hasattr(X, "shape") else np.asarray(X)
     given = rows_by_name(given, names_of_columns(model), " of `model`")
     if keys is not None:
-        key_groups = row_groups(keys, n_rows)
-        drawn = np.flatnonzero(key_groups.draw_rows(seed_from(random_state)))
-        given, features = _safe_indexing(given, drawn), features[drawn]
-        labels, n_groups = labels[drawn], key_groups.n_groups
+        key_groups = read_row_groups(keys, n_rows)
+        counted = np.flatnonzero(key_groups.draw_rows(seed_from(random_state)))
+        given = _safe_indexing(given, counted)
+        features = features[counted]
+        labels = labels[counted]
+        n_groups = key_groups.n_groups
     targets = labels if is_regression else codes_of(labels, classes)
     target = getattr(y, "name", None)
     return CountedRows(given, features, targets, classes, columns, target, n_groups)
 
 
 def _caveats(
-    rows: CountedRows, predicted: NDArray[Any], *, is_regression: bool
+    rows: CountedRows,
+    repeats: "pd.Series[int]",
+    predictions: NDArray[Any],
+    *,
+    is_regression: bool,
 ) -> tuple[Caveat, ...]:
-    """Return caveats of missed classes, of duplicates, and of models without error."""
+    """Return caveats of missed classes, leaks, groups, duplicates, and no errors."""
     missed: list[Caveat] = []
     if not is_regression:
         unseen = np.ones(rows.n_rows, np.bool_)
         missed = describe_missed_classes(
-            "model as given", rows.targets, predicted, rows.classes, unseen
+            "model as given", rows.targets, predictions, rows.classes, unseen
         )
     asked: list[Caveat] = []
-    if np.array_equal(predicted, rows.targets):
+    if np.array_equal(predictions, rows.targets):
         n_rows = count_of(rows.n_rows, "row")
         text = (
             f"the model makes no error on {n_rows}: was it trained on these rows? Then "
             f"the bound is no guarantee (A3), so pass rows that it has not seen"
         )
         asked = [Caveat(Effect.INFO, text)]
-    return (*missed, *_duplicates(rows.features), *asked)
+    in_groups: list[Caveat] = []
+    if not rows.n_groups:
+        notes = notes_on_identifiers(rows.given, rows.columns)
+        in_groups = caveats_of_identifiers(notes)
+    copies = caveats_of_copies(rows.features, rows.targets, rows.columns, rows.target)
+    return (*missed, *in_groups, *copies, *_duplicates(repeats), *asked)
 
 
-def _duplicates(features: Features) -> tuple[Caveat, ...]:
+def _assumptions(rows: CountedRows, repeats: "pd.Series[int]") -> list[Assumption]:
+    """Return what is known of A1: of groups one row is drawn, and copies refute it."""
+    reason = ""
+    if have_copies(repeats):
+        reason = f"rows repeat as independent draws cannot: copies; {TAKE_ONCE}"
+    state, says = VIOLATED if reason else DECLARED, NEW_GROUPS if rows.n_groups else ""
+    return [Assumption("A1", state, reason, says)]
+
+
+def _duplicates(repeats: "pd.Series[int]") -> tuple[Caveat, ...]:
     """Return a caveat if rows are duplicates of each other, as in a bootstrap."""
-    hashes = row_hashes(comparable(features, np.dtype(np.float64)))
-    first: Integers = np.unique(hashes, return_index=True)[1]
-    n_copies = len(hashes) - len(first)
-    if not n_copies:
+    n_rows = int(repeats.sum())
+    n_copies = n_rows - len(repeats)
+    if not n_copies or have_copies(repeats):
         return ()
     text = (
-        f"{n_copies:,} of {len(hashes):,} rows "
-        f"{'are duplicates' if n_copies > 1 else 'is a duplicate'} of another row: if "
-        f"these are copies of one record, rows are not independent (A1), so take each "
-        f"once"
+        f"{n_copies:,} of {n_rows:,} rows "
+        f"{'are duplicates' if n_copies > 1 else 'is a duplicate'} of another row: "
+        f"{IF_COPIES}"
     )
-    return (Caveat(Effect.WEAKENS, text),)
+    are_many = n_copies >= MANY_DUPLICATES * n_rows
+    effect = Effect.WARNS if are_many else Effect.WEAKENS
+    return (Caveat(effect, text, condition=NO_COPIES),)

@@ -26,7 +26,6 @@ from dsel.errors import DselWarning, RowError, warn
 from dsel.families.predictions import predict_rows
 from dsel.losses.baseline import BaselineDifference
 from dsel.losses.declared import DeclaredLosses
-from dsel.losses.error_rate import ERROR_RATE
 from dsel.option_values import LARGEST_CLASS
 from dsel.results.models import open_model
 from dsel.results.row_hashes import RowHashes, load_row_hashes
@@ -41,7 +40,7 @@ class PredictedShapeError(ValueError):
 
 
 @dataclass(frozen=True)
-class Predictor:
+class ConvertingModel:
     """A fitted model that converts rows of a pool, or in memory, to its own format."""
 
     model: Any
@@ -54,15 +53,15 @@ class Predictor:
     def predict(self, X: Features) -> NDArray[Any]:
         """Return one label for each row."""
         n_rows = X.shape[0]
-        labels = predict_rows(self.model, self.rows(X))
-        if labels.shape not in ((n_rows,), (n_rows, 1)):
-            got = f"{len(labels)} labels" if labels.ndim == 1 else "an array"
-            shape = f" of shape {labels.shape}" * (labels.ndim != 1)
+        predicted = predict_rows(self.model, self.rows(X))
+        if predicted.shape not in ((n_rows,), (n_rows, 1)):
+            got = f"{len(predicted)} labels" if predicted.ndim == 1 else "an array"
+            shape = f" of shape {predicted.shape}" * (predicted.ndim != 1)
             raise PredictedShapeError(
                 f"`predict` of `{self.name}` must return one label for each row, got "
                 f"{got}{shape} for {n_rows} rows."
             )
-        return labels.ravel()
+        return predicted.ravel()
 
     def rows(self, X: Features) -> Any:
         """Return rows with the columns and the type that the model needs."""
@@ -75,9 +74,13 @@ class Predictor:
         return X
 
     @classmethod
-    def from_model(cls, model: Model, name: str, X: Features) -> "Predictor":
-        """Return the predictor for labeled rows; ValueError if a column is missing."""
-        named, columns = getattr(model, "feature_names_in_", None), None
+    def from_model(cls, model: Model, name: str, X: Features) -> "ConvertingModel":
+        """Return a model with the columns and types of rows that it takes.
+
+        ValueError if the labeled rows `X` lack one; errors name the argument `name`.
+        """
+        named = getattr(model, "feature_names_in_", None)
+        columns = None
         if named is not None and isinstance(X, Frame):
             columns = tuple(map(str, named))
             if missing := [
@@ -222,7 +225,8 @@ def check_unseen(known: RowHashes | None, X: Features, baseline: str) -> None:
     """
     if known is None:
         return
-    is_known, n = known.find(X), X.shape[0]
+    is_known = known.find(X)
+    n = X.shape[0]
     if not (n_known := int(is_known.sum())):
         return
     counted = f"{n_known:,} of these {n:,} labeled rows"
@@ -259,7 +263,7 @@ def check_baseline(
         (losses.main.is_regression,
          "is for classifiers: wrong labels are compared, and of two numbers neither "
          "is right; leave it out"),
-        (losses.main != ERROR_RATE,
+        (not losses.is_about_error,
          f"is compared by wrong labels, loss='error', got loss={losses.main!r}; leave "
          f"one of them out"),
     )  # fmt: skip
@@ -299,9 +303,9 @@ def predict_baseline(model: Model, X: Features, classes: AnyArray) -> Integers:
     known = getattr(model, "classes_", None)
     own_classes = np.ravel(np.asarray([] if known is None else known))
     check_baseline_labels(own_classes, classes)
-    predictor = Predictor.from_model(model, "baseline", X)
+    converting = ConvertingModel.from_model(model, "baseline", X)
     try:
-        predicted = predictor.predict(X)
+        predicted = converting.predict(X)
     except PredictedShapeError:
         raise
     except Exception as error:  # a model of the user's may raise anything

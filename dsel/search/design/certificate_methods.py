@@ -3,11 +3,12 @@
 A method, of which there is one for each estimate, too, decides what ranks candidates,
 how some are pruned, which models are trained and deployed, and which options it takes.
 Other files ask the object; they use its name in texts, and to decide whether a number
-is of the certificate that a plan declared.
+is of the method that a plan declared.
 
-To add a certificate: its formula in `dsel.bounds`, its criterion in `dsel.criteria`,
-its name in `dsel.option_values.CERTIFICATES`, and in the same place of `METHODS` an
-instance. The names are a list of their own since help must not import the methods.
+To add a certificate method: its formula in `dsel.bounds`, its criterion in
+`dsel.criteria`, its name in `dsel.option_values.CERTIFICATES`, and in the same place of
+`METHODS` an instance. The names are a list of their own since help must not import the
+methods.
 """
 
 from collections.abc import Callable, Mapping
@@ -51,38 +52,43 @@ from dsel.search.design.search_options import SearchOptions
 
 DEFAULT_FOLDS: Final = 5
 DEFAULT_HALVINGS: Final = 30
+"""Random halvings of co-validation, over which disagreements are averaged."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class MethodInputs:
+class SchemeRequest:
     """Options and labeled rows of a search, from which its scheme is made."""
 
-    options: SearchOptions
+    search_options: SearchOptions
     labeled: LabeledRows
     seed: int
     n_candidates: int
-    groups: RowGroups | None
+    row_groups: RowGroups | None
     """Groups of the labeled rows, by the option `groups`."""
     has_pool: bool
 
     @cached_property
     def is_plain(self) -> bool:
         """Whether folds are drawn at random, and not those of a splitter or a list."""
-        # A number of folds, or for co-validation of random halvings.
-        is_number = self.options.cv is None or isinstance(self.options.cv, Real)
-        return is_number or bool(number_of_folds(self.options.cv, self.labeled.n_rows))
+        # For co-validation it is a number of halvings, which divides no rows evenly.
+        is_number = self.search_options.cv is None or isinstance(
+            self.search_options.cv, Real
+        )
+        return is_number or bool(
+            number_of_folds(self.search_options.cv, self.labeled.n_rows)
+        )
 
     @property
     def draws_independent_units(self) -> bool:
         """Whether the randomly drawn units are independent: rows, or whole groups."""
         # Fits get groups of `fit_params`, and folds ignore them.
-        in_groups = "groups" in (self.options.fit_params or ())
-        return self.is_plain and (self.groups is not None or not in_groups)
+        in_groups = "groups" in (self.search_options.fit_params or ())
+        return self.is_plain and (self.row_groups is not None or not in_groups)
 
     @property
-    def by_groups(self) -> bool:
+    def has_whole_groups(self) -> bool:
         """Whether random folds consist of whole groups."""
-        return self.is_plain and self.groups is not None
+        return self.is_plain and self.row_groups is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,9 +103,9 @@ class CertificateMethod:
     """Default pruning of candidates."""
     deploys: str
     """Default of the model that is deployed."""
-    make_scheme: Callable[[MethodInputs], CVScheme]
-    """Function that returns the trainings of the search, with their test rows."""
-    check_options: Callable[["CertificateMethod", MethodInputs], None]
+    make_scheme: Callable[[SchemeRequest], CVScheme]
+    """Function that returns the scheme of the search."""
+    check_options: Callable[["CertificateMethod", SchemeRequest], None]
     """Function that raises ValueError for options that the method does not support."""
     allows_regression: bool = False
     """Whether candidates may be regressors."""
@@ -157,52 +163,52 @@ class CertificateMethod:
         return bool({names.DISAGREEMENTS, names.POOL_ROWS} & set(self.criterion.needs))
 
 
-def choose_method(inputs: MethodInputs) -> CertificateMethod:
+def choose_method(request: SchemeRequest) -> CertificateMethod:
     """Return the method that options select; ValueError if they contradict it."""
-    options = inputs.options
-    certificate, criterion = options.certificate, options.criterion
+    search_options = request.search_options
+    certificate, criterion = search_options.certificate, search_options.criterion
     if certificate is not None:
         check_choice(certificate, "certificate", list(METHODS))
-    if options.deploy is not None:
-        check_choice(options.deploy, "deploy", (ONE_FOLD, ALL_ROWS))
+    if search_options.deploy is not None:
+        check_choice(search_options.deploy, "deploy", (ONE_FOLD, ALL_ROWS))
     if certificate is not None:
         method = METHODS[certificate]
-    elif criterion is None and inputs.draws_independent_units:
+    elif criterion is None and request.draws_independent_units:
         method = NESTED_METHOD
     else:
-        ranking = "mean_squared_error" if inputs.labeled.is_regression else "cv_error"
+        ranking = "mean_squared_error" if request.labeled.is_regression else "cv_error"
         method = estimate_by(ranking if criterion is None else criterion)
     if certificate and criterion is not None:
         raise ValueError(
             f"`criterion` is for estimates, but `certificate` is {certificate!r}; "
             f"leave one of them out."
         )
-    check_candidate_kind(method, inputs)
-    method.check_options(method, inputs)
+    check_candidate_kind(method, request)
+    method.check_options(method, request)
     return method
 
 
-def check_candidate_kind(method: CertificateMethod, inputs: MethodInputs) -> None:
+def check_candidate_kind(method: CertificateMethod, request: SchemeRequest) -> None:
     """Raise ValueError if the method is for regressors only, or classifiers only."""
     ranks_regressors = method.criterion.is_regression
     raise_first(
         (
-            inputs.labeled.is_regression
+            request.labeled.is_regression
             and method.is_guarantee
             and not method.allows_regression,
             f"`certificate` {method.name!r} is for classifiers; regressors have "
-            f"'nested' and 'holdout', and for a hold-out set of your own "
-            f"dsel.certify(model, X, y, cv='prefit').",
+            f"{names_of_methods(lambda m: m.allows_regression)}, and for a hold-out "
+            f"set of your own dsel.certify(model, X, y, cv='prefit').",
         ),
         (
-            inputs.labeled.is_regression
+            request.labeled.is_regression
             and not method.is_guarantee
             and not ranks_regressors,
             f"`criterion` of regressors is 'mean_squared_error', got "
             f"{show(method.ranks_by)}; leave it out.",
         ),
         (
-            ranks_regressors and not inputs.labeled.is_regression,
+            ranks_regressors and not request.labeled.is_regression,
             "`criterion` 'mean_squared_error' is that of regressors; use 'cv_error'.",
         ),
     )
@@ -223,60 +229,59 @@ def choose_pruning(prune: object, method: CertificateMethod) -> Pruning:
     )
 
 
-def check_nested_options(method: CertificateMethod, inputs: MethodInputs) -> None:
+def check_nested_options(_: CertificateMethod, request: SchemeRequest) -> None:
     """Raise ValueError if folds are not random, or a nested search lacks a model."""
-    del method  # all messages below are about the nested search
-    wants_all_rows = inputs.options.deploy == ALL_ROWS
-    cv_type = type(inputs.options.cv).__name__
+    wants_all_rows = request.search_options.deploy == ALL_ROWS
+    cv_type = type(request.search_options.cv).__name__
     raise_first(
         (
-            not inputs.is_plain,
+            not request.is_plain,
             f"`certificate` 'nested' needs plain random folds, got a {cv_type}; give "
             f"`cv` as a number, and where rows come in groups `groups`. For estimates "
             f"by other folds use plan_search without `certificate`.",
         ),
         (
-            not inputs.draws_independent_units,
+            not request.draws_independent_units,
             "`certificate` 'nested' makes folds of whole groups where they are passed "
             "as `groups`, got them in `fit_params`; pass `groups` by itself, and `fit` "
             "gets those of its rows where it wants them.",
         ),
         (
-            inputs.by_groups and wants_all_rows,
+            request.has_whole_groups and wants_all_rows,
             "`deploy` 'all_rows' compares two models on rows of the pool, which have "
             "no `groups`; use deploy='one_fold', or leave `groups` out.",
         ),
         (
-            wants_all_rows and not inputs.has_pool,
+            wants_all_rows and not request.has_pool,
             "`deploy` 'all_rows' compares two models on unlabeled rows, but `pool` is "
             "None; pass the pool, or use deploy='one_fold'.",
         ),
     )
 
 
-def check_exhaustive_options(method: CertificateMethod, inputs: MethodInputs) -> None:
+def check_exhaustive_options(method: CertificateMethod, request: SchemeRequest) -> None:
     """Raise ValueError if options do not fit a search that counts all candidates.
 
     Such a search has one model, and drops no candidate that could win.
     """
-    deploy = inputs.options.deploy
+    deploy = request.search_options.deploy
     what = "certificate" if method.is_guarantee else "criterion"
     got = f"certificate={method.name!r}" if method.is_guarantee else "an estimate"
     # Who asked for an estimate is advised of another one, not of a certificate.
     without_pool = f"{what}={'nested' if method.is_guarantee else 'cv_error'!r}"
     raise_first(
         (
-            inputs.by_groups and method.is_guarantee and method.needs_pool,
+            request.has_whole_groups and method.is_guarantee and method.needs_pool,
             f"`certificate` {method.name!r} compares models on rows of the pool, which "
             f"have no `groups`; use 'nested', which reads none, or leave `groups` out.",
         ),
         (
-            method.needs_pool and not inputs.has_pool,
+            method.needs_pool and not request.has_pool,
             f"`{what}` {method.name or method.ranks_by!r} needs unlabeled rows, but "
             f"`pool` is None; pass the pool, or use {without_pool}, which needs none.",
         ),
         (
-            choose_pruning(inputs.options.prune, method) == Pruning.HALVING,
+            choose_pruning(request.search_options.prune, method) == Pruning.HALVING,
             "`prune` 'halving' is for certificate='nested'; use 'exact' or False.",
         ),
         (
@@ -287,7 +292,7 @@ def check_exhaustive_options(method: CertificateMethod, inputs: MethodInputs) ->
     )
 
 
-def check_estimate_options(method: CertificateMethod, inputs: MethodInputs) -> None:
+def check_estimate_options(method: CertificateMethod, request: SchemeRequest) -> None:
     """Raise ValueError if a criterion is no estimate, or options lack its counts."""
     raise_first(
         (
@@ -301,48 +306,56 @@ def check_estimate_options(method: CertificateMethod, inputs: MethodInputs) -> N
             f"certificate={method.ranks_by!r}.",
         ),
     )
-    check_exhaustive_options(method, inputs)
+    check_exhaustive_options(method, request)
 
 
-def nested_scheme(inputs: MethodInputs) -> CVScheme:
-    """Return the trainings without each pair of folds, then without each fold."""
-    n_rows, cv = inputs.labeled.n_rows, inputs.options.cv
+def nested_scheme(request: SchemeRequest) -> CVScheme:
+    """Return the scheme without each pair of folds, then without each fold."""
+    n_rows, cv = request.labeled.n_rows, request.search_options.cv
     k = number_of_folds(DEFAULT_FOLDS if cv is None else cv, n_rows)
     assert k is not None  # `check_nested_options` has refused other splitters
-    # Two folds are halved, unless there is only one candidate.
-    needs_halves = k == 2 and inputs.n_candidates > 1
-    check_groups(inputs.groups, k, 4 if needs_halves else k)
+    # Of two folds no pair can be left out, so that halves of one rank the candidates.
+    needs_halves = k == 2 and request.n_candidates > 1
+    check_groups(request.row_groups, k, 4 if needs_halves else k)
     return scheme_of_pairs(
-        k, n_rows, inputs.seed, n_candidates=inputs.n_candidates, groups=inputs.groups
+        k,
+        n_rows,
+        request.seed,
+        n_candidates=request.n_candidates,
+        row_groups=request.row_groups,
     )
 
 
-def certified_folds(inputs: MethodInputs) -> CVScheme:
-    """Return the trainings without each fold; one row of each group is counted."""
-    return plain_folds(inputs, is_certified=True)
+def certified_scheme(request: SchemeRequest) -> CVScheme:
+    """Return the scheme without each fold; one row of each group is counted."""
+    return plain_scheme(request, is_certified=True)
 
 
-def first_fold(inputs: MethodInputs) -> CVScheme:
-    """Return the training without the first fold."""
-    scheme = certified_folds(inputs)
+def first_fold_scheme(request: SchemeRequest) -> CVScheme:
+    """Return the scheme that trains without the first fold alone."""
+    scheme = certified_scheme(request)
     first = scheme.held_out[:1]
-    return replace(scheme, splits=first, held_out=first, all_rows=None)
+    return CVScheme(first, first, None, scheme.is_plain_random)
 
 
-def estimate_scheme(inputs: MethodInputs) -> CVScheme:
-    """Return the trainings for the criterion of an estimate: halves, folds, or rows."""
-    n_rows = inputs.labeled.n_rows
-    criterion = get_criterion(inputs.options.criterion or "cv_error")
+def estimate_scheme(request: SchemeRequest) -> CVScheme:
+    """Return the scheme for the criterion of an estimate: halves, folds, or rows."""
+    n_rows = request.labeled.n_rows
+    criterion = get_criterion(request.search_options.criterion or "cv_error")
     if criterion.by_halves:
-        repeats = DEFAULT_HALVINGS if inputs.options.cv is None else inputs.options.cv
+        repeats = (
+            DEFAULT_HALVINGS
+            if request.search_options.cv is None
+            else request.search_options.cv
+        )
         repeats = check_integer(repeats, "cv", at_least=1)
-        halves = half_splits(n_rows, repeats, seed=inputs.seed)
+        halves = half_splits(n_rows, repeats, seed=request.seed)
         all_rows = all_rows_split(n_rows, number=len(halves))
         scheme = CVScheme((*halves, all_rows), halves, all_rows, True, repeats)
     else:
-        scheme = plain_folds(inputs, is_certified=False)
+        scheme = plain_scheme(request, is_certified=False)
     reads_rows = criterion.by_halves or names.LOO_ERRORS in criterion.needs
-    if reads_rows and inputs.groups is not None:
+    if reads_rows and request.row_groups is not None:
         raise ValueError(
             f"`groups` are not kept together by {criterion.name!r}, which is counted "
             f"by random halves or row by row; leave them out, or search without "
@@ -353,29 +366,33 @@ def estimate_scheme(inputs: MethodInputs) -> CVScheme:
     return scheme
 
 
-def plain_folds(inputs: MethodInputs, *, is_certified: bool) -> CVScheme:
-    """Return the trainings without each fold and on all rows."""
-    labeled = inputs.labeled
-    cv = DEFAULT_FOLDS if inputs.options.cv is None else inputs.options.cv
+def plain_scheme(request: SchemeRequest, *, is_certified: bool) -> CVScheme:
+    """Return the scheme without each fold and on all rows."""
+    labeled = request.labeled
+    cv = (
+        DEFAULT_FOLDS
+        if request.search_options.cv is None
+        else request.search_options.cv
+    )
     k = number_of_folds(cv, labeled.n_rows)
     if k is not None:
-        check_groups(inputs.groups, k, k)
+        check_groups(request.row_groups, k, k)
     return scheme_of_folds(
         cv,
         labeled.X,
         labeled.labels,
-        inputs.seed,
-        groups=inputs.groups,
+        request.seed,
+        row_groups=request.row_groups,
         is_certified=is_certified,
     )
 
 
-def check_groups(groups: RowGroups | None, n_folds: int, fewest: int) -> None:
+def check_groups(row_groups: RowGroups | None, n_folds: int, fewest: int) -> None:
     """Raise ValueError if there are too few groups for the folds."""
-    if groups is not None and groups.n_groups < fewest:
+    if row_groups is not None and row_groups.n_groups < fewest:
         raise ValueError(
             f"`groups` must have at least {fewest} groups for cv={n_folds}, got "
-            f"{groups.n_groups}; use fewer folds, or label rows of more groups."
+            f"{row_groups.n_groups}; use fewer folds, or label rows of more groups."
         )
 
 
@@ -413,12 +430,13 @@ CV_BOUND_METHOD: Final = CertificateMethod(
     ranks_by="cv_bound",
     pruning=Pruning.EXACT,
     deploys=ALL_ROWS,
-    make_scheme=certified_folds,
+    make_scheme=certified_scheme,
     check_options=check_exhaustive_options,
     takes_prior=True,
     expects={
         "cv_bound": ExpectedBound(
-            "all candidates at once, trained on all labels, from the mean of the folds",
+            "model trained on all labels; holds for all candidates at once, from the "
+            "mean of folds",
             mean_of_folds_terms,
             all_labels,
             needs_pool=True,
@@ -432,8 +450,8 @@ BEST_FOLD_METHOD: Final = replace(
     name=option_values.BEST_FOLD,
     expects={
         "best_fold": ExpectedBound(
-            "all candidates at once, trained on all labels, from the fold with the "
-            "smallest limit",
+            "model trained on all labels; holds for all candidates at once, from the "
+            "fold with the smallest limit",
             best_fold_terms,
             all_labels,
             needs_pool=True,
@@ -447,12 +465,12 @@ HOLDOUT_METHOD: Final = CertificateMethod(
     ranks_by="holdout",
     pruning=Pruning.EXACT,
     deploys=ONE_FOLD,
-    make_scheme=first_fold,
+    make_scheme=first_fold_scheme,
     check_options=check_exhaustive_options,
     allows_regression=True,
     expects={
         "holdout": ExpectedBound(
-            "all candidates at once, trained without the first fold",
+            "model trained without the first fold; holds for all candidates at once",
             first_fold_terms,
             all_but_one_fold,
             count_exceeding=count_exceeding_first,
@@ -481,6 +499,11 @@ def estimate_by(criterion: str) -> CertificateMethod:
         check_options=check_estimate_options,
         is_guarantee=False,
     )
+
+
+def names_of_methods(is_named: Callable[[CertificateMethod], bool]) -> str:
+    """Return the names of the methods for which a function returns True, as a text."""
+    return " and ".join(repr(name) for name, one in METHODS.items() if is_named(one))
 
 
 def is_nested(certificate: Certificate) -> bool:

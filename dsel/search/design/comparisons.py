@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import prod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dsel import names
+from dsel.arrays import Integers
 from dsel.data.duplicates import FindDuplicates
 from dsel.data.pool import Block
 from dsel.data.query_rows import merge_smallest, query_words, smallest_rows
@@ -31,20 +31,21 @@ from dsel.typing import AnyArray, BinCounts, FoldNumbers, RowNumbers, SplitNumbe
 
 
 @dataclass(frozen=True)
-class DrawnRows:
-    """Rows with the smallest words so far, with the predictions of both models.
+class QueriedRows:
+    """Rows with the smallest random words so far, with the predictions of both models.
 
     Examples
     --------
     >>> rows, codes = np.arange(100), np.zeros(100, np.int64)
-    >>> whole = DrawnRows.draw(7, rows, codes, codes + 1, 5)
-    >>> parts = [DrawnRows.draw(7, part, part * 0, part * 0 + 1, 5)
+    >>> whole = QueriedRows.draw(7, rows, codes, codes + 1, 5)
+    >>> parts = [QueriedRows.draw(7, part, part * 0, part * 0 + 1, 5)
     ...          for part in (rows[60:], rows[:60])]
     >>> parts[0].merge(parts[1], 5) == whole
     True
     """
 
-    words: tuple[int, ...] = ()
+    record_kind: ClassVar[str] = "DrawnRows"  # its older name, in records
+    random_words: tuple[int, ...] = field(default=(), metadata=kept_as("words"))
     """Random words of the rows, ascending."""
     rows: tuple[int, ...] = ()
     """Global row numbers."""
@@ -57,9 +58,9 @@ class DrawnRows:
     def draw(
         cls,
         seed: int,
-        row_numbers: NDArray[np.int64],
-        one_fold_codes: NDArray[np.int64],
-        all_rows_codes: NDArray[np.int64],
+        row_numbers: Integers,
+        one_fold_codes: Integers,
+        all_rows_codes: Integers,
         n_queries: int,
     ) -> Self:
         """Draw some of the rows, in ascending order, with their predictions."""
@@ -71,21 +72,21 @@ class DrawnRows:
         )
         return cls(*(tuple(c.tolist()) for c in smallest_rows(columns, n_queries)))
 
-    def merge(self, other: "DrawnRows", n_queries: int) -> "DrawnRows":
-        """Return the rows with the smallest words in both sketches."""
+    def merge(self, other: "QueriedRows", n_queries: int) -> "QueriedRows":
+        """Return the rows with the smallest random words among those of both."""
         if not other.rows:
             return self
         columns = merge_smallest(self._columns(), other._columns(), n_queries)
-        return DrawnRows(*(tuple(column.tolist()) for column in columns))
+        return QueriedRows(*(tuple(column.tolist()) for column in columns))
 
     def _columns(self) -> list[AnyArray]:
         types = (np.uint64, np.int64, np.int64, np.int64)
-        columns = self.words, self.rows, self.one_fold_codes, self.all_rows_codes
+        columns = self.random_words, self.rows, self.one_fold_codes, self.all_rows_codes
         return list(map(np.array, columns, types))
 
 
 class Comparison:
-    """Predictions for all pool rows, mostly in pairs, and bins of their differences."""
+    """Which models predict each pool row, and the bins that count their differences."""
 
     key: str
     """Name of its counts; those of all candidates are a variable of the cube."""
@@ -111,9 +112,9 @@ class Comparison:
 
     def count_and_draw(
         self, predictions: Predictions, block: Block
-    ) -> tuple[BinCounts, DrawnRows]:
+    ) -> tuple[BinCounts, QueriedRows]:
         """Return the counts of `count`, and rows drawn for labeling."""
-        return self.count(predictions, block), DrawnRows()
+        return self.count(predictions, block), QueriedRows()
 
     def rows_by_bin(self, row_numbers: RowNumbers) -> BinCounts:
         """Count the rows of each bin, shape (n_bins,), or (1,) if all have the same."""
@@ -130,7 +131,9 @@ class RandomFold(Comparison):
 
     seed: int
     n_bins: int
-    """Folds, each of which is a bin; split k is that of all rows."""
+    """Folds, each of which is a bin."""
+    all_rows_split: int
+    """Number of the split on all rows."""
     key: str = names.DISAGREEMENTS
 
     def draw_folds(self, row_numbers: RowNumbers) -> FoldNumbers:
@@ -144,21 +147,22 @@ class RandomFold(Comparison):
         )
         if stop - first == len(row_numbers):
             return _fold_of_rows(self.seed, self.n_bins, first, stop)
-        words = row_random_at(self.seed, RANDOM_FOLD_STREAM, row_numbers)
-        return uniform_integers(words, self.n_bins)
+        random_words = row_random_at(self.seed, RANDOM_FOLD_STREAM, row_numbers)
+        return uniform_integers(random_words, self.n_bins)
 
     def compared_splits(
         self, row_numbers: RowNumbers, model_sets: Sequence[int]
     ) -> list[SplitNumbers]:
         """Return the split of all rows, and the fold that is drawn for each row."""
         del model_sets  # all candidates are compared with the same drawn folds
-        return [np.array(self.n_bins), self.draw_folds(row_numbers)]
+        return [np.array(self.all_rows_split), self.draw_folds(row_numbers)]
 
     def count(self, predictions: Predictions, block: Block) -> BinCounts:
         """Count by the drawn fold."""
-        drawn, n = self.draw_folds(block.row_numbers), self.n_bins
+        folds = self.draw_folds(block.row_numbers)
+        n = self.n_bins
         differs = predictions[0] != predictions[1]
-        return np.stack([np.bincount(drawn[rows], minlength=n) for rows in differs])
+        return np.stack([np.bincount(folds[rows], minlength=n) for rows in differs])
 
     def rows_by_bin(self, row_numbers: RowNumbers) -> BinCounts:
         """Count the rows of each fold."""
@@ -168,17 +172,17 @@ class RandomFold(Comparison):
 @lru_cache(maxsize=8)
 def _fold_of_rows(seed: int, n_folds: int, first: int, stop: int) -> FoldNumbers:
     """Draw the folds of consecutive rows; cached, since a block needs them often."""
-    drawn = uniform_integers(row_random(seed, RANDOM_FOLD_STREAM, first, stop), n_folds)
-    drawn.setflags(write=False)
-    return drawn
+    folds = uniform_integers(row_random(seed, RANDOM_FOLD_STREAM, first, stop), n_folds)
+    folds.setflags(write=False)
+    return folds
 
 
 @dataclass(frozen=True)
 class BestFold(Comparison):
     """Compares the model of all rows with that of the best fold."""
 
-    n_folds: int
-    """Folds; split k is that of all rows."""
+    all_rows_split: int
+    """Number of the split on all rows."""
     folds: FoldNumbers
     """Best fold of each model set, shape (n_model_sets,); -1 if not known yet."""
     key: str = names.BEST_FOLD_DISAGREEMENTS
@@ -193,7 +197,8 @@ class BestFold(Comparison):
     ) -> list[SplitNumbers]:
         """Return the split of all rows, and the best fold of each model set."""
         del row_numbers
-        return [np.array(self.n_folds), self.folds[np.asarray(model_sets), np.newaxis]]
+        best_folds = self.folds[np.asarray(model_sets), np.newaxis]
+        return [np.array(self.all_rows_split), best_folds]
 
 
 @dataclass(frozen=True)
@@ -209,14 +214,16 @@ class Halves(Comparison):
     ) -> list[SplitNumbers]:
         """Return all halves."""
         del row_numbers, model_sets
-        return [np.array(number) for number in range(2 * self.n_bins)]
+        return [np.array(half_number) for half_number in range(2 * self.n_bins)]
 
 
 @dataclass(frozen=True)
 class EachFold(Comparison):
     """Compares the model of all rows with those of all folds, by several statistics."""
 
-    folds: Mapping[Statistic, FoldCounts]
+    all_rows_split: int
+    """Number of the split on all rows."""
+    fold_counts_of: Mapping[Statistic, FoldCounts]
     """Counts on the folds, by statistic."""
     find_duplicates: FindDuplicates | None
     """Function that finds rows of a block that equal labeled ones; None if none do."""
@@ -229,20 +236,20 @@ class EachFold(Comparison):
 
     @property
     def n_folds(self) -> int:
-        """Folds, k; split k is that of all rows."""
-        return len(next(iter(self.folds.values())).n_rows)
+        """Folds, k."""
+        return len(next(iter(self.fold_counts_of.values())).n_rows)
 
     @property
     def n_bins(self) -> int:  # type: ignore[override]
         """Number of counts: by statistic those of all rows, then of duplicates."""
-        sizes = (prod(statistic.pair_shape) for statistic in self.folds)
+        sizes = (prod(statistic.pair_shape) for statistic in self.fold_counts_of)
         return sum(2 * self.n_folds * size for size in sizes)
 
     def compared_splits(
         self, row_numbers: RowNumbers, model_sets: Sequence[int]
     ) -> list[SplitNumbers]:
-        """Return all splits, that of all rows last."""
-        return [np.array(split) for split in range(self.n_folds + 1)]
+        """Return the splits without each fold, and then that on all rows."""
+        return [np.array(n) for n in (*range(self.n_folds), self.all_rows_split)]
 
     def count(self, predictions: Predictions, block: Block) -> BinCounts:
         """Count the only model set by each statistic."""
@@ -250,16 +257,16 @@ class EachFold(Comparison):
 
     def count_and_draw(
         self, predictions: Predictions, block: Block
-    ) -> tuple[BinCounts, DrawnRows]:
+    ) -> tuple[BinCounts, QueriedRows]:
         """Count by each statistic; draw rows that are no duplicates of labeled rows."""
-        predicted = predictions[:, 0]
+        predicted = predictions[:, 0]  # in the order of `compared_splits`
         # In most blocks no row equals a labeled one, and nothing is copied.
         duplicates = np.empty(0, np.int64)
         if self.find_duplicates is not None:
             # Hashing rows takes as long as six linear models: if statistics count only
             # rows on which models differ, other rows are not hashed.
             hashed = np.arange(len(block.row_numbers))
-            if all(statistic.counts_differences for statistic in self.folds):
+            if all(statistic.counts_differences for statistic in self.fold_counts_of):
                 hashed = np.flatnonzero((predicted[:-1] != predicted[-1]).any(axis=0))
             if len(hashed):
                 is_duplicate = self.find_duplicates(block.X[hashed])
@@ -270,7 +277,7 @@ class EachFold(Comparison):
         )
         counted_pairs = [
             count_pair(statistic, rows, by_split[fold], by_split[-1], fold_counts)
-            for statistic, folds in self.folds.items()
+            for statistic, folds in self.fold_counts_of.items()
             for rows, by_split in row_sets
             for fold, fold_counts in enumerate(folds.counts)
         ]
@@ -279,12 +286,12 @@ class EachFold(Comparison):
         )
         counts = counts[np.newaxis]  # one row for each set of models
         if not self.n_queries:
-            return counts, DrawnRows()
+            return counts, QueriedRows()
         one_fold_codes, all_rows_codes = predicted[self.deployed_fold], predicted[-1]
         # Rows that equal a labeled one may be a record that a model was trained on.
         differs = np.flatnonzero(one_fold_codes != all_rows_codes)
         fresh = np.setdiff1d(differs, duplicates, assume_unique=True)
-        return counts, DrawnRows.draw(
+        return counts, QueriedRows.draw(
             self.seed,
             block.row_numbers[fresh],
             one_fold_codes[fresh],
@@ -297,14 +304,15 @@ class EachFold(Comparison):
         return np.array([len(row_numbers)])
 
     def unpack(
-        self, bins: BinCounts, n_rows: int, n_duplicates: int
+        self, bin_counts: BinCounts, n_rows: int, n_duplicates: int
     ) -> dict[Any, PoolCounts]:
         """Return the counts by statistic, for a pool with `n_duplicates` duplicates."""
-        counts, start = {}, 0
-        for statistic in self.folds:
+        counts = {}
+        start = 0
+        for statistic in self.fold_counts_of:
             shape = statistic.pair_shape
             stop = start + 2 * self.n_folds * prod(shape)
-            both = bins[start:stop].reshape(2, self.n_folds, *shape)
+            both = bin_counts[start:stop].reshape(2, self.n_folds, *shape)
             counts[statistic] = PoolCounts(both[0], both[1], n_rows, n_duplicates)
             start = stop
         return counts
@@ -315,7 +323,7 @@ def count_differences(
     predict: Callable[[list[SplitNumbers]], Predictions],
     block: Block,
     model_sets: Sequence[int],
-) -> list[tuple[BinCounts, DrawnRows]]:
+) -> list[tuple[BinCounts, QueriedRows]]:
     """Count every comparison, and draw rows; models of one split predict once for all.
 
     `predict` maps the splits of `compared_splits` to predictions of shape (their
@@ -337,10 +345,10 @@ def count_differences(
     ]
 
 
-def _prediction_key(splits: SplitNumbers) -> Any:
+def _prediction_key(numbers: SplitNumbers) -> Any:
     """Return a key by which comparisons share the predictions of one split.
 
     Only a single split for all rows can be shared: arrays of drawn folds belong to one
     comparison.
     """
-    return splits.item() if splits.ndim == 0 else f"splits {id(splits)}"
+    return numbers.item() if numbers.ndim == 0 else f"splits {id(numbers)}"

@@ -19,7 +19,7 @@ from dsel.bounds.binomial import lower_limits, upper_limits
 from dsel.bounds.holdout import expected_holdout_bound, likely_counts
 from dsel.bounds.shares import fold_shares
 from dsel.bounds.tolerance import allowed_exceedances, divide_level
-from dsel.losses.base import PlannedDelta, Shares
+from dsel.losses.base import DeltaDivision
 from dsel.losses.regression import RESIDUAL_SHARE_OF_POOL
 
 GROWTH: Final = 0.6
@@ -40,29 +40,27 @@ class Case:
     """Error rate of the chosen model."""
     five_fold_disagreement: float
     """Rate at which the model of all rows differs from one without 20% of them."""
-    class_share: float = 1.0
-    """Share of the rows from which limits are computed; 1 for limits of the error."""
+    class_fraction: float = 1.0
+    """Fraction of the rows from which limits are computed; 1 for the error."""
 
     @property
     def is_error(self) -> bool:
         """Whether limits are about the error, and not about the misses of a class."""
-        return self.class_share == 1.0
+        return self.class_fraction == 1.0
 
     @property
     def candidate_delta(self) -> float:
         """Delta of one candidate, if all of them are bounded."""
         return self.delta / self.n_candidates
 
-    def divide(self, delta: float) -> Shares:
+    def divide(self, delta: float) -> DeltaDivision:
         """Return the division of delta, or a part of it, between labels and pool."""
-        return PlannedDelta(delta=self.delta, has_pool=self.n_unlabeled > 0).divide(
-            delta
-        )
+        return DeltaDivision.of_plan(delta, has_pool=self.n_unlabeled > 0)
 
     @property
     def n_counted(self) -> int:
         """Number of labeled rows from which limits are computed."""
-        return round(self.n_labeled * self.class_share)
+        return round(self.n_labeled * self.class_fraction)
 
     def disagreement(self, n_folds: int) -> float:
         """Return the rate at which the models of all rows and of a fold differ."""
@@ -74,7 +72,7 @@ class Case:
         """Return (rows, number of folds of that size), the larger folds first."""
         rows, larger = divmod(self.n_counted, n_folds)
         sizes = [(rows + 1, larger), (rows, n_folds - larger)]
-        return [(size, number) for size, number in sizes if number]
+        return [(size, n_alike) for size, n_alike in sizes if n_alike]
 
 
 @dataclass(frozen=True)
@@ -88,10 +86,9 @@ class ToleranceCase:
     has_pool: bool
 
     @property
-    def shares(self) -> Shares:
+    def division(self) -> DeltaDivision:
         """Division of delta between labeled rows and pool in a nested search."""
-        planned = PlannedDelta(delta=self.delta, has_pool=self.has_pool)
-        return planned.divide(self.delta)
+        return DeltaDivision.of_plan(self.delta, has_pool=self.has_pool)
 
     def exceedances_at(self, delta: float) -> Callable[[int], int]:
         """Return a function that maps n rows to how many of them may exceed a limit.
@@ -110,9 +107,9 @@ class ExpectedBound:
     """Text of the bounded model and of its labels, as ``dsel plan-bound`` prints it."""
     terms: Callable[[Case, int], tuple[float, float]]
     """Function of the number of folds that returns label and disagreement term."""
-    share_seen: Callable[[int], float]
-    """Function of the number of folds that returns the share of the labeled rows that
-    train the model, in ``(0, 1]``."""
+    trained_fraction: Callable[[int], float]
+    """Function of the number of folds that returns the fraction of the labeled rows
+    that train the model, in ``(0, 1]``."""
     needs_pool: bool = False
     """Whether it has no number without a pool."""
     bounds_losses: bool = False
@@ -129,19 +126,19 @@ def mean_limit(n_rows: int, rate: float, delta: float) -> float:
     return expected_holdout_bound(rate, n_rows, delta=delta)
 
 
-def _smallest_limit(case: Case, deltas: Floats) -> float:
+def _mean_smallest_limit(case: Case, deltas: Floats) -> float:
     """Return the average of the smallest of the folds' limits, each at its delta.
 
     Folds of one size and one delta have the same distribution.
     """
     sizes = case.fold_sizes(len(deltas))
-    fold_rows = [rows for rows, number in sizes for _ in range(number)]
+    fold_rows = [rows for rows, n_alike in sizes for _ in range(n_alike)]
     alike = Counter(zip(fold_rows, deltas.tolist(), strict=True))
     tables = []
-    for (rows, delta), number in alike.items():
+    for (rows, delta), n_alike in alike.items():
         counts, probabilities = likely_counts(rows, case.error)
         limits = np.asarray(upper_limits(counts, rows, delta))
-        tables.append((limits, probabilities, number))
+        tables.append((limits, probabilities, n_alike))
     return mean_of_smallest(tables)
 
 
@@ -155,10 +152,10 @@ def mean_of_smallest(tables: list[tuple[Floats, Floats, int]]) -> float:
     # product of those of the independent draws.
     points = np.unique(np.concatenate([values for values, _, _ in tables]))
     survival = np.ones(points.size)
-    for values, probabilities, number in tables:
+    for values, probabilities, n_alike in tables:
         below = np.searchsorted(values, points, side="right")
         cumulative = np.concatenate([[0.0], np.cumsum(probabilities)])
-        survival *= np.clip(1.0 - cumulative[below], 0.0, 1.0) ** number
+        survival *= np.clip(1.0 - cumulative[below], 0.0, 1.0) ** n_alike
     before = np.concatenate([[1.0], survival[:-1]])
     return float(points @ (before - survival))
 
@@ -193,15 +190,15 @@ def one_fold_terms(case: Case, n_folds: int) -> tuple[float, float]:
     """Return the terms of the smallest limit of a nested search."""
     # With a pool, the bound of the model of all rows holds at the same time.
     label_delta = case.divide(case.delta).label_delta
-    return _smallest_limit(case, label_delta * fold_shares(n_folds)), 0.0
+    return _mean_smallest_limit(case, label_delta * fold_shares(n_folds)), 0.0
 
 
 def all_rows_terms(case: Case, n_folds: int) -> tuple[float, float]:
     """Return the terms of a nested search, whose delta is divided among folds."""
-    shares = case.divide(case.delta)
-    limit = _smallest_limit(case, shares.label_delta * fold_shares(n_folds))
-    fold_delta = shares.pool_delta / n_folds
-    differ = case.disagreement(n_folds) * case.class_share
+    division = case.divide(case.delta)
+    limit = _mean_smallest_limit(case, division.label_delta * fold_shares(n_folds))
+    fold_delta = division.pool_delta / n_folds
+    differ = case.disagreement(n_folds) * case.class_fraction
     if case.is_error:
         return limit, mean_limit(case.n_unlabeled, differ, fold_delta)
     # Half of the pool's delta is for how many labeled rows are of the class.
@@ -214,14 +211,14 @@ def mean_of_folds_terms(case: Case, n_folds: int) -> tuple[float, float]:
     """Return the terms of ``cv_bound``: the mean of all limits, and the pool's."""
     fold_delta = case.divide(case.candidate_delta).label_delta / n_folds
     sizes = case.fold_sizes(n_folds)
-    limits = (number * mean_limit(n, case.error, fold_delta) for n, number in sizes)
+    limits = (n_alike * mean_limit(n, case.error, fold_delta) for n, n_alike in sizes)
     return sum(limits) / n_folds, _disagreement_term(case, n_folds)
 
 
 def best_fold_terms(case: Case, n_folds: int) -> tuple[float, float]:
     """Return the terms of ``best_fold``: the smallest limit, and the pool's."""
     fold_delta = case.divide(case.candidate_delta).label_delta / n_folds
-    return _smallest_limit(case, np.full(n_folds, fold_delta)), _disagreement_term(
+    return _mean_smallest_limit(case, np.full(n_folds, fold_delta)), _disagreement_term(
         case, n_folds
     )
 
@@ -239,12 +236,12 @@ def all_labels(n_folds: int) -> float:
 
 
 def all_but_one_fold(n_folds: int) -> float:
-    """Return the share of the labeled rows outside of a fold."""
+    """Return the fraction of the labeled rows outside of a fold."""
     return 1.0 - 1 / n_folds
 
 
 def all_but_20_percent(n_folds: int) -> float:
-    """Return 0.8: the share of the labels that are not in a 20% hold-out set."""
+    """Return 0.8: the fraction of the labels that are not in a 20% hold-out set."""
     del n_folds
     return 0.8
 
@@ -252,17 +249,17 @@ def all_but_20_percent(n_folds: int) -> float:
 def count_exceeding_fold(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:
     """Return how many residuals on a fold may exceed the tolerance of its model."""
     fold_share = float(fold_shares(n_folds)[0])  # one of the largest
-    return case.exceedances_at(case.shares.label_delta * fold_share)
+    return case.exceedances_at(case.division.label_delta * fold_share)
 
 
 def count_exceeding_both(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:
     """Return the same if the model of all rows is bounded by the fold and the pool."""
     fold_share = float(fold_shares(n_folds)[0])
-    parts = {
-        "delta": fold_share * case.shares.label_delta,
-        "extra_delta": fold_share * RESIDUAL_SHARE_OF_POOL * case.shares.pool_delta,
+    deltas = {
+        "delta": fold_share * case.division.label_delta,
+        "extra_delta": fold_share * RESIDUAL_SHARE_OF_POOL * case.division.pool_delta,
     }
-    return lambda n: divide_level(n, level=case.level, **parts).n_exceeding
+    return lambda n: divide_level(n, level=case.level, **deltas).n_exceeding
 
 
 def count_exceeding_first(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:

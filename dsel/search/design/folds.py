@@ -16,7 +16,7 @@ from dask.base import tokenize
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
-from dsel.arrays import Features
+from dsel.arrays import Features, Integers
 from dsel.checks import check_integer, show
 from dsel.data.groups import RowGroups
 from dsel.data.splits import (
@@ -27,6 +27,7 @@ from dsel.data.splits import (
     leave_one_out_split,
     random_folds,
 )
+from dsel.errors import OldName
 from dsel.rounded_texts import count_of
 from dsel.typing import SplitsLike
 
@@ -35,7 +36,8 @@ ALL_PAIRS: Final = 6
 four neighbors on a circle, so that the fits of a candidate are 2 for each fold, and do
 not grow with the square of their number."""
 FEWEST_FOLD_ROWS: Final = 4
-"""Fewest rows in each fold of a nested search."""
+"""Fewest rows in each fold of a nested search: of two folds the halves rank candidates,
+and have two rows then."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class InnerTest:
     """The fold that the inner search leaves out; the model leaves it out, too."""
     split_number: int
     """Number of the split on which the model is trained."""
-    part: int
+    part_number: int
     """Number of the part of the split's test rows; see `Split.counted_parts`."""
     fold: int
     """The fold of its test rows."""
@@ -55,11 +57,18 @@ class InnerTest:
 
 @dataclass(frozen=True)
 class CVScheme:
-    """The splits of a search, in the order of their numbers."""
+    """The splits of a search.
+
+    Each fit has a `split_number`, its position in `splits`. The models that are
+    bounded are those of the outer splits, whose numbers are those of the folds, and
+    `all_rows_number`. In a nested search these are other splits; else they are the
+    first of `splits`, with the same numbers.
+    """
 
     splits: tuple[Split, ...]
     """The splits that every candidate is trained on: without each pair of folds in a
-    nested search, else those in `held_out` and on all rows."""
+    nested search, with numbers of their own; else those in `held_out` and on all
+    rows."""
     held_out: tuple[Split, ...]
     """The splits without each fold, or half, on whose test rows models are bounded. A
     nested search trains chosen candidates alone on these."""
@@ -84,14 +93,25 @@ class CVScheme:
         return len(self.held_out)
 
     @property
-    def splits_of_chosen(self) -> tuple[Split, ...]:
-        """The splits of the chosen candidates of a nested search: all rows come last.
+    def all_rows_number(self) -> int:
+        """Number of the split on all rows, after those of the folds."""
+        return len(self.held_out)
+
+    def outer_number(self, fold: int | None) -> int:
+        """Return the outer split without a fold; None asks for that on all rows."""
+        return self.all_rows_number if fold is None else fold
+
+    @property
+    def outer_splits(self) -> tuple[Split, ...]:
+        """The splits of a nested search that chosen candidates are fitted on.
 
         Empty for other searches.
         """
         if not self.is_nested or self.all_rows is None:
             return ()
         return (*self.held_out, self.all_rows)
+
+    splits_of_chosen = OldName("outer_splits")
 
     @property
     def identity(self) -> str:
@@ -105,15 +125,15 @@ class CVScheme:
         return self.n_folds == 1
 
     @property
-    def counted_rows(self) -> NDArray[np.int64]:
+    def counted_rows(self) -> Integers:
         """Labeled rows that are counted in some fold, ascending; bounds use these."""
         return np.unique(np.concatenate([split.test_rows for split in self.held_out]))
 
     @property
     def leave_one_out_number(self) -> int | None:
         """Number of the split that holds out every row in turn, or None."""
-        numbers = {split.kind: split.number for split in self.splits}
-        return numbers.get(SplitKind.LEAVE_ONE_OUT)
+        number_of = {split.kind: split.number for split in self.splits}
+        return number_of.get(SplitKind.LEAVE_ONE_OUT)
 
     @property
     def splits_with_models(self) -> tuple[int, ...]:
@@ -121,7 +141,7 @@ class CVScheme:
         return tuple(range(len(self.splits) - (self.leave_one_out_number is not None)))
 
     @property
-    def fold_rows(self) -> NDArray[np.int64]:
+    def fold_rows(self) -> Integers:
         """Held-out rows of each fold, shape (n_folds,)."""
         return np.array([len(split.test_rows) for split in self.held_out])
 
@@ -152,7 +172,7 @@ def scheme_of_folds(
     labels: NDArray[np.generic],
     seed: int,
     *,
-    groups: RowGroups | None = None,
+    row_groups: RowGroups | None = None,
     is_certified: bool = False,
 ) -> CVScheme:
     """Return plain random folds, or those of a splitter, and the full split.
@@ -162,24 +182,26 @@ def scheme_of_folds(
     """
     n_folds = number_of_folds(cv, len(labels))
     if n_folds is None:
-        splits = given_splits(cv, X, labels, None if groups is None else groups.by_row)
+        splits = given_splits(
+            cv, X, labels, None if row_groups is None else row_groups.by_row
+        )
     else:
-        fold_of = _draw_folds(len(labels), n_folds, seed, groups)
-        is_drawn = None
-        if groups is not None and is_certified:
-            is_drawn = groups.draw_rows(seed)
-        splits = fold_splits(fold_of, is_drawn)
+        fold_of = _draw_folds(len(labels), n_folds, seed, row_groups)
+        is_counted = None
+        if row_groups is not None and is_certified:
+            is_counted = row_groups.draw_rows(seed)
+        splits = fold_splits(fold_of, is_counted)
     *held_out, all_rows = splits
     return CVScheme(splits, tuple(held_out), all_rows, n_folds is not None)
 
 
 def _draw_folds(
-    n_rows: int, n_folds: int, seed: int, groups: RowGroups | None
-) -> NDArray[np.int64]:
+    n_rows: int, n_folds: int, seed: int, row_groups: RowGroups | None
+) -> Integers:
     """Return the random fold of each row; with groups, that of its whole group."""
-    if groups is None:
+    if row_groups is None:
         return random_folds(n_rows, n_folds, seed=seed)
-    return groups.folds(n_folds, seed=seed)
+    return row_groups.folds(n_folds, seed=seed)
 
 
 def scheme_of_pairs(
@@ -188,9 +210,9 @@ def scheme_of_pairs(
     seed: int,
     *,
     n_candidates: int,
-    groups: RowGroups | None = None,
+    row_groups: RowGroups | None = None,
 ) -> CVScheme:
-    """Return the trainings without each pair of plain random folds.
+    """Return the scheme without each pair of plain random folds.
 
     A single candidate is chosen without any training. Two folds are halved, since
     without both no row would be left: a model is trained on one half of the rows that
@@ -200,39 +222,41 @@ def scheme_of_pairs(
     all rows; for chosen models one row of each group is counted.
     """
     most = n_rows // FEWEST_FOLD_ROWS
-    if groups is None and n_folds > most:
+    if row_groups is None and n_folds > most:
         raise ValueError(
             f"`cv` must leave at least {FEWEST_FOLD_ROWS} labeled rows to every fold "
             f"of a nested search, got cv={n_folds} for {count_of(n_rows, 'row')}; "
             f"label at least {FEWEST_FOLD_ROWS * n_folds} rows"
             f"{f', or use fewer folds, cv={most}' * (most > 1)}."
         )
-    fold_of = _draw_folds(n_rows, n_folds, seed, groups)
+    fold_of = _draw_folds(n_rows, n_folds, seed, row_groups)
     *folds, all_rows = fold_splits(
-        fold_of, None if groups is None else groups.draw_rows(seed)
+        fold_of, None if row_groups is None else row_groups.draw_rows(seed)
     )
     rows_of = [np.flatnonzero(fold_of == fold) for fold in range(n_folds)]
-    splits: list[Split] = []
-    tests: list[InnerTest] = []
+    splits = list[Split]()
+    inner_tests = list[InnerTest]()
     # A model without two folds serves two searches: each reads the fold that the other
     # one has not seen. So five searches take 10 fits a candidate, not 20.
     pairs = pairs_of_folds(n_folds) if n_candidates > 1 and n_folds > 2 else []
-    for number, (one, other) in enumerate(pairs):
+    for split_number, (one, other) in enumerate(pairs):
         rows = rows_of[one], rows_of[other]
         train = np.flatnonzero((fold_of != one) & (fold_of != other))
-        splits.append(Split(number, SplitKind.PAIR, (one, other), train, *rows))
-        tests += [
-            InnerTest(other, number, 0, one, len(rows[0])),
-            InnerTest(one, number, 1, other, len(rows[1])),
+        splits.append(Split(split_number, SplitKind.PAIR, (one, other), train, *rows))
+        inner_tests += [
+            InnerTest(other, split_number, 0, one, len(rows[0])),
+            InnerTest(one, split_number, 1, other, len(rows[1])),
         ]
     if n_candidates > 1 and n_folds == 2:
-        # Quarters q and q + 2 make fold q, as ranks modulo 4 and modulo 2 do.
-        quarter = _draw_folds(n_rows, 4, seed, groups)
-        parts = [np.flatnonzero(quarter == number) for number in range(4)]
-        for number, train in enumerate(parts):
-            test, fold = parts[(number + 2) % 4], number % 2
-            splits.append(Split(number, SplitKind.QUARTER, (number,), train, test))
-            tests.append(InnerTest(1 - fold, number, 0, fold, len(test)))
+        # Folds and quarters are ranks of one random order, modulo 2 and modulo 4, so
+        # that quarters q and q + 2 are exactly fold q.
+        quarter_of = _draw_folds(n_rows, 4, seed, row_groups)
+        quarters = [np.flatnonzero(quarter_of == q) for q in range(4)]
+        for q, train in enumerate(quarters):
+            test = quarters[(q + 2) % 4]
+            fold = q % 2
+            splits.append(Split(q, SplitKind.QUARTER, (q,), train, test))
+            inner_tests.append(InnerTest(1 - fold, q, 0, fold, len(test)))
     n_first = 4 if n_folds == 2 else n_folds
     return CVScheme(
         tuple(splits),
@@ -240,7 +264,7 @@ def scheme_of_pairs(
         all_rows,
         is_plain_random=True,
         is_nested=True,
-        inner_tests=tuple(tests),
+        inner_tests=tuple(inner_tests),
         first_round=tuple(range(min(n_first, len(splits)))),
     )
 
@@ -261,7 +285,8 @@ def number_of_folds(cv: SplitsLike, n_rows: int) -> int | None:
     """
     if isinstance(cv, KFold) and cv.shuffle:
         if cv.random_state is not None:
-            seed, k = show(cv.random_state), cv.get_n_splits()
+            seed = show(cv.random_state)
+            k = cv.get_n_splits()
             raise ValueError(
                 f"`cv` has random_state={seed}, but folds are drawn by `random_state` "
                 f"here; write cv={k}, random_state={seed}."

@@ -22,25 +22,25 @@ SMALLEST_DELTA: Final = 1e-100
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
-    """Options of a search, which `plan_search` documents; signatures have defaults."""
+    """Options of a search, which `plan_search` documents; their defaults are its."""
 
-    certificate: str | None
-    deploy: str | None
-    criterion: str | None
-    cv: SplitsLike
-    delta: float
-    prune: str | bool | None
-    max_pool_rows: int | None
-    random_state: RandomState
-    fit_params: Options | None
-    groups: GroupsLike
+    certificate: str | None = None
+    deploy: str | None = None
+    criterion: str | None = None
+    cv: SplitsLike = None
+    delta: float = 0.05
+    prune: str | bool | None = True
+    max_pool_rows: int | None = None
+    random_state: RandomState = None
+    fit_params: Options | None = None
+    groups: GroupsLike = None
     """Key of each labeled row; a column of `X` is taken from it before."""
-    loss: Loss | str
-    report: ReportLike
-    report_by: str | int | None
-    prior: PriorLike
-    n_queries: int
-    baseline: BaselineLike
+    loss: Loss | str = "error"
+    report: ReportLike = False
+    report_by: str | int | None = None
+    prior: PriorLike = None
+    n_queries: int = 0
+    baseline: BaselineLike = None
 
     @classmethod
     def of(cls, search: object, **others: Any) -> Self:

@@ -17,7 +17,7 @@ from dsel.errors import LossError
 from dsel.families.family import FittedGroup
 from dsel.losses.base import no_predictions
 from dsel.runtime.tasks import Inputs, Output
-from dsel.search.design.comparisons import Comparison, DrawnRows, count_differences
+from dsel.search.design.comparisons import Comparison, QueriedRows, count_differences
 from dsel.search.engine.jobs import CountedJob, CountJob, CountResult, PoolReading
 from dsel.typing import SplitNumbers
 
@@ -50,20 +50,25 @@ class JoinedModels:
     """
 
     fitted_groups: tuple[tuple[tuple[int, ...], FittedGroup], ...]
-    """Splits, and the group that has their models; each has one candidate."""
+    """Numbers of outer splits, and the group of their models; each has one candidate.
+    """
 
     @property
     def row_nbytes(self) -> int:
         """Bytes that `predict` needs for one row."""
-        return max(group.row_nbytes for _, group in self.fitted_groups)
+        return max(fitted_group.row_nbytes for _, fitted_group in self.fitted_groups)
 
     def predict(self, X: Features, splits: Sequence[SplitNumbers]) -> NDArray[Any]:
         """Return predictions, (len(splits), 1, n_rows); each item is one split."""
         indices = [int(split) for split in splits]
         predictions: dict[int, NDArray[Any]] = {}
-        for numbers, group in self.fitted_groups:
-            items = [item for item, split in enumerate(indices) if split in numbers]
-            group_predictions = group.predict(X, [splits[item] for item in items])
+        for split_numbers, fitted_group in self.fitted_groups:
+            items = [
+                item for item, split in enumerate(indices) if split in split_numbers
+            ]
+            group_predictions = fitted_group.predict(
+                X, [splits[item] for item in items]
+            )
             predictions |= dict(zip(items, group_predictions, strict=True))
         dtype = next(iter(predictions.values())).dtype
         missing = no_predictions((1, X.shape[0]), dtype)
@@ -87,10 +92,10 @@ class CountChosenBatch:
 
     jobs: tuple[CountJob, ...]
 
-    def run(self, context: ComparedModels, inputs: Inputs) -> Output[list[CountedJob]]:
+    def run(self, compared: ComparedModels, inputs: Inputs) -> Output[list[CountedJob]]:
         """Count; the result is a `CountedJob` for each job."""
         slices = zip(self.jobs, inputs.sources, strict=True)
-        return Output([count_slice(job, rows, context) for job, rows in slices])
+        return Output([count_slice(job, rows, compared) for job, rows in slices])
 
 
 def count_slice(
@@ -98,7 +103,8 @@ def count_slice(
 ) -> CountedJob:
     """Count the rows of a slice on which the models of a set differ."""
     predictors, tokens, comparisons, reading = compared
-    started, all_sets = time.perf_counter(), job.model_sets
+    started = time.perf_counter()
+    all_sets = job.model_sets
     # Number of predictions for each pool row; which splits are compared does not depend
     # on the rows, so none are passed.
     n_predictions = sum(len(c.compared_splits(NO_ROWS, all_sets)) for c in comparisons)
@@ -107,27 +113,27 @@ def count_slice(
     row_nbytes += 16 * n_predictions * len(all_sets)
     counts = {c.key: np.zeros((len(all_sets), c.n_bins), np.int64) for c in comparisons}
     rows = {c.key: c.rows_by_bin(NO_ROWS) for c in comparisons}
-    drawn = DrawnRows()
+    queried = QueriedRows()
     for block in _read_blocks(sources, row_nbytes, reading):
         if reading.sampled_rows is not None:
             reading.sampled_rows.check(block)
         # One group for each family, whose models share work when they predict.
         for model_sets, predictor in predictors:
-            positions = [all_sets.index(number) for number in model_sets]
+            positions = [all_sets.index(model_set) for model_set in model_sets]
             with _name_rows_in_errors(block):
                 predict = partial(predictor.predict, block.X)
                 differences = count_differences(comparisons, predict, block, model_sets)
-            for comparison, (block_counts, block_drawn) in zip(
+            for comparison, (block_counts, block_queried) in zip(
                 comparisons, differences, strict=True
             ):
                 counts[comparison.key][positions] += block_counts
                 # The smallest random words of all blocks, so that chunks do not decide
                 # which rows are drawn.
-                drawn = drawn.merge(block_drawn, comparison.n_queries)
+                queried = queried.merge(block_queried, comparison.n_queries)
         for comparison in comparisons:
             rows[comparison.key] += comparison.rows_by_bin(block.row_numbers)
         del block  # else it would be in memory together with the next one
-    # Sets predict together, so that each gets an equal part of the time.
+    # Sets predict together, so that each gets an equal fraction of the time.
     seconds = round((time.perf_counter() - started) / len(all_sets), 6)
     rows_by_bin = {key: tuple(n.tolist()) for key, n in rows.items()}
     return CountedJob(
@@ -140,7 +146,7 @@ def count_slice(
                 token,
                 rows_by_bin,
                 {key: tuple(n[position].tolist()) for key, n in counts.items()},
-                drawn,
+                queried,
             )
             for position, token in enumerate(tokens)
         ),
@@ -170,7 +176,7 @@ def _name_rows_in_errors(block: Block) -> Iterator[None]:
     except (TypeError, ValueError) as error:
         first, last = block.row_numbers[[0, -1]].tolist()
         raise ValueError(
-            f"Models cannot predict pool rows {first} to {last}: "
+            f"models cannot predict pool rows {first} to {last}: "
             f"{str(error).rstrip('.')}. All rows of `pool` must be such as `predict` "
             f"takes; where it has categories of its own, encoders must take unknown "
             f'ones, as OneHotEncoder(handle_unknown="ignore") does.'

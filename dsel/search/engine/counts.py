@@ -2,8 +2,9 @@
 
 A `FitTable` has every fit, as results come, and a `PoolTable` every slice of a pass
 over the pool. When all fits have come, the pruner makes a `SearchCounts` of them:
-criteria read this record, and the cube is made of it. Bounds of chosen models are
-computed from its `evidence`, those of all candidates are criteria.
+criteria read this record, and the cube is made of it. Bounds of all candidates are
+criteria. Those of chosen models are computed from an `Evidence`, which has their counts
+and no others.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,38 +15,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel import names
-from dsel.arrays import Floats, Integers
+from dsel.arrays import Bools, Floats, Integers
 from dsel.checks import show
 from dsel.data.pool import PoolSlice
 from dsel.families.family import FitId
-from dsel.losses.joint import Evidence
 from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.results.records import from_record
-from dsel.search.design.comparisons import Comparison, DrawnRows
+from dsel.search.design.comparisons import Comparison, QueriedRows
 from dsel.search.design.folds import CVScheme
 from dsel.search.engine.jobs import CandidateGroup, CountResult, FitResult, FitStatus
 
 
 @dataclass(frozen=True)
 class DataCounts:
-    """Numbers of the data, which need no fit, by the names of the cube's variables."""
+    """Numbers of the data, which need no fit."""
 
     n_labeled: int
     n_unlabeled: int
     """Rows of the pool that are counted; 0 without a pool."""
     n_classes: int
     """0 for a regression."""
-    equal_rows: int = 0
-    """Pool rows that equal labeled rows."""
+    n_duplicates: int = 0
+    """Pool rows that equal labeled rows. It is 0 for a pool that was declared to hold
+    other records; `PlannedSearch.counted_duplicates` computes it."""
     n_groups: int | None = None
     """Groups of labeled rows; None if rows are independent."""
-    prior_share: Floats | None = None
-    """Share of delta of each candidate, (n_candidates,); None for equal parts."""
+    prior_shares: Floats | None = None
+    """Share of delta of each candidate, (n_candidates,); None for equal shares."""
 
 
 @dataclass(frozen=True)
 class SearchCounts:
-    """All counts of a search, by the names of the cube's variables.
+    """All counts of a search's candidates, by the names of the cube's variables.
 
     The first axis has the candidates, the second one the folds. A count that was not
     made is -1, a mean or a time NaN. None: searches of this kind have no such counts.
@@ -59,7 +60,7 @@ class SearchCounts:
     train_rows: Integers
     """(n_folds,)."""
     fold_errors: Integers | None = None
-    fold_answers: Integers | None = None
+    fold_predictions: Integers | None = None
     fold_loss_mean: Floats | None = None
     train_errors: Integers | None = None
     loo_errors: Integers | None = None
@@ -67,14 +68,12 @@ class SearchCounts:
     fit_seconds: Floats | None = None
     full_fit_seconds: Floats | None = None
     """(n_candidates,)."""
-    pool_counts: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    counts_on_pool: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """Counts on the pool for all candidates, by the key of each comparison."""
     messages: Mapping[int, FitMessage] = field(default_factory=dict)
     """The first message of each candidate whose fits had a problem."""
     outer_candidate: Integers | None = None
     """The candidate that was chosen without each fold, (n_folds,)."""
-    evidence: Evidence | None = None
-    """Counts of the chosen models; None if bounds are those of all candidates."""
 
     @property
     def by_name(self) -> dict[str, NDArray[Any]]:
@@ -84,41 +83,36 @@ class SearchCounts:
             names.N_LABELED: data.n_labeled,
             names.N_UNLABELED: data.n_unlabeled,
             names.N_CLASSES: data.n_classes,
-            names.EQUAL_ROWS: data.equal_rows,
+            names.N_DUPLICATES: data.n_duplicates,
             names.N_GROUPS: data.n_groups,
-            names.PRIOR_SHARE: data.prior_share,
+            names.PRIOR_SHARE: data.prior_shares,
             names.STATUS: self.status,
             names.FOLD_ROWS: self.fold_rows,
             names.TRAIN_ROWS: self.train_rows,
             names.FOLD_ERRORS: self.fold_errors,
-            names.FOLD_PREDICTIONS: self.fold_answers,
+            names.FOLD_PREDICTIONS: self.fold_predictions,
             names.FOLD_LOSS_MEAN: self.fold_loss_mean,
             names.TRAIN_ERRORS: self.train_errors,
             names.LOO_ERRORS: self.loo_errors,
             names.FIT_SECONDS: self.fit_seconds,
             names.FULL_FIT_SECONDS: self.full_fit_seconds,
             names.OUTER_CANDIDATE: self.outer_candidate,
-            **self.pool_counts,
+            **self.counts_on_pool,
         }
-        if self.evidence is not None:
-            # Statistics of the declared losses describe their own variables; they are
-            # added by `add_evidence`.
-            by_name = self.evidence.by_name
-            counts |= {name: n for name, n in by_name.items() if name in names.BY_NAME}
         return {name: np.asarray(n) for name, n in counts.items() if n is not None}
 
     @property
     def problems(self) -> NDArray[np.object_]:
         """The problem of each candidate's fits, (n_candidates,); None without one."""
         problems = np.full(len(self.status), None, object)
-        for number, message in self.messages.items():
-            problems[number] = message.problem
+        for candidate, message in self.messages.items():
+            problems[candidate] = message.problem
         return problems
 
     @property
     def texts(self) -> list[str]:
         """The text of each candidate's message; "" without one."""
-        return [self.message_of(number) for number in range(len(self.status))]
+        return [self.message_of(candidate) for candidate in range(len(self.status))]
 
     def message_of(self, candidate: int) -> str:
         """Return the text of a candidate's message; "" without one."""
@@ -160,40 +154,52 @@ class FitTable:
     n_candidates: int
     errors: Integers = field(init=False)
     """Errors on both `Split.counted_parts`, (n_candidates, n_splits, 2)."""
-    losses: Floats = field(init=False)
-    """The loss of the plan on both parts."""
+    scores: Floats = field(init=False)
+    """The score by the plan's loss on both parts; see `Loss.score`."""
     fit_status: NDArray[np.int8] = field(init=False)
     fit_seconds: Floats = field(init=False)
-    predicting_fits: NDArray[np.bool_] = field(init=False)
+    predicting_fits: Bools = field(init=False)
     """Whether the model of each fit has predicted some of its test rows."""
-    failed_tests: NDArray[np.bool_] = field(init=False)
+    failed_tests: Bools = field(init=False)
     """Whether a test of each fit failed; see `join_tests`."""
-    needed_fits: NDArray[np.bool_] = field(init=False)
-    """Whether each fit can still change what is chosen, by the pruner of the search."""
+    beaten_candidates: Bools = field(init=False)
+    """Whether each candidate was ever beaten, by the pruner of the search."""
+    needed_fits: Bools = field(init=False)
+    """Whether each fit can still change what is chosen; see `keep_standing`."""
     messages: dict[FitId, FitMessage] = field(init=False, default_factory=dict)
-    keys: list[str] = field(init=False)
+    candidate_keys: tuple[str, ...] = field(init=False)
     """Key of each candidate in the store."""
 
     def __post_init__(self) -> None:
         fits = self.n_candidates, len(self.scheme.splits)
         self.errors = np.full((*fits, 2), names.UNCOUNTED, np.int64)
-        self.losses = np.full((*fits, 2), np.nan)
+        self.scores = np.full((*fits, 2), np.nan)
         self.fit_status = np.full(fits, FitStatus.OPEN, np.int8)
         self.fit_seconds = np.full(fits, np.nan)
         self.predicting_fits = np.zeros(fits, bool)
         self.failed_tests = np.zeros(fits, bool)
+        self.beaten_candidates = np.zeros(self.n_candidates, bool)
         self.needed_fits = np.ones(fits, bool)
-        self.keys = [""] * self.n_candidates
-        for group in self.candidate_groups:
-            for candidate, key in zip(group.candidates, group.keys, strict=True):
-                self.keys[candidate.number] = key
+        keys = [""] * self.n_candidates
+        for candidate_group in self.candidate_groups:
+            for candidate, key in zip(
+                candidate_group.candidates, candidate_group.candidate_keys, strict=True
+            ):
+                keys[candidate.number] = key
+        self.candidate_keys = tuple(keys)
 
-    def add_fit(self, number: int, split_number: int, result: FitResult) -> None:
+    def note_submitted(self, candidates: Sequence[int], split_number: int) -> None:
+        """Note that a job has the fits of candidates; one that is done stays so."""
+        status = self.fit_status[:, split_number]
+        again = [number for number in candidates if status[number] != FitStatus.DONE]
+        status[again] = FitStatus.SUBMITTED
+
+    def add_fit(self, candidate: int, split_number: int, result: FitResult) -> None:
         """Write the result of a fit."""
-        fit = FitId(number, split_number)
+        fit = FitId(candidate, split_number)
         self.errors[fit] = result.errors or names.UNCOUNTED
-        self.losses[fit] = np.nan
-        self.losses[fit][: len(result.losses)] = result.losses
+        self.scores[fit] = np.nan
+        self.scores[fit][: len(result.scores)] = result.scores
         self.fit_status[fit] = result.status
         self.fit_seconds[fit] = result.seconds
         self.messages.pop(fit, None)
@@ -206,29 +212,35 @@ class FitTable:
             self.scheme.splits[split_number]
         )
 
-    def key_of(self, number: int, split_number: int) -> str:
+    def keep_standing(self, wanted_fits: Bools, beaten_candidates: Bools) -> None:
+        """Take what a pruner has decided; a candidate that was beaten stays so."""
+        self.beaten_candidates |= beaten_candidates
+        self.needed_fits = wanted_fits & ~self.beaten_candidates[:, np.newaxis]
+
+    def key_of(self, candidate: int, split_number: int) -> str:
         """Return the key of a fit's result in the store."""
-        return f"fit/{self.scheme.splits[split_number].name}/{self.keys[number]}"
+        split = self.scheme.splits[split_number]
+        return f"fit/{split.name}/{self.candidate_keys[candidate]}"
 
     @property
-    def failed_fits(self) -> NDArray[np.bool_]:
+    def failed_fits(self) -> Bools:
         """Whether each fit failed, or one of its tests."""
         return np.asarray((self.fit_status == FitStatus.FAILED) | self.failed_tests)
 
     @property
-    def ended_fits(self) -> NDArray[np.bool_]:
+    def ended_fits(self) -> Bools:
         """Whether each fit is done or failed."""
         return np.asarray(self.fit_status >= FitStatus.DONE)
 
     @property
-    def pruned_candidates(self) -> NDArray[np.bool_]:
+    def pruned_candidates(self) -> Bools:
         """Whether no fit of each candidate is needed any more."""
         # A single candidate of a nested search has no inner fits, and is not pruned.
         has_fits = self.needed_fits.shape[1] > 0
         return np.asarray(~self.needed_fits.any(axis=1) & has_fits)
 
     @property
-    def failed_candidates(self) -> NDArray[np.bool_]:
+    def failed_candidates(self) -> Bools:
         """Whether each candidate is out because a fit of it failed.
 
         A later fit than one that has not ended does not count yet.
@@ -236,12 +248,12 @@ class FitTable:
         return np.asarray((self.failed_fits & self.consecutive_fits).any(axis=1))
 
     @property
-    def active_candidates(self) -> NDArray[np.bool_]:
+    def active_candidates(self) -> Bools:
         """Whether a search waits for each candidate."""
         return np.asarray((self.needed_fits & ~self.ended_fits).any(axis=1))
 
     @property
-    def consecutive_fits(self) -> NDArray[np.bool_]:
+    def consecutive_fits(self) -> Bools:
         """Whether each fit has ended, as have the candidate's fits on earlier splits.
 
         Exact pruning reads only these. A count that comes early waits for those before
@@ -250,7 +262,7 @@ class FitTable:
         return np.asarray(np.logical_and.accumulate(self.ended_fits, axis=1))
 
     @property
-    def unpredicting_candidates(self) -> NDArray[np.bool_]:
+    def unpredicting_candidates(self) -> Bools:
         """Whether each candidate's `predict` raised in every call.
 
         Rows on which it raised count as errors. If it raised for all rows, a message
@@ -261,35 +273,35 @@ class FitTable:
         predicts = (tested & self.predicting_fits).any(axis=1)
         return np.asarray(tested.any(axis=1) & ~predicts)
 
-    def first_messages(self, shown: NDArray[np.bool_]) -> dict[int, FitMessage]:
+    def first_messages(self, shown: Bools) -> dict[int, FitMessage]:
         """Return the first message of each candidate among its fits that are shown.
 
         Messages of failed fits come before those of others.
         """
-        first: dict[int, FitMessage] = {}
+        message_of = dict[int, FitMessage]()
         # Else the warning of an earlier fit would be given as the cause of a failure.
         failed = self.failed_fits
         for fit in sorted(self.messages, key=lambda fit: (not failed[fit], fit)):
-            if shown[fit] and fit.candidate not in first:
+            if shown[fit] and fit.candidate not in message_of:
                 split, message = (
                     self.scheme.splits[fit.split_number],
                     self.messages[fit],
                 )
                 text = f"{split.trained_on}: {message.text}"
-                first[fit.candidate] = replace(message, text=text)
-        return first
+                message_of[fit.candidate] = replace(message, text=text)
+        return message_of
 
     def replay(self, records: Records) -> None:
         """Write the records of an earlier run into the table.
 
         Raises TypeError or ValueError if a record was not written by a run.
         """
-        numbers = {key: number for number, key in enumerate(self.keys)}
+        candidates = {key: i for i, key in enumerate(self.candidate_keys)}
         splits = {split.name: split.number for split in self.scheme.splits}
         for (name, key, *_), record in records_of("fit", records):
-            if key in numbers and name in splits:
+            if key in candidates and name in splits:
                 result = from_record(FitResult, record)
-                self.add_fit(numbers[key], splits[name], result)
+                self.add_fit(candidates[key], splits[name], result)
 
 
 @dataclass(eq=False)
@@ -304,11 +316,11 @@ class PoolTable:
     """Slices of the pool; empty without one."""
     comparisons: tuple[Comparison, ...]
     """Comparisons of the models of a set."""
-    keys: Sequence[str]
+    model_set_keys: Sequence[str]
     """Key of each model set in the store."""
     token_of: Callable[[int], str]
     """Function that returns the token of all present models of a set."""
-    is_counted: NDArray[np.bool_] = field(init=False)
+    is_counted: Bools = field(init=False)
     """Whether each set is counted on each slice, (n_model_sets, n_slices)."""
     differences: list[Integers] = field(init=False)
     """Counts of each comparison, (n_model_sets, n_bins)."""
@@ -316,13 +328,13 @@ class PoolTable:
     """Rows of the bins of each comparison, in the same shape."""
     seconds: Floats = field(init=False)
     """Seconds of the passes by each set, (n_model_sets,)."""
-    drawn: DrawnRows = field(init=False, default_factory=DrawnRows)
-    """Rows for queries; only a pass of chosen models draws some."""
+    queried: QueriedRows = field(init=False, default_factory=QueriedRows)
+    """Rows for queries; only a pass of chosen models has some."""
     slice_number: dict[tuple[int, int], int] = field(init=False)
     """Number of each slice, by its first row and one more than its last."""
 
     def __post_init__(self) -> None:
-        n = len(self.keys)
+        n = len(self.model_set_keys)
         self.is_counted = np.zeros((n, len(self.slices)), bool)
         self.differences = [np.zeros((n, c.n_bins), np.int64) for c in self.comparisons]
         self.pool_rows = [np.zeros_like(counts) for counts in self.differences]
@@ -330,7 +342,7 @@ class PoolTable:
         self.slice_number = {(s.start, s.stop): i for i, s in enumerate(self.slices)}
 
     @property
-    def is_complete(self) -> NDArray[np.bool_]:
+    def is_complete(self) -> Bools:
         """Whether each set is counted on the whole pool, (n_model_sets,)."""
         return np.asarray(self.is_counted.all(axis=1))
 
@@ -339,15 +351,15 @@ class PoolTable:
 
         Fits may have been repeated while it was counted.
         """
-        number = self.slice_number[result.start, result.stop]
-        is_counted = self.is_counted[model_set, number]
+        slice_number = self.slice_number[result.start, result.stop]
+        is_counted = self.is_counted[model_set, slice_number]
         return not is_counted and result.token != self.token_of(model_set)
 
     def add_slice(self, model_set: int, result: CountResult) -> None:
         """Add the counts of a slice, once, unless they are of other models."""
-        number = self.slice_number[result.start, result.stop]
+        slice_number = self.slice_number[result.start, result.stop]
         # A slice may come twice: from a task that was thought dead, and from its retry.
-        is_counted = self.is_counted[model_set, number]
+        is_counted = self.is_counted[model_set, slice_number]
         if is_counted or result.token != self.token_of(model_set):
             return
         for comparison, differences, pool_rows in zip(
@@ -355,8 +367,8 @@ class PoolTable:
         ):
             differences[model_set] += result.counts[comparison.key]
             pool_rows[model_set] += result.rows[comparison.key]
-            self.drawn = self.drawn.merge(result.drawn, comparison.n_queries)
-        self.is_counted[model_set, number] = True
+            self.queried = self.queried.merge(result.queried, comparison.n_queries)
+        self.is_counted[model_set, slice_number] = True
         self.seconds[model_set] += result.seconds
 
     def forget_counts(self, model_set: int) -> None:
@@ -365,28 +377,28 @@ class PoolTable:
         self.seconds[model_set] = 0.0
         for total in (*self.differences, *self.pool_rows):
             total[model_set] = 0
-        self.drawn = DrawnRows()
+        self.queried = QueriedRows()
 
     def key_of(self, model_set: int, result: CountResult) -> str:
         """Return the key of a set's counts of a slice in the store."""
         rows = f"{result.start}-{result.stop}"
-        return f"slice/{rows}/{self.keys[model_set]}/{result.token}"
+        return f"slice/{rows}/{self.model_set_keys[model_set]}/{result.token}"
 
     def replay(self, records: Records) -> None:
         """Write the slices that an earlier run has counted into the table.
 
         Raises TypeError or ValueError if a record was not written by a run.
         """
-        numbers = {key: number for number, key in enumerate(self.keys)}
+        model_sets = {key: i for i, key in enumerate(self.model_set_keys)}
         # A store may be of a version that compared something else; then it is counted
         # again.
         compared = {comparison.key for comparison in self.comparisons}
         for (_, key, *_), record in records_of("slice", records):
             # A store may hold slices of a search and of chosen models.
-            if key not in numbers:
+            if key not in model_sets:
                 continue
             result = from_record(CountResult, record)
             # Another version may have made other slices; then these are counted again.
             is_there = (result.start, result.stop) in self.slice_number
             if is_there and compared <= result.rows.keys():
-                self.add_slice(numbers[key], result)
+                self.add_slice(model_sets[key], result)

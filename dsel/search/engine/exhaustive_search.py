@@ -36,7 +36,6 @@ from dsel.search.engine.jobs import (
     CountJob,
     FitJob,
     FitResult,
-    FitStatus,
     FittedJob,
     JobContext,
     join_tokens,
@@ -102,8 +101,10 @@ def leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
 
     Errors are -1 where a fit failed; those of a second part are always -1.
     """
-    group, y = context.candidate_groups[job.candidate_group], context.labeled.y
-    candidates, rows = group.select(job.candidates), np.arange(len(y))
+    candidate_group = context.candidate_groups[job.candidate_group]
+    y = context.labeled.y
+    candidates = candidate_group.select(job.candidates)
+    rows = np.arange(len(y))
     failures: dict[int, str] = {}
     totals = FitCounts.empty(len(candidates), 1)
     totals.record(np.s_[:], 0)
@@ -113,27 +114,28 @@ def leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
             Split(row, SplitKind.ROW, (row,), np.delete(rows, row), rows[[row]])
             for row in rows[start : start + MODELS_AT_ONCE].tolist()
         ]
-        counts = group.family.fit(
+        fit_counts = candidate_group.family.fit(
             candidates,
             context.labeled.X,
             y,
             splits,
             pool=context.fitting_pool,
             cache=process_cache(),
-        ).counts
+        ).fit_counts
         # Failed fits add -1 here; `refuse` below overwrites the sums of their rows.
-        totals.errors[:, 0, 0] += counts.errors[..., 0].sum(axis=1)
-        totals.seconds[:, 0] += np.nansum(counts.seconds, axis=1)
-        for i, column in np.argwhere(counts.has_failed).tolist():
+        totals.errors[:, 0, 0] += fit_counts.errors[..., 0].sum(axis=1)
+        totals.seconds[:, 0] += np.nansum(fit_counts.seconds, axis=1)
+        for i, column in np.argwhere(fit_counts.has_failed).tolist():
             row = splits[column].number
-            message = counts.messages.get(FitId(candidates[i].number, row))
+            message = fit_counts.messages.get(FitId(candidates[i].number, row))
             why = message.text if message is not None else ""
             failures.setdefault(i, f"without row {row}: {why}")
     for i, why in failures.items():
-        totals.refuse((i, 0), FitId(candidates[i].number, job.split_number), why)
+        fit = FitId(candidates[i].number, job.split_number)
+        totals.mark_failed((i, 0), fit, why)
     results = (
-        make_result(totals, (i, 0), FitId(number, job.split_number))
-        for i, number in enumerate(job.candidates)
+        make_result(totals, (i, 0), FitId(candidate, job.split_number))
+        for i, candidate in enumerate(job.candidates)
     )
     return FittedJob(job, tuple(results))
 
@@ -163,7 +165,7 @@ class CountBatch:
         )
         models = ComparedModels(
             # The models of a candidate are the model set with its number.
-            [(group.candidates, group) for group in fitted_groups],
+            [(fitted_group.candidates, fitted_group) for fitted_group in fitted_groups],
             tokens,
             self.comparisons,
             context.reading,
@@ -173,34 +175,46 @@ class CountBatch:
 
 
 def join_kept_groups(
-    context: JobContext, kept: Sequence[KeptGroups], candidate_numbers: Sequence[int]
+    context: JobContext,
+    kept_by_task: Sequence[KeptGroups],
+    candidate_numbers: Sequence[int],
 ) -> list[FittedGroup]:
     """Return the models of candidates, one group a family."""
     families: dict[int, tuple[Family, list[FittedGroup]]] = {}
-    for job, group in (item for task_groups in kept for item in task_groups.items()):
+    for job, kept_group in (
+        item for task_groups in kept_by_task for item in task_groups.items()
+    ):
         family = context.candidate_groups[job.candidate_group].family
-        fitted_group = group.fitted_group
+        fitted_group = kept_group.fitted_group
         if not set(candidate_numbers).isdisjoint(fitted_group.candidates):
             families.setdefault(id(family), (family, []))[1].append(fitted_group)
     joined = []
     for family, fitted_groups in families.values():
-        numbers = {n for group in fitted_groups for n in group.candidates}
+        fitted = {n for fitted_group in fitted_groups for n in fitted_group.candidates}
         joined.append(
-            family.join(fitted_groups, sorted(numbers & set(candidate_numbers)))
+            family.join(fitted_groups, sorted(fitted & set(candidate_numbers)))
         )
     return joined
 
 
 def joined_tokens(
-    kept: Sequence[KeptGroups], candidate_numbers: Sequence[int]
+    kept_by_task: Sequence[KeptGroups], candidate_numbers: Sequence[int]
 ) -> tuple[str, ...]:
     """Return one token for the kept models of each candidate."""
-    tokens: dict[int, dict[int, str]] = {number: {} for number in candidate_numbers}
-    for group in (group for task_groups in kept for group in task_groups.values()):
-        for (number, split_number), token in group.tokens.items():
-            if number in tokens:
-                tokens[number][split_number] = token
-    return tuple(join_tokens(tokens[number]) for number in candidate_numbers)
+    tokens_by_split: dict[int, dict[int, str]] = {
+        candidate: {} for candidate in candidate_numbers
+    }
+    for kept_group in (
+        kept_group
+        for task_groups in kept_by_task
+        for kept_group in task_groups.values()
+    ):
+        for (candidate, split_number), token in kept_group.tokens.items():
+            if candidate in tokens_by_split:
+                tokens_by_split[candidate][split_number] = token
+    return tuple(
+        join_tokens(tokens_by_split[candidate]) for candidate in candidate_numbers
+    )
 
 
 @dataclass(eq=False)
@@ -242,8 +256,10 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
         # The best candidate may be deployed, and its model is fetched after the search.
         is_needed = complete & (self.lower_bounds <= margin_above(least))
         is_needed |= self.table.active_candidates
-        redrawn = np.isin(np.arange(len(complete)), list(self.table.redrawn_candidates))
-        is_needed |= complete & redrawn  # see `fetch_counted_group`
+        has_changed = np.isin(
+            np.arange(len(complete)), list(self.table.changed_candidates)
+        )
+        is_needed |= complete & has_changed  # see `fetch_counted_group`
         needed_tasks = {
             key for fit, key in self.task_of_model.items() if is_needed[fit.candidate]
         }
@@ -298,9 +314,7 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
         # Joining copies the models, and a block needs memory too.
         most_nbytes = min(MODELS_NBYTES, self.engine.executor.slot_memory // 4)
         sizes = np.cumsum([self.model_nbytes[int(n)] for n in ready])
-        all_fitted = not (
-            self.queue.running or self.queue.urgent_jobs or self.open_fits.any()
-        )
+        all_fitted = not (self.queue.unfinished_jobs or self.open_fits.any())
         if not (all_fitted or leads or sizes[-1] >= most_nbytes):
             return ()
         # A candidate whose models alone exceed that has a pass of its own.
@@ -321,7 +335,7 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
             make_batch,
             show_progress=partial(self.show_progress, self),
             adopt_models=self.adopt_remade_models,
-            inputs=self.tasks_of(candidate_numbers),
+            input_tasks=self.tasks_of(candidate_numbers),
         )
         self.passes.append(pool_pass)
         pool_pass.run(candidate_numbers)
@@ -338,29 +352,15 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
         Models are missing that an earlier run has fitted, or that this one has dropped.
         Those that are lost with a worker are made again by Dask.
         """
-        status = self.table.fit_status
-        lost = np.zeros(status.shape, bool)
+        lost = np.zeros(self.table.fit_status.shape, bool)
         for split_number in self.table.scheme.splits_with_models:
-            for number in candidate_numbers:
-                lost[number, split_number] = (
-                    FitId(number, split_number) not in self.task_of_model
+            for candidate in candidate_numbers:
+                lost[candidate, split_number] = (
+                    FitId(candidate, split_number) not in self.task_of_model
                 )
-        # Those that are being fitted again need no other job, but are not there yet.
-        none_missing = not lost.any()
-        for jobs in (*self.queue.running.values(), *self.queue.urgent_jobs):
-            for job in jobs:
-                lost[list(job.candidates), job.split_number] = False
-        is_done = status == FitStatus.DONE
-        for split_number in np.flatnonzero(lost.any(axis=0)).tolist():
-            for group_number in np.unique(
-                self.group_of_candidate[lost[:, split_number]]
-            ).tolist():
-                self.queue.urgent_jobs.append(
-                    self.claim_fits(group_number, split_number, lost[:, split_number])
-                )
-        # Only models are lost: the counts of these fits are in the table, and stay.
-        status[is_done] = FitStatus.DONE
-        return none_missing
+        # Models that are being fitted again are not there yet, either.
+        self.refit(lost)
+        return not lost.any()
 
     def fetch_counted_group(
         self, candidate: int, split_number: int
@@ -381,7 +381,8 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
         no such loss: its candidate fails if the fit does not repeat, since the better
         of two draws would hold only at twice its delta.
         """
-        fit, table = FitId(candidate, split_number), self.table
+        fit = FitId(candidate, split_number)
+        table = self.table
         counted_token = table.joined_token(candidate)
         was_released = candidate in self.released_candidates
         for _ in range(MOST_ATTEMPTS):
@@ -391,14 +392,15 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
                 # Only deployed models are transferred: passes use them where they were
                 # fitted.
                 kept: KeptGroups = self.engine.executor.fetch(self.task_of_model[fit])
-                for group in kept.values():
-                    if group.tokens.get(fit, "") == table.tokens[fit]:
-                        return group.fitted_group
+                for kept_group in kept.values():
+                    if kept_group.tokens.get(fit, "") == table.tokens[fit]:
+                        return kept_group.fitted_group
                 self.adopt_remade_models([candidate])
             self.fit_and_count()
             if table.joined_token(candidate) != counted_token:
                 if was_released:
-                    self.fail_candidate(candidate)
+                    why = "its model was dropped, and fitted again it is another"
+                    self.fail_candidate(candidate, why)
                 return None
         raise RuntimeError(f"the model of candidate {candidate} was lost several times")
 
@@ -410,26 +412,27 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
         on how many slices it is noticed.
         """
         tokens = {
-            number: self.table.joined_token(number) for number in candidate_numbers
+            candidate: self.table.joined_token(candidate)
+            for candidate in candidate_numbers
         }
         by_task = self.engine.executor.fetch_results(self.tasks_of(candidate_numbers))
         for fitted in chain.from_iterable(by_task):
-            for number, result in zip(
+            for candidate, result in zip(
                 fitted.job.candidates, fitted.results, strict=True
             ):
-                if number in tokens:
-                    self._add_result(fitted.job, number, result)
-        for number, token in tokens.items():
-            self.n_changes[number] += self.table.joined_token(number) != token
+                if candidate in tokens:
+                    self._add_result(fitted.job, candidate, result)
+        for candidate, token in tokens.items():
+            self.n_changes[candidate] += self.table.joined_token(candidate) != token
             # A learner that draws without a seed differs each time: counts never end.
-            if self.n_changes[number] >= MOST_ATTEMPTS:
-                self.fail_candidate(number)
+            if self.n_changes[candidate] >= MOST_ATTEMPTS:
+                self.fail_candidate(candidate, "its models were never the same again")
 
-    def fail_candidate(self, candidate: int) -> None:
-        """Give up a candidate whose models have changed."""
-        why = "its models were made again, never the same; give it a `random_state`"
+    def fail_candidate(self, candidate: int, why: str) -> None:
+        """Give up a candidate whose models have changed, with a way to prevent it."""
+        failure = FitResult.failure(f"{why}; give it a `random_state`")
         split_number = self.table.scheme.splits_with_models[0]
-        self.table.add_fit(candidate, split_number, FitResult.failure(why))
+        self.table.add_fit(candidate, split_number, failure)
 
     def progress(self) -> Progress:
         """Return the progress of fits and passes."""

@@ -1,4 +1,4 @@
-"""Code of workers: fits on splits, their losses, and a check of `predict` by rows."""
+"""Code of workers: fits on splits, their scores, and a check of `predict` by rows."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import FunctionTransformer
 
 from dsel.arrays import Features, Integers
-from dsel.data.cache import LastUse, process_cache
+from dsel.data.cache import LastUseCache, process_cache
 from dsel.data.splits import Split
 from dsel.families.family import Cache, FitCounts, FitId, FittedGroup
 from dsel.losses import calls
@@ -28,7 +28,7 @@ from dsel.search.engine.jobs import (
     JobContext,
 )
 
-BATCH_CHECK_ROWS: Final = 64
+TOGETHER_ROWS: Final = 64
 """Rows that are predicted in one call; eight of them are predicted alone, too."""
 
 
@@ -64,15 +64,15 @@ class FitChosenBatch:
 
     def run(self, context: JobContext, inputs: Inputs) -> Output[list[ChosenFit]]:
         """Fit and count; the result is one `ChosenFit`."""
-        group = context.candidate_groups[self.job.candidate_group]
-        split = context.scheme.splits_of_chosen[self.job.chosen_split]
-        number = self.job.candidate
-        fitted_group = fit_splits(context, group, [number], [split])
+        candidate_group = context.candidate_groups[self.job.candidate_group]
+        split = context.scheme.outer_splits[self.job.outer_split]
+        candidate = self.job.candidate
+        fitted_group = fit_splits(context, candidate_group, [candidate], [split])
         # A resumed run fits again: slices that were counted before are of this model
         # only if it has the same token.
-        tokens = model_tokens(fitted_group, [FitId(number, split.number)])
-        [result] = make_results(context, [number], split, fitted_group, tokens)
-        n_errors = int(fitted_group.counts.errors[0, 0, 0])
+        tokens = model_tokens(fitted_group, [FitId(candidate, split.number)])
+        [result] = make_results(context, [candidate], split, fitted_group, tokens)
+        n_errors = int(fitted_group.fit_counts.errors[0, 0, 0])
         counts = count_statistics(context, split, fitted_group, n_errors)
         # Counted above; they would be pickled with the model.
         fitted_group.forget_test_predictions()
@@ -82,28 +82,31 @@ class FitChosenBatch:
 def split_of(context: JobContext, job: FitJob) -> Split:
     """Return the split of a search's job, without the rows that it does not test."""
     split = context.scheme.splits[job.split_number]
-    return split if job.part is None else split.test_only(job.part)
+    return split if job.part_number is None else split.test_only(job.part_number)
 
 
 def fit_jobs(
-    context: JobContext, jobs: Collection[FitJob], ending_groups: Collection[int]
+    context: JobContext, jobs: Collection[FitJob], ending_groups: frozenset[int]
 ) -> Iterator[tuple[list[FitJob], FittedGroup]]:
     """Yield jobs whose fits share work, with the group of their models."""
     shared = process_cache()
-    last_use = LastUse(shared)
+    last_use = LastUseCache(shared)
     jobs_by_call: dict[Any, list[FitJob]] = {}  # splits of one group share work
     for job in jobs:
         # A split has one number, whichever of its parts are tested, so that two parts
         # of it cannot be in one call.
-        call = job.candidate_group, job.candidates, job.part
+        call = job.candidate_group, job.candidates, job.part_number
         jobs_by_call.setdefault(call, []).append(job)
     for same_call in jobs_by_call.values():
         first = same_call[0]
-        group = context.candidate_groups[first.candidate_group]
+        candidate_group = context.candidate_groups[first.candidate_group]
         splits = [split_of(context, job) for job in same_call]
         # Data without another reader must not push shared data out of the cache.
-        cache = last_use if group.number in ending_groups else shared
-        yield same_call, fit_splits(context, group, first.candidates, splits, cache)
+        cache = last_use if candidate_group.number in ending_groups else shared
+        yield (
+            same_call,
+            fit_splits(context, candidate_group, first.candidates, splits, cache),
+        )
     shared.forget(last_use.own_keys)
 
 
@@ -114,21 +117,21 @@ def make_results(
     fitted_group: FittedGroup,
     tokens: Mapping[FitId, str] = MappingProxyType({}),
 ) -> tuple[FitResult, ...]:
-    """Return the results of candidates on a split, with the losses of their models."""
+    """Return the results of candidates on a split, with the scores of their models."""
     column = fitted_group.split_numbers.index(split.number)
-    losses = zip(
+    scores = zip(
         *(
-            compute_losses(context, fitted_group, split, part)
-            for part in range(len(split.counted_parts))
+            score_candidates(context, fitted_group, split, part_number)
+            for part_number in range(len(split.counted_parts))
         ),
         strict=True,
     )
-    fits = [FitId(number, split.number) for number in candidate_numbers]
+    fits = [FitId(candidate, split.number) for candidate in candidate_numbers]
     return tuple(
         make_result(
-            fitted_group.counts, (row, column), fit, tokens.get(fit, ""), its_losses
+            fitted_group.fit_counts, (row, column), fit, tokens.get(fit, ""), its_scores
         )
-        for row, (fit, its_losses) in enumerate(zip(fits, losses, strict=True))
+        for row, (fit, its_scores) in enumerate(zip(fits, scores, strict=True))
     )
 
 
@@ -137,7 +140,7 @@ def make_result(
     index: tuple[int, int],
     fit: FitId,
     token: str = "",
-    losses: Sequence[float] = (),
+    scores: Sequence[float] = (),
 ) -> FitResult:
     """Return the result of one fit, at `index` of the arrays."""
     seconds = round(float(fit_counts.seconds[index]), 6)
@@ -145,52 +148,57 @@ def make_result(
     if fit_counts.has_failed[index]:
         return FitResult(FitStatus.FAILED, seconds, message=message)
     errors = tuple(fit_counts.errors[index].tolist())
-    return FitResult(FitStatus.DONE, seconds, errors, tuple(losses), message, token)
+    return FitResult(FitStatus.DONE, seconds, errors, tuple(scores), message, token)
 
 
 def fit_splits(
     context: JobContext,
-    group: CandidateGroup,
+    candidate_group: CandidateGroup,
     candidate_numbers: Collection[int],
     splits: Sequence[Split],
     cache: Cache | None = None,
 ) -> FittedGroup:
     """Fit candidates of a group on some splits, and count their errors."""
-    fitted_group = group.family.fit(
-        group.select(candidate_numbers),
+    fitted_group = candidate_group.family.fit(
+        candidate_group.select(candidate_numbers),
         context.labeled.X,
         context.labeled.y,
         splits,
         pool=context.fitting_pool,
         cache=cache or process_cache(),
     )
-    # A transformer that reads a batch, such as one that ranks rows among each other,
+    # A transformer that mixes rows, such as one that ranks them among each other,
     # breaks the assumption that `predict` treats each row by itself.
-    params = (p for c in group.select(candidate_numbers) for p in c.all_params.values())
+    params = (
+        p
+        for c in candidate_group.select(candidate_numbers)
+        for p in c.all_params.values()
+    )
     if any(isinstance(param, FunctionTransformer) for param in params):
         for split in splits:
-            fail_batch_readers(fitted_group, split, context.labeled.X)
+            fail_row_mixers(fitted_group, split, context.labeled.X)
     return fitted_group
 
 
-def compute_losses(
-    context: JobContext, fitted_group: FittedGroup, split: Split, part: int
+def score_candidates(
+    context: JobContext, fitted_group: FittedGroup, split: Split, part_number: int
 ) -> list[float]:
-    """Return the loss of each candidate on one part of a split's test rows."""
-    loss, rows = context.losses.main, split.counted_parts[part]
-    counts, column = fitted_group.counts, fitted_group.split_numbers.index(split.number)
-    errors = counts.errors[:, column, part]
+    """Return the score of each candidate on one part of a split's test rows."""
+    loss = context.losses.main
+    rows = split.counted_parts[part_number]
+    column = fitted_group.split_numbers.index(split.number)
+    errors = fitted_group.fit_counts.errors[:, column, part_number]
     if not len(rows):  # a model of all rows has none; a loss may divide by them
         return [loss.largest] * len(errors)
-    losses = [calls.score_from_errors(loss, n, len(rows)) for n in errors.tolist()]
-    if None not in losses:
-        return cast(list[float], losses)  # no row is predicted twice
-    predictions = fitted_group.test_predictions(split.number, part)
+    scores = [calls.score_from_errors(loss, n, len(rows)) for n in errors.tolist()]
+    if None not in scores:
+        return cast(list[float], scores)  # no row is predicted twice
+    predictions = fitted_group.test_predictions(split.number, part_number)
     if predictions is None:
         predictions = predict_labeled_rows(context, fitted_group, split.number, rows)
     # One object for all candidates: `Rows.memo` keeps what depends on the rows only.
     tested = Rows(context.labeled.X[rows], context.labeled.y[rows])
-    return [calls.score_rows(loss, tested, labels) for labels in predictions]
+    return [calls.score_rows(loss, tested, one) for one in predictions]
 
 
 def count_statistics(
@@ -223,14 +231,15 @@ def predict_labeled_rows(
     context: JobContext,
     fitted_group: FittedGroup,
     split_number: int,
-    row_numbers: NDArray[np.int64],
+    row_numbers: Integers,
 ) -> NDArray[Any]:
     """Return predictions for labeled rows, (n_candidates, n_rows).
 
     If `predict` raises, or there is no model, they are those of `no_predictions`.
     """
     # An error of `predict` is an error on each row, which any loss can count.
-    labeled, shape = context.labeled, (len(fitted_group.candidates), len(row_numbers))
+    labeled = context.labeled
+    shape = (len(fitted_group.candidates), len(row_numbers))
     predictions = no_predictions(shape, labeled.y.dtype)
     if len(row_numbers):
         with suppress(Exception):  # what it raised is in the counts
@@ -249,51 +258,51 @@ def model_tokens(fitted_group: FittedGroup, fits: Iterable[FitId]) -> dict[FitId
     return tokens
 
 
-def fail_batch_readers(fitted_group: FittedGroup, split: Split, X: Features) -> None:
+def fail_row_mixers(fitted_group: FittedGroup, split: Split, X: Features) -> None:
     """Record models as failed that predict rows differently alone than among others.
 
     The check predicts training rows, so that no choice depends on test rows. A single
     difference in eight rows may be a tie, which rounding decides, and is ignored.
     """
-    counts, rows = fitted_group.counts, split.train_rows[:BATCH_CHECK_ROWS]
-    column, splits = (
-        fitted_group.split_numbers.index(split.number),
-        [np.array(split.number)],
-    )
-    done = np.flatnonzero(~counts.has_failed[:, column])
+    fit_counts = fitted_group.fit_counts
+    rows = split.train_rows[:TOGETHER_ROWS]
+    column = fitted_group.split_numbers.index(split.number)
+    splits = [np.array(split.number)]
+    done = np.flatnonzero(~fit_counts.has_failed[:, column])
     if not len(done):
         return
 
-    def predict(some: Integers) -> Any:
-        return fitted_group.predict(X[some], splits)[0][done]
+    def predict(row_numbers: Integers) -> Any:
+        return fitted_group.predict(X[row_numbers], splits)[0][done]
 
     try:
         together = predict(rows)
     except Exception:  # rows that `predict` refuses are counted as errors
         return
-    # A model that depends on the batch often predicts one class for every single row.
+    # A model that mixes rows often predicts one class for every single row.
     # Four rows of the rarest class and four of the commonest reveal it.
     _, codes, class_sizes = np.unique(
         together[0], return_inverse=True, return_counts=True
     )
     order = np.argsort(class_sizes[codes], kind="stable")
-    some, cause = np.unique(np.r_[order[:4], order[-4:]]), ""
+    checked = np.unique(np.r_[order[:4], order[-4:]])
+    cause = ""
     try:
-        alone = np.concatenate([predict(rows[[row]]) for row in some], axis=1)
+        alone = np.concatenate([predict(rows[[row]]) for row in checked], axis=1)
     except Exception as error:
         cause = f" (alone: {type(error).__name__}: {error})"
-        alone = np.full((len(done), len(some)), np.iinfo(np.int64).min)
-    differs = alone != together[:, some]
+        alone = np.full((len(done), len(checked)), np.iinfo(np.int64).min)
+    differs = alone != together[:, checked]
     if alone.dtype.kind == "f":  # matrix products round by the number of rows
-        differs = ~np.isclose(alone, together[:, some], rtol=1e-5, equal_nan=True)
+        differs = ~np.isclose(alone, together[:, checked], rtol=1e-5, equal_nan=True)
     n_differing_rows = np.sum(differs, axis=1)
     for i, n_differing in zip(done.tolist(), n_differing_rows, strict=True):
         if n_differing > 1 or cause:
-            counts.refuse(
+            fit_counts.mark_failed(
                 (i, column),
                 FitId(fitted_group.candidates[i], split.number),
-                f"`predict` treats {n_differing} of {len(some)} rows otherwise alone "
-                f"than among other rows{cause}, so its errors depend on which rows "
-                f"come together. Compute means, ranks and codes of columns in the "
+                f"`predict` treats {n_differing} of {len(checked)} rows otherwise "
+                f"alone than among other rows{cause}, so its errors depend on which "
+                f"rows come together. Compute means, ranks and codes of columns in the "
                 f"`fit` of a transformer, not in a FunctionTransformer.",
             )

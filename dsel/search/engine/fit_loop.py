@@ -7,16 +7,14 @@ counts do not, if fits repeat.
 """
 
 import logging
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Generic, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dsel.arrays import Floats, Integers
+from dsel.arrays import Bools, Floats, Integers
 from dsel.data.splits import SplitKind
 from dsel.families.family import FitId
 from dsel.results.records import to_record
@@ -53,8 +51,7 @@ class FitLoop(Generic[TableT]):
     raise_failures: bool = False
     """Whether a fit that raises ends the run."""
     batch_type: ClassVar[type[FitBatch]] = FitBatch
-    started: float = field(init=False, default_factory=time.perf_counter)
-    n_fits_kept: int = field(init=False)
+    n_stored_fits: int = field(init=False)
     """Fits of an earlier run, read from the store."""
     lower_bounds: Floats = field(init=False)
     """Lower bound of each candidate's criterion by the counts so far."""
@@ -78,7 +75,7 @@ class FitLoop(Generic[TableT]):
     """Number of each candidate's group, (n_candidates,)."""
 
     def __post_init__(self) -> None:
-        self.n_fits_kept = int(self.table.ended_fits.sum())
+        self.n_stored_fits = int(self.table.ended_fits.sum())
         self.lower_bounds = np.zeros(self.table.n_candidates)
         self.batch_size = BatchSize(
             PRUNED_TASK_SECONDS if self.pruner.best_first else TASK_SECONDS
@@ -89,12 +86,12 @@ class FitLoop(Generic[TableT]):
             any_done=bool((self.table.fit_status == FitStatus.DONE).any()),
         )
         self.candidates_of_group = [
-            np.array([candidate.number for candidate in group.candidates])
-            for group in self.table.candidate_groups
+            np.array([candidate.number for candidate in candidate_group.candidates])
+            for candidate_group in self.table.candidate_groups
         ]
         self.group_of_candidate = np.empty(self.table.n_candidates, np.int64)
-        for group, candidates in enumerate(self.candidates_of_group):
-            self.group_of_candidate[candidates] = group
+        for group_number, candidates in enumerate(self.candidates_of_group):
+            self.group_of_candidate[candidates] = group_number
 
     def fit(self) -> None:
         """Fit until no fit is needed."""
@@ -115,10 +112,10 @@ class FitLoop(Generic[TableT]):
         """Compare candidates by the counts so far, and note which fits are needed."""
         standing = self.pruner.compare(self.table)
         self.lower_bounds = standing.lower_bounds
-        self.table.needed_fits = standing.needed_fits
+        self.table.keep_standing(standing.wanted_fits, standing.beaten_candidates)
 
     @property
-    def open_fits(self) -> NDArray[np.bool_]:
+    def open_fits(self) -> Bools:
         """Whether each fit is needed and not submitted, (n_candidates, n_splits)."""
         is_open = (self.table.fit_status == FitStatus.OPEN) & self.table.needed_fits
         return np.asarray(is_open & self.table.active_candidates[:, np.newaxis])
@@ -146,44 +143,57 @@ class FitLoop(Generic[TableT]):
         return jobs
 
     def claim_fits(
-        self, group_number: int, split_number: int, wanted: NDArray[np.bool_]
+        self, group_number: int, split_number: int, is_wanted: Bools
     ) -> list[FitJob]:
-        """Return the job of a group's wanted fits in a list, or no job.
+        """Return one job for the wanted candidates of a group in a list, or none.
 
         They count as submitted from now on, so that no other job has them.
         """
         candidates = self.candidates_of_group[group_number]
-        candidates = candidates[wanted[candidates]]
+        candidates = candidates[is_wanted[candidates]]
         if not len(candidates):
             return []
-        self.table.fit_status[candidates, split_number] = FitStatus.SUBMITTED
-        return [FitJob(group_number, tuple(candidates.tolist()), split_number)]
+        job = FitJob(group_number, tuple(candidates.tolist()), split_number)
+        self.table.note_submitted(job.candidates, split_number)
+        return [job]
 
-    def _order_by_group(
-        self, open_fits: NDArray[np.bool_]
-    ) -> Iterator[tuple[int, int]]:
+    def refit(self, fits: Bools) -> None:
+        """Make ended fits again, before all others, since their models are gone.
+
+        `fits` are flags, (n_candidates, n_splits). Counts of fits that are done stay in
+        the table. A fit gets no second job while it has one.
+        """
+        lost = fits.copy()
+        for job in self.queue.unfinished_jobs:
+            lost[list(job.candidates), job.split_number] = False
+        for split_number in np.flatnonzero(lost.any(axis=0)).tolist():
+            is_wanted = lost[:, split_number]
+            for group_number in np.unique(self.group_of_candidate[is_wanted]).tolist():
+                self.queue.submit_first(
+                    self.claim_fits(group_number, split_number, is_wanted)
+                )
+
+    def _order_by_group(self, open_fits: Bools) -> Iterator[tuple[int, int]]:
         """Yield group and split of the open fits, a few groups side by side."""
         submitted = (self.table.fit_status == FitStatus.SUBMITTED).sum(axis=1)
         is_open = open_fits.any(axis=1)
-        groups = list(dict.fromkeys(self.group_of_candidate[is_open].tolist()))
+        group_numbers = list(dict.fromkeys(self.group_of_candidate[is_open].tolist()))
         # Slots work at different groups: none waits for what another one makes.
         n_slots = self.engine.executor.n_slots
-        groups[:n_slots] = sorted(
-            groups[:n_slots],
+        group_numbers[:n_slots] = sorted(
+            group_numbers[:n_slots],
             key=lambda group_number: submitted[
                 self.candidates_of_group[group_number]
             ].sum(),
         )
-        for group_number in groups:
+        for group_number in group_numbers:
             open_splits = open_fits[self.candidates_of_group[group_number]].any(axis=0)
             yield from (
                 (group_number, int(split_number))
                 for split_number in np.flatnonzero(open_splits)
             )
 
-    def _order_best_first(
-        self, open_fits: NDArray[np.bool_]
-    ) -> Iterator[tuple[int, int]]:
+    def _order_best_first(self, open_fits: Bools) -> Iterator[tuple[int, int]]:
         """Yield group and split of the best candidate's first open fit, and so on."""
         lower, unknown = self.lower_bounds, ~self.table.ended_fits
         submitted = (self.table.fit_status == FitStatus.SUBMITTED).sum(axis=1)
@@ -230,10 +240,11 @@ class FitLoop(Generic[TableT]):
 
     def make_task(self, jobs: list[FitJob]) -> Task[JobContext, list[FittedJob]]:
         """Return jobs as one task."""
-        first, table = jobs[0], self.table
-        label = table.candidate_groups[first.candidate_group].label
-        split_label = table.scheme.splits[first.split_number].label
-        key = f"fit-{label}-{split_label}-{next(self.engine.serial)}"
+        first = jobs[0]
+        table = self.table
+        group = table.candidate_groups[first.candidate_group]
+        split = table.scheme.splits[first.split_number]
+        key = f"fit-{group.short_name}-{split.short_name}-{next(self.engine.serial)}"
         slot = None
         if not self.queue.attempts[first]:  # a job that failed may run in any slot
             slot = self.slots[key] = self._choose_slot(first.candidate_group)
@@ -251,19 +262,21 @@ class FitLoop(Generic[TableT]):
         for fitted_job in ended.get():
             job, results = fitted_job.job, fitted_job.results
             seconds = float(np.nansum([result.seconds for result in results]))
-            failed = [r.message for r in results if r.status is FitStatus.FAILED]
-            self.batch_size.seconds.append(seconds)
+            n_failed = sum(result.status is FitStatus.FAILED for result in results)
+            self.batch_size.recent_seconds.append(seconds)
             logger.info(
                 "fit candidates=%s split=%s seconds=%.6f failed=%d",
                 job.candidates,
                 table.scheme.splits[job.split_number].name,
                 seconds,
-                len(failed),
+                n_failed,
             )
-            if self.raise_failures and failed:
-                raise RuntimeError(failed[0].text if failed[0] else "the fit failed")
-            for number, result in zip(job.candidates, results, strict=True):
-                self._add_result(job, number, result)
+            for candidate, result in zip(job.candidates, results, strict=True):
+                if self.raise_failures and result.status is FitStatus.FAILED:
+                    why = result.message.text if result.message else "the fit failed"
+                    trained_on = table.scheme.splits[job.split_number].trained_on
+                    raise RuntimeError(f"candidate {candidate}, {trained_on}: {why}")
+                self._add_result(job, candidate, result)
 
     def give_up(self, jobs: list[FitJob], error: BaseException) -> None:
         """Record that jobs failed, or have both tests of a job made alone.
@@ -276,22 +289,20 @@ class FitLoop(Generic[TableT]):
         for job in jobs:
             logger.warning("fit given up: %s: %s", job, message)
             kind = self.table.scheme.splits[job.split_number].kind
-            if job.part is None and kind is SplitKind.PAIR:
-                for part in (0, 1):
-                    self.queue.try_once_more(replace(job, part=part))
+            if job.part_number is None and kind is SplitKind.PAIR:
+                for part_number in (0, 1):
+                    self.queue.try_once_more(replace(job, part_number=part_number))
                 continue
-            for number in job.candidates:
-                self._add_result(job, number, FitResult.failure(message))
+            for candidate in job.candidates:
+                self._add_result(job, candidate, FitResult.failure(message))
 
-    def _add_result(self, job: FitJob, number: int, result: FitResult) -> None:
+    def _add_result(self, job: FitJob, candidate: int, result: FitResult) -> None:
         """Store and enter a fit; tests in two parts are joined when both are there."""
-        fit, is_complete = (
-            FitId(number, job.split_number),
-            result.status is FitStatus.DONE,
-        )
-        if job.part is not None:
+        fit = FitId(candidate, job.split_number)
+        is_complete = result.status is FitStatus.DONE
+        if job.part_number is not None:
             tests = self.single_tests.setdefault(fit, {})
-            tests[job.part] = result
+            tests[job.part_number] = result
             if len(tests) < 2:
                 return
             both = tests[0], tests[1]
@@ -311,6 +322,5 @@ class FitLoop(Generic[TableT]):
             fits_dropped=int((~table.ended_fits & ~table.needed_fits).sum()),
             candidates_active=int(table.active_candidates.sum()),
             candidates_pruned=int(table.pruned_candidates.sum()),
-            seconds=time.perf_counter() - self.started,
-            fits_kept=self.n_fits_kept,
+            fits_kept=self.n_stored_fits,
         )

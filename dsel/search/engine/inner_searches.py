@@ -2,7 +2,7 @@
 
 Halving drops candidates of an inner search by the counts that this search may use. The
 bounds hold nevertheless, since they hold for any choice. It may choose another
-candidate than the exhaustive search.
+candidate than without pruning.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel import names
-from dsel.arrays import Floats
+from dsel.arrays import Bools, Floats
 from dsel.criteria.base import TIE_TOLERANCE
 from dsel.errors import AllFitsFailedError
 from dsel.option_values import Pruning
@@ -19,28 +19,29 @@ from dsel.rounded_texts import name_folds
 from dsel.search.design.folds import CVScheme
 from dsel.search.engine.counts import DataCounts, FitTable, SearchCounts
 from dsel.search.engine.jobs import FitStatus
-from dsel.search.engine.pruning import Flags, Standing, first_proofs, margin_above
+from dsel.search.engine.pruning import Standing, first_proofs, margin_above
 
 
 def count_survivors(n_candidates: int) -> int:
     """Return the number of candidates after the first round of halving."""
+    # The factor of scikit-learn's halving searches.
     return max(1, round(n_candidates / 3))
 
 
-def tie_ranks(losses: Floats) -> NDArray[np.intp]:
-    """Return the rank of each loss along the last axis; equal losses share one.
+def tie_ranks(scores: Floats) -> NDArray[np.intp]:
+    """Return the rank of each score along the last axis; equal scores share one.
 
     Examples
     --------
     >>> tie_ranks(np.array([[0.3, 0.1, 0.1 + 1e-15, np.inf]])).tolist()
     [[1, 0, 0, 2]]
     """
-    order = np.argsort(losses, axis=-1, kind="stable")
-    ascending = np.take_along_axis(losses, order, -1)
+    order = np.argsort(scores, axis=-1, kind="stable")
+    ascending = np.take_along_axis(scores, order, -1)
     with np.errstate(invalid="ignore"):  # infinity less infinity is NaN
         differences = np.diff(ascending, axis=-1, prepend=ascending[..., :1])
         is_larger = (differences > TIE_TOLERANCE * ascending) | (differences == np.inf)
-    # A run of losses, each within a tie of the one before, has one rank.
+    # A run of scores, each within a tie of the one before, has one rank.
     ranks = np.empty_like(order)
     np.put_along_axis(ranks, order, np.cumsum(is_larger, axis=-1), -1)
     return ranks
@@ -55,10 +56,9 @@ class ChosenCandidates:
     by_fold: tuple[int, ...]
     """Candidates that were chosen without each fold, (n_folds,)."""
 
-    @property
-    def by_split(self) -> tuple[int, ...]:
-        """Candidates in the order of `splits_of_chosen`: all rows come last."""
-        return (*self.by_fold, self.candidate_of_all_rows)
+    def candidate_of(self, fold: int | None) -> int:
+        """Return the candidate that was chosen without a fold; None asks for all."""
+        return self.candidate_of_all_rows if fold is None else self.by_fold[fold]
 
 
 @dataclass(frozen=True)
@@ -84,89 +84,91 @@ class InnerSearches:
         return self.pruning == Pruning.EXACT
 
     def compare(self, table: FitTable) -> Standing:
-        """Return a lower bound of each candidate's mean loss, and the needed fits."""
-        lower, complete = self.mean_losses(table, table.consecutive_fits)
-        needed = table.needed_fits
+        """Return a lower bound of each candidate's mean score, and which are beaten."""
+        lower, complete = self.mean_scores(table, table.consecutive_fits)
+        wanted = np.ones(table.fit_status.shape, bool)
+        beaten = np.zeros(table.n_candidates, bool)
         if self.pruning == Pruning.EXACT:
             best = np.where(complete, lower, np.inf).min(axis=1, keepdims=True)
             # A fit serves two searches: a candidate is dropped where it can win none.
-            is_lost = table.active_candidates & self._is_beaten(lower, best)
-            needed = needed & ~is_lost[:, np.newaxis]
+            beaten = table.active_candidates & self._is_beaten(lower, best)
         elif self.pruning == Pruning.HALVING:
-            needed = self.fits_of_rounds(table)
-        return Standing(lower.min(axis=0), needed)
+            wanted = self.fits_of_rounds(table)
+        return Standing(lower.min(axis=0), wanted, beaten)
 
     @staticmethod
-    def _is_beaten(lower: Floats, best: Floats) -> Flags:
+    def _is_beaten(lower: Floats, best: Floats) -> Bools:
         """Return whether each candidate is worse than the best one in all searches."""
         return np.asarray((lower > margin_above(best)).all(axis=0))
 
-    def fits_of_rounds(self, table: FitTable) -> Flags:
+    def fits_of_rounds(self, table: FitTable) -> Bools:
         """Return the fits of the first round of halving, or of both once it has ended.
 
         A fit of the second round is made if a search that uses it has kept its
         candidate.
         """
         first = list(self.scheme.first_round)
-        needed = np.zeros(table.fit_status.shape, bool)
-        needed[:, first] = True
+        wanted = np.zeros(table.fit_status.shape, bool)
+        wanted[:, first] = True
         # All first fits must be there: else the order of tasks decides who survives.
         if table.ended_fits[:, first].all():
-            kept = self.survivors(table)
+            survives = self.survivors(table)
             for test in self.scheme.inner_tests:
                 # Two searches may use the fit, and one of them may have dropped it.
-                needed[:, test.split_number] |= kept[test.left_out_fold]
-        return needed
+                wanted[:, test.split_number] |= survives[test.left_out_fold]
+        return wanted
 
-    def mean_losses(
-        self, table: FitTable, readable_fits: Flags
-    ) -> tuple[Floats, Flags]:
-        """Return mean losses with missing ones at 0, and whether none is missing.
+    def mean_scores(
+        self, table: FitTable, readable_fits: Bools
+    ) -> tuple[Floats, Bools]:
+        """Return mean scores with missing ones at 0, and whether none is missing.
 
         Both (n_searches, n_candidates): the searches without each fold, then the one by
         all folds. The mean is over the tests of the search; infinity if a fit failed.
         """
         all_tests, by_all = self.scheme.inner_tests, self.scheme.n_folds
-        mean_losses = np.zeros((by_all + 1, table.n_candidates))
-        complete = np.ones(mean_losses.shape, bool)
-        for number, (mean_loss, is_complete) in enumerate(
-            zip(mean_losses, complete, strict=True)
+        mean_scores = np.zeros((by_all + 1, table.n_candidates))
+        complete = np.ones(mean_scores.shape, bool)
+        for search_number, (mean_score, is_complete) in enumerate(
+            zip(mean_scores, complete, strict=True)
         ):
             # What the search without a fold may see is decided here and nowhere else:
             # nothing that was counted on its fold. The proof (docs/theory/nested.md)
             # needs only this.
-            tests = [t for t in all_tests if number in (by_all, t.left_out_fold)]
+            tests = [t for t in all_tests if search_number in (by_all, t.left_out_fold)]
             if not tests:  # a single candidate is chosen unseen
                 continue
-            splits, parts = zip(*((t.split_number, t.part) for t in tests), strict=True)
+            splits, part_numbers = zip(
+                *((t.split_number, t.part_number) for t in tests), strict=True
+            )
             is_known = readable_fits[:, splits]
-            losses = table.losses[:, splits, parts]
-            mean_loss[:] = np.where(is_known, losses, 0.0).mean(axis=1)
+            scores = table.scores[:, splits, part_numbers]
+            mean_score[:] = np.where(is_known, scores, 0.0).mean(axis=1)
             status = np.where(is_known, table.fit_status[:, splits], FitStatus.OPEN)
-            mean_loss[(status == FitStatus.FAILED).any(axis=1)] = np.inf
+            mean_score[(status == FitStatus.FAILED).any(axis=1)] = np.inf
             is_complete[:] = (status == FitStatus.DONE).all(axis=1)
-        return mean_losses, complete
+        return mean_scores, complete
 
-    def survivors(self, table: FitTable) -> Flags:
+    def survivors(self, table: FitTable) -> Bools:
         """Return which candidates each search keeps, (n_searches, n_candidates).
 
         The search by all folds, the last one, drops none, and needs no other fits.
         """
         readable_fits = np.zeros(table.fit_status.shape, bool)
         readable_fits[:, list(self.scheme.first_round)] = True
-        mean_losses, _ = self.mean_losses(table, readable_fits)
+        mean_scores, _ = self.mean_scores(table, readable_fits)
         if self.pruning != Pruning.HALVING or not self.scheme.inner_tests:
-            return np.ones(mean_losses.shape, bool)
+            return np.ones(mean_scores.shape, bool)
         # Rates that are equal up to rounding keep the order of the grid on every
         # machine.
-        order = np.argsort(tie_ranks(mean_losses), axis=1, kind="stable")
-        kept = np.zeros(mean_losses.shape, bool)
+        order = np.argsort(tie_ranks(mean_scores), axis=1, kind="stable")
+        survives = np.zeros(mean_scores.shape, bool)
         survivors = order[:, : count_survivors(table.n_candidates)]
-        np.put_along_axis(kept, survivors, True, axis=1)
-        kept[-1] = True
-        return kept
+        np.put_along_axis(survives, survivors, True, axis=1)
+        survives[-1] = True
+        return survives
 
-    def finalists(self, table: FitTable, readable_fits: Flags) -> Flags:
+    def finalists(self, table: FitTable, readable_fits: Bools) -> Bools:
         """Return the candidates among which the search by all folds chooses.
 
         They have every fit; with halving those with the most fits, which most searches
@@ -184,11 +186,11 @@ class InnerSearches:
         Raises AllFitsFailedError if a search has no candidate left.
         """
         readable_fits = table.ended_fits
-        mean_losses, complete = self.mean_losses(table, readable_fits)
+        mean_scores, complete = self.mean_scores(table, readable_fits)
         # The last search is the one by all folds. No fold is held out from it, so any
         # function of the labeled rows may choose there.
         complete[-1] = self.finalists(table, readable_fits)
-        eligible = np.where(complete & self.survivors(table), mean_losses, np.inf)
+        eligible = np.where(complete & self.survivors(table), mean_scores, np.inf)
         is_empty = np.asarray(np.isinf(eligible).all(axis=1))
         if is_empty.any():
             search = f"without {name_folds(int(is_empty.argmax()))}"
@@ -204,21 +206,21 @@ class InnerSearches:
         *by_fold, by_all_folds = np.argmin(tie_ranks(eligible), axis=1).tolist()
         return ChosenCandidates(by_all_folds, tuple(by_fold))
 
-    def reproducible_fits(self, table: FitTable) -> Flags:
+    def reproducible_fits(self, table: FitTable) -> Bools:
         """Return the fits that every run of this plan makes, whatever the order."""
         if self.pruning != Pruning.EXACT:
             return table.ended_fits
         fits = table.consecutive_fits
-        mean_losses, complete = self.mean_losses(table, fits)
-        best = np.where(complete, mean_losses, np.inf).min(axis=1, keepdims=True)
+        mean_scores, complete = self.mean_scores(table, fits)
+        best = np.where(complete, mean_scores, np.inf).min(axis=1, keepdims=True)
         readable_fits, _ = first_proofs(
             fits,
             fits.shape[1],
-            lambda some: self._is_beaten(self.mean_losses(table, some)[0], best),
+            lambda some: self._is_beaten(self.mean_scores(table, some)[0], best),
         )
         return readable_fits
 
-    def final_status(self, table: FitTable, readable_fits: Flags) -> NDArray[np.int8]:
+    def final_status(self, table: FitTable, readable_fits: Bools) -> NDArray[np.int8]:
         """Return the status of each candidate in the cube, by its readable fits."""
         status = np.full(table.n_candidates, names.STATUS_PRUNED, np.int8)
         done = self.finalists(table, readable_fits)
@@ -240,18 +242,18 @@ class InnerSearches:
         # A row of a fold has k - 1 predictions: one of each model without this fold and
         # another one.
         errors, predictions = np.zeros((2, n, scheme.n_folds), np.int64)
-        loss_sums, n_models = np.zeros((2, n, scheme.n_folds))
+        score_sums, n_models = np.zeros((2, n, scheme.n_folds))
         for test in scheme.inner_tests:
             is_done = readable_fits[:, test.split_number] & (
                 table.fit_status[:, test.split_number] == FitStatus.DONE
             )
             fold_cells = is_done, test.fold
-            test_cells = is_done, test.split_number, test.part
+            test_cells = is_done, test.split_number, test.part_number
             errors[fold_cells] += table.errors[test_cells]
             predictions[fold_cells] += test.n_rows
-            loss_sums[fold_cells] += table.losses[test_cells]
+            score_sums[fold_cells] += table.scores[test_cells]
             n_models[fold_cells] += 1
-        means = np.where(n_models > 0, loss_sums / np.maximum(n_models, 1), np.nan)
+        means = np.where(n_models > 0, score_sums / np.maximum(n_models, 1), np.nan)
         return SearchCounts(
             data,
             self.final_status(table, readable_fits),
@@ -261,7 +263,7 @@ class InnerSearches:
             fold_errors=np.where(predictions > 0, errors, names.UNCOUNTED)
             if data.n_classes
             else None,
-            fold_answers=predictions,
+            fold_predictions=predictions,
             fold_loss_mean=means,
             messages=table.first_messages(readable_fits),
         )

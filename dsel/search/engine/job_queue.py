@@ -1,8 +1,9 @@
 """What the loops of a run share: its engine, and the queue of jobs.
 
 These loops are `fit_loop.FitLoop`, `pool_pass.PoolPass` and
-`running.fit_chosen.run_chosen_fits`. Each submits jobs by `JobQueue.run`, and writes
-what comes back to tables and to the store; no job does.
+`running.fit_chosen.run_chosen_fits`. Each submits jobs by `JobQueue.run`. The first two
+write what comes back to their table and to the store, the third keeps the models that
+it was sent; no job writes anything.
 
 Tasks fail for reasons that have nothing to do with their jobs: a worker is killed, a
 node is short of memory, a file system does not respond. Therefore a job is first tried
@@ -41,23 +42,23 @@ class BatchSize:
     Examples
     --------
     >>> size = BatchSize()
-    >>> size.seconds.append(0.1)
+    >>> size.recent_seconds.append(0.1)
     >>> size.jobs_per_task(n_left=100, n_slots=2), size.jobs_per_task(3, 2)
     (2, 1)
     """
 
     task_seconds: float = TASK_SECONDS
-    seconds: deque[float] = field(default_factory=lambda: deque(maxlen=64))
+    recent_seconds: deque[float] = field(default_factory=lambda: deque(maxlen=64))
 
     def jobs_per_task(self, n_left: int, n_slots: int) -> int:
         """Return the number of jobs, of `n_left`, to submit as one task; at least one.
 
         Tasks get smaller towards the end, so that all slots end at about the same time.
         """
-        if not self.seconds:
+        if not self.recent_seconds:
             return 1
         # The mean of the last 64 jobs: later fits of a grid often take longer.
-        most = int(self.task_seconds / max(1e-5, fmean(self.seconds)))
+        most = int(self.task_seconds / max(1e-5, fmean(self.recent_seconds)))
         return max(1, min(most, n_left // (2 * n_slots)))
 
 
@@ -79,7 +80,7 @@ class Engine:
 logger = logging.getLogger("dsel.search")
 
 MOST_ATTEMPTS: Final = 3
-"""Attempts of one job before its error is final."""
+"""Attempts of one job before its error is final, as Dask's `allowed-failures`."""
 MOST_DEATHS: Final = 12
 """Tasks that may kill their workers, before any fit is done, until a run ends."""
 DATA_ERRORS: Final = (ValueError, TypeError, KeyError)
@@ -87,10 +88,14 @@ DATA_ERRORS: Final = (ValueError, TypeError, KeyError)
 
 
 class RetriedJob(Protocol):
-    """A job that can be divided for another attempt."""
+    """A job that may be tried again as smaller ones."""
 
-    def divide(self) -> list[Self]:
-        """Return the smallest jobs into which it can be divided."""
+    @property
+    def candidate_group(self) -> int | None:
+        """Number of the group whose candidates are fitted; None if none is."""
+
+    def smaller_jobs(self) -> list[Self]:
+        """Return the smallest jobs that together do its work; itself if it is one."""
 
     def __hash__(self) -> int: ...
 
@@ -118,7 +123,7 @@ class JobQueue(Generic[J, R]):
     """Jobs of tasks that are submitted first, such as what failed once."""
     attempts: Counter[J] = field(init=False, default_factory=Counter)
     deaths: list[J] = field(init=False, default_factory=list)
-    """Jobs that were alone in a task whose worker died, before any task was done."""
+    """Jobs that were alone in a task whose worker died."""
 
     def __post_init__(self, executor: Executor) -> None:
         self.tasks = TaskQueue(executor)
@@ -168,42 +173,53 @@ class JobQueue(Generic[J, R]):
             not self.may_give_up and isinstance(error, DATA_ERRORS)
         ):
             raise error
-        if len(jobs) == 1 and died_of_task(error) and not self.any_done:
-            self._count_death(jobs[0], error)
+        if len(jobs) == 1 and died_of_task(error):
+            self.deaths.append(jobs[0])
+            self._end_if_all_die(error)
         # Jobs of one task are tried one by one, to find the one that is to blame. So
         # are the candidates of a job; but memory is needed for the work that they
         # share, alone no less.
         if len(jobs) == 1 and not isinstance(error, MemoryError):
-            jobs = jobs[0].divide()
+            jobs = jobs[0].smaller_jobs()
         failed = []
         for job in jobs:
             self.attempts[job] += 1
             if len(jobs) > 1 or self.attempts[job] < MOST_ATTEMPTS:
                 logger.warning("a task failed and runs again: %s", type(error).__name__)
-                self.urgent_jobs.append([job])
+                self.submit_first([job])
             elif self.may_give_up:
                 failed.append(job)
             else:
                 raise error
         return failed
 
+    def submit_first(self, jobs: list[J]) -> None:
+        """Make jobs urgent, as one task."""
+        self.urgent_jobs.append(jobs)
+
     def try_once_more(self, job: J) -> None:
         """Make a job urgent, whose next failure is final."""
         self.attempts[job] = MOST_ATTEMPTS - 1
-        self.urgent_jobs.append([job])
+        self.submit_first([job])
 
-    def _count_death(self, job: J, error: BaseException) -> None:
-        """End a run whose workers die in any task.
+    @property
+    def unfinished_jobs(self) -> list[J]:
+        """Jobs that run, or are urgent."""
+        tasks = (*self.running.values(), *self.urgent_jobs)
+        return [job for jobs in tasks for job in jobs]
 
-        If only one group of candidates kills them, or any fit was ever done, the
+    def _end_if_all_die(self, error: BaseException) -> None:
+        """Raise ClusterLostError if workers die of any task, and none has ended well.
+
+        If only one group of candidates kills them, or any task was ever done, the
         candidates fail instead, and the run continues.
         """
-        self.deaths.append(job)
         # Deaths in several groups are no fault of one learner, but of the cluster.
-        groups = {getattr(job, "candidate_group", None) for job in self.deaths}
-        if len(self.deaths) >= MOST_DEATHS and len(groups) > 1:
+        group_numbers = {job.candidate_group for job in self.deaths}
+        n_deaths, n_groups = len(self.deaths), len(group_numbers)
+        if not self.any_done and n_deaths >= MOST_DEATHS and n_groups > 1:
             raise ClusterLostError(
-                f"workers die whatever they run: {len(self.deaths)} tasks ended "
-                f"so, with fits of {len(groups)} groups of candidates, and none "
-                f"was done. {MORE_MEMORY}; {GO_ON}"
+                f"workers die whatever they run: {n_deaths} tasks ended so, with fits "
+                f"of {n_groups} groups of candidates, and none was done. "
+                f"{MORE_MEMORY}; {GO_ON}"
             ) from error

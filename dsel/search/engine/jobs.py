@@ -24,7 +24,7 @@ from dsel.losses.declared import DeclaredLosses
 from dsel.results.fit_messages import FitMessage, FitProblem, message_of_text
 from dsel.results.records import kept_as, to_record
 from dsel.search.design.baseline import Baseline
-from dsel.search.design.comparisons import DrawnRows
+from dsel.search.design.comparisons import QueriedRows
 from dsel.search.design.folds import CVScheme
 
 
@@ -36,14 +36,14 @@ class CandidateGroup:
     family: Family
     candidates: tuple[Candidate, ...]
     """The candidates, in the order of their numbers."""
-    keys: tuple[str, ...]
+    candidate_keys: tuple[str, ...]
     """Hash for each candidate of everything except the rows that affects its fit."""
-    label: str
+    short_name: str
     """Common parameters of the candidates, for names of tasks: ``gamma=0.01``."""
 
-    def select(self, numbers: Collection[int]) -> list[Candidate]:
+    def select(self, candidate_numbers: Collection[int]) -> list[Candidate]:
         """Return the candidates with these numbers."""
-        return [one for one in self.candidates if one.number in numbers]
+        return [one for one in self.candidates if one.number in candidate_numbers]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class JobContext:
     candidate_groups: tuple[CandidateGroup, ...]
     reading: PoolReading
     fitting_pool: Pool | None = None
-    """Part of the pool that semi-supervised learners are fitted on, or None."""
+    """Subset of the pool that semi-supervised learners are fitted on, or None."""
     losses: DeclaredLosses = field(default_factory=DeclaredLosses)
     """The loss that ranks candidates, and the losses counted for the chosen ones."""
     baseline: Baseline | None = None
@@ -78,44 +78,52 @@ class JobContext:
     def estimators(self) -> list[Any]:
         """The candidates, unfitted."""
         candidate_groups = self.candidate_groups
-        return [one.estimator for group in candidate_groups for one in group.candidates]
+        return [
+            one.estimator
+            for candidate_group in candidate_groups
+            for one in candidate_group.candidates
+        ]
 
     def candidate_group_of(self, candidate: int) -> CandidateGroup:
-        """Return the group of a candidate."""
+        """Return the candidate group that has a candidate."""
         candidate_groups = self.candidate_groups
-        return next(group for group in candidate_groups if group.select((candidate,)))
+        return next(
+            candidate_group
+            for candidate_group in candidate_groups
+            if candidate_group.select((candidate,))
+        )
 
 
 @dataclass(frozen=True)
 class FitJob:
-    """Candidates of a group on one split."""
+    """Candidates of one candidate group on one split."""
 
     candidate_group: int
-    """Number of the group."""
+    """Number of the candidate group."""
     candidates: tuple[int, ...]
     """Candidate numbers, ascending."""
     split_number: int
     """Position of the split in `CVScheme.splits`."""
-    part: int | None = None
+    part_number: int | None = None
     """The only one of `Split.counted_parts` that is tested; None for all."""
 
-    def divide(self) -> list["FitJob"]:
+    def smaller_jobs(self) -> list["FitJob"]:
         """Return one job for each candidate."""
-        return [replace(self, candidates=(number,)) for number in self.candidates]
+        return [replace(self, candidates=(candidate,)) for candidate in self.candidates]
 
 
 @dataclass(frozen=True)
 class ChosenFitJob:
-    """A chosen candidate on one of the splits of chosen candidates."""
+    """A chosen candidate on one of the outer splits."""
 
     candidate_group: int
-    """Number of the group."""
+    """Number of the candidate group."""
     candidate: int
     """Number of the candidate."""
-    chosen_split: int
-    """Position of the split in `CVScheme.splits_of_chosen`."""
+    outer_split: int
+    """Number of the split in `CVScheme.outer_splits`."""
 
-    def divide(self) -> list["ChosenFitJob"]:
+    def smaller_jobs(self) -> list["ChosenFitJob"]:
         """Return the job itself, which is one fit."""
         return [self]
 
@@ -142,8 +150,8 @@ class FitResult:
     errors: tuple[int, ...] = ()
     """Errors on each of two parts of the split's test rows, as in `FitCounts`; -1 for a
     part that it does not have. Empty for a failed fit."""
-    losses: tuple[float, ...] = field(default=(), metadata=kept_as("scores"))
-    """The loss of the plan on each part of the split, one number or two."""
+    scores: tuple[float, ...] = ()
+    """`Loss.score` of the plan on each part of the split, one number or two."""
     message: FitMessage | None = None
     """The problem of the fit; None without one."""
     token: str = ""
@@ -188,16 +196,18 @@ def join_tests(tests: tuple[FitResult, FitResult], split: Split) -> FitResult:
     failed = [test for test in tests if test.status is FitStatus.FAILED]
     if len(failed) == 2:
         return failed[0]
-    errors, losses = [], []
-    for part, (test, rows) in enumerate(zip(tests, split.counted_parts, strict=True)):
+    errors, scores = [], []
+    for part_number, (test, rows) in enumerate(
+        zip(tests, split.counted_parts, strict=True)
+    ):
         is_done = test.status is FitStatus.DONE
-        errors.append(test.errors[part] if is_done else len(rows))
+        errors.append(test.errors[part_number] if is_done else len(rows))
         # For the search that reads this part the fit has failed. The search that reads
         # the other part must not know.
-        losses.append(test.losses[part] if is_done else np.inf)
+        scores.append(test.scores[part_number] if is_done else np.inf)
     message = next((t.message for t in (*failed, *tests) if t.message), None)
     seconds = float(np.nansum([test.seconds for test in tests]))
-    return FitResult(FitStatus.DONE, seconds, tuple(errors), tuple(losses), message)
+    return FitResult(FitStatus.DONE, seconds, tuple(errors), tuple(scores), message)
 
 
 @dataclass(frozen=True)
@@ -234,7 +244,11 @@ class CountJob:
     model_sets: tuple[int, ...]
     """Numbers of the model sets in the `PoolTable`."""
 
-    def divide(self) -> list["CountJob"]:
+    @property
+    def candidate_group(self) -> None:
+        """No group: a pass fits nothing."""
+
+    def smaller_jobs(self) -> list["CountJob"]:
         """Return the job itself: compared models must predict together."""
         return [self]
 
@@ -252,7 +266,7 @@ class CountResult:
     """Rows of each bin, by the key of its comparison."""
     counts: Mapping[str, tuple[int, ...]]
     """Count of each bin, by the key of its comparison."""
-    drawn: DrawnRows = field(default_factory=DrawnRows)
+    queried: QueriedRows = field(default_factory=QueriedRows, metadata=kept_as("drawn"))
     """Rows of the slice that may be queried, in a pass of chosen models."""
 
 
@@ -265,7 +279,9 @@ class CountedJob:
     """Result of each model set."""
 
 
-def join_tokens(tokens: dict[int, str]) -> str:
+def join_tokens(token_of_split: dict[int, str]) -> str:
     """Return the tokens of a candidate's models, by split, as one text."""
-    text = ".".join(f"{split}:{tokens[split]}" for split in sorted(tokens))
+    text = ".".join(
+        f"{split}:{token_of_split[split]}" for split in sorted(token_of_split)
+    )
     return blake2b(text.encode(), digest_size=12).hexdigest()

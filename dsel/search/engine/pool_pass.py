@@ -33,7 +33,7 @@ class PoolPass:
     adopt_models: Callable[[list[int]], object]
     """Called with model sets of a slice that other models than those of the table have
     counted. These counts are added if it gives their tokens to the table."""
-    inputs: tuple[str, ...] = ()
+    input_tasks: tuple[str, ...] = ()
     """Tasks that have kept what the work needs."""
     context_key: str | None = None
     """Key that `put` returned for what the work needs; see `Task.context_key`."""
@@ -49,11 +49,11 @@ class PoolPass:
 
     def run(self, model_sets: Sequence[int]) -> None:
         """Count the slices that some of these model sets lack."""
-        numbers = np.array(model_sets)
-        is_missing = ~self.pool_table.is_counted[numbers].T
+        model_set_numbers = np.array(model_sets)
+        is_missing = ~self.pool_table.is_counted[model_set_numbers].T
         # A resumed run reads only the slices that no earlier run has counted.
         self.waiting.extend(
-            CountJob(rows.start, rows.stop, tuple(numbers[missing].tolist()))
+            CountJob(rows.start, rows.stop, tuple(model_set_numbers[missing].tolist()))
             for rows, missing in zip(self.pool_table.slices, is_missing, strict=True)
             if missing.any()
         )
@@ -86,13 +86,17 @@ class PoolPass:
 
     def make_task(self, jobs: list[CountJob]) -> Task[Any, list[CountedJob]]:
         """Return the task that reads and counts some slices."""
-        numbers = [self.pool_table.slice_number[job.start, job.stop] for job in jobs]
-        slices = [self.pool_table.slices[number] for number in numbers]
+        slice_numbers = [
+            self.pool_table.slice_number[job.start, job.stop] for job in jobs
+        ]
+        slices = [
+            self.pool_table.slices[slice_number] for slice_number in slice_numbers
+        ]
         return Task(
             f"count-rows={jobs[0].start}-{next(self.engine.serial)}",
             self.make_batch(tuple(jobs)),
             lambda client: [self.pool.sources(rows, client) for rows in slices],
-            inputs=self.inputs,
+            input_tasks=self.input_tasks,
             context_key=self.context_key,
             priority=10,
         )
@@ -101,7 +105,7 @@ class PoolPass:
         """Write the counts of a slice to the table and the store."""
         job, table, store = counted_job.job, self.pool_table, self.engine.store
         seconds = sum(result.seconds for result in counted_job.results)
-        self.batch_size.seconds.append(seconds)
+        self.batch_size.recent_seconds.append(seconds)
         logger.info(
             "slice rows=%d-%d model_sets=%s seconds=%.6f",
             job.start,
@@ -113,8 +117,8 @@ class PoolPass:
         # Dask may have made a model again that was lost with its worker.
         if changed := [n for n in results if table.is_of_other_models(n, results[n])]:
             self.adopt_models(changed)
-        for number, result in results.items():
-            table.add_slice(number, result)
+        for model_set, result in results.items():
+            table.add_slice(model_set, result)
             if store is not None:
-                store.append(table.key_of(number, result), to_record(result))
+                store.append(table.key_of(model_set, result), to_record(result))
         self.n_slices_done += 1

@@ -1,6 +1,6 @@
 """Pruning: which fits of a search are still needed, by the counts so far.
 
-A pruner reads the fit table and never writes to it: `FitLoop` writes what it decides.
+A pruner reads the fit table and never writes to it: the table keeps what it decides.
 `exact_pruner` drops candidates that cannot win, `inner_searches` has the inner searches
 of a nested search, which drop candidates exactly or by halving.
 
@@ -14,16 +14,13 @@ from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dsel.arrays import Floats
+from dsel.arrays import Bools, Floats
 from dsel.search.engine.counts import FitTable
 
 PRUNING_MARGIN: Final = 1e-9
 """A lower bound must exceed the best estimate by more than this to prune; relative to
 an estimate above 1, such as a mean square."""
-
-Flags = NDArray[np.bool_]
 TableT = TypeVar("TableT", bound=FitTable, contravariant=True)
 
 
@@ -34,8 +31,10 @@ class Standing:
     lower_bounds: Floats
     """Smallest value that each candidate may still get, (n_candidates,): a count that
     is not made yet is taken as 0."""
-    needed_fits: Flags
-    """Whether each fit can still change what is chosen, (n_candidates, n_splits)."""
+    wanted_fits: Bools
+    """Fits of the current round, (n_candidates, n_splits); all if there is one."""
+    beaten_candidates: Bools
+    """Whether each candidate can no longer be chosen, by counts, (n_candidates,)."""
 
 
 class Pruner(Protocol[TableT]):
@@ -46,7 +45,7 @@ class Pruner(Protocol[TableT]):
         """Whether counts decide what is fitted next."""
 
     def compare(self, table: TableT) -> Standing:
-        """Return lower bounds of the candidates, and the fits that are still needed."""
+        """Return lower bounds of the candidates, and which of them are beaten."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +58,9 @@ class OnlyCandidate:
     def compare(self, table: FitTable) -> Standing:
         """Return bounds of 0, and all fits of the candidate."""
         is_candidate = np.arange(table.n_candidates) == self.number
-        needed = np.broadcast_to(is_candidate[:, np.newaxis], table.fit_status.shape)
-        return Standing(np.zeros(table.n_candidates), needed)
+        wanted = np.broadcast_to(is_candidate[:, np.newaxis], table.fit_status.shape)
+        none = np.zeros(table.n_candidates, bool)
+        return Standing(np.zeros(table.n_candidates), wanted, none)
 
 
 def margin_above(best: Floats | float) -> Floats:
@@ -71,8 +71,8 @@ def margin_above(best: Floats | float) -> Floats:
 
 
 def first_proofs(
-    shown: Flags, n_most: int, is_beaten: Callable[[Flags], Flags]
-) -> tuple[Flags, Flags]:
+    shown: Bools, n_most: int, is_beaten: Callable[[Bools], Bools]
+) -> tuple[Bools, Bools]:
     """Return the fits that the cube shows, and the candidates that they prove worse.
 
     `is_beaten` has the final winner, and maps the fits that it may read, which are the
@@ -81,7 +81,8 @@ def first_proofs(
     one known at that time, which is at most as good as the winner. So a run that was
     killed and resumed ends with the same cube.
     """
-    proofs, beaten = shown.copy(), np.zeros(len(shown), bool)
+    proofs = shown.copy()
+    beaten = np.zeros(len(shown), bool)
     # 0 fits may prove it: a candidate without a share of delta has an infinite bound.
     for n_splits in range(n_most + 1):
         first = np.arange(shown.shape[1]) < n_splits

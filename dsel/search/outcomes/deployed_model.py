@@ -8,12 +8,11 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from dsel.arrays import Features, check_dimensions, check_rows, validate_data
+from dsel.arrays import Features, Integers, check_dimensions, check_rows, validate_data
 from dsel.candidates import takes_nan
-from dsel.checks import as_array
+from dsel.checks import as_array, listing, show
 from dsel.data.frames import (
     Frame,
     FrameSchema,
@@ -31,10 +30,10 @@ from dsel.results.certificate import Certificate
 from dsel.results.choice import Choice
 from dsel.results.models import open_model
 from dsel.results.place import Place, check_has_results, read_outcome
-from dsel.results.query_files import read_answer
+from dsel.results.query_files import read_labeled_result
 from dsel.results.run_tables import load_schema
-from dsel.search.outcomes.intervals import Tolerance
-from dsel.typing import Options, RowsLike
+from dsel.search.outcomes.intervals import Tolerance, tolerance_certificates
+from dsel.typing import Options, PathLike, RowsLike
 
 
 class LabeledColumns(BaseEstimator):
@@ -67,7 +66,8 @@ class InputFormat:
         X, names, n_columns = labeled.X, labeled.columns, labeled.n_columns
         if names is None:
             return cls(n_columns=n_columns)
-        frame, library = pd.DataFrame(columns=list(names), dtype=np.float64), None
+        frame = pd.DataFrame(columns=list(names), dtype=np.float64)
+        library = None
         if isinstance(X, Frame):
             frame = X.given
         if labeled.schema is not None:
@@ -93,6 +93,12 @@ class InputFormat:
         Columns of a data frame are found by name, or, for an `estimator`, must have
         the order of the labeled rows, as everywhere in scikit-learn.
         """
+        if isinstance(X, (str, os.PathLike)):
+            raise TypeError(
+                f"`X` must hold rows of features, got the path {show(os.fspath(X))}; "
+                f"`predict_table` reads it and writes a file, as by "
+                f"predict_table({show(os.fspath(X))}, out='predictions.csv')."
+            )
         check_rows(X)
         if self.n_columns is None:
             return X  # the model raises an error that says what is wrong
@@ -105,6 +111,17 @@ class InputFormat:
             return X
         expected = LabeledColumns(self.n_columns, self.columns)
         if not (isinstance(X, pd.DataFrame) or has_named_columns(X)):
+            if self.frame_schema is not None and not self.frame_schema.is_numeric:
+                if hasattr(X, "compute"):
+                    raise TypeError(
+                        f"`X` must be in memory, got a lazy {type(X).__name__}; pass "
+                        f"X.compute(), or predict a file by `predict_table`."
+                    )
+                raise TypeError(
+                    f"`X` must be a data frame with the columns of the labeled rows, "
+                    f"{listing(self.frame_schema.names, 8)}, of which some hold no "
+                    f"numbers, got {type(X).__name__}."
+                )
             # An array has no names to compare, of which the model warns by itself.
             expected = estimator or LabeledColumns(self.n_columns, None)
         elif isinstance(X, pd.DataFrame) and self.columns is not None:
@@ -157,14 +174,15 @@ class Deployed:
 
         `load_model` opens others by their names, where the tolerance needs them.
         """
-        certificate, tolerance = certificates[name], None
+        certificate = certificates[name]
+        tolerance = None
         if certificate.is_tolerance and certificate.certified:
             tolerance = Tolerance.of(certificates, name, load_model)
         return cls(model, certificate, input_format, tolerance)
 
 
 def open_deployed_model(
-    place: str | os.PathLike[str],
+    place: PathLike,
     *,
     deploy: str | None = None,
     trusted: Sequence[str] = (),
@@ -193,13 +211,16 @@ def open_deployed_model(
     if "choice" not in statements:
         return Deployed(model, None, input_format)
     # Bounds that labels of queried rows have made smaller are final, too.
-    choice = read_answer(where, Choice) or Choice.from_json(statements["choice"])
+    choice = read_labeled_result(where, Choice) or Choice.from_json(
+        statements["choice"]
+    )
     name = deploy or choice.deploy
-    return Deployed.of(name, model, choice.certificates, input_format, load_model)
+    certificates = tolerance_certificates(choice)
+    return Deployed.of(name, model, certificates, input_format, load_model)
 
 
 def read_input_format(
-    place: str | os.PathLike[str],
+    place: PathLike,
     statements: Mapping[str, Any],
     default: InputFormat,
     *,
@@ -241,7 +262,7 @@ class ModelRows:
         inner = [getattr(model, "best_estimator_", model) for model in models]
         return cls(input_format, where, takes_nan(inner))
 
-    def prepare(self, X: Features, row_numbers: NDArray[np.int64]) -> Any:
+    def prepare(self, X: Features, row_numbers: Integers) -> Any:
         """Return a block with these row numbers as models get it: read-only.
 
         Raises ValueError if a number is infinite, or missing and the models refuse it.

@@ -1,17 +1,48 @@
 """Prediction intervals of regressors, by their certified tolerance."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dsel.arrays import ArrayLike, Estimator, Floats
 from dsel.bounds.tolerance import add_tolerances
 from dsel.families.predictions import predict_numbers
+from dsel.losses.regression import ErrorQuantile
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import Certificate, Choice
+
+
+def tolerance_certificates(choice: Choice) -> Mapping[str, Certificate]:
+    """Return the certificates of a choice, by model, of tolerances that are known.
+
+    Where too few rows give the declared part of the predictions an infinite tolerance,
+    the largest part with a finite one takes its place, if a report was declared: all
+    tolerances of a report hold at once.
+    """
+    certificates, report = choice.certificates, choice.tolerances.get(ONE_FOLD)
+    if report is None or any(isfinite(each.bound) for each in certificates.values()):
+        return certificates
+    finite = np.flatnonzero(np.isfinite(report.off_by_at_most))
+    if not len(finite):
+        return certificates
+    place = int(max(finite, key=report.fractions.__getitem__))
+    loss = ErrorQuantile(report.fractions[place])
+    return {
+        name: replace(
+            certificate,
+            unclipped=choice.tolerances[name].off_by_at_most[place],
+            delta=report.delta,
+            loss=repr(loss),
+            says=f"{loss.label} at most",
+            label_term=np.nan,
+            disagreement_term=np.nan,
+            estimate=np.nan,
+        )
+        for name, certificate in certificates.items()
+    }
 
 
 def check_tolerance(choice: Choice, deploy: str | None = None) -> str:
@@ -23,9 +54,9 @@ def check_tolerance(choice: Choice, deploy: str | None = None) -> str:
     certificate = choice.certificates[name]
     if not certificate.is_tolerance or ONE_FOLD not in choice.certificates:
         raise ValueError(
-            f"a tolerance is certified of regressors with "
-            f"loss=dsel.losses.error_quantile(0.9), got loss={certificate.loss}; "
-            f"search with this loss."
+            f"intervals are certified for regressors with "
+            f"loss=dsel.losses.error_quantile(0.9), which is their default, got "
+            f"loss={certificate.loss}; classifiers have none."
         )
     if not certificate.certified:
         raise ValueError(
@@ -60,7 +91,7 @@ class Tolerance:
         fold_model = load_model(ONE_FOLD) if name == ALL_ROWS else None
         return cls(certificates[ONE_FOLD].bound, fold_model)
 
-    def interval(self, X: ArrayLike, predicted: Floats) -> NDArray[np.float64]:
+    def interval(self, X: ArrayLike, predicted: Floats) -> Floats:
         """Return prediction minus and plus tolerance, (n_rows, 2), rounded outward."""
         tolerances = np.full(len(predicted), self.bound)
         if self.fold_model is not None:
@@ -80,7 +111,7 @@ def predict_interval(
     models: Mapping[str, Estimator],
     X: ArrayLike,
     deploy: str | None = None,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the lower and upper end of each interval, (n_rows, 2)."""
     name = check_tolerance(choice, deploy)
     tolerance = Tolerance.of(choice.certificates, name, models.__getitem__)

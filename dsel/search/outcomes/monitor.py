@@ -17,9 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 from dsel.bounds.duplicates import lower_rate_limits
 from dsel.checks import check_level, listing
 from dsel.data.targets import notes_on_blanks
+from dsel.data.unknown_values import select_unexpected
 from dsel.families.kinds import is_regressor
 from dsel.losses.base import FoldCounts, Loss, PoolCounts, RefutableLoss
 from dsel.losses.calls import naming_loss
+from dsel.losses.error_rate import ERROR_RATE
 from dsel.option_values import MONITOR_LEVEL
 from dsel.results.certificate import Certificate
 from dsel.results.monitoring import KEPT, REFUTED, UNTESTED, MonitorReport, PromiseTest
@@ -32,11 +34,22 @@ from dsel.rounded_texts import (
 )
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.progress import OnProgress
-from dsel.search.design.assumptions import FEWEST_TESTED_ROWS, two_sample_test
+from dsel.search.design.assumptions import (
+    FEWEST_TESTED_ROWS,
+    count_copies,
+    have_copies,
+    two_sample_test,
+)
+from dsel.search.outcomes.intervals import tolerance_certificates
 from dsel.search.outcomes.new_labels import SEED, NewLabels, draw_rows_of_groups
-from dsel.search.outcomes.new_row_counts import CountPart, MonitorContext, Tally
+from dsel.search.outcomes.new_row_counts import (
+    COMPARED_ROWS,
+    CountSlice,
+    MonitorContext,
+    Tally,
+)
 from dsel.search.outcomes.promises import Promises, disagreement_delta
-from dsel.search.outcomes.table_rows import open_table
+from dsel.search.outcomes.table_rows import TableRows, open_table
 from dsel.typing import PoolLike
 
 if TYPE_CHECKING:
@@ -46,12 +59,16 @@ SHOWN_COLUMNS: Final = 5
 LIKE_LABELED: Final = "The new rows are like the labeled rows"
 NO_FRESH: Final = "all of these rows equal labeled rows, which are no fresh draws"
 NO_LIMIT: Final = "no limit was certified"
+COPIED: Final = (
+    "new rows repeat as independent draws cannot, or far more often than labeled rows: "
+    "copies; take each record once (drop_duplicates)"
+)
 IN_GROUPS: Final = "rows come in groups, so they are not independent draws"
 
 
 def monitor_table(
     promises: Promises,
-    source: PoolLike,
+    new_rows: PoolLike,
     new_labels: NewLabels,
     *,
     level: float = MONITOR_LEVEL,
@@ -64,32 +81,9 @@ def monitor_table(
     level = check_level(level)
     for model in promises.models.values():
         check_is_fitted(model)
-    input_format = promises.input_format
-    if new_labels.target is not None and any(
-        map(is_regressor, promises.models.values())
-    ):
-        input_format = input_format.with_number_column(new_labels.target)
-    column = new_labels.groups if isinstance(new_labels.groups, str) else None
-    columns = [name for name in (new_labels.target, column) if name is not None]
-    if new_labels.groups is not None and not promises.are_in_groups:
-        raise ValueError(
-            f"{new_labels.groups_option} is for a search with groups, and these bounds "
-            f"are about independent rows; leave it out if the new rows are such rows."
-        )
-    table = open_table(
-        input_format,
-        source,
-        tuple(columns) or None,
-        option="target" if column is None else "target` or `groups",
-        model=next(iter(promises.models.values())),
-        with_record_ids=True,
-        separator=separator,
-        encoding=encoding,
-    )
-    context, client = (
-        MonitorContext.of(promises, table, new_labels),
-        resolve_client(client),
-    )
+    table = open_new_rows(promises, new_rows, new_labels, separator, encoding)
+    context = MonitorContext.of(promises, table, new_labels)
+    client = resolve_client(client)
     notes = (
         [] if new_labels.target is None else notes_on_blanks(context.classes.tolist())
     )
@@ -97,11 +91,12 @@ def monitor_table(
         is_counted, group_notes = draw_rows_of_groups(
             promises, table, new_labels, client
         )
-        context, notes = replace(context, is_counted=is_counted), notes + group_notes
+        context = replace(context, is_counted=is_counted)
+        notes = notes + group_notes
     tally: Tally | None = None
     show_progress = on_progress or (lambda done, total: None)
-    for part in table.run(context, CountPart(), client):
-        tally = part if tally is None else tally.merge(part)
+    for slice_tally in table.run(context, CountSlice(), client):
+        tally = slice_tally if tally is None else tally.merge(slice_tally)
         show_progress(tally.n_rows, table.n_rows)
     if tally is None:
         raise ValueError(f"{table.where} must have rows to be tested, got none.")
@@ -117,6 +112,38 @@ def monitor_table(
         )
     report = read_report(promises, context, tally, level)
     return replace(report, notes=(*notes, *report.notes))
+
+
+def open_new_rows(
+    promises: Promises,
+    new_rows: PoolLike,
+    new_labels: NewLabels,
+    separator: str | None = None,
+    encoding: str | None = None,
+) -> TableRows:
+    """Open a table of new rows with what is tested; raise where a part is missing."""
+    input_format = promises.input_format
+    if new_labels.target is not None and any(
+        map(is_regressor, promises.models.values())
+    ):
+        input_format = input_format.with_number_column(new_labels.target)
+    group_column = new_labels.groups if isinstance(new_labels.groups, str) else None
+    columns = [name for name in (new_labels.target, group_column) if name is not None]
+    if new_labels.groups is not None and not promises.are_in_groups:
+        raise ValueError(
+            f"{new_labels.groups_option} is for a search with groups, and these bounds "
+            f"are about independent rows; leave it out if the new rows are such rows."
+        )
+    return open_table(
+        input_format,
+        new_rows,
+        tuple(columns) or None,
+        option="target" if group_column is None else "target` or `groups",
+        model=next(iter(promises.models.values())),
+        with_record_ids=True,
+        separator=separator,
+        encoding=encoding,
+    )
 
 
 def read_report(
@@ -139,7 +166,7 @@ def read_report(
         notes.append(
             f"{n_unknown:,} labels are no class of the search: every model errs there"
         )
-    notes += [values.line for values in tally.unknown.values()]
+    notes += [each.line for each in select_unexpected(tally.unknown, tally.n_rows)]
     if promises.labeled is None:
         notes.append(
             "the labeled rows are not known, so new rows that equal one are counted as "
@@ -154,6 +181,17 @@ def read_report(
         if context.exceedances
         else _test_errors(promises, context, tally, level)
     )
+    if not promises.are_in_groups and _are_copies(promises, context, tally):
+        # The test of the rows takes each of them once.
+        row_tests[1:], error_tests = (
+            [
+                test
+                if test.result == UNTESTED
+                else replace(test, result=UNTESTED, reason=COPIED)
+                for test in tests
+            ]
+            for tests in (row_tests[1:], error_tests)
+        )
     if promises.are_in_groups:
         # Labels of one row of each group are independent draws; all rows are none.
         row_tests = [replace(t, result=UNTESTED, reason=IN_GROUPS) for t in row_tests]
@@ -166,9 +204,19 @@ def read_report(
     return MonitorReport(level, tally.n_rows, n_duplicates, tuple(tests), tuple(notes))
 
 
+def _are_copies(promises: Promises, context: MonitorContext, tally: Tally) -> bool:
+    """Return whether new rows that equal no labeled one are copies of one another."""
+    labeled, find = promises.labeled, context.find_duplicates
+    if have_copies(tally.repeats) or labeled is None or find is None:
+        return have_copies(tally.repeats)
+    are_fresh = ~find(tally.sample)
+    return count_copies(labeled.X, tally.sample, are_fresh, seed=SEED) > 0
+
+
 def _test_rows(promises: Promises, tally: Tally, level: float) -> PromiseTest:
     """Return the test of the new rows against the labeled ones."""
-    test, labeled = PromiseTest("rows", UNTESTED, LIKE_LABELED, ""), promises.labeled
+    test = PromiseTest("rows", UNTESTED, LIKE_LABELED, "")
+    labeled = promises.labeled
     if labeled is None:
         return replace(test, reason=promises.why_unknown)
     if tally.n_duplicates == tally.n_rows:
@@ -178,22 +226,35 @@ def _test_rows(promises: Promises, tally: Tally, level: float) -> PromiseTest:
         kind = "labeled" if fewest == labeled.n_rows else "new"
         why = f"there are {fewest} {kind} rows, and it needs {FEWEST_TESTED_ROWS}"
         return replace(test, reason=why)
-    result = two_sample_test(labeled.X, tally.sample, seed=SEED, level=level)
+    result = two_sample_test(
+        labeled.X,
+        tally.sample,
+        seed=SEED,
+        level=level,
+        most_rows=COMPARED_ROWS,
+        each_column=True,
+    )
     columns = tuple(result.column_names(labeled.columns))
     if isnan(result.auc):
         why = "too few different rows are in one of both tables"
         return replace(test, reason=why)
-    is_refuted = result.p_value <= level
-    auc, p_value = result.auc, result.p_value
+    is_told_apart = result.p_value <= level
     reason = (
-        f"a classifier scores a new row above a labeled one {about_percent(auc)} of "
-        f"the time, where a guess has 50%, and chance gives as much with probability "
-        f"{100 * p_value:.3g}% (AUC {auc:.2f}, p = {p_value:.2g})"
+        f"a classifier distinguishes new rows from labeled ones"
+        f"{'' if is_told_apart else ' no better than chance'} (AUC {result.auc:.2f}, "
+        f"p = {result.p_value:.2g}; compared are "
+        f"{min(labeled.n_rows, COMPARED_ROWS):,} and "
+        f"{min(tally.n_rows, COMPARED_ROWS):,} rows)"
     )
+    p_value = min(result.p_value, result.column_p_value)
+    is_refuted = p_value <= level
     if columns:
         kind = f"column{'s' * (len(columns) > 1)}"
         shown = listing(columns, SHOWN_COLUMNS)
-        reason += f"; tested alone, {kind} {shown} changed"
+        but = "" if is_told_apart else "but "
+        reason += f"; {but}tested alone, {kind} {shown} changed"
+        if not is_told_apart:
+            reason += f" (p = {p_value:.2g})"
     elif is_refuted:
         reason += "; no column changed by itself, but how they go together"
     return replace(
@@ -201,14 +262,15 @@ def _test_rows(promises: Promises, tally: Tally, level: float) -> PromiseTest:
         result=REFUTED if is_refuted else KEPT,
         reason=reason,
         n_rows=tally.n_rows,
-        p_value=result.p_value,
+        p_value=p_value,
         columns=columns,
     )
 
 
 def _test_disagreement(promises: Promises, tally: Tally, level: float) -> PromiseTest:
     """Return the test of the disagreement of both models."""
-    limit, text = promises.disagreement, "Both models differ on no more rows than they"
+    limit = promises.disagreement
+    text = "Both models differ on no more rows than they"
     test = PromiseTest("disagreement", UNTESTED, f"{text} did on the pool", "")
     if any(map(is_regressor, promises.models.values())):
         why = "predictions are numbers, which differ on nearly every row"
@@ -237,7 +299,7 @@ def _test_disagreement(promises: Promises, tally: Tally, level: float) -> Promis
         n_rows=tally.n_rows,
         seen=differ / tally.n_rows,
         reason=f"seen {about_percent(differ / tally.n_rows)} of {tally.n_rows:,} rows, "
-        f"{_say_proof(floor_percent(at_least), is_refuted=at_least > limit)}",
+        f"so the true share is at least {floor_percent(at_least)}",
     )
 
 
@@ -246,28 +308,34 @@ def _test_errors(
 ) -> list[PromiseTest]:
     """Return the tests of the bounds of the bounded models."""
     n_labels, n_duplicates, _ = tally.n_labels.tolist()
-    limits, rates = None, [nan] * len(promises.models)
-    loss, why_no_labels = context.loss, _reason_without_labels(context, tally)
+    limits = None
+    rates = [nan] * len(promises.models)
+    loss = context.loss
+    why_no_labels = _reason_without_labels(context, tally)
     if n_labels and isinstance(loss, RefutableLoss):
         counts, duplicates = tally.counts
-        rows = PoolCounts(counts, duplicates, n_labels, n_duplicates)
+        new_counts = PoolCounts(counts, duplicates, n_labels, n_duplicates)
         with naming_loss(loss, "lower_limits"):
-            limits = loss.lower_limits(rows, level)
+            limits = loss.lower_limits(new_counts, level)
         models = FoldCounts(counts, np.full(len(counts), n_labels))
         with naming_loss(loss, "estimate"):
             rates = [loss.estimate(model) for model in models.iter_folds()]
     tests = []
-    for index, (deploy, certificate) in enumerate(promises.choice.certificates.items()):
+    for index, (model_name, certificate) in enumerate(
+        promises.choice.certificates.items()
+    ):
         bound = certificate.bound
-        test = _make_test(deploy, certificate, bound)
+        test = _make_test(model_name, certificate, bound)
         why = _reason_for_no_test(certificate, loss) or why_no_labels
         if limits is not None and isnan(limits[index]):
             why = why or "no new row with a label counts for it"
         if why or limits is None:
             tests.append(replace(test, reason=why))
             continue
-        at_least, is_cost = float(limits[index]), certificate.is_cost
+        at_least = float(limits[index])
+        is_cost = certificate.is_cost
         shown = certificate.about(at_least) if is_cost else floor_percent(at_least)
+        kind = "error" if loss == ERROR_RATE else "value"
         tests.append(
             replace(
                 test,
@@ -276,8 +344,7 @@ def _test_errors(
                 n_rows=n_labels,
                 seen=rates[index],
                 reason=f"seen {certificate.about(rates[index])} on {n_labels:,} "
-                f"{context.kind_of_rows_text}, "
-                f"{_say_proof(shown, is_refuted=at_least > bound)}",
+                f"{context.kind_of_rows_text}, so the true {kind} is at least {shown}",
             )
         )
     return tests
@@ -287,10 +354,12 @@ def _test_tolerances(
     promises: Promises, context: MonitorContext, tally: Tally, level: float
 ) -> list[PromiseTest]:
     """Return the tests of the shares of rows that are off by more than a tolerance."""
-    n_labels, tests = int(tally.n_labels[0]), []
-    for index, (deploy, certificate) in enumerate(promises.choice.certificates.items()):
+    n_labels = int(tally.n_labels[0])
+    tests = []
+    certificates = tolerance_certificates(promises.choice)
+    for index, (model_name, certificate) in enumerate(certificates.items()):
         limit = context.exceedances[index].exceeding_fraction
-        test = _make_test(deploy, certificate, limit)
+        test = _make_test(model_name, certificate, limit)
         why = _reason_without_labels(context, tally)
         if not certificate.certified or certificate.says_nothing:
             why = NO_LIMIT
@@ -310,20 +379,14 @@ def _test_tolerances(
                 n_found=n_off - n_duplicates,
                 n_rows=n_labels,
                 seen=n_off / n_labels,
-                reason=f"{text}, "
-                f"{_say_proof(floor_percent(at_least), is_refuted=at_least > limit)}",
+                reason=f"{text}, so their true share is at least "
+                f"{floor_percent(at_least)}",
             )
         )
     return tests
 
 
-def _say_proof(at_least: str, *, is_refuted: bool) -> str:
-    """Return what rows prove: less than what was seen, since chance has a part."""
-    only = "" if is_refuted else "only "
-    return f"which proves {only}that it is {at_least} or more"
-
-
-def _make_test(deploy: str, certificate: Certificate, limit: float) -> PromiseTest:
+def _make_test(model_name: str, certificate: Certificate, limit: float) -> PromiseTest:
     """Return the test of one model's bound before it is made."""
     if not certificate.certified or certificate.says_nothing:
         what = "How far predictions are off" * certificate.is_tolerance
@@ -331,7 +394,7 @@ def _make_test(deploy: str, certificate: Certificate, limit: float) -> PromiseTe
     else:
         amount = f"{certificate.amount(certificate.bound)}{certificate.on_rows}"
         promise = f"{certificate.says} {amount}, {certificate.model_text}"
-    return PromiseTest(f"error of {deploy}", UNTESTED, promise, "", limit)
+    return PromiseTest(f"error of {model_name}", UNTESTED, promise, "", limit)
 
 
 def _reason_without_labels(context: MonitorContext, tally: Tally) -> str:

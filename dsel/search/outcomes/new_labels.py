@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from dsel.arrays import Bools, as_plain
 from dsel.checks import as_array
 from dsel.data.groups import RowGroups
-from dsel.data.labeled import check_no_masks
+from dsel.data.labeled import check_no_masks, one_column
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.outcomes.promises import Promises
-from dsel.search.outcomes.table_rows import TableRows, read_table_part
+from dsel.search.outcomes.table_rows import TableRows, read_table_slice
 
 SEED: Final = 0
 """Seed of the sample and the forest of the two-sample test: the same each time."""
@@ -46,7 +46,7 @@ class NewLabels:
 def check_new_labels(y: Any) -> NDArray[Any]:
     """Return labels of new rows as one array; some may be missing."""
     check_no_masks(y)
-    labels = as_array(y, "y", object)
+    labels = as_array(one_column(y), "y", object)
     if labels.ndim != 1:
         raise ValueError(
             f"`y` must have a label for each new row, got shape {labels.shape}."
@@ -56,20 +56,20 @@ def check_new_labels(y: Any) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class ReadKeys:
-    """Reads keys, and the places of labels, in a part of a table."""
+    """Reads keys, and the places of labels, in a slice of a table."""
 
     def run(
-        self, context: NewLabels, inputs: Inputs
+        self, new_labels: NewLabels, inputs: Inputs
     ) -> Output[tuple[NDArray[Any], Bools]]:
         """Return both arrays; each is empty where it is known without the table."""
         keys: list[Any] = []
         has_label: list[Any] = []
-        for block in read_table_part(inputs):
+        for block in read_table_slice(inputs):
             frame = block.X.given
-            if isinstance(context.groups, str):
-                keys.extend(list(frame[context.groups]))
-            if context.target is not None:
-                has_label.extend((~pd.isna(frame[context.target])).tolist())
+            if isinstance(new_labels.groups, str):
+                keys.extend(list(frame[new_labels.groups]))
+            if new_labels.target is not None:
+                has_label.extend((~pd.isna(frame[new_labels.target])).tolist())
         key_array = np.empty(len(keys), object)
         key_array[:] = keys
         return Output((key_array, np.array(has_label, np.bool_)))
@@ -83,15 +83,16 @@ def draw_rows_of_groups(
     Such rows are independent draws of a random row of a new group. Keys are compared
     as texts with those of the labeled groups, whose rows are no fresh draws.
     """
-    keys, has_label = new_labels.groups, None
+    keys = new_labels.groups
+    has_label = None
     if new_labels.y is not None:
         has_label = ~pd.isna(new_labels.y)
     if isinstance(keys, str) or new_labels.target is not None:
-        parts = list(table.run(new_labels, ReadKeys(), client))
+        slices = list(table.run(new_labels, ReadKeys(), client))
         if isinstance(keys, str):
-            keys = np.concatenate([part for part, _ in parts])
+            keys = np.concatenate([slice_keys for slice_keys, _ in slices])
         if new_labels.target is not None:
-            has_label = np.concatenate([part for _, part in parts])
+            has_label = np.concatenate([slice_flags for _, slice_flags in slices])
     keys = pd.Series(keys, dtype=object)
     if has_label is None:
         has_label = np.zeros(len(keys), np.bool_)
@@ -101,7 +102,8 @@ def draw_rows_of_groups(
             f"{len(keys):,} for {len(has_label):,} rows."
         )
     has_key = keys.notna().to_numpy()
-    texts, known = keys.map(lambda key: str(as_plain(key))), promises.group_keys
+    texts = keys.map(lambda key: str(as_plain(key)))
+    known = promises.group_keys
     is_known = np.zeros(len(keys), np.bool_)
     if known is not None:
         is_known = (
@@ -109,10 +111,15 @@ def draw_rows_of_groups(
         )
     fresh = np.flatnonzero(has_label & has_key & ~is_known)
     codes, distinct = pd.factorize(texts.to_numpy()[fresh])
-    drawn = np.zeros(len(keys), np.bool_)
+    is_counted = np.zeros(len(keys), np.bool_)
     if len(fresh):
-        drawn[fresh[RowGroups(np.asarray(distinct), codes).draw_rows(SEED)]] = True
-    notes = [f"one row with a label of each of {len(distinct):,} new groups is counted"]
+        is_counted[fresh[RowGroups(np.asarray(distinct), codes).draw_rows(SEED)]] = True
+    notes = list[str]()
+    if len(fresh):
+        of = f"{len(distinct):,} new group{'s' * (len(distinct) > 1)}"
+        notes.append(f"one row with a label of each of {of} is counted")
+    elif has_label.any():
+        notes.append("no row with a label is one of a new group, so none is counted")
     if n := int(is_known.sum()):
         notes.append(f"{n:,} rows of groups that were labeled are not counted")
     if n := int((~has_key).sum()):
@@ -122,4 +129,4 @@ def draw_rows_of_groups(
             "the keys of the labeled groups are not known: a new row of such a group "
             "is no fresh draw, and would be counted as others are"
         )
-    return drawn, notes
+    return is_counted, notes

@@ -1,4 +1,4 @@
-"""Counts of new rows, made part by part in one pass, and the sample of their rows."""
+"""Counts of new rows, made slice by slice in one pass, and the sample of their rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,22 +30,28 @@ from dsel.losses.calls import count_rows, naming_loss
 from dsel.losses.declared import declare_losses
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.regression import absolute_residuals
+from dsel.losses.texts import loss_of_text
+from dsel.results.certificate import Certificate
 from dsel.results.query_files import as_label
 from dsel.runtime.tasks import Inputs, Output
-from dsel.search.design.assumptions import SAMPLE_ROWS
+from dsel.search.design.assumptions import count_repeats, merge_repeats
 from dsel.search.outcomes.deployed_model import ModelRows
+from dsel.search.outcomes.intervals import tolerance_certificates
 from dsel.search.outcomes.new_labels import SEED, NewLabels
 from dsel.search.outcomes.promises import Promises
-from dsel.search.outcomes.table_rows import TableRows, read_table_part
+from dsel.search.outcomes.table_rows import TableRows, read_table_slice
 from dsel.typing import AnyArray, LabelsLike
 
+COMPARED_ROWS: Final = 2_000
+"""New rows, and labeled rows, that the two-sample test compares at most. It is made
+once, so there are more of them than before a search."""
 NO_LABEL: Final = -1
 """Code of a row without a label."""
 
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of new rows; those of parts add up in any order."""
+    """Counts of new rows; those of slices add up in any order."""
 
     n_rows: int
     n_duplicates: int
@@ -57,28 +63,33 @@ class Tally:
     counts: Integers
     """Counts of the loss on rows with a label, by model, then those on duplicates of
     labeled rows; (2, n_models, ...)."""
-    words: NDArray[np.uint64]
+    random_words: NDArray[np.uint64]
     """Random words of the sampled rows, the smallest ones."""
     rows: Integers
     sample: Any
     """The sampled rows in the types of the labeled ones; None if not needed."""
     unknown: Mapping[str, UnknownValues]
     """Values that no labeled row has, by column."""
+    repeats: "pd.Series[int]"
+    """How often rows occur that equal no labeled one; see `merge_repeats`."""
 
     def merge(self, later: "Tally") -> "Tally":
-        """Return the sum of both counts, and the rows with the smallest words."""
-        parts = [(t.words, t.rows, t.sample) for t in (self, later)]
-        words, rows, sample = merge_smallest(parts[0], parts[1], SAMPLE_ROWS)
+        """Return both counts added up, and the rows with the smallest random words."""
+        samples = [(t.random_words, t.rows, t.sample) for t in (self, later)]
+        random_words, rows, sample = merge_smallest(
+            samples[0], samples[1], COMPARED_ROWS
+        )
         return Tally(
             self.n_rows + later.n_rows,
             self.n_duplicates + later.n_duplicates,
             self.n_differ + later.n_differ,
             self.n_labels + later.n_labels,
             self.counts + later.counts,
-            words,
+            random_words,
             rows,
             sample,
             merge_unknown_values(self.unknown, later.unknown),
+            merge_repeats([self.repeats, later.repeats]),
         )
 
 
@@ -118,15 +129,18 @@ class MonitorContext:
         cls, promises: Promises, table: TableRows, new_labels: NewLabels
     ) -> "MonitorContext":
         """Return the data that tasks of a table need."""
-        models, labeled = tuple(promises.models.values()), promises.labeled
-        named, is_regression = promises.loss, any(map(is_regressor, models))
+        models = tuple(promises.models.values())
+        labeled = promises.labeled
+        named = promises.loss
+        is_regression = any(map(is_regressor, models))
         exceedances: tuple[Exceedance, ...] = ()
         if is_regression:
-            classes, loss = np.empty(0), named
+            classes = np.empty(0)
+            loss = named
             if isinstance(loss, DistanceLoss):
-                bounded = promises.choice.certificates.values()
+                bounded = tolerance_certificates(promises.choice).values()
                 with naming_loss(loss, "exceedance"):
-                    exceedances = tuple(loss.exceedance(c.number) for c in bounded)
+                    exceedances = tuple(_exceedance(c, loss) for c in bounded)
         else:
             classes = classes_of(promises, named or ERROR_RATE)
             loss = None if named is None else declare_losses(named, None, classes).main
@@ -153,7 +167,8 @@ class MonitorContext:
         """Count a block of rows with these numbers."""
         converted = self._convert_rows(X)
         is_duplicate = np.zeros(len(row_numbers), np.bool_)
-        if self.find_duplicates is not None:
+        # With groups only rows of new ones are counted, and these are other records.
+        if self.find_duplicates is not None and self.is_counted is None:
             is_duplicate = self.find_duplicates(converted)
         if self.labeled_ids is not None and isinstance(X, Frame):
             is_duplicate = is_duplicate & self.labeled_ids.may_have(X.given)
@@ -187,9 +202,9 @@ class MonitorContext:
                 for some in map(np.flatnonzero, masks)
             ]
         )
-        words, kept, sample = smallest_rows(
+        random_words, sampled_rows, sample = smallest_rows(
             (row_random_at(SEED, SHIFT_STREAM, row_numbers), row_numbers, converted),
-            SAMPLE_ROWS,
+            COMPARED_ROWS,
         )
         return Tally(
             len(row_numbers),
@@ -197,10 +212,11 @@ class MonitorContext:
             np.array([differs.sum(), (differs & is_duplicate).sum()]),
             np.array([*(mask.sum() for mask in masks), n_unknown]),
             counts,
-            words,
-            kept,
+            random_words,
+            sampled_rows,
             sample,
             find_unknown_values(X.given, self.known) if isinstance(X, Frame) else {},
+            merge_repeats([count_repeats(inside, ~is_duplicate)]),
         )
 
     def _convert_rows(self, X: Any) -> Any:
@@ -215,12 +231,12 @@ class MonitorContext:
         """Return predictions as class codes, or numbers as they are."""
         return predicted if self.is_regression else codes_of(predicted, self.classes)
 
-    def _count(self, number: int, rows: Rows, predicted: AnyArray) -> Integers:
+    def _count(self, model_number: int, rows: Rows, predicted: AnyArray) -> Integers:
         """Return the counts of one model on rows with a label."""
         if not self.exceedances:
             return np.asarray(count_rows(self.statistic, rows, predicted), np.int64)
         residuals = absolute_residuals(np.asarray(rows.targets), predicted)
-        return np.asarray(np.sum(residuals > self.exceedances[number].tolerance))
+        return np.asarray(np.sum(residuals > self.exceedances[model_number].tolerance))
 
     def _values_of_labels(self, X: Any, row_numbers: Integers) -> Any:
         """Return the labels of rows, not converted; None without labels."""
@@ -277,16 +293,16 @@ class MonitorContext:
 
 
 @dataclass(frozen=True)
-class CountPart:
-    """Counts a part of a table."""
+class CountSlice:
+    """Counts a slice of a table."""
 
     def run(self, context: "MonitorContext", inputs: Inputs) -> Output[Tally]:
         """Return the tally."""
-        parts = [
+        tallies = [
             context.count(block.X, block.row_numbers)
-            for block in read_table_part(inputs)
+            for block in read_table_slice(inputs)
         ]
-        return Output(reduce(Tally.merge, parts))
+        return Output(reduce(Tally.merge, tallies))
 
 
 def classes_of(promises: Promises, loss: Loss) -> NDArray[Any]:
@@ -306,3 +322,10 @@ def classes_of(promises: Promises, loss: Loss) -> NDArray[Any]:
         names = loss.named_classes(())
     named = [label for label in names if label not in known.tolist()]
     return np.unique(np.concatenate([known, named])) if named else known
+
+
+def _exceedance(certificate: Certificate, declared: DistanceLoss) -> Exceedance:
+    """Return the exceedance of a bound; a report may have replaced the declared one."""
+    loss = loss_of_text(certificate.loss)
+    loss = loss if isinstance(loss, DistanceLoss) else declared
+    return loss.exceedance(certificate.number)

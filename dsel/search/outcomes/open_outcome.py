@@ -1,21 +1,20 @@
 """Opens the outcome of a run that has ended, from its folder; nothing is fitted."""
 
-import os
 from collections.abc import Sequence
 
 from dsel.checks import check_strings
 from dsel.results.choice import Choice
 from dsel.results.models import open_model
 from dsel.results.place import PAIRS, Place, check_has_results, read_outcome
-from dsel.results.query_files import read_answer
+from dsel.results.query_files import read_labeled_result
 from dsel.results.run_store import open_results, read_dataset, read_query_rows
 from dsel.search.outcomes.deployed_model import InputFormat, read_input_format
 from dsel.search.outcomes.outcome import Outcome
-from dsel.typing import Options
+from dsel.typing import Options, PathLike
 
 
 def open_outcome(
-    place: str | os.PathLike[str],
+    place: PathLike,
     *,
     trusted: Sequence[str] = (),
     storage_options: Options | None = None,
@@ -81,7 +80,7 @@ def open_outcome(
         )
     statements = record["said"]
     choice = Choice.from_json(statements["choice"])
-    labeled = read_answer(where, Choice)
+    labeled = read_labeled_result(where, Choice)
     results = open_results(place, storage_options=storage_options)
     pairs = None
     if PAIRS in record["datasets"]:

@@ -1,20 +1,21 @@
 """The result of a search: its cube, choice, certificates and models."""
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Never, NoReturn
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final, Never, NoReturn
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from dsel.arrays import ArrayLike
-from dsel.cards import render_card
-from dsel.checks import check_choice, did_you_mean
+from dsel.arrays import ArrayLike, Floats
+from dsel.cards import ShownRow, render_card
+from dsel.checks import check_choice, explain_unknown, no_attribute
 from dsel.data.labeled import LabeledRows
+from dsel.data.lazy import by_block
 from dsel.errors import GuaranteeWarning, names_of, warn
 from dsel.losses.base import Loss
 from dsel.option_values import MONITOR_LEVEL
@@ -30,16 +31,24 @@ from dsel.results.tolerances import ToleranceReport
 from dsel.rounded_texts import terminal_width
 from dsel.runtime.progress import check_verbose, row_progress
 from dsel.search.outcomes.deployed_model import Deployed, InputFormat
-from dsel.search.outcomes.intervals import predict_interval
+from dsel.search.outcomes.intervals import predict_interval, tolerance_certificates
 from dsel.search.outcomes.monitor import monitor_table
 from dsel.search.outcomes.new_labels import NewLabels, check_new_labels
 from dsel.search.outcomes.predict_table import PredictedTable, predict_table
 from dsel.search.outcomes.promises import Promises, disagreement_limit
+from dsel.typing import PathLike
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from dsel.accessor import ResultsPlots
+
+
+OUT: Final = (
+    "a new file, such as out='predictions.csv'; `predict(X)` returns the predictions "
+    "of rows in memory"
+)
+"""What `predict_table` needs."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,17 +99,17 @@ class Outcome:
         }
 
     def __getattr__(self, name: str) -> NoReturn:
-        end = did_you_mean(name, names_of(type(self)))
+        end = ""
         if name in OF_OUTCOME:
             end = f"; it is `{OF_OUTCOME[name].removeprefix('outcome.')}` here."
         elif name == "report":
             end = (
-                "; dsel.report.write_report(outcome, path) writes a page, and "
+                "; dsel.write_report(outcome, path) writes a page, and "
                 "`certified_report` has the limits of each class."
             )
         elif not name.startswith("_") and name in names_of(Choice):
             end = f"; it is `choice.{name}` here."
-        raise AttributeError(f"an outcome has no attribute {name!r}{end}")
+        raise no_attribute("an outcome", name, names_of(type(self)), end)
 
     @cached_property
     def bounded_models(self) -> Mapping[str, BoundedModel]:
@@ -140,6 +149,15 @@ class Outcome:
         """Comparison of the deployed model with the baseline; None without one."""
         return self.choice.baseline
 
+    @property
+    def seed(self) -> int | None:
+        """The `random_state` of the run, which dsel draws if none is passed.
+
+        None if the results lost their attributes.
+        """
+        text = str(self.results.attrs.get("seed", ""))
+        return int(text) if text.isdecimal() else None
+
     @cached_property
     def models(self) -> Mapping[str, Any]:
         """The certified fitted models, by name.
@@ -163,9 +181,9 @@ class Outcome:
     def plot(self) -> "ResultsPlots":
         """Figures of the search, as ``results.dsel.plot`` has them.
 
-        Called, it draws the error over the grid; ``plot.certificates()`` the bounds,
-        ``plot.folds()`` the folds of the best candidates, ``plot.timing()`` the seconds
-        of tasks, or of the slowest candidates. Needs the extra ``plots``.
+        Called, it draws the error over the grid, or the bounds if there is no grid, as
+        after `dsel.certify`. Its print and completion list the other figures that this
+        search has. Needs the extra ``plots``.
 
         Examples
         --------
@@ -174,6 +192,9 @@ class Outcome:
         >>> from dsel import plan_search
         >>> X, y = load_iris(return_X_y=True)
         >>> outcome = plan_search(SVC(), {"C": [1, 10]}, X, y, random_state=0).run()
+        >>> outcome.plot  # doctest: +NORMALIZE_WHITESPACE
+        <figures: plot(), plot.surface(), plot.certificates(), plot.folds(),
+        plot.bound_by_labels(), plot.timing()>
         >>> outcome.plot.certificates().get_xlabel()
         'Error, %'
         """
@@ -281,8 +302,8 @@ class Outcome:
     ) -> CertifiedReport | ToleranceReport:
         """Return recall and precision of every class with limits, and the error.
 
-        For regressors return tolerances, the distances that shares of the predictions
-        keep.
+        For regressors return tolerances, the distances that fractions of the
+        predictions keep.
 
         Parameters
         ----------
@@ -345,11 +366,12 @@ class Outcome:
         """
         return self.choice.report_by_value(deploy)
 
+    @explain_unknown({"out": OUT})
     def predict_table(
         self,
         source: object,
         *,
-        out: str | os.PathLike[str],
+        out: PathLike,
         deploy: str | None = None,
         id: Sequence[str] | None = None,
         client: "Client | None" = None,
@@ -415,7 +437,7 @@ class Outcome:
         deployed = Deployed.of(
             name,
             self.models[name],
-            self.certificates,
+            tolerance_certificates(self.choice),
             self.input_format,
             self._load_model,
         )
@@ -527,7 +549,9 @@ class Outcome:
             )
 
     def predict(self, X: ArrayLike, *, deploy: str | None = None) -> NDArray[Any]:
-        """Predict labels, or numbers of a regressor.
+        """Predict labels, or numbers of a regressor; lazily for a Dask collection.
+
+        `predict_table` reads a file, and writes one.
 
         Parameters
         ----------
@@ -539,13 +563,13 @@ class Outcome:
 
         Returns
         -------
-        ndarray
+        ndarray or dask.array.Array
             One prediction for each row, shape (n_rows,).
 
         Raises
         ------
         TypeError
-            If `X` is no table of rows.
+            If `X` is no table of rows, such as a path.
         ValueError
             If `deploy` is no model of this outcome, or a column is missing in `X`.
 
@@ -562,12 +586,19 @@ class Outcome:
         name = check_choice(
             deploy or self.choice.deploy, "deploy", tuple(self.certificates)
         )
-        return np.asarray(self.models[name].predict(self.input_format.convert(X)))
+        model = self.models[name]
+        input_format = self.input_format
 
-    def predict_interval(
-        self, X: ArrayLike, *, deploy: str | None = None
-    ) -> NDArray[np.float64]:
+        def predict_block(rows: Any) -> NDArray[Any]:
+            return np.asarray(model.predict(input_format.convert(rows)))
+
+        predictions: NDArray[Any] = by_block(predict_block, X)
+        return predictions
+
+    def predict_interval(self, X: ArrayLike, *, deploy: str | None = None) -> Floats:
         """Return an interval for the target of each row, of a certified regressor.
+
+        It is lazy for a Dask collection.
 
         Intervals of the model ``one_fold`` all have the same width: prediction minus
         and plus the certified tolerance. For ``all_rows`` the distance of both models'
@@ -583,7 +614,7 @@ class Outcome:
 
         Returns
         -------
-        ndarray
+        ndarray or dask.array.Array
             Lower and upper ends, shape (n_rows, 2), rounded outward. Infinite if there
             were too few labeled rows for a tolerance.
 
@@ -614,28 +645,53 @@ class Outcome:
         """
         if deploy is not None:
             check_choice(deploy, "deploy", tuple(self.certificates))
-        rows = self.input_format.convert(X)
-        return predict_interval(self.choice, self.models, rows, deploy)
+        choice, models, input_format = self.choice, self.models, self.input_format
+
+        def block_interval(rows: Any) -> Floats:
+            converted = input_format.convert(rows)
+            return predict_interval(choice, models, converted, deploy)
+
+        intervals: Floats = by_block(block_interval, X)
+        return intervals
 
     def __str__(self) -> str:
-        return str(self.choice)
+        return render_lines(self._shown_rows(), terminal_width())
 
     # A prompt and a notebook also show where to go on; a print has the result only.
     def __repr__(self) -> str:
-        next_line = render_lines([("Next", self._next_steps)], terminal_width())
-        return f"{self}\n{next_line}"
+        shown_rows = [*self._shown_rows(), ("Next", self._next_steps)]
+        return render_lines(shown_rows, terminal_width())
 
     def _repr_html_(self) -> str:
-        return render_card([*self.choice.facts(), ("Next", self._next_steps)])
+        return render_card([*self._shown_rows(), ("Next", self._next_steps)])
+
+    def _shown_rows(self) -> list[ShownRow]:
+        """Return the rows of the choice, and the seed that draws the same folds."""
+        shown_rows = list(self.choice.shown_rows())
+        bound = self.certificate
+        if not bound.certified and isfinite(bound.number):
+            text = "`certificate.number` has it, and `certificate.bound` is NaN"
+            shown_rows.append(("Number", text))
+        if self.seed is not None:
+            text = f"random_state={self.seed} draws the same folds again"
+            shown_rows.append(("Seed", text))
+        return shown_rows
 
     @property
     def _next_steps(self) -> str:
-        steps = ["`predict` or `predict_table` for new rows", "`plot` for figures"]
-        if self.choice.queries is not None:
-            steps.insert(0, "`query_rows` for the rows to label")
-        return (
-            f"{', '.join(steps)}, and `monitor` to see whether the promise still holds"
-        )
+        """Calls that run as they are printed, where `X_new` are new rows."""
+        steps = [
+            "`predict(X_new)`",
+            "`predict_table(X_new, out='predictions.csv')`",
+            "`plot()` for a figure",
+            "`monitor(X_new)` to test whether the promise holds for new rows",
+        ]
+        queries = self.choice.queries
+        if queries is not None and queries.labels is None:
+            steps.insert(
+                0, "`query_rows()`; label these, then `certify_with_labels(labels)`"
+            )
+        return ", ".join(steps)
 
 
 def _raise_no_models(reason: str) -> Never:

@@ -4,9 +4,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from dsel.arrays import Integers
 from dsel.candidates import takes_nan
+from dsel.checks import show_model
 from dsel.data.labeled import by_position, codes_of, names_of_columns, with_columns
 from dsel.data.open import open_pool
 from dsel.errors import GuaranteeWarning, warn
@@ -14,6 +17,7 @@ from dsel.families.kinds import is_classifier
 from dsel.families.predictions import predict_rows
 from dsel.results.place import Place
 from dsel.results.rows import write_rows
+from dsel.search.outcomes.outcome import Outcome
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -40,7 +44,8 @@ def predict_pool(
     Parameters
     ----------
     model
-        Any fitted search, estimator or pipeline with `predict`, of dsel or not.
+        Any fitted search, estimator or pipeline with `predict`, of dsel or not; or an
+        outcome, for its deployed model.
     pool
         Unlabeled rows: anything that `open_pool` takes. A search gets frames of the
         library that it was fitted on; other models get frames of pandas from Parquet
@@ -98,18 +103,31 @@ def predict_pool(
             )
         model.predict_pool(pool, path, client=client)
         return str(Place(path, name="path"))
-    check_is_fitted(model)
+    # An outcome converts rows for its model, which knows the classes.
+    is_outcome = isinstance(model, Outcome)
+    fitted = model.model if is_outcome else model
+    if isinstance(model, type) or not callable(getattr(fitted, "predict", None)):
+        raise TypeError(
+            f"`model` must be a fitted model with `predict`, or an outcome, got "
+            f"{show_model(model)}."
+        )
+    if isinstance(fitted, BaseEstimator):
+        check_is_fitted(fitted)
     opened = open_pool(pool)
-    if hasattr(model, "feature_names_in_"):
+    if is_outcome:
+        has_frames = model.input_format.library is not None
+    else:
+        has_frames = hasattr(fitted, "feature_names_in_")
+    if has_frames:
         opened = opened.with_schema(opened.frames)
-    n_columns = getattr(model, "n_features_in_", opened.n_columns)
+    n_columns = getattr(fitted, "n_features_in_", opened.n_columns)
     names = names_of_columns(model)
     if names is None and opened.columns:
         warn(by_position(opened.columns, "`pool`"), GuaranteeWarning)
     opened = with_columns(opened, n_columns, names)
-    classes = np.asarray(model.classes_) if is_classifier(model) else None
+    classes = np.asarray(fitted.classes_) if is_classifier(fitted) else None
 
-    def predict_block(X: Any, _: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    def predict_block(X: Any, _: Integers) -> dict[str, NDArray[Any]]:
         predictions = predict_rows(model, X)
         if classes is None:
             return {"value": predictions}
@@ -121,7 +139,7 @@ def predict_pool(
     def type_of(name: str) -> tuple[str, Any]:
         return TEXT if labels and classes is not None else STORED[name]
 
-    allow_nan = takes_nan([getattr(model, "best_estimator_", model)])  # in a search
+    allow_nan = takes_nan([getattr(fitted, "best_estimator_", fitted)])  # in a search
     # One row is predicted first, so that an unfitted model or wrong columns raise now.
     first_row = opened.reduce(
         lambda X, rows: predict_block(X[:1], rows[:1]),

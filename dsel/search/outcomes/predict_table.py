@@ -7,6 +7,7 @@ model and the format of its rows, `table_rows` reads the table.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +20,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from dsel.arrays import Estimator, Features
+from dsel.arrays import Estimator, Features, Floats, Integers
+from dsel.cards import ShownRow
+from dsel.checks import listing
 from dsel.data.frames import Frame, take_rows
 from dsel.data.labeled import codes_of
 from dsel.data.text import PLAIN_DIALECT, Dialect
@@ -29,23 +32,27 @@ from dsel.data.unknown_values import (
     find_unknown_values,
     known_values,
     merge_unknown_values,
+    select_unexpected,
 )
 from dsel.errors import explaining_interrupt
 from dsel.families.kinds import is_classifier
 from dsel.families.predictions import predict_numbers
+from dsel.option_values import ALL_ROWS
 from dsel.results.certificate import Certificate
 from dsel.results.predictions import ROW, check_new_file, predictions_file
+from dsel.results.renderings import Shown
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.progress import OnProgress
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.outcomes.deployed_model import Deployed, ModelRows
 from dsel.search.outcomes.intervals import Tolerance
-from dsel.search.outcomes.table_rows import open_table, read_table_part
+from dsel.search.outcomes.table_rows import open_table, read_table_slice
+from dsel.typing import PathLike
 
 if TYPE_CHECKING:
     from distributed import Client
 
-PredictedPart = tuple[pd.DataFrame, Mapping[str, UnknownValues]]
+PredictedSlice = tuple[pd.DataFrame, Mapping[str, UnknownValues]]
 """Predictions, and unknown values by column."""
 
 LABEL: Final = "label"
@@ -69,8 +76,8 @@ BY_LARGEST: Final = (
 compute all of it again, so that it is called only where two are nearly as large."""
 
 
-@dataclass(frozen=True)
-class PredictedTable:
+@dataclass(frozen=True, repr=False)
+class PredictedTable(Shown):
     """A file of predictions."""
 
     path: Path
@@ -122,6 +129,49 @@ class PredictedTable:
         )
 
     @property
+    def text_on_bound(self) -> str:
+        """The bound of the model, in one line."""
+        if self.certificate is None:
+            return (
+                "No error bound: the model was stored by `save_model`, not by a search"
+            )
+        return self.certificate.headline()
+
+    def texts_on_file(self, path: PathLike, target: str | None = None) -> list[str]:
+        """Return what the file has, with the path as its reader knows it.
+
+        `target` is the name of what is predicted, if it is known.
+        """
+        names = [name or "names of rows" for name in self.columns]
+        # One name for all targets, so that a script need not know them.
+        if target not in (None, LABEL):
+            names = [
+                f"{LABEL} (predicted {target})" if n == LABEL else n for n in names
+            ]
+        columns = listing(names, 10)
+        form = f" ({self.dialect.words})" if self.dialect.words else ""
+        texts = [f"Wrote {self.n_rows:,} rows to {path}{form}: {columns}"]
+        if {*ENDS} <= {*self.columns} and self.certificate is not None:
+            what = "the prediction less and plus the bound above"
+            if self.certificate.model_name == ALL_ROWS:
+                what = "farther from the prediction where both models are farther apart"
+            fraction = self.certificate.fraction
+            between = f"; {100 * fraction:.6g}% of targets lie between them"
+            texts.append(
+                f"lower and upper are {what}{'' if isnan(fraction) else between}"
+            )
+        return texts
+
+    def shown_rows(self) -> list[ShownRow]:
+        """Return the bound, what the file has, and what may have changed it."""
+        texts = [self.note_on_bound, self.text_on_bound]
+        if self.unused:
+            texts.append(f"Not used of the table: {listing(self.unused, 10)}")
+        texts += self.texts_on_file(self.path)
+        named = [*(("", text) for text in texts), *(("Note", t) for t in self.notes)]
+        return [(name, text) for name, text in named if text]
+
+    @property
     def notes(self) -> list[str]:
         """Sentences, without their periods, about what may have changed predictions."""
         by_place = filter(None, [self.taken_by_position.rstrip(".")])
@@ -140,7 +190,8 @@ def predict_table(
     encoding: str | None = None,
 ) -> PredictedTable:
     """Predict every row of a table and write a file; see `Outcome.predict_table`."""
-    path, model = check_new_file(out), deployed.model
+    path = check_new_file(out)
+    model = deployed.model
     check_is_fitted(model)
     ids = (id,) if isinstance(id, str) else None if id is None else tuple(id)
     show_progress = on_progress or (lambda done, total: None)
@@ -154,13 +205,14 @@ def predict_table(
     )
     rows = ModelRows.of([model], deployed.input_format, table.where)
     known = known_values(deployed.input_format.table_schema)
-    context = _Context(model, rows, table.ids, deployed.tolerance, known)
-    client, done = resolve_client(client), 0
+    predictor = _BlockPredictor(model, rows, table.ids, deployed.tolerance, known)
+    client = resolve_client(client)
+    done = 0
     unknown: dict[str, UnknownValues] = {}
-    records = table.run(context, PredictPart(), client)
-    # A mistake in all rows raises in the first part, before a file is created.
+    records = table.run(predictor, PredictSlice(), client)
+    # A mistake in all rows raises in the first slice, before a file is created.
     first = next(records, None)
-    head = context.head() if first is None else first[0].iloc[:0]
+    head = predictor.head() if first is None else first[0].iloc[:0]
     rounded = _probability_names(_classes_of(model))
     message = f"Nothing of the interrupted call is kept: there is no file {path}."
     with (
@@ -179,7 +231,7 @@ def predict_table(
         done,
         tuple(head.columns),
         table.unused,
-        tuple(unknown.values()),
+        tuple(select_unexpected(unknown, done)),
         table.dialect if path.suffix.lower() == ".csv" else PLAIN_DIALECT,
         table.taken_by_position,
         table.file_notes,
@@ -188,8 +240,8 @@ def predict_table(
 
 
 @dataclass(frozen=True)
-class _Context:
-    """Data that every task needs."""
+class _BlockPredictor:
+    """Predicts blocks of rows, with all that every task needs for it."""
 
     model: Any
     rows: ModelRows
@@ -199,7 +251,7 @@ class _Context:
     known: KnownValues = field(default_factory=dict)
     """Values of text columns in labeled rows."""
 
-    def predict(self, X: Any, row_numbers: NDArray[np.int64]) -> PredictedPart:
+    def predict(self, X: Any, row_numbers: Integers) -> PredictedSlice:
         """Return predictions for a block, and unknown values by column.
 
         `row_numbers` are those of the rows. Unknown values are in no labeled row.
@@ -237,7 +289,8 @@ def _predictions(model: Any, X: Features) -> dict[str, Any]:
     """Return labels and probabilities by the names of their columns."""
     # Both need what the steps before the last one make of the rows.
     if type(model) is Pipeline and len(model) > 1:
-        X, model = model[:-1].transform(X), model[-1]
+        X = model[:-1].transform(X)
+        model = model[-1]
     classes = _classes_of(model)
     if classes is None:
         return {VALUE: _check_predictions(model.predict(X), X.shape[0])}
@@ -268,8 +321,8 @@ def _probability_names(classes: NDArray[Any] | None) -> list[str]:
 
 
 def _most_probable(
-    probabilities: NDArray[np.float64],
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    probabilities: Floats,
+) -> tuple[Integers, Floats]:
     """Return the code of the most probable class, and its lead over the next one."""
     if probabilities.shape[1] == 2:  # several times as fast as what follows
         leads = probabilities[:, 1] - probabilities[:, 0]
@@ -296,15 +349,17 @@ def _classes_of(model: Estimator) -> NDArray[Any] | None:
 
 
 @dataclass(frozen=True)
-class PredictPart:
-    """Predicts all rows of a part of a table."""
+class PredictSlice:
+    """Predicts all rows of a slice of a table."""
 
-    def run(self, context: "_Context", inputs: Inputs) -> Output[PredictedPart]:
+    def run(
+        self, predictor: "_BlockPredictor", inputs: Inputs
+    ) -> Output[PredictedSlice]:
         """Return predictions of all rows in their order."""
-        parts = [
-            context.predict(block.X, block.row_numbers)
-            for block in read_table_part(inputs, allow_nan=None)
+        blocks = [
+            predictor.predict(block.X, block.row_numbers)
+            for block in read_table_slice(inputs, allow_nan=None)
         ]
-        frames, unknown = zip(*parts, strict=True)
+        frames, unknown = zip(*blocks, strict=True)
         frame = pd.concat(frames) if len(frames) > 1 else frames[0]
         return Output((frame, reduce(merge_unknown_values, unknown)))

@@ -18,15 +18,16 @@ from dsel.data.labeled import LabeledRows, seen_rows
 from dsel.data.record_ids import RecordIds
 from dsel.data.schema import TableSchema
 from dsel.data.tables import read_table
-from dsel.losses.base import DistanceLoss, Loss, PlannedDelta, RefutableLoss
+from dsel.losses.base import DeltaDivision, DistanceLoss, Loss, RefutableLoss
 from dsel.losses.texts import loss_of_text
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.choice import Choice
 from dsel.results.place import Place
-from dsel.results.query_files import read_answer, read_choice
+from dsel.results.query_files import read_choice, read_labeled_result
 from dsel.results.run_store import open_results
 from dsel.results.run_tables import load_run_tables
 from dsel.search.outcomes.deployed_model import InputFormat, open_deployed_model
+from dsel.typing import PathLike
 
 NAME_LABELED: Final = "name it by --labeled"
 
@@ -82,8 +83,7 @@ def disagreement_delta(choice: Choice) -> float:
     queried. Other bounds spend other parts, so the limit is printed with its own
     confidence.
     """
-    planned = PlannedDelta(delta=choice.delta, has_pool=True)
-    return planned.divide(choice.delta).pool_delta
+    return DeltaDivision.of_plan(choice.delta, has_pool=True).pool_delta
 
 
 def disagreement_limit(cube: xr.Dataset, choice: Choice) -> float | None:
@@ -102,14 +102,16 @@ def disagreement_limit(cube: xr.Dataset, choice: Choice) -> float | None:
     if not np.isfinite(differ[fold]):
         return None
     rows = upper_pool_rows(
-        int(cube[names.N_UNLABELED]), int(cube[names.EQUAL_ROWS]), int(duplicates[fold])
+        int(cube[names.N_UNLABELED]),
+        int(cube[names.N_DUPLICATES]),
+        int(duplicates[fold]),
     )
     fold_delta = disagreement_delta(choice) / len(differ)
     return float(binomial_tail_inversion(int(differ[fold]), rows, delta=fold_delta))
 
 
 def open_promises(
-    place: str | os.PathLike[str],
+    place: PathLike,
     *,
     labeled: str | None = None,
     trusted: Sequence[str] = (),
@@ -123,12 +125,13 @@ def open_promises(
     column `groups` has the key of each row's group.
     """
     choice, _ = read_choice(place)
-    choice = read_answer(Place(place, name="place"), Choice) or choice
+    choice = read_labeled_result(Place(place, name="place"), Choice) or choice
     deployed = {
         name: open_deployed_model(place, deploy=name, trusted=trusted)
         for name in choice.certificates
     }
-    cube, tables = open_results(place), load_run_tables(place)
+    cube = open_results(place)
+    tables = load_run_tables(place)
     input_format = next(iter(deployed.values())).input_format
     promises = Promises(
         {name: one.model for name, one in deployed.items()},
@@ -180,7 +183,8 @@ def read_labeled_rows(
     `has_ids` the table has the columns of ids of the schema, and these are returned.
     """
     record_ids = None
-    read, keys = partial(read_table, separator=separator, encoding=encoding), None
+    read = partial(read_table, separator=separator, encoding=encoding)
+    keys = None
     if schema is None or schema.target is None:
         table = read(location, target=target)
         labels = table.y

@@ -10,7 +10,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from dsel.checks import check_columns, nothing_at
+from dsel.checks import nothing_at
+from dsel.data.columns import check_columns
 from dsel.data.labeled import by_position, with_columns
 from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
@@ -42,14 +43,12 @@ R = TypeVar("R")
 BLOCK_ROWS: Final = (2**14, 2**17)
 """Fewest and most rows of a task, which a model predicts at once: for any number of
 rows pandas and scikit-learn take about 10 ms."""
-TEXT_ROWS: Final = 2**16
-"""Most rows of a task of a text file, whose bytes then fit into the second cache."""
 BLOCK_CELLS: Final = 2**22
 """Approximate number of values of a task."""
 
 
 class TableRows(Protocol):
-    """All rows of a table, of which tasks get one part after the other."""
+    """All rows of a table, of which tasks get one slice after the other."""
 
     where: str
     """Name of the table in messages."""
@@ -71,9 +70,9 @@ class TableRows(Protocol):
         """Rows in the types of all rows; not always all of them."""
 
     def run(self, context: C, work: Work[C, R], client: "Client | None") -> Iterator[R]:
-        """Do work on each part, and yield the results in order.
+        """Do work on each slice, and yield the results in order.
 
-        The work gets a part by `read_table_part`.
+        The work gets a slice by `read_table_slice`.
         """
 
 
@@ -125,7 +124,8 @@ class TextTable(TableRows):
         option: str,
         with_record_ids: bool,
     ) -> None:
-        self.where, schema = repr(text.location), input_format.table_schema
+        self.where = repr(text.location)
+        schema = input_format.table_schema
         if schema is None:
             raise ValueError(
                 f"{self.where} is a text file, but the results have no types of its "
@@ -147,18 +147,20 @@ class TextTable(TableRows):
     def like(self) -> Pool:
         """The first rows, in the types of all of them."""
         with self._text.name_lines():
-            first = next(self._parts())
-            return _as_frames(open_pool(next(first.frames(TEXT_ROWS))))
+            first = next(self._slices())
+            return _as_frames(open_pool(next(first.frames(first.part.n_rows))))
 
-    def _parts(self) -> Iterator[TextRows]:
-        n_rows = min(TEXT_ROWS, _block_rows(len(self._schema.names)))
+    def _slices(self) -> Iterator[TextRows]:
+        sizes = [file.estimate_rows() for file in self._text.files]
+        n_rows = None if None in sizes else sum(filter(None, sizes))
+        n_rows = _block_rows(len(self._schema.names), n_rows)
         return self._text.parts(self._schema, self._decimal, n_rows)
 
     def run(self, context: C, work: Work[C, R], client: "Client | None") -> Iterator[R]:
-        """Do work on each part of the file, and yield the results in order."""
+        """Do work on each slice of the file, and yield the results in order."""
         tasks = (
             Task(f"predict-{rows.first}", work, partial(_text_sources, rows))
-            for rows in self._parts()
+            for rows in self._slices()
         )
         with self._text.name_lines():
             yield from results_in_order(context, tasks, client)
@@ -176,41 +178,66 @@ class PoolRows(TableRows):
         option: str = "id",
         with_record_ids: bool = False,
     ) -> None:
-        pool, names = open_pool(source), input_format.columns
+        pool = open_pool(source)
+        names, columns = input_format.columns, pool.columns or ()
         self.where = pool.where.replace("`pool`", "`source`")
-        columns, schema = pool.columns or (), input_format.table_schema
         # Without names of features no column is found by its name.
         n = 0 if names is None else count_row_names(columns)
-        self.ids = ids = _ids_of(schema, ids, columns, columns[:n], with_record_ids)
+        self.ids = _ids_of(
+            input_format.table_schema, ids, columns, columns[:n], with_record_ids
+        )
         if names is not None and columns:
-            needed = dict.fromkeys((*names, *ids))
-            if schema is None:
-                check_columns(columns, needed, self.where, named=ids, option=option)
-            else:
-                schema.check_columns(columns, self.where, ids, option=option)
-            # Smaller blocks of one row group would be decoded together, and joined.
-            n_rows = _block_rows(len(needed), pool.n_rows)
-            pool = pool.with_columns(needed, block_rows=n_rows)
-            if pool.frames is None and schema is not None:
-                schema.refuse_plain_numbers(schema.names, self.where)
-            if pool.frames is not None and schema is not None:
-                location = source if isinstance(source, (str, os.PathLike)) else ""
-                like = replace(schema, ids=_new_ids(ids, schema))
-                pool = convert_pool(pool, like, os.fspath(location), where=self.where)
-        elif ids:
-            instead = ", and pass the labels as y=" * option.startswith("target")
-            raise ValueError(
-                f"`{option}` names {ids[0]!r}, but columns are found by names where "
-                f"both the labeled rows and {self.where} have some; leave it out"
-                f"{instead}."
+            location = (
+                os.fspath(source) if isinstance(source, str | os.PathLike) else ""
+            )
+            pool = self._find_columns(
+                pool, names, input_format.table_schema, option, location
             )
         else:
             n_columns = getattr(model, "n_features_in_", len(names or columns))
-            pool = with_columns(pool, n_columns, None)
-            if columns:
-                self.taken_by_position = by_position(columns, self.where)
+            pool = self._take_by_position(pool, n_columns, option)
         self.unused = tuple(n for n in columns if n not in (pool.columns or ()))
-        self._pool, self.n_rows = _as_frames(pool), pool.n_rows
+        self._pool = _as_frames(pool)
+        self.n_rows = pool.n_rows
+
+    def _find_columns(
+        self,
+        pool: Pool,
+        names: Sequence[str],
+        schema: TableSchema | None,
+        option: str,
+        location: str,
+    ) -> Pool:
+        """Return the columns of the model and of `ids`, by their names."""
+        columns, ids = pool.columns or (), self.ids
+        needed = dict.fromkeys((*names, *ids))
+        if schema is None:
+            check_columns(columns, needed, self.where, named=ids, option=option)
+        else:
+            schema.check_columns(columns, self.where, ids, option=option)
+        # Smaller blocks of one row group would be decoded together, and joined.
+        n_rows = _block_rows(len(needed), pool.n_rows)
+        pool = pool.with_columns(needed, block_rows=n_rows)
+        if schema is None:
+            return pool
+        if pool.frames is None:
+            schema.refuse_plain_numbers(schema.names, self.where)
+            return pool
+        like = replace(schema, ids=_new_ids(ids, schema))
+        return convert_pool(pool, like, location, where=self.where)
+
+    def _take_by_position(self, pool: Pool, n_columns: int, option: str) -> Pool:
+        """Return the columns of the model, which knows no names, or finds none here."""
+        if self.ids:
+            instead = ", and pass the labels as y=" * option.startswith("target")
+            raise ValueError(
+                f"`{option}` names {self.ids[0]!r}, but columns are found by names "
+                f"where both the labeled rows and {self.where} have some; leave it out"
+                f"{instead}."
+            )
+        if pool.columns:
+            self.taken_by_position = by_position(pool.columns, self.where)
+        return with_columns(pool, n_columns, None)
 
     @property
     def like(self) -> Pool:
@@ -218,29 +245,29 @@ class PoolRows(TableRows):
         return self._pool
 
     def run(self, context: C, work: Work[C, R], client: "Client | None") -> Iterator[R]:
-        """Do work on each part of the pool, and yield the results in order."""
+        """Do work on each slice of the pool, and yield the results in order."""
         pool = self._pool
         n_rows = _block_rows(pool.n_columns, pool.n_rows)
-        parts = pool.slices(n_rows)
+        slices = pool.slices(n_rows)
         # A Parquet file of a million rows often has one row group, for one task.
-        are_few = client is None and len(parts) < 2 * count_threads()
-        if are_few and any(part.stop - part.start > 2 * n_rows for part in parts):
-            tasks = self._tasks_of_blocks(work, parts, n_rows)
+        are_few = client is None and len(slices) < 2 * count_threads()
+        if are_few and any(one.stop - one.start > 2 * n_rows for one in slices):
+            tasks = self._tasks_of_blocks(work, slices, n_rows)
         else:
             tasks = (
-                Task(f"predict-{part.start}", work, partial(pool.sources, part))
-                for part in parts
+                Task(f"predict-{one.start}", work, partial(pool.sources, one))
+                for one in slices
             )
         yield from results_in_order(context, tasks, client)
 
     def _tasks_of_blocks(
-        self, work: Work[C, R], parts: Sequence[PoolSlice], n_rows: int
+        self, work: Work[C, R], slices: Sequence[PoolSlice], n_rows: int
     ) -> Iterator[Task[C, R]]:
-        """Read large parts here, and yield a task for each of their blocks."""
+        """Read large slices here, and yield a task for each of their blocks."""
         blocks = (
             block
-            for part in parts
-            for block in read_blocks(self._pool.sources(part), n_rows, allow_nan=True)
+            for one in slices
+            for block in read_blocks(self._pool.sources(one), n_rows, allow_nan=True)
         )
         for block in read_ahead(blocks):
             sources = partial(_block_sources, block)
@@ -248,12 +275,12 @@ class PoolRows(TableRows):
 
 
 def _block_sources(block: Block, client: "Client | None") -> list[Any]:
-    """Return the argument of `read_table_part` for a block in memory."""
+    """Return the argument of `read_table_slice` for a block in memory."""
     return [block]
 
 
 def _text_sources(rows: TextRows, client: "Client | None") -> list[Any]:
-    """Return the argument of `read_table_part` for rows of a text file."""
+    """Return the argument of `read_table_slice` for rows of a text file."""
     sent = [] if client is None else send_values([rows], rows.nbytes, client)
     return sent or [rows]
 
@@ -294,7 +321,7 @@ def _as_frames(pool: Pool) -> Pool:
     return pool.with_schema(pool.frames)
 
 
-def read_table_part(
+def read_table_slice(
     inputs: Inputs, *, allow_nan: bool | None = True
 ) -> Iterator[Block]:
     """Yield the rows of one of the tasks of a table, block by block.

@@ -1,29 +1,30 @@
 """A plan, as users get it: it prints itself, runs, and fits candidates again.
 
 `plan_search.plan_search` makes it. A plan never changes: results of a run are separate
-values.
+values, and `Plan.with_leave_one_out` returns another plan.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
 from dsel.arrays import Floats
-from dsel.cards import Fact, render_card
+from dsel.cards import ShownRow, render_card
 from dsel.checks import check_integer
 from dsel.data.splits import all_rows_split
 from dsel.errors import OldName
 from dsel.families.family import FitId
 from dsel.results.caveats import texts_that_void_nothing
+from dsel.runtime.clients import resolve_client
 from dsel.runtime.progress import Progress, check_verbose
 from dsel.runtime.tasks import limit_threads
 from dsel.search.design.folds import with_leave_one_out
 from dsel.search.engine.fit_batch import fit_splits
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan_caveats import name_counted_rows, note_on_possible_bound
-from dsel.search.planning.plan_text import plan_facts, plan_lines
+from dsel.search.planning.plan_text import plan_lines, plan_rows
 from dsel.search.running.execute import execute
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.run import RunOptions
@@ -31,6 +32,8 @@ from dsel.typing import Options, PathLike
 
 if TYPE_CHECKING:
     from distributed import Client
+
+NEXT: Final = "Next: `run()`, or `run(out='results')` to keep results in a folder"
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,13 +50,11 @@ class Plan(PlannedSearch):
         texts = self.context.losses.vacuous_caveats(
             self.labeled.y[self.scheme.counted_rows],
             self.scheme.n_folds,
-            self.planned_delta.label_delta,
+            self.planned_delta.model_label_delta,
         )
+        caveats = name_counted_rows(texts, self.scheme, self.row_groups)
         note = note_on_possible_bound(self)
-        return [
-            *name_counted_rows(texts, self.scheme, self.groups),
-            *[note] * bool(note),
-        ]
+        return [*caveats, note] if note else caveats
 
     @property
     def fold_variances(self) -> Floats | None:
@@ -63,17 +64,18 @@ class Plan(PlannedSearch):
         every = np.arange(self.labeled.n_rows)
         rows = [  # of a group a fold tests one row, and inner searches read all of them
             split.test_rows
-            if self.groups is None or not self.method.is_nested
+            if self.row_groups is None or not self.method.is_nested
             else np.setdiff1d(every, split.train_rows)
             for split in self.scheme.held_out
         ]
-        return np.array([self.labeled.y[numbers].var() for numbers in rows])
+        return np.array([self.labeled.y[row_numbers].var() for row_numbers in rows])
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """Texts of the caveats that do not void a bound, and notes about the fits."""
         return (*texts_that_void_nothing(self.caveats), *self.fit_notes)
 
+    certificate = OldName("method_name")
     layout = OldName("scheme")
     spans = OldName("slices")
     prior = OldName("prior_shares")
@@ -142,7 +144,7 @@ class Plan(PlannedSearch):
         {'C': 10}
         """
         options = RunOptions(
-            client=client,
+            client=resolve_client(client),
             out=out,
             storage_options=storage_options,
             on_failure=on_failure,
@@ -158,7 +160,7 @@ class Plan(PlannedSearch):
         Returns
         -------
         Plan
-            A copy of this plan; the plan itself stays as it is.
+            A plan of the same search with these counts; this plan stays as it is.
 
         Raises
         ------
@@ -171,13 +173,14 @@ class Plan(PlannedSearch):
                 "count leave-one-out errors; plan with criterion='loo_error', or with "
                 "certificate='cv_bound' and then `with_leave_one_out`."
             )
-        if self.is_regression or self.groups is not None:
-            what = "`groups`" if self.groups is not None else "a `y` of numbers"
+        if self.is_regression or self.row_groups is not None:
+            what = "`groups`" if self.row_groups is not None else "a `y` of numbers"
             raise ValueError(
                 f"leave-one-out errors are counted row by row for classifiers, got a "
                 f"plan with {what}; run it without `with_leave_one_out`."
             )
         scheme = with_leave_one_out(self.scheme, self.labeled.n_rows)
+        # Only splits and identity differ: assumptions and caveats are about the folds.
         context = replace(self.context, scheme=scheme)
         identity = {**self.identity, "splits": scheme.identity}
         return replace(self, context=context, identity=identity)
@@ -217,8 +220,11 @@ class Plan(PlannedSearch):
         >>> plan.model(1, fold=3).predict(X[:2]).tolist()
         [0, 0]
         """
-        last, split = self.n_candidates - 1, all_rows_split(self.labeled.n_rows)
-        number = check_integer(candidate, "candidate", at_least=0, at_most=last)
+        last = self.n_candidates - 1
+        split = all_rows_split(self.labeled.n_rows)
+        candidate_number = check_integer(
+            candidate, "candidate", at_least=0, at_most=last
+        )
         if fold is not None:
             folds = self.scheme.held_out
             last = len(folds) - 1
@@ -226,11 +232,15 @@ class Plan(PlannedSearch):
         # Workers fit on one thread, too: BLAS on several sums in another order, and the
         # model would differ in its last digits.
         with limit_threads():
-            group = self.context.candidate_group_of(number)
-            fitted = fit_splits(self.context, group, (number,), [split])
-        if fitted.counts.has_failed[0, 0]:
-            raise RuntimeError(fitted.counts.messages[FitId(number, split.number)].text)
-        return fitted.model(number, split.number)
+            candidate_group = self.context.candidate_group_of(candidate_number)
+            fitted = fit_splits(
+                self.context, candidate_group, (candidate_number,), [split]
+            )
+        if fitted.fit_counts.has_failed[0, 0]:
+            raise RuntimeError(
+                fitted.fit_counts.messages[FitId(candidate_number, split.number)].text
+            )
+        return fitted.model(candidate_number, split.number)
 
     def models(self) -> Iterator[tuple[int, Any]]:
         """Fit all candidates again, in this process, on all rows; group by group.
@@ -257,21 +267,33 @@ class Plan(PlannedSearch):
         [(0, 0.1), (1, 1.0)]
         """
         split = all_rows_split(self.labeled.n_rows)
-        for group in self.context.candidate_groups:
-            numbers = tuple(candidate.number for candidate in group.candidates)
+        for candidate_group in self.context.candidate_groups:
+            candidate_numbers = tuple(
+                candidate.number for candidate in candidate_group.candidates
+            )
             with limit_threads():
-                fitted = fit_splits(self.context, group, numbers, [split])
-            failures = fitted.counts.has_failed[:, 0]
-            for number, has_failed in zip(numbers, failures, strict=True):
-                model = None if has_failed else fitted.model(number, split.number)
-                yield number, model
+                fitted = fit_splits(
+                    self.context, candidate_group, candidate_numbers, [split]
+                )
+            failures = fitted.fit_counts.has_failed[:, 0]
+            for candidate_number, has_failed in zip(
+                candidate_numbers, failures, strict=True
+            ):
+                model = (
+                    None if has_failed else fitted.model(candidate_number, split.number)
+                )
+                yield candidate_number, model
 
+    def __str__(self) -> str:
+        return plan_lines(self.shown_rows())
+
+    # A prompt and a notebook also show where to go on, as those of an outcome do.
     def __repr__(self) -> str:
-        return plan_lines(self.facts())
+        return plan_lines([*self.shown_rows(), ("", NEXT)])
 
     def _repr_html_(self) -> str:
-        return render_card(self.facts())
+        return render_card([*self.shown_rows(), ("", NEXT)])
 
-    def facts(self) -> list[Fact]:
+    def shown_rows(self) -> list[ShownRow]:
         """Return rows of texts: a title, names with texts, and caveats."""
-        return plan_facts(self)
+        return plan_rows(self)

@@ -10,10 +10,10 @@ from typing import Final
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from dsel import names
-from dsel.cards import Fact, render_card
+from dsel.arrays import Integers
+from dsel.cards import ShownRow, render_card
 from dsel.checks import (
     check_counts,
     check_delta,
@@ -24,7 +24,7 @@ from dsel.checks import (
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.renderings import render_lines
 from dsel.rounded_texts import about_percent, confidence, count_of, terminal_width
-from dsel.search.design.certificate_methods import METHODS
+from dsel.search.design.certificate_methods import DEFAULT_FOLDS, METHODS
 from dsel.search.design.expected_bounds import (
     Case,
     ExpectedBound,
@@ -42,7 +42,16 @@ MOST_ROWS: Final = 10**9
 
 NEVER: Final = -1
 """Number of needed rows where no number is enough."""
+NEVER_TEXT: Final = "never"
+"""What is printed in its place."""
+LEFT_OUT: Final = " (rows for which no number is enough are left out)"
+"""End of the title of a table without some rows."""
 
+NEXT: Final = (
+    "Next",
+    "`dsel.certify(model, X, y)` for the bound of a model of yours, with `pool=` if "
+    "you have one; `dsel.plots.plot_bound_plan(plan)` for a figure",
+)
 DISAGREEMENT_OF_ERROR: Final = 1 / 3
 """Default ratio of the disagreement, of the model of all rows and one without 20% of
 them, to the error: .3 to .5 on letter, magic, optdigits, pendigits, satimage and
@@ -51,9 +60,9 @@ QUANTITIES: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
     names.BOUND: ("bound", lambda rate: _rate_text(min(1.0, rate), "-")),
     names.LABEL_TERM: ("from labels", lambda rate: _rate_text(rate, "-")),
     names.DISAGREEMENT_TERM: ("from the pool", lambda rate: _rate_text(rate, "-")),
-    "labels_needed": ("labels needed", lambda n: "never" if n < 0 else f"{n:,}"),
-    "pool_rows_needed": ("pool rows needed", lambda n: "never" if n < 0 else f"{n:,}"),
-    "residual_quantile": ("quantile", lambda share: _rate_text(share, "none")),
+    "labels_needed": ("labels needed", lambda n: _count_text(n)),
+    "pool_rows_needed": ("pool rows needed", lambda n: _count_text(n)),
+    "residual_quantile": ("quantile", lambda level: _rate_text(level, "none")),
 }
 """Numbers in print, in order: their titles, and their texts."""
 PARTS: Final = (names.LABEL_TERM, names.DISAGREEMENT_TERM)
@@ -77,7 +86,7 @@ class BoundPlan(xr.Dataset):  # type: ignore[no-untyped-call]  # of xarray
     >>> print(plan_bound(600, 10_000, n_candidates=25, error=0.1))
     ... # doctest: +NORMALIZE_WHITESPACE, +ELLIPSIS
     Bound on the error (95% confidence), on average, for 600 labeled rows, 10,000 pool
-    rows and 25 candidates, if it is 10%:
+    rows and 25 candidates, if the error is 10%:
     5 folds                  bound  from labels  from the pool
     trained without a fold   14.4%        14.4%           0.0%
     trained on all labels    18.4%        14.4%           4.0%
@@ -87,7 +96,7 @@ class BoundPlan(xr.Dataset):  # type: ignore[no-untyped-call]  # of xarray
 
     __slots__ = ()
 
-    def tables(self) -> list[tuple[str, list[Fact]]]:
+    def tables(self) -> list[tuple[str, list[ShownRow]]]:
         """Return tables of certificates with their titles; a column for each folds.
 
         With a single number of folds there is one table, with a column for each
@@ -110,25 +119,45 @@ class BoundPlan(xr.Dataset):  # type: ignore[no-untyped-call]  # of xarray
             head = (f"{folds[0]} folds", *cells)
             return [("", [head, *zip(heads, *columns, strict=True)])]
         head = ("folds", *map(str, folds))
+        # A row without any number says no more than that it is left out.
         return [
             (
-                title,
-                [head, *((name, *row) for name, row in zip(heads, rows, strict=True))],
+                title + LEFT_OUT * any({*row} == {NEVER_TEXT} for row in rows),
+                [
+                    head,
+                    *(
+                        (name, *row)
+                        for name, row in zip(heads, rows, strict=True)
+                        if {*row} != {NEVER_TEXT}
+                    ),
+                ],
             )
             for title, rows in cells.items()
         ]
 
-    def facts(self) -> list[Fact]:
-        """Return the sentence, tables, notes, and what the names of rows mean."""
+    def shown_rows(self) -> list[ShownRow]:
+        """Return the title, tables, notes, and an explanation of each table row."""
         (_, first), *others = self.tables()
-        facts: list[Fact] = [("", f"{self.attrs['title']}:"), *first]
+        shown_rows: list[ShownRow] = [("", f"{self.attrs['title']}:"), *first]
         for title, rows in others:
-            facts += [("", f"{title.capitalize()}:"), *rows]
-        facts += [("Note", note) for note in self.attrs["remarks"]]
-        rows_of_table = table_rows()
+            shown_rows += [("", f"{title.capitalize()}:"), *rows]
+        shown_rows += [("Note", note) for note in self.attrs["remarks"]]
         heads = [name for name, *_ in first]
-        return facts + [
-            (name, rows_of_table[name].text) for name in heads if name in rows_of_table
+        defaults = [name_row(name) for name in (ONE_FOLD, ALL_ROWS)]
+        defaults = [name for name in defaults if name in heads]
+        if DEFAULT_FOLDS in self[names.N_FOLDS] and defaults:
+            shown_rows.append(
+                (
+                    "",
+                    f"By default a search has {DEFAULT_FOLDS} folds, and bounds the "
+                    f"models {' and '.join(map(repr, defaults))}",
+                )
+            )
+        # Names of up to 8 letters would have a column, and longer ones a colon.
+        return shown_rows + [
+            ("", f"{name_row(name)}: {row.text}")
+            for name, row in table_rows().items()
+            if name not in (ONE_FOLD, ALL_ROWS) and name_row(name) in heads
         ]
 
     @property
@@ -136,13 +165,21 @@ class BoundPlan(xr.Dataset):  # type: ignore[no-untyped-call]  # of xarray
         whole = {names.CERTIFICATE, names.N_FOLDS} <= set(self.dims)
         return whole and "title" in self.attrs
 
+    def __str__(self) -> str:
+        if not self._is_whole:
+            return super().__repr__()
+        return render_lines(self.shown_rows(), terminal_width())
+
+    # A prompt and a notebook also show where to go on, as those of an outcome do.
     def __repr__(self) -> str:
         if not self._is_whole:
             return super().__repr__()
-        return render_lines(self.facts(), terminal_width())
+        return render_lines([*self.shown_rows(), NEXT], terminal_width())
 
     def _repr_html_(self) -> str:
-        return render_card(self.facts()) if self._is_whole else super()._repr_html_()
+        if not self._is_whole:
+            return super()._repr_html_()
+        return render_card([*self.shown_rows(), NEXT])
 
 
 def table_rows() -> dict[str, ExpectedBound]:
@@ -164,11 +201,16 @@ def name_row(certificate: str) -> str:
     ('trained without a fold', 'cv_bound')
     """
     words = {
+        METHODS["holdout"].name: "first fold (holdout)",  # not the one of 20%
         ONE_FOLD: "trained without a fold",
         ALL_ROWS: "trained on all labels",
         PLAIN_HOLDOUT: "20% hold-out set",
     }
     return words.get(certificate, certificate)
+
+
+def _count_text(n_rows: float) -> str:
+    return NEVER_TEXT if n_rows == NEVER else f"{n_rows:,}"
 
 
 def _rate_text(rate: float, text_of_nan: str) -> str:
@@ -269,32 +311,27 @@ def plan_bound(
             f"`cv` must be a number of folds >= 2, or several, got {show(cv)}."
         )
     if error_quantile is not None:
-        for name, rate in (
-            ("error", error),
-            ("disagreement", disagreement),
-            ("class_share", class_share),
-            ("wanted", wanted),
-        ):
-            if rate is not None:
-                raise ValueError(
-                    f"`{name}` is of classifiers and `error_quantile` of regressors; "
-                    f"leave one of them out."
-                )
+        _refuse_rates(
+            error=error,
+            disagreement=disagreement,
+            class_share=class_share,
+            wanted=wanted,
+        )
         n = check_integer(n_labeled, "n_labeled", at_least=2)
         has_pool = check_integer(n_unlabeled, "n_unlabeled", at_least=0) > 0
-        share = check_probability(error_quantile, "error_quantile")
+        fraction = check_probability(error_quantile, "error_quantile")
         return _plan_tolerance(
             n,
             folds,
-            share,
+            fraction,
             check_delta(delta),
             has_pool=has_pool,
             n_candidates=check_integer(n_candidates, "n_candidates", at_least=1),
         )
     if error is None:
         raise TypeError(
-            "`error` must be the error rate that the model is assumed to have, got "
-            "None; for regressors pass `error_quantile`, such as 0.9."
+            "`plan_bound` needs `error`, the error rate that you expect of the chosen "
+            "model, such as error=0.1; for regressors it needs error_quantile=0.9."
         )
     assumed_error = check_probability(error, "error")
     rate = DISAGREEMENT_OF_ERROR * assumed_error
@@ -310,27 +347,10 @@ def plan_bound(
         1.0 if class_share is None else check_probability(class_share, "class_share"),
     )
     plan = _plan_rates(case, folds)
-    rows = f"of the rows{'' if class_share is None else ' of the class'}"
-    first, *others = (about_percent(case.disagreement(k)) for k in folds)
-    rates = [f"{first} {rows}", *others]
-    shown = ", ".join(
-        f"{rate} with {k} folds" for rate, k in zip(rates, folds, strict=True)
-    )
-    how = "as declared" if disagreement else "a third of the assumed error"
-    notes = [
-        f"Guessed: the model trained on all labels differs from that of a fold on "
-        f"{shown} ({how} with 5 folds)."
-    ] * (case.n_unlabeled > 0)
-    is_holdout = plan[names.CERTIFICATE].values == PLAIN_HOLDOUT
-    dsel_bound = plan[names.BOUND][~is_holdout].min()
-    if plan[names.BOUND][is_holdout].min() <= dsel_bound:
-        notes.append("A 20% hold-out set would give the smallest of these bounds.")
-    what = "error" if class_share is None else "misses of the class"
-    pool = count_of(case.n_unlabeled, "pool row") if case.n_unlabeled else "no pool"
-    title = (
-        f"Bound on the {what} ({confidence(case.delta)}% confidence), on average, for "
-        f"{count_of(case.n_labeled, 'labeled row')}, {pool} and "
-        f"{count_of(case.n_candidates, 'candidate')}, if it is {100 * case.error:g}%"
+    of_class = class_share is not None
+    title = _title_of_rates(case, of_class=of_class)
+    notes = _notes_on_rates(
+        plan, case, of_class=of_class, is_declared=bool(disagreement)
     )
     if wanted is not None:
         limit = check_probability(wanted, "wanted")
@@ -347,19 +367,70 @@ def plan_bound(
     return plan.assign_attrs(title=title, remarks=notes)
 
 
+def _refuse_rates(**rates: float | None) -> None:
+    """Raise ValueError if an option of classifiers is passed for regressors."""
+    for name, rate in rates.items():
+        if rate is not None:
+            raise ValueError(
+                f"`{name}` is of classifiers and `error_quantile` of regressors; "
+                f"leave one of them out."
+            )
+
+
+def _title_of_rates(case: Case, *, of_class: bool) -> str:
+    """Return what is bounded, and what is assumed for it."""
+    what, is_assumed = "error", "the error is"
+    if of_class:
+        what, is_assumed = "misses of the class", "these are"
+    pool = count_of(case.n_unlabeled, "pool row") if case.n_unlabeled else "no pool"
+    return (
+        f"Bound on the {what} ({confidence(case.delta)}% confidence), on average, for "
+        f"{count_of(case.n_labeled, 'labeled row')}, {pool} and "
+        f"{count_of(case.n_candidates, 'candidate')}, if {is_assumed} "
+        f"{100 * case.error:g}%"
+    )
+
+
+def _notes_on_rates(
+    plan: BoundPlan, case: Case, *, of_class: bool, is_declared: bool
+) -> list[str]:
+    """Return notes about the guessed disagreement, and about a hold-out set."""
+    folds = plan[names.N_FOLDS].values.tolist()
+    notes = []
+    if case.n_unlabeled > 0:
+        first, *others = (about_percent(case.disagreement(k)) for k in folds)
+        rates = [f"{first} of the rows{' of the class' * of_class}", *others]
+        shown = ", ".join(
+            f"{rate} with {k} folds" for rate, k in zip(rates, folds, strict=True)
+        )
+        how = "as declared" if is_declared else "a third of the assumed error"
+        notes.append(
+            f"Guessed: the model trained on all labels differs from that of a fold on "
+            f"{shown} ({how}{' with 5 folds' * (folds != [5])})."
+        )
+    is_holdout = plan[names.CERTIFICATE].values == PLAIN_HOLDOUT
+    dsel_bound = plan[names.BOUND][~is_holdout].min()
+    if plan[names.BOUND][is_holdout].min() <= dsel_bound:
+        notes.append("A 20% hold-out set would give the smallest of these bounds.")
+    return notes
+
+
 def _plan_rates(case: Case, folds: Sequence[int]) -> BoundPlan:
     """Return the expected bound of each certificate, and its parts."""
-    table, rows = (names.CERTIFICATE, names.N_FOLDS), table_rows()
+    table = (names.CERTIFICATE, names.N_FOLDS)
+    rows = table_rows()
     terms = np.array(
         [[expected_terms(case, row, k) for k in folds] for row in rows.values()]
     )
-    shares_seen = [[row.share_seen(k) for k in folds] for row in rows.values()]
+    trained_fractions = [
+        [row.trained_fraction(k) for k in folds] for row in rows.values()
+    ]
     return BoundPlan(
         {
             names.BOUND: (table, terms.sum(axis=2)),
             names.LABEL_TERM: (table, terms[..., 0]),
             names.DISAGREEMENT_TERM: (table, terms[..., 1]),
-            "seen": (table, shares_seen),
+            "seen": (table, trained_fractions),
             "disagreement": (names.N_FOLDS, [case.disagreement(k) for k in folds]),
             "error": case.error,
             names.N_LABELED: case.n_labeled,
@@ -391,7 +462,7 @@ def _notes_on_limit(case: Case, folds: Sequence[int], limit: float) -> list[str]
 
 def _count_rows_for_limit(
     case: Case, folds: Sequence[int], limit: float
-) -> dict[str, tuple[tuple[str, str], NDArray[np.int64]]]:
+) -> dict[str, tuple[tuple[str, str], Integers]]:
     """Return how many labels, or pool rows, a wanted bound needs; as variables."""
     table = (names.CERTIFICATE, names.N_FOLDS)
     fields = {"labels_needed": "n_labeled", "pool_rows_needed": "n_unlabeled"}
@@ -400,7 +471,7 @@ def _count_rows_for_limit(
             table,
             np.array(
                 [
-                    [_count_needed_rows(case, field, row, k, limit) for k in folds]
+                    [_rows_for_bound(case, field, row, k, limit) for k in folds]
                     for row in table_rows().values()
                 ]
             ),
@@ -412,14 +483,14 @@ def _count_rows_for_limit(
 def _plan_tolerance(
     n_labeled: int,
     folds: Sequence[int],
-    share: float,
+    fraction: float,
     delta: float,
     *,
     n_candidates: int,
     has_pool: bool,
 ) -> BoundPlan:
     """Return the rows that a tolerance of regressors needs; see `plan_bound`."""
-    case = ToleranceCase(n_candidates, delta, 1.0 - share, has_pool)
+    case = ToleranceCase(n_candidates, delta, 1.0 - fraction, has_pool)
     rows = {
         name: row
         for name, row in table_rows().items()
@@ -450,15 +521,15 @@ def _plan_tolerance(
         coords={names.N_FOLDS: list(folds), names.CERTIFICATE: list(rows)},
     )
     text = (
-        f"How far off predictions are depends on the model: where {100 * share:.6g}% "
-        f"shall keep it, a tolerance is about this quantile of residuals on held-out "
-        f"rows"
+        f"How far off predictions are depends on the model. A bound of "
+        f"{100 * fraction:.6g}% of them is about this quantile of the absolute errors "
+        f"on held-out rows"
     )
-    text += "; of all_rows, and in addition how far models are apart" * has_pool
+    text += "; that of all_rows is larger, by how far the models are apart" * has_pool
     plan = plan.transpose(names.CERTIFICATE, names.N_FOLDS)
     title = (
         f"Labeled rows from which on there is a finite bound of how far "
-        f"{100 * share:.6g}% of predictions are off "
+        f"{100 * fraction:.6g}% of predictions are off "
         f"({confidence(delta)}% confidence), "
         f"with {count_of(n_candidates, 'candidate')}, and quantiles with "
         f"{count_of(n_labeled, 'labeled row')}"
@@ -466,18 +537,18 @@ def _plan_tolerance(
     return plan.assign_attrs(title=title, remarks=[f"{text}."])
 
 
-def _fewest_rows(count_exceeding: Callable[[int], int]) -> int:
+def _fewest_rows(excess_of: Callable[[int], int]) -> int:
     """Return the least number of rows for a finite tolerance."""
     low, high = 0, 1
-    while count_exceeding(high) < 0:
+    while excess_of(high) < 0:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if count_exceeding(middle) >= 0 else (middle, high)
+        low, high = (low, middle) if excess_of(middle) >= 0 else (middle, high)
     return high
 
 
-def _count_needed_rows(
+def _rows_for_bound(
     case: Case, field: str, row: ExpectedBound, n_folds: int, wanted: float
 ) -> int:
     """Return the smallest number of rows that gives the bound, to 1 %, or -1."""

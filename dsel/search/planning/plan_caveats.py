@@ -6,24 +6,27 @@ from math import nan
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
-from dsel.arrays import Floats
+from dsel.arrays import Features, Floats
 from dsel.candidates import caveats_of_parameters
 from dsel.checks import listing, show
 from dsel.data.duplicates import duplicate_finder
 from dsel.data.frames import Frame, take_rows
-from dsel.data.groups import RowGroups
+from dsel.data.groups import RowGroups, notes_on_identifiers
+from dsel.data.identity import is_of_dsel
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
-from dsel.data.targets import notes_on_similar_labels
-from dsel.losses.base import FoldCounts, Rows, stack_folds
+from dsel.data.targets import notes_on_copies, notes_on_similar_labels
+from dsel.losses.base import FoldCounts, Loss, Rows, stack_folds
 from dsel.losses.calls import count_rows, naming_loss
 from dsel.losses.declared import DeclaredLosses
-from dsel.losses.error_rate import ERROR_RATE
+from dsel.losses.regression import IS_INFINITE
 from dsel.results.caveats import (
     Caveat,
     Effect,
+    caveats_of_identifiers,
     collect_caveats,
     make_caveats,
 )
@@ -31,8 +34,9 @@ from dsel.results.certificate import DECLARED, LARGE, VIOLATED, Assumption, full
 from dsel.rounded_texts import count_of, in_percent
 from dsel.search.design.assumptions import DuplicatesAcrossFolds
 from dsel.search.design.folds import CVScheme
-from dsel.search.planning.plan_inputs import PoolParts, SearchInputs
+from dsel.search.planning.plan_inputs import DividedPool, SearchInputs
 from dsel.search.running.planned_search import SearchDesign
+from dsel.typing import AnyArray
 
 MOST_CLASSES_NAMED: Final = 5
 """Most classes that a caveat names."""
@@ -75,54 +79,72 @@ OTHER_RECORDS: Final = (
 
 def notes_on_scoring(inputs: SearchInputs, losses: DeclaredLosses) -> list[str]:
     """Return a note about a search that ranks by something else than is bounded."""
-    if losses.main != ERROR_RATE:
+    if losses.main.is_regression:
         return []
-    parts = [
-        part
+    with_scoring = [
+        estimator
         for candidate in inputs.candidates[:1]
-        for part in (candidate.estimator, *candidate.estimator.get_params().values())
-        if hasattr(part, "fit") and not isinstance(part, type)
+        for estimator in (
+            candidate.estimator,
+            *candidate.estimator.get_params().values(),
+        )
+        if hasattr(estimator, "fit") and not isinstance(estimator, type)
         # Only learners with inner folds choose by `scoring`; others, such as
         # HistGradientBoostingClassifier, merely decide by it when to stop.
-        if hasattr(part, "cv")
+        if hasattr(estimator, "cv")
     ]
     scorings = {
-        type(part).__name__: part.scoring
-        for part in parts
-        if getattr(part, "scoring", None) not in (None, "accuracy")
+        type(estimator).__name__: getattr(estimator, "scoring", None)
+        for estimator in with_scoring
     }
+    by_accuracy = [
+        kind for kind, scoring in scorings.items() if scoring in (None, "accuracy")
+    ]
+    if losses.is_about_error:
+        return [
+            f"{kind} ranks by scoring={show(scoring)}, and the bound is about the "
+            f"error, the share of wrong predictions; for another bound pass "
+            f"loss='balanced', 'recall:CLASS' or 'precision:CLASS'"
+            for kind, scoring in scorings.items()
+            if kind not in by_accuracy
+        ]
+    what = losses.main.label[:1].lower() + losses.main.label[1:]
     return [
-        f"{kind} ranks by scoring={show(scoring)}, and the bound is about the error, "
-        f"the share of wrong predictions; for another bound pass loss='balanced', "
-        f"'recall:CLASS' or 'precision:CLASS'"
-        for kind, scoring in scorings.items()
+        f"{kind} ranks by the accuracy, and the bound is about the {what}; "
+        f"scoring='balanced_accuracy' in {kind} gives all classes the same weight"
+        for kind in by_accuracy
     ]
 
 
 def plan_caveats(
     design: SearchDesign,
     inputs: SearchInputs,
-    parts: PoolParts,
+    divided_pool: DividedPool,
     duplicates: DuplicatesAcrossFolds,
 ) -> tuple[Caveat, ...]:
     """Return the caveats of a design, the gravest first."""
-    scheme, labeled, groups = design.scheme, design.labeled, design.groups
+    scheme, labeled, row_groups = design.scheme, design.labeled, design.row_groups
     losses = design.context.losses
     given_folds = [] if scheme.is_plain_random else [GIVEN_FOLDS]
-    group_caveats = [] if groups is None else groups.caveats()
-    if groups is not None and parts.counted is not None:
-        group_caveats.append(UNREAD_POOL)
+    group_caveats, in_groups = list[str](), list[Caveat]()
+    if row_groups is None:
+        notes = notes_on_identifiers(inputs.given_rows, labeled.columns)
+        in_groups = caveats_of_identifiers(notes)
+    else:
+        group_caveats = row_groups.caveats() + [UNREAD_POOL] * (
+            divided_pool.counted is not None
+        )
     loss_caveats: list[str] = []
     if design.method.is_guarantee:  # else rows cannot be too few for a bound
         counted = labeled.y[scheme.counted_rows]
-        label_delta = design.planned_delta.label_delta
+        label_delta = design.planned_delta.model_label_delta
         loss_caveats = losses.caveats(counted, scheme.n_folds, label_delta)
     texts = (label for label in labeled.classes.tolist() if isinstance(label, str))
     similar = notes_on_similar_labels(texts)
     return collect_caveats(
         make_caveats(Effect.VOIDS, given_folds),
         inputs.caveats,
-        parts.caveats,
+        divided_pool.caveats,
         make_caveats(
             Effect.WEAKENS,
             group_caveats + caveats_of_parameters(inputs.estimator, inputs.candidates),
@@ -131,21 +153,45 @@ def plan_caveats(
             has_classes=not design.is_regression, has_pool=design.pool is not None
         ),
         caveats_of_rows(labeled, scheme),
+        caveats_of_copies(inputs.given_rows, labeled.y, labeled.columns, inputs.target),
         make_caveats(
             Effect.INFO,
-            notes_on_scoring(inputs, losses) + notes_on_names(labeled, design.pool),
+            notes_on_scoring(inputs, losses)
+            + notes_on_names(labeled, design.pool)
+            + notes_on_proofs(losses.main, design.criterion, design.method),
         ),
-        make_caveats(Effect.WARNS, similar),
+        [*in_groups, *make_caveats(Effect.WARNS, similar)],
         make_caveats(Effect.PLAN, _of_prior(design.prior_shares)),
         make_caveats(Effect.PLAN, filter(None, [note_on_possible_bound(design)])),
         caveats_of_sizes(
             scheme,
             design.pool,
-            "row" if groups is None else "group",
+            "row" if row_groups is None else "group",
             is_guarantee=design.method.is_guarantee,
         ),
-        make_caveats(Effect.PLAN, name_counted_rows(loss_caveats, scheme, groups)),
+        # A run repeats how many rows it lacks for any bound.
+        (
+            Caveat(Effect.INFO if IS_INFINITE in text else Effect.PLAN, text)
+            for text in name_counted_rows(loss_caveats, scheme, row_groups)
+        ),
     )
+
+
+def caveats_of_copies(
+    X: Features, y: AnyArray, columns: Sequence[str] | None, target: object
+) -> list[Caveat]:
+    """Return a caveat for each column from which alone the label follows.
+
+    `columns` and `target` are their names, None without names.
+    """
+    if sparse.issparse(X):  # many columns of words or counts, of few values each
+        return []
+    frame = X.given if isinstance(X, Frame) else pd.DataFrame(X, copy=False)
+    if columns is not None:
+        frame = frame.set_axis(list(columns), axis=1)
+    name = "`y`" if target is None else repr(target)
+    notes = notes_on_copies(frame, y, name, has_options=False)
+    return make_caveats(Effect.WEAKENS, notes)
 
 
 def notes_on_names(labeled: LabeledRows, pool: Pool | None) -> list[str]:
@@ -159,40 +205,71 @@ def notes_on_names(labeled: LabeledRows, pool: Pool | None) -> list[str]:
     ]
 
 
-def _of_prior(prior: Floats | None) -> list[str]:
+def notes_on_proofs(main: Loss, *others: object) -> list[str]:
+    """Return a note about a bound of which parts are of users, as are their proofs."""
+    of_users = [
+        value for value in (main, main.statistic, *others) if not is_of_dsel(value)
+    ]
+    names = list(dict.fromkeys(type(value).__name__ for value in of_users))
+    if not names:
+        return []
+    verb = "is" if len(names) == 1 else "are"
+    return [f"{' and '.join(names)} {verb} not of dsel, nor is the proof of this bound"]
+
+
+def _of_prior(prior_shares: Floats | None) -> list[str]:
     """Return a note about candidates without a share of delta, if there are some."""
-    n_without = 0 if prior is None else int((prior == 0.0).sum())
-    if prior is None or not n_without:
+    n_without = 0 if prior_shares is None else int((prior_shares == 0.0).sum())
+    if prior_shares is None or not n_without:
         return []
     return [
-        f"`prior` gives {n_without} of {len(prior)} candidates the weight 0: they have "
-        f"no bound and are not chosen"
+        f"`prior` gives {n_without} of {len(prior_shares)} candidates the weight 0: "
+        f"they have no bound and are not chosen"
     ]
 
 
 def name_counted_rows(
-    texts: Sequence[str], scheme: CVScheme, groups: RowGroups | None
+    texts: Sequence[str], scheme: CVScheme, row_groups: RowGroups | None
 ) -> list[str]:
     """Return texts about labeled rows, which name those that a bound counts."""
     where = " and ".join(
         ["the hold-out set"] * scheme.is_holdout
-        + ["one row of each group"] * (groups is not None)
+        + ["one row of each group"] * (row_groups is not None)
     )
-    return [f"of {where}: {text}" if where else text for text in texts]
+    named = [f"of {where}: {text}" if where else text for text in texts]
+    if row_groups is None or scheme.is_holdout:
+        return named
+    # Of numbers, nothing but the number of groups counts.
+    return [
+        text.replace("labeled rows", "groups") if IS_INFINITE in text else name
+        for name, text in zip(named, texts, strict=True)
+    ]
 
 
 def known_assumptions(
-    design: SearchDesign, inputs: SearchInputs
+    design: SearchDesign,
+    inputs: SearchInputs,
+    duplicates: DuplicatesAcrossFolds,
+    violation: str = "",
 ) -> tuple[Assumption, ...]:
-    """Return the assumptions of a certificate, as far as known before the run."""
-    known, has_pool = list[Assumption](), design.pool is not None
+    """Return the assumptions of a certificate, as far as known before the run.
+
+    `violation` is why labeled rows are known to be no random sample, or "".
+    """
+    known = list[Assumption]()
+    has_pool = design.pool is not None
     fitting = design.context.fitting_pool
-    if inputs.groups is not None and design.scheme.is_plain_random:
+    if violation:
+        known.append(Assumption("A1", VIOLATED, violation))
+    elif inputs.row_groups is not None and design.scheme.is_plain_random:
         known.append(Assumption("A1", DECLARED, says=OF_GROUPS))
-    elif inputs.groups is not None or "groups" in inputs.fit_params:
+    elif inputs.row_groups is not None or "groups" in inputs.fit_params:
         known.append(Assumption("A1", VIOLATED, IN_GROUPS))
-    elif not has_pool:
-        known.append(Assumption("A1", says=WITHOUT_POOL))
+    else:
+        copied = duplicates.violation_without_pool
+        state = VIOLATED if copied else DECLARED
+        says = WITHOUT_POOL * (not has_pool)
+        known.append(Assumption("A1", state, copied, says))
     if fitting is not None:  # never the rows that are counted
         part = "learners see a part of the pool that is not counted"
         known.append(Assumption("A4", DECLARED, part))
@@ -224,7 +301,7 @@ def _caveat_of_absent_classes(labeled: LabeledRows, scheme: CVScheme) -> str:
     everything = np.arange(len(labeled.classes))
     lacking = [
         np.setdiff1d(everything, labeled.y[split.train_rows])
-        for split in scheme.splits or scheme.splits_of_chosen
+        for split in scheme.splits or scheme.outer_splits
     ]
     n_lacking = sum(len(absent) > 0 for absent in lacking)
     if not n_lacking:
@@ -286,8 +363,8 @@ def is_one_letter_off(one: str, other: str) -> bool:
     return max(map(len, changed)) == 1 and "".join(changed).isalpha()
 
 
-def _rows_text(labeled: LabeledRows, code: int) -> str:
-    n = int((labeled.y == code).sum())
+def _rows_text(labeled: LabeledRows, class_code: int) -> str:
+    n = int((labeled.y == class_code).sum())
     return f"{n:,} row{'s' * (n != 1)}"
 
 
@@ -301,7 +378,7 @@ def caveats_of_sizes(
     texts = []
     if pool is not None and pool.n_rows < SMALL_POOL:
         texts.append(
-            f"`pool` has {pool.n_rows:,} rows: of fewer than {SMALL_POOL:,} the part "
+            f"`pool` has {pool.n_rows:,} rows: with fewer than {SMALL_POOL:,} the part "
             f"of the bound that comes from the pool is large"
         )
     smallest = min(map(len, (split.test_rows for split in scheme.held_out)))
@@ -322,7 +399,8 @@ def _caveat_of_scaling(X: Any) -> str:
     many = [len(np.unique(column)) > _FEW_VALUES for column in X.T]
     if not any(many):
         return ""
-    columns, near = X[:, many], _TOLERANCE.get(X.dtype, 1e-5)
+    columns = X[:, many]
+    near = _TOLERANCE.get(X.dtype, 1e-5)
     spread = columns.std(axis=0)
     if (np.abs(columns.mean(axis=0)) <= near * spread).all() and any(
         (np.abs(deviation - 1.0) <= near).all()
@@ -335,13 +413,14 @@ def _caveat_of_scaling(X: Any) -> str:
     return ""
 
 
-def smallest_limit(design: SearchDesign, times: int = 1) -> float:
+def smallest_limit(design: SearchDesign, factor: int = 1) -> float:
     """Return the limit of the best fold if no model makes any error, part of `largest`.
 
-    `times` as many rows are assumed. NaN if the loss is of numbers.
+    `factor` as many rows are assumed. NaN if the loss is of numbers.
     """
     losses, labeled = design.context.losses, design.labeled
-    main, folds = losses.main, [split.test_rows for split in design.scheme.held_out]
+    main = losses.main
+    folds = [split.test_rows for split in design.scheme.held_out]
     if design.is_regression or main.statistic.fold_shape is None:
         return nan
     perfect = stack_folds(
@@ -354,23 +433,25 @@ def smallest_limit(design: SearchDesign, times: int = 1) -> float:
             for rows in folds
         ]
     )
-    counts = FoldCounts(times * perfect, times * np.array([len(f) for f in folds]))
-    delta = losses.divide_delta(design.planned_delta.label_delta).main
+    counts = FoldCounts(factor * perfect, factor * np.array([len(f) for f in folds]))
+    delta = losses.main_division(design.planned_delta).label_delta
     with naming_loss(main, "limits"):
         return float(np.min(main.limits(counts, delta))) / main.largest
 
 
-def note_on_possible_bound(design: SearchDesign, above: float = LARGE) -> str:
+def note_on_possible_bound(design: SearchDesign, most: float = LARGE) -> str:
     """Return a note if the bound is above a limit whatever the models are, else "".
 
     It says how many rows are enough for a bound of `LARGE`.
     """
     has_bound = design.method.is_guarantee and design.scheme.is_plain_random
     limit = smallest_limit(design) if has_bound else nan
-    if not limit > above:  # NaN is not
+    if not limit > most:  # NaN is not
         return ""
-    main, y = design.context.losses.main, design.labeled.y[design.scheme.counted_rows]
-    n_rows, unit = len(y), "labeled row" if design.groups is None else "group"
+    main = design.context.losses.main
+    y = design.labeled.y[design.scheme.counted_rows]
+    n_rows = len(y)
+    unit = "labeled row" if design.row_groups is None else "group"
     classes: tuple[Any, ...] = getattr(main, "classes", ())
     of_class = ""
     if len(classes) == 1:
@@ -396,7 +477,7 @@ def check_possible_bound(design: SearchDesign) -> None:
     bounds_folds = design.method.is_nested or design.scheme.is_holdout
     if bounds_folds and (note := note_on_possible_bound(design, USELESS)):
         what = design.context.losses.main.label
-        name = "`y` has" if design.groups is None else "`groups` have"
+        name = "`y` has" if design.row_groups is None else "`groups` have"
         raise ValueError(f"{name} too few rows for a bound of {what!r}: {note}.")
     pool = design.pool
     # A larger pool is compared in the pass that reads it, next to the fits.
@@ -406,14 +487,14 @@ def check_possible_bound(design: SearchDesign) -> None:
     if pool.other_records:
         return
     find = duplicate_finder(pool, design.labeled)
-    n_equal = pool.reduce(
+    n_duplicates = pool.reduce(
         lambda X, rows: int(find(X).sum()),
         lambda earlier, later: earlier + later,
         allow_nan=design.context.reading.allow_nan,
     )
-    if n_equal == pool.n_rows:
+    if n_duplicates == pool.n_rows:
         raise ValueError(
-            f"`pool` must hold new rows: all {n_equal:,} of its rows equal labeled "
-            f"rows, so they do not show how often models differ on new ones; pass "
-            f"other rows, or leave `pool` out."
+            f"`pool` must hold new rows: all {n_duplicates:,} of its rows equal "
+            f"labeled rows, so they do not show how often models differ on new ones; "
+            f"pass other rows, or leave `pool` out."
         )

@@ -18,14 +18,17 @@ from dsel.data.identity import exact_text, is_of_dsel
 from dsel.losses.base import Rows
 from dsel.losses.checking import LOSS_CHECK_ROWS, check_loss_on_rows
 from dsel.losses.declared import DeclaredLosses, declare_losses
-from dsel.losses.error_rate import ERROR_RATE
 from dsel.results.certificate import params_text
 from dsel.search.design.baseline import read_baseline
-from dsel.search.design.certificate_methods import CertificateMethod, choose_pruning
+from dsel.search.design.certificate_methods import (
+    CertificateMethod,
+    choose_pruning,
+    names_of_methods,
+)
 from dsel.search.design.folds import CVScheme
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.engine.jobs import JobContext, PoolReading
-from dsel.search.planning.plan_inputs import PoolParts, SearchInputs
+from dsel.search.planning.plan_inputs import CallerFacts, DividedPool, SearchInputs
 from dsel.search.running.planned_search import SearchDesign
 from dsel.typing import Options, PriorLike
 
@@ -35,9 +38,13 @@ def check_losses(
 ) -> None:
     """Raise ValueError if a loss is declared and the certificate bounds errors only."""
     if not (losses.is_default or method.takes(losses.main)):
-        passed = [f"`loss` {losses.main!r}"] * (losses.main != ERROR_RATE)
-        passed += ["`report`"] * bool(losses.report_losses)
-        passed += [f"`report_by` {report_by!r}"] * (losses.by_value is not None)
+        passed = []
+        if not losses.is_about_error:
+            passed.append(f"`loss` {losses.main!r}")
+        if losses.report_losses:
+            passed.append("`report`")
+        if losses.by_value is not None:
+            passed.append(f"`report_by` {report_by!r}")
         is_one = len(passed) == 1
         raise ValueError(
             f"{' and '.join(passed)} {'is' if is_one else 'are'} for "
@@ -59,8 +66,9 @@ def check_queries(design: SearchDesign) -> None:
          f"queries labels where the two models of certificate='nested' differ, got "
          f"certificate={method.name or None!r}, which has one model; leave it out, and "
          f"give `cv` as a number"),
-        (design.groups is not None,
-         "queries labels of pool rows, which have no `groups`; leave one of them out"),
+        (design.row_groups is not None,
+         "queries labels of pool rows, whose groups are not known; leave it out, "
+         "or leave out `groups`"),
         (design.pool is None,
          "queries labels of unlabeled rows, but `pool` is None; pass the pool"),
         (not losses.is_default,
@@ -73,18 +81,18 @@ def check_queries(design: SearchDesign) -> None:
 
 
 def make_context(
-    options: SearchOptions,
+    search_options: SearchOptions,
     inputs: SearchInputs,
-    parts: PoolParts,
+    divided_pool: DividedPool,
     method: CertificateMethod,
     scheme: CVScheme,
 ) -> JobContext:
     """Return what all tasks share: rows, splits, candidates, losses and a baseline."""
-    losses = choose_losses(options, inputs, method, scheme)
+    losses = choose_losses(search_options, inputs, method, scheme)
     baseline = None
-    if options.baseline is not None:
+    if search_options.baseline is not None:
         baseline = read_baseline(
-            options.baseline,
+            search_options.baseline,
             losses,
             method,
             inputs.given_rows,
@@ -100,54 +108,66 @@ def make_context(
         reading=PoolReading(
             are_frames=isinstance(inputs.labeled.X, Frame), allow_nan=inputs.allow_nan
         ),
-        fitting_pool=parts.fitting,
+        fitting_pool=divided_pool.fitting,
         losses=losses,
         baseline=baseline,
     )
 
 
 def make_design(
-    options: SearchOptions,
+    search_options: SearchOptions,
     inputs: SearchInputs,
-    parts: PoolParts,
+    divided_pool: DividedPool,
     method: CertificateMethod,
     context: JobContext,
+    facts: CallerFacts,
 ) -> SearchDesign:
     """Return all decisions about a search.
 
     Raises ValueError if groups or a prior do not fit the certificate.
     """
-    groups = choose_counted_groups(inputs, parts, method, context.scheme)
+    row_groups = choose_counted_groups(inputs, divided_pool, method, context.scheme)
     return SearchDesign(
-        axes=inputs.axes,
+        axes=facts.axes or inputs.axes,
         context=context,
         # With groups the pool is not compared: the groups of its rows are not known.
-        pool=parts.counted if groups is None else None,
+        pool=divided_pool.counted if row_groups is None else None,
         criterion=method.criterion_of(context.losses.main),
         method=method,
-        deploy=options.deploy or method.deploys,
-        delta=options.delta,
-        prune=choose_pruning(options.prune, method),
+        deploy=search_options.deploy or method.deploys,
+        delta=search_options.delta,
+        prune=choose_pruning(search_options.prune, method),
         seed=inputs.seed,
-        prior_shares=read_prior(options.prior, method, inputs.axes.candidates),
-        n_queries=options.n_queries,
+        prior_shares=read_prior(search_options.prior, method, inputs.axes.candidates),
+        n_queries=search_options.n_queries,
         # With all columns: a person who labels rows may need what no model reads.
-        source=parts.source if options.n_queries else None,
-        fit_notes=inputs.fit_notes,
-        groups=groups,
+        source=(facts.queried_pool or divided_pool.source)
+        if search_options.n_queries
+        else None,
+        # No family fits what a closed form ranks.
+        fit_notes=inputs.fit_notes if facts.axes is None else (),
+        row_groups=row_groups,
+        renamings=facts.renamings,
     )
 
 
 def choose_counted_groups(
-    inputs: SearchInputs, parts: PoolParts, method: CertificateMethod, scheme: CVScheme
+    inputs: SearchInputs,
+    divided_pool: DividedPool,
+    method: CertificateMethod,
+    scheme: CVScheme,
 ) -> RowGroups | None:
     """Return the groups of which a bound counts one row each.
 
     None if rows are independent, or there is no bound.
     """
-    if inputs.groups is None or not method.is_guarantee or not scheme.is_plain_random:
+    if (
+        inputs.row_groups is None
+        or not method.is_guarantee
+        or not scheme.is_plain_random
+    ):
         return None
-    if parts.fitting is not None:
+    if divided_pool.fitting is not None:
         # They may be of the groups of a fold, which their content does not show.
         raise ValueError(
             "`groups` give no bound for learners that are given a part of `pool`, "
@@ -155,7 +175,7 @@ def choose_counted_groups(
             "pool out, or use cv=sklearn.model_selection.GroupKFold(5) for an "
             "estimate."
         )
-    return inputs.groups
+    return inputs.row_groups
 
 
 def read_prior(
@@ -168,9 +188,9 @@ def read_prior(
     if not method.takes_prior:
         why = "a nested search does not pay for its candidates"
         raise ValueError(
-            f"`prior` is for certificate='cv_bound' and 'best_fold', which divide "
-            f"delta among the candidates, got {method.name or None!r}; leave it out"
-            f"{'' if method.divides_delta else f': {why}'}."
+            f"`prior` is for certificate={names_of_methods(lambda m: m.takes_prior)}, "
+            f"which divide delta among the candidates, got {method.name or None!r}; "
+            f"leave it out{'' if method.divides_delta else f': {why}'}."
         )
     if callable(prior):
         weights = []
@@ -206,7 +226,7 @@ def read_prior(
 
 
 def choose_losses(
-    options: SearchOptions,
+    search_options: SearchOptions,
     inputs: SearchInputs,
     method: CertificateMethod,
     scheme: CVScheme,
@@ -216,7 +236,9 @@ def choose_losses(
     Raises ValueError if the certificate cannot bound one, or a loss that is not of dsel
     fails on labeled rows.
     """
-    losses = declare_losses(options.loss, options.report, inputs.labeled.classes)
+    losses = declare_losses(
+        search_options.loss, search_options.report, inputs.labeled.classes
+    )
     # An error of a loss of the user's own would otherwise appear on a worker, after the
     # first fits. For limits `check_loss` has rows of its own.
     if not type(losses.main).__module__.startswith("dsel."):
@@ -226,20 +248,24 @@ def choose_losses(
         if scheme.is_holdout:  # the column has all rows, and only its test rows count
             column = column.with_rows(inputs.labeled.X[scheme.counted_rows])
         losses = losses.with_column(column)
-    check_losses(losses, method, options.report_by)
+    check_losses(losses, method, search_options.report_by)
     return losses
 
 
 def plan_identity(
-    design: SearchDesign, options: SearchOptions, inputs: SearchInputs
+    design: SearchDesign, search_options: SearchOptions, inputs: SearchInputs
 ) -> dict[str, str]:
     """Return the identity of a plan: texts and hashes by name.
 
     Names and texts are in the stores of users, so none of them may change.
     """
     context, method = design.context, design.method
-    losses, keys = context.losses, [group.keys for group in context.candidate_groups]
-    certificate, delta = method.name or "none", f"{design.delta:g}"
+    losses = context.losses
+    keys = [
+        candidate_group.candidate_keys for candidate_group in context.candidate_groups
+    ]
+    certificate = method.name or "none"
+    delta = f"{design.delta:g}"
     if float(delta) != design.delta:
         delta = repr(design.delta)
     identity = {
@@ -251,7 +277,7 @@ def plan_identity(
         "deploy": design.deploy,
         "loss": repr(losses.main),
         "report": repr(losses.tolerances or losses.report_classes or None),
-        "max_pool_rows": str(options.max_pool_rows),
+        "max_pool_rows": str(search_options.max_pool_rows),
         "fit_params": short_hash(exact_text(inputs.fit_params)),
         "transform_output": str(get_config()["transform_output"]),
         "seed": str(design.seed),
@@ -268,8 +294,8 @@ def plan_identity(
         identity["n_queries"] = str(design.n_queries)
     if context.baseline is not None:
         identity["baseline"] = context.baseline.identity
-    if inputs.groups is not None:
-        identity["groups"] = inputs.groups.token
+    if inputs.row_groups is not None:
+        identity["groups"] = inputs.row_groups.token
     own = own_code(context, design.criterion, method)
     if own:
         identity["own_code"] = short_hash(own)
@@ -282,14 +308,20 @@ def own_code(context: JobContext, *others: object) -> list[str]:
     An edited loss, statistic, kernel, family, criterion or certificate counts something
     else under its old name.
     """
-    parts: list[object] = [context.losses.main, context.losses.main.statistic, *others]
-    for group in context.candidate_groups:
-        parts.append(type(group.family))
-        if own := getattr(group.family, "own_kernels", {}):
-            values = [v for c in group.candidates for v in c.all_params.values()]
+    objects: list[object] = [
+        context.losses.main,
+        context.losses.main.statistic,
+        *others,
+    ]
+    for candidate_group in context.candidate_groups:
+        objects.append(type(candidate_group.family))
+        if own := getattr(candidate_group.family, "own_kernels", {}):
+            values = [
+                v for c in candidate_group.candidates for v in c.all_params.values()
+            ]
             named = {value for value in values if isinstance(value, str)}
-            parts += [own[name] for name in sorted(named & own.keys())]
-    texts = [exact_text(part) for part in parts if not is_of_dsel(part)]
+            objects += [own[name] for name in sorted(named & own.keys())]
+    texts = [exact_text(value) for value in objects if not is_of_dsel(value)]
     return list(dict.fromkeys(texts))
 
 

@@ -1,10 +1,10 @@
 """Labeled rows, candidates and pool of a plan, read and checked.
 
-Candidates get a family, and a pool is divided where learners are fitted on a part.
+Candidates get a family, and a pool is divided where learners are fitted on some rows.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -28,13 +28,13 @@ from dsel.data.frames import (
     Frame,
     number_matrix,
 )
-from dsel.data.groups import RowGroups, row_groups
+from dsel.data.groups import RowGroups, read_row_groups
 from dsel.data.identity import NEVER_AGAIN
 from dsel.data.labeled import MOST_WHOLE, LabeledRows, labeled_rows, matching_pool
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.row_random import SUBSET_STREAM, seed_from
-from dsel.families.assignment import assign_families, group_label
+from dsel.families.assignment import assign_families, name_group
 from dsel.families.family import Candidate
 from dsel.families.fit_arguments import (
     check_fit_params,
@@ -48,12 +48,35 @@ from dsel.families.kinds import is_classifier, reader_of_labels, reads_marks
 from dsel.losses.by_value import ValueColumn, find_column
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.cube import GridAxes, grid_axes
-from dsel.search.design.certificate_methods import MethodInputs
+from dsel.search.design.certificate_methods import SchemeRequest
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.engine.jobs import CandidateGroup
 from dsel.typing import AnyArray, LabelsLike, Options, PoolLike, RowsLike
 
-FITTING_PART: Final = 0.5  # of the pool, for learners that want one
+FITTING_FRACTION: Final = 0.5
+"""Fraction of the pool for learners that want one; the other half is counted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallerFacts:
+    """Facts that no option of a search says, of a system that plans by it.
+
+    They are here so that a plan is complete when it is made.
+    """
+
+    axes: GridAxes | None = None
+    """Axes of candidates that a closed form ranks; None if families fit them."""
+    leave_one_out: bool = False
+    """Whether leave-one-out errors are counted, too."""
+    violation: str = ""
+    """Why the labeled rows are no random sample; "" if nothing is known against it."""
+    complete_caveats: Callable[[tuple[Caveat, ...]], tuple[Caveat, ...]] = tuple
+    """Function that adds to the caveats of the plan, or words them by what the caller
+    knows."""
+    queried_pool: Pool | None = None
+    """The pool from which queried rows are read; None for that of the search."""
+    renamings: Mapping[str, str] = field(default_factory=dict)
+    """Words of texts of the search, and those of the caller's reader for them."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +95,11 @@ class SearchInputs:
     given_rows: Features
     """The labeled rows before this conversion: array, CSR matrix or `Frame`."""
     takes_pool: bool
-    """Whether a learner is also fitted on a part of the pool."""
+    """Whether a learner is also fitted on a subset of the pool."""
     allow_nan: bool
     """Whether every candidate accepts missing values."""
     fit_params: Mapping[str, Any]
-    groups: RowGroups | None
+    row_groups: RowGroups | None
     """Groups of the labeled rows; None without ``groups=``."""
     column: ValueColumn | None
     """The column of ``report_by=``."""
@@ -87,21 +110,23 @@ class SearchInputs:
     caveats: tuple[Caveat, ...]
     """Caveats about the order of the rows, stored keys, and targets."""
 
-    def for_method(self, options: SearchOptions, *, has_pool: bool) -> MethodInputs:
+    def for_method(
+        self, search_options: SearchOptions, *, has_pool: bool
+    ) -> SchemeRequest:
         """Return the part from which a certificate method makes its scheme."""
-        return MethodInputs(
-            options=options,
+        return SchemeRequest(
+            search_options=search_options,
             labeled=self.labeled,
             seed=self.seed,
             n_candidates=len(self.candidates),
-            groups=self.groups,
+            row_groups=self.row_groups,
             has_pool=has_pool,
         )
 
 
 @dataclass(frozen=True)
-class PoolParts:
-    """A pool, and its parts for counts and for fits; all None without a pool."""
+class DividedPool:
+    """A pool, and its subsets for counts and for fits; all None without a pool."""
 
     source: Pool | None = None
     """All rows and columns."""
@@ -118,65 +143,80 @@ def read_inputs(
     param_grid: Grid,
     X: RowsLike,
     y: LabelsLike,
-    options: SearchOptions,
+    search_options: SearchOptions,
 ) -> SearchInputs:
     """Check and read labeled rows and candidates; see `plan_search`."""
-    seed = seed_from(options.random_state)
+    seed = seed_from(search_options.random_state)
     # Read here and nowhere else: a generator gives its candidates a single time.
     grid = read_grid(param_grid, seed)
     candidates = make_candidates(estimator, grid, allows_regression=True)
     estimators = [candidate.estimator for candidate in candidates]
     allow_nan = takes_nan(estimators)
     as_numbers = not is_classifier(estimators[0])
-    labeled = labeled_rows(
+    original = labeled_rows(
         X, y, allow_nan=allow_nan, as_frame=True, as_numbers=as_numbers
     )
     # Otherwise each fit would fail, with its own error.
-    check_text(estimators, labeled.X)
-    check_takes_labels(estimators, labeled.classes)
-    params = check_fit_params(options.fit_params, labeled.n_rows)
+    check_text(estimators, original.X)
+    check_takes_labels(estimators, original.classes)
+    params = check_fit_params(search_options.fit_params, original.n_rows)
     check_fit_takes(params, estimators)
-    groups = None
-    if options.groups is not None:
-        groups = row_groups(options.groups, labeled.n_rows)
+    row_groups = None
+    if search_options.groups is not None:
+        row_groups = read_row_groups(search_options.groups, original.n_rows)
     # With groups one row of each is counted. Values of other rows must not decide which
     # values are reported: given these, the counted rows would be no fresh draws.
-    counted_rows = labeled.X if groups is None else labeled.X[groups.draw_rows(seed)]
+    counted_rows = (
+        original.X if row_groups is None else original.X[row_groups.draw_rows(seed)]
+    )
     target = getattr(y, "name", None)
-    column = find_column(options.report_by, counted_rows, labeled.columns, target)
+    column = find_column(
+        search_options.report_by, counted_rows, original.columns, target
+    )
     texts = candidate_texts(candidates)
     candidate_groups, fit_notes = group_candidates(
-        candidates, texts, labeled, seed, params, groups
+        candidates, texts, original, seed, params, row_groups
     )
     kind = type(estimators[0]).__name__
-    order = [caveat_of_order(X, y), caveat_of_order(X, options.groups, "groups")]
-    inputs = SearchInputs(
+    order = [caveat_of_order(X, y), caveat_of_order(X, search_options.groups, "groups")]
+    wants_pool = any(map(takes_pool, estimators))
+    return SearchInputs(
         seed=seed,
         estimator=estimator,
         candidates=candidates,
         candidate_groups=candidate_groups,
         axes=grid_axes(grid),
-        labeled=labeled,
-        given_rows=labeled.X,
-        takes_pool=any(map(takes_pool, estimators)),
+        labeled=rows_for_fits(original, candidate_groups, takes_pool=wants_pool),
+        given_rows=original.X,
+        takes_pool=wants_pool,
         allow_nan=allow_nan,
         fit_params=params,
-        groups=groups,
+        row_groups=row_groups,
         column=column,
         target=target,
         fit_notes=tuple(fit_notes),
         caveats=collect_caveats(
             make_caveats(Effect.WARNS, filter(None, order)),
-            make_caveats(Effect.INFO, filter(None, [note_on_targets(labeled, kind)])),
+            make_caveats(Effect.INFO, filter(None, [note_on_targets(original, kind)])),
             make_caveats(Effect.PLAN, _notes_of_keys(texts)),
         ),
     )
-    if not inputs.takes_pool and _reads_frames(candidate_groups, labeled):
-        return inputs
-    # Learners that are fitted on rows of the pool, too, get no names of columns.
-    schema = None if inputs.takes_pool else labeled.schema
-    numbers = number_matrix(labeled.X)
-    return replace(inputs, labeled=replace(labeled, X=numbers, schema=schema))
+
+
+def rows_for_fits(
+    original: LabeledRows,
+    candidate_groups: Sequence[CandidateGroup],
+    *,
+    takes_pool: bool,
+) -> LabeledRows:
+    """Return the labeled rows as candidates get them: numbers, if none reads a frame.
+
+    Learners that are fitted on rows of the pool, too, get no names of columns.
+    """
+    if not takes_pool and _reads_frames(candidate_groups, original):
+        return original
+    schema = None if takes_pool else original.schema
+    return replace(original, X=number_matrix(original.X), schema=schema)
 
 
 def check_takes_labels(estimators: Iterable[Estimator], classes: AnyArray) -> None:
@@ -207,56 +247,84 @@ def _reads_frames(
     candidate_groups: Sequence[CandidateGroup], labeled: LabeledRows
 ) -> bool:
     return any(
-        isinstance(group.family.rows_of(candidate.estimator, labeled.X), Frame)
-        for group in candidate_groups
-        for candidate in group.candidates
+        isinstance(
+            candidate_group.family.rows_of(candidate.estimator, labeled.X), Frame
+        )
+        for candidate_group in candidate_groups
+        for candidate in candidate_group.candidates
     )
 
 
-def read_pool(pool: PoolLike, inputs: SearchInputs, max_rows: int | None) -> PoolParts:
+def divide_pool(
+    pool: PoolLike, inputs: SearchInputs, max_rows: int | None
+) -> DividedPool:
     """Open a pool with the labeled rows' columns, and divide it.
 
     At most about `max_rows` rows are counted.
     """
     if pool is None:
-        return PoolParts()
+        return DividedPool()
     check_pool_learners(candidate.estimator for candidate in inputs.candidates)
-    source, fitting, labels = open_pool(pool), None, list[str]()
-    counted, notes = matching_pool(source, inputs.labeled), list[str]()
-    names_given, names_kept = source.columns or (), counted.columns or ()
-    if names_given != names_kept:
-        unused = describe_unused_columns(names_given, names_kept)
-        notes = ["columns of `pool` are found by their names"]
-        notes += [f"not used: {unused}"] * bool(unused)
-        if inputs.target in {*names_given} - {*names_kept}:
-            labels = [
-                f"column {inputs.target!r} of `pool` has the name of `y`, and is left "
-                f"out: rows with a label are labeled rows, and no pool"
-            ]
-    if inputs.takes_pool:
-        # By random words, not by order: both parts must be of one distribution.
-        fitting = counted.part(0.0, FITTING_PART, seed=inputs.seed)
-        counted = counted.part(FITTING_PART, 1.0, seed=inputs.seed)
-    # At random, for the first rows may be those of one day; and fixed in advance.
-    if max_rows is not None and max_rows < (n_rows := counted.n_rows):
-        fraction = max_rows / n_rows
-        counted = counted.part(0.0, fraction, seed=inputs.seed, stream=SUBSET_STREAM)
-        if counted.n_rows == 0:
-            raise ValueError(
-                f"`max_pool_rows` must be large enough for a random part of the "
-                f"{n_rows:,} pool rows, got {max_rows:,}, of which chance has drawn "
-                f"none; pass a larger one."
+    given = inputs.given_rows
+    if isinstance(pool, np.ndarray) and isinstance(given, Frame):
+        schema = given.schema
+        if not schema.is_numeric:
+            raise TypeError(
+                f"`pool` must be a data frame, as `X` is, with its columns "
+                f"{listing(schema.names, 8)}, of which some hold no numbers, got "
+                f"{type(pool).__name__}."
             )
+    source = open_pool(pool)
+    counted, fitting = matching_pool(source, inputs.labeled), None
+    caveats = _caveats_of_columns(source, counted, inputs)
+    if inputs.takes_pool:
+        # By random words, not by order: both subsets must be of one distribution.
+        fitting = counted.subset(0.0, FITTING_FRACTION, seed=inputs.seed)
+        counted = counted.subset(FITTING_FRACTION, 1.0, seed=inputs.seed)
+    if max_rows is not None:
+        counted = _sample_rows(counted, max_rows, inputs.seed)
     if counted.n_rows == 0:
         raise ValueError(
             "`pool` must have rows to be counted, got none; pass more, or None to go "
             "without it."
         )
-    caveats = (
-        *make_caveats(Effect.INFO, labels),
-        *make_caveats(Effect.PLAN, notes),
-    )
-    return PoolParts(source, counted, fitting, caveats)
+    return DividedPool(source, counted, fitting, caveats)
+
+
+def _caveats_of_columns(
+    source: Pool, counted: Pool, inputs: SearchInputs
+) -> tuple[Caveat, ...]:
+    """Return how columns of the pool are found, and which of them are left out."""
+    source_names, counted_names = source.columns or (), counted.columns or ()
+    # With groups nothing of the pool is read, and a column may hold their keys.
+    if source_names == counted_names or inputs.row_groups is not None:
+        return ()
+    columns = list[str]()
+    if unused := describe_unused_columns(source_names, counted_names):
+        columns = [f"not used: {unused}"]
+    if inputs.target in {*source_names} - {*counted_names}:
+        columns = [
+            f"column {inputs.target!r} of `pool` has the name of `y`, and is left "
+            f"out: rows with a label are labeled rows, and no pool"
+        ]
+    notes = ["columns of `pool` are found by their names"]
+    return (*make_caveats(Effect.INFO, columns), *make_caveats(Effect.PLAN, notes))
+
+
+def _sample_rows(pool: Pool, max_rows: int, seed: int) -> Pool:
+    """Return about `max_rows` rows of a pool; ValueError if chance has drawn none."""
+    n_rows = pool.n_rows
+    if max_rows >= n_rows:
+        return pool
+    # At random, for the first rows may be those of one day; and fixed in advance.
+    sample = pool.subset(0.0, max_rows / n_rows, seed=seed, stream=SUBSET_STREAM)
+    if sample.n_rows == 0:
+        raise ValueError(
+            f"`max_pool_rows` must be large enough for a random part of the "
+            f"{n_rows:,} pool rows, got {max_rows:,}, of which chance has drawn "
+            f"none; pass a larger one."
+        )
+    return sample
 
 
 def group_candidates(
@@ -265,14 +333,14 @@ def group_candidates(
     labeled: LabeledRows,
     seed: int,
     fit_params: Options,
-    groups: RowGroups | None,
+    row_groups: RowGroups | None,
 ) -> tuple[tuple[CandidateGroup, ...], list[str]]:
     """Return the candidates in groups that share work, and notes about their fits.
 
     `texts` identify the candidates, by number.
     """
     are_wanted = False
-    if groups is not None:
+    if row_groups is not None:
         for candidate in candidates:
             check_groups_reach(candidate.estimator)
         # Otherwise keys, which may be long texts, are not sent to workers.
@@ -285,7 +353,9 @@ def group_candidates(
         classes=labeled.classes,
         seed=seed,
         fit_params=fit_params,
-        row_groups=groups.by_row if groups is not None and are_wanted else None,
+        group_by_row=row_groups.by_row
+        if row_groups is not None and are_wanted
+        else None,
     )
     candidate_groups: list[CandidateGroup] = []
     notes = []
@@ -296,9 +366,9 @@ def group_candidates(
                 candidate_key(family.name, member, texts[member.number])
                 for member in members
             )
-            label = group_label(members, len(candidate_groups))
+            short_name = name_group(members, len(candidate_groups))
             candidate_groups.append(
-                CandidateGroup(len(candidate_groups), family, members, keys, label)
+                CandidateGroup(len(candidate_groups), family, members, keys, short_name)
             )
         n = sum(map(len, assigned.candidate_groups))
         plural = "s" if n != 1 else ""

@@ -1,12 +1,16 @@
 """Planning of a search: reads the inputs, chooses a design, and lists assumptions."""
 
+from typing import Any
+
 from dsel.arrays import Estimator, RandomState
 from dsel.candidates import Grid
 from dsel.data.groups import take_groups
+from dsel.data.labeled import one_column
 from dsel.errors import GuaranteeWarning, warn
 from dsel.losses.base import Loss
 from dsel.search.design.assumptions import DuplicatesAcrossFolds
 from dsel.search.design.certificate_methods import choose_method
+from dsel.search.design.folds import with_leave_one_out
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_caveats import known_assumptions, plan_caveats
@@ -16,7 +20,7 @@ from dsel.search.planning.plan_design import (
     make_design,
     plan_identity,
 )
-from dsel.search.planning.plan_inputs import read_inputs, read_pool
+from dsel.search.planning.plan_inputs import CallerFacts, divide_pool, read_inputs
 from dsel.typing import (
     BaselineLike,
     GroupsLike,
@@ -186,12 +190,17 @@ def plan_search(
     >>> grid = {"C": [0.1, 1.0]}
     >>> plan = plan_search(SVC(), grid, X, X[:, 0] > 0, pool, cv=3, random_state=0)
     >>> print(str(plan).splitlines()[0])
-    Plan of 2 candidates over (C)
+    Plan of 2 candidates that differ in C
     >>> plan.run().results["status"].values.tolist()
     [0, 0]
     """
-    X, groups = take_groups(X, groups)
-    options = SearchOptions(
+    return plan_for(
+        CallerFacts(),
+        estimator,
+        param_grid,
+        X,
+        y,
+        pool,
         certificate=certificate,
         deploy=deploy,
         criterion=criterion,
@@ -209,7 +218,25 @@ def plan_search(
         n_queries=n_queries,
         baseline=baseline,
     )
-    return make_plan(estimator, param_grid, X, y, pool, options)
+
+
+def plan_for(
+    facts: CallerFacts,
+    estimator: Estimator | None,
+    param_grid: Grid,
+    X: RowsLike,
+    y: LabelsLike,
+    pool: PoolLike,
+    *,
+    groups: GroupsLike = None,
+    **options: Any,
+) -> Plan:
+    """Plan a search, as `plan_search` does, for a system that knows more about it."""
+    X, groups = take_groups(X, groups)
+    search_options = SearchOptions(groups=groups, **options)
+    return make_plan(
+        estimator, param_grid, X, one_column(y), pool, search_options, facts
+    )
 
 
 def make_plan(
@@ -218,32 +245,41 @@ def make_plan(
     X: RowsLike,
     y: LabelsLike,
     pool: PoolLike,
-    options: SearchOptions,
+    search_options: SearchOptions,
+    facts: CallerFacts,
 ) -> Plan:
     """Plan a search, as `plan_search` does, with all of its options in one record.
 
     `X` has no column of groups any more.
     """
-    options = options.check_values()
-    inputs = read_inputs(estimator, param_grid, X, y, options)
+    search_options = search_options.check_values()
+    inputs = read_inputs(estimator, param_grid, X, y, search_options)
     # Before the certificate: whether there is a pool decides what can be certified.
-    parts = read_pool(pool, inputs, options.max_pool_rows)
-    request = inputs.for_method(options, has_pool=parts.counted is not None)
-    method = choose_method(request)
+    divided_pool = divide_pool(pool, inputs, search_options.max_pool_rows)
+    method_inputs = inputs.for_method(
+        search_options, has_pool=divided_pool.counted is not None
+    )
+    method = choose_method(method_inputs)
     # The method decides which splits are made, such as halves for co-validation.
-    scheme = method.make_scheme(request)
-    context = make_context(options, inputs, parts, method, scheme)
-    design = make_design(options, inputs, parts, method, context)
+    scheme = method.make_scheme(method_inputs)
+    if facts.leave_one_out:
+        scheme = with_leave_one_out(scheme, inputs.labeled.n_rows)
+    context = make_context(search_options, inputs, divided_pool, method, scheme)
+    design = make_design(search_options, inputs, divided_pool, method, context, facts)
     check_queries(design)
     # From here on nothing is refused.
-    if options.criterion is None and not scheme.is_plain_random:
+    if search_options.criterion is None and not scheme.is_plain_random:
         text = "no bound: the folds of `cv` are not plain random; write cv=5."
         warn(text, GuaranteeWarning)
-    duplicates = DuplicatesAcrossFolds.of(design.labeled.X, scheme)
+    duplicates = DuplicatesAcrossFolds.of(
+        design.labeled, scheme, has_groups=design.row_groups is not None
+    )
     return Plan.of(
         design,
-        identity=plan_identity(design, options, inputs),
-        assumptions=known_assumptions(design, inputs),
-        caveats=plan_caveats(design, inputs, parts, duplicates),
+        identity=plan_identity(design, search_options, inputs),
+        assumptions=known_assumptions(design, inputs, duplicates, facts.violation),
+        caveats=facts.complete_caveats(
+            plan_caveats(design, inputs, divided_pool, duplicates)
+        ),
         duplicates=duplicates,
     )

@@ -2,29 +2,25 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
-from typing import Final
 
 import numpy as np
 from dask.utils import format_bytes
 
+from dsel import names
 from dsel.bounds.queries import QUERY_SHARES
-from dsel.cards import Fact
+from dsel.cards import ShownRow
+from dsel.checks import listing
 from dsel.data.cache import nbytes_of
-from dsel.losses.declared import DeclaredLosses
-from dsel.losses.error_rate import ERROR_RATE
 from dsel.option_values import ONE_FOLD, Pruning
 from dsel.results.caveats import Effect, collect_caveats, make_caveats
-from dsel.rounded_texts import shorten_text, wrap_line
+from dsel.results.certificate import short_names
+from dsel.rounded_texts import count_of, wrap_line
 from dsel.search.running.planned_search import PlannedSearch
 
-GRAVE: Final = (Effect.VOIDS, Effect.WARNS, Effect.WEAKENS)
-"""Effects of caveats for which somebody may stop a run before it begins."""
 
-
-def plan_lines(facts: Iterable[Fact]) -> str:
+def plan_lines(shown_rows: Iterable[ShownRow]) -> str:
     """Return a title, names with texts, and caveats as lines, wrapped at words."""
-    (_, title), *others = facts
+    (_, title), *others = shown_rows
     paragraphs = [
         (title, 4),
         *((f"  {name:<14} {text}", 17) for name, text in others if name),
@@ -33,30 +29,36 @@ def plan_lines(facts: Iterable[Fact]) -> str:
     return "\n".join(wrap_line(text, indent) for text, indent in paragraphs)
 
 
-def plan_facts(plan: PlannedSearch, *, in_short: bool = False) -> list[Fact]:
+def plan_rows(plan: PlannedSearch, *, in_short: bool = False) -> list[ShownRow]:
     """Return rows of texts: a title, names with texts, and caveats.
 
-    In short they are rows, pool, number of fits, and the caveats that are grave.
+    In short they are rows, pool, number of fits, and what voids the bound, for which
+    somebody may stop the run. The choice has the other caveats.
     """
     n, d = plan.labeled.X.shape
     pool = "none"
     if plan.pool is not None:
-        n_tasks, size = len(plan.slices), format_bytes(plan.pool.nbytes)
-        tasks = f"read as {n_tasks} slice{'s' * (n_tasks != 1)}"
+        n_tasks = len(plan.slices)
+        size = format_bytes(plan.pool.nbytes)
+        tasks = f"read by {count_of(n_tasks, 'task')}"
         pool = f"{plan.pool.n_rows:,} rows, {size}, {tasks}"
     folds, fits, pruning = _folds_and_fits(plan)
     what = f"{len(plan.classes)} classes"
     if plan.is_regression:
         least, most = plan.labeled.y.min(), plan.labeled.y.max()
-        what = f"targets from {least:.4g} to {most:.4g}"
+        what = f"targets from {least:,.6g} to {most:,.6g}"
     labeled = f"{n:,} x {d}, {what}"
-    if plan.groups is not None:
-        labeled += f"; {plan.groups.n_groups:,} groups, one row of each is counted"
-    facts = {"labeled rows": labeled, "pool": pool, "fits": fits}
-    if not in_short:
-        facts |= pruning | {
+    if plan.row_groups is not None:
+        labeled += f"; {plan.row_groups.n_groups:,} groups, one row of each is counted"
+    shown_rows = {"labeled rows": labeled, "pool": pool, "fits": fits}
+    if in_short:
+        shown_rows["seed"] = str(plan.seed)
+    else:
+        shown_rows |= pruning | {
             "folds": folds,
-            "memory": f"{format_bytes(_memory(plan))} for each worker of one thread",
+            "memory": (
+                f"{format_bytes(_worker_nbytes(plan))} for each worker of one thread"
+            ),
             "certificate": _certificate_text(plan),
             **_baseline(plan),
             "seed": str(plan.seed),
@@ -69,14 +71,21 @@ def plan_facts(plan: PlannedSearch, *, in_short: bool = False) -> list[Fact]:
         plan.caveats,
         make_caveats(Effect.VOIDS, violated),
     )
-    candidates = f"{plan.n_candidates} candidate{'s' * (plan.n_candidates != 1)}"
+    differing = [name for name, size in plan.axes.sizes.items() if size > 1]
+    if differing == [names.CANDIDATE]:  # a list of several grids
+        differing = sorted({name for each in plan.axes.candidates for name in each})
+    candidates = count_of(plan.n_candidates, "candidate")
+    if differing:
+        short = short_names(differing)
+        differing = [short[name] for name in differing]
+        candidates += f" that differ in {listing(differing, 5)}"
     return [
-        ("", f"Plan of {candidates} over ({', '.join(plan.axes.sizes)})"),
-        *facts.items(),
+        ("", f"Plan of {candidates}"),
+        *shown_rows.items(),
         *(
             ("", f"{'NOT CERTIFIED: ' * (caveat.effect is Effect.VOIDS)}{caveat}")
             for caveat in caveats
-            if caveat.effect in GRAVE or not in_short
+            if caveat.effect is Effect.VOIDS or not in_short
         ),
     ]
 
@@ -84,8 +93,9 @@ def plan_facts(plan: PlannedSearch, *, in_short: bool = False) -> list[Fact]:
 def _folds_and_fits(plan: PlannedSearch) -> tuple[str, str, dict[str, str]]:
     """Return texts about folds, fits, and how candidates are pruned, if they are."""
     scheme = plan.scheme
-    k, splits = scheme.n_folds, len(scheme.splits)
-    whole = " of whole groups" * (plan.groups is not None)
+    k = scheme.n_folds
+    splits = len(scheme.splits)
+    whole = " of whole groups" * (plan.row_groups is not None)
     name = f"{k}{whole}"
     if scheme.n_halvings:
         folds = f"{scheme.n_halvings} random halvings"
@@ -93,8 +103,11 @@ def _folds_and_fits(plan: PlannedSearch) -> tuple[str, str, dict[str, str]]:
         every = " and all rows" * (scheme.all_rows is not None)
         folds = f"1{whole}, of {scheme.fold_rows[0]:,} labeled rows{every}"
     elif plan.method.is_nested:
-        every = f"candidates are fitted without each of {splits} pairs of folds, and "
-        folds = f"{name}; {every * bool(splits)}the chosen ones without each fold"
+        folds = f"{name}; "
+        if splits:
+            folds += f"candidates are fitted without each of {splits} pairs of folds, "
+            folds += "and "
+        folds += "the chosen ones without each fold"
         folds += " and on all rows" * (plan.pool is not None)
     else:
         folds = f"{name}{' and all rows' * (scheme.all_rows is not None)}"
@@ -117,42 +130,37 @@ def _folds_and_fits(plan: PlannedSearch) -> tuple[str, str, dict[str, str]]:
     )
 
 
-def _memory(plan: PlannedSearch) -> int:
+def _worker_nbytes(plan: PlannedSearch) -> int:
     """Return the estimated bytes of a worker process, with all imports."""
-    read, groups = 0, plan.context.candidate_groups
-    n_groups = Counter(id(group.family) for group in groups)
-    families = {id(group.family): group.family for group in groups}
-    shared = sum(
+    reading_nbytes = 0
+    candidate_groups = plan.context.candidate_groups
+    n_groups = Counter(
+        id(candidate_group.family) for candidate_group in candidate_groups
+    )
+    families = {
+        id(candidate_group.family): candidate_group.family
+        for candidate_group in candidate_groups
+    }
+    shared_nbytes = sum(
         families[key].shared_nbytes(n, len(plan.labeled.y))
         for key, n in n_groups.items()
     )
     if plan.pool is not None:  # three copies of a chunk: stored, decoded, as rows
-        longest = int(np.diff(plan.pool.boundaries).max(initial=0))
-        read = 3 * longest * plan.pool.row_nbytes
+        most_rows = int(np.diff(plan.pool.boundaries).max(initial=0))
+        reading_nbytes = 3 * most_rows * plan.pool.row_nbytes
     # Imports, and three times the labeled rows: themselves, those of a fit, and models.
-    return 400 * 2**20 + 3 * nbytes_of(plan.labeled.X) + shared + read
+    return 400 * 2**20 + 3 * nbytes_of(plan.labeled.X) + shared_nbytes + reading_nbytes
 
 
 def _certificate_text(plan: PlannedSearch) -> str:
     """Return the entry of the certificate: its delta, losses and models."""
-    if not plan.certificate:
+    if not plan.method_name:
         return f"none: {plan.criterion.name} is an estimate"
-    text, k = f"{plan.certificate} at delta={plan.delta:g}", plan.scheme.n_folds
+    text = f"{plan.method_name} at delta={plan.delta:g}"
+    k = plan.scheme.n_folds
     text += ", divided by `prior`" * (plan.prior_shares is not None)
-    losses = plan.context.losses
-    if plan.is_regression:
-        text += f"; of {shorten_text(repr(losses.main))}"
-        n = len(losses.tolerances)
-        text += f" and a report of {n} share{'s' * (n > 1)}" * (n > 0)
-    elif replace(losses, baseline=None) != DeclaredLosses():
-        is_error = losses.main == ERROR_RATE
-        text += f"; of {'the ' * is_error}{shorten_text(repr(losses.main))}"
-        n = len(losses.report_classes)
-        text += f" and a report of {n} classes" * (n > 0)
-    if losses.by_value is not None:
-        column, n = losses.by_value.column, len(losses.by_value.column.values)
-        what = "limits" if plan.is_regression else "errors"
-        text += f"; {what} by {column.name}, of {n} value{'s' * (n != 1)}"
+    if of_losses := plan.context.losses.plan_text:
+        text += f"; {of_losses}"
     if not plan.method.is_nested:
         return text
     models = [f"trained on {1 - 1 / k:.0%} of the labels", "trained on all labels"]

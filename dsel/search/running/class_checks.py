@@ -5,19 +5,17 @@ The bound of an error says nothing about a rare class.
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dsel.arrays import Integers
+from dsel.arrays import Bools, Estimator, Integers
 from dsel.checks import listing
 from dsel.data.labeled import LabeledRows
 from dsel.families.predictions import predict_codes
-from dsel.losses.base import FoldCounts, Statistic
-from dsel.losses.by_class import ClassRate
-from dsel.losses.error_rate import ERROR_RATE
-from dsel.results import BoundedModel
+from dsel.losses.base import FoldCounts, Rows, Statistic
+from dsel.losses.by_class import ClassRate, ClassTable
+from dsel.results import Certificate
 from dsel.results.caveats import Caveat, Effect, make_caveats
 from dsel.results.fit_messages import collect_warnings
 from dsel.rounded_texts import about_percent, count_of
@@ -31,6 +29,8 @@ FEWEST_UNSEEN: Final = 5
 fewer, a model that finds half of the class may miss all by chance."""
 MOST_CLASSES_NAMED: Final = 3
 """Most classes that a warning names."""
+MOST_CONFUSED: Final = 20
+"""Most classes of a confusion matrix, which a page has to show."""
 
 
 def sample_each_class(y: Integers) -> Integers:
@@ -40,12 +40,12 @@ def sample_each_class(y: Integers) -> Integers:
     """
     classes = np.unique(y)
     most = max(1, MOST_PREDICTED // len(classes))
-    parts = []
+    samples = []
     for code in classes:
         rows = np.flatnonzero(y == code)
         n = min(most, len(rows))
-        parts.append(rows[np.linspace(0, len(rows) - 1, n).astype(np.int64)])
-    return np.sort(np.concatenate(parts))
+        samples.append(rows[np.linspace(0, len(rows) - 1, n).astype(np.int64)])
+    return np.sort(np.concatenate(samples))
 
 
 def describe_missed_classes(
@@ -53,7 +53,7 @@ def describe_missed_classes(
     y: Integers,
     predicted: Integers,
     classes: AnyArray,
-    unseen: NDArray[np.bool_],
+    unseen: Bools,
 ) -> list[Caveat]:
     """Return warnings if a model predicts one class only, or found no row of another.
 
@@ -85,33 +85,6 @@ def describe_missed_classes(
     return [Caveat(Effect.WARNS, f"the {model} found {misses}", f"the {model}")]
 
 
-def note_rarely_found_classes(
-    model: str,
-    y: Integers,
-    predicted: Integers,
-    classes: AnyArray,
-    is_rare: NDArray[np.bool_],
-) -> list[Caveat]:
-    """Return a note if a model finds less than half of a class of few rows.
-
-    A small error does not show it. Arguments are as for `describe_missed_classes`;
-    `is_rare`: whether the row has such a class, and was not seen by the model.
-    """
-    found = []
-    for code, label in enumerate(classes.tolist()):
-        in_class = (y == code) & is_rare
-        n, n_right = int(in_class.sum()), int((predicted[in_class] == code).sum())
-        if n >= FEWEST_UNSEEN and 2 * n_right < n:
-            rows = count_of(n, "row")
-            found.append(f"{n_right:,} of {rows} of the class {label!r}")
-    if not found:
-        return []
-    text = (
-        f"the {model} found {listing(found, MOST_CLASSES_NAMED)} that it had not seen"
-    )
-    return [Caveat(Effect.INFO, text, f"the {model}")]
-
-
 def rare_classes(labeled: LabeledRows) -> Integers:
     """Return the codes of classes with less than half of an equal part of the rows.
 
@@ -122,29 +95,77 @@ def rare_classes(labeled: LabeledRows) -> Integers:
     return order[2 * len(n_rows) * n_rows[order] < len(labeled.y)]
 
 
+class FoundRows(NamedTuple):
+    """Held-out rows of a class, and those of them that the models of folds found."""
+
+    n_rows: int = 0
+    n_found: int = 0
+    n_predicted: int = 0
+    """Rows that are predicted as the class; 0 where they are not counted."""
+    n_rows_of_fold: int = 0
+    """Rows of the fold of one model alone."""
+    n_found_of_fold: int = 0
+    """Rows that this model found."""
+
+
 def notes_on_found_rows(
     context: JobContext,
     models: Mapping[int, Model],
-    folds: Mapping[Statistic, FoldCounts],
+    fold_counts_of: Mapping[Statistic, FoldCounts],
+    one_fold: Certificate,
 ) -> list[Caveat]:
-    """Return notes on how many rows of rare classes the models of all folds found.
+    """Return a note on how many rows of rare classes the models of all folds found.
 
     `models` are fitted estimators by fold, and each predicts the rows of its fold;
-    `folds` are the counts there. The class of a loss has the precision, too, since
-    recall alone is large where nearly all rows get this class. A report by class says
-    more than these notes.
+    `fold_counts_of` has the counts there. The model of the certificate `one_fold` is
+    one of them, and is named where it finds less than half of such a class. The class
+    of a loss has the precision, too, since recall alone is large where nearly all rows
+    get this class. A report by class says more than this note.
     """
-    labeled, losses = context.labeled, context.losses
-    if len(labeled.classes) < 2 or losses.report_classes:
+    labels, losses = context.labeled.classes.tolist(), context.losses
+    if len(labels) < 2 or losses.report_classes:
         return []
-    labels, counts = labeled.classes.tolist(), dict[int, tuple[int, int, int]]()
-    rare = rare_classes(labeled)
-    if isinstance(losses.main, ClassRate):
-        tables = losses.main.narrow_tables(folds[losses.main.statistic].integers)
+    found_of = count_found_rows(context, models, fold_counts_of, one_fold.fold)
+    if not found_of:
+        return []
+    texts = list[str]()
+    for code, found in found_of.items():
+        who = "" if texts else " the models of all folds found"
+        start = f"of {count_of(found.n_rows, 'row')} of the class {labels[code]!r}{who}"
+        texts.append(f"{start} {_text_of_found(found, one_fold)}")
+    more = " classes" * (len(texts) > MOST_CLASSES_NAMED)
+    note = f"{listing(texts, MOST_CLASSES_NAMED)}{more} (an estimate)"
+    missed = [code for code, n in found_of.items() if 2 * n.n_found < n.n_rows]
+    if losses.is_about_error and missed:
+        # A search inside of a model ranks by its own `scoring`, whatever `loss` is.
+        way = f"loss='balanced' or 'recall:{labels[missed[0]]}' chooses for it"
+        if len(missed) > 1:
+            way = "loss='balanced' chooses for them"
+        if len(context.estimators) == 1:
+            way = _way_of_one_candidate(context.estimators[0], len(missed))
+        note += f": {way}" * bool(way)
+    return make_caveats(Effect.INFO, [note])
+
+
+def count_found_rows(
+    context: JobContext,
+    models: Mapping[int, Model],
+    fold_counts_of: Mapping[Statistic, FoldCounts],
+    named_fold: int | None,
+) -> dict[int, FoundRows]:
+    """Return the found rows of rare classes by code; those of the loss come first.
+
+    The model of `named_fold` is counted by itself, too.
+    """
+    labeled, loss = context.labeled, context.losses.main
+    found_of, rare = dict[int, FoundRows](), rare_classes(labeled)
+    if isinstance(loss, ClassRate):
+        tables = loss.narrow_tables(fold_counts_of[loss.statistic].integers)
         table = tables.sum(axis=0)
-        n_rows, n_predicted = int(table[0].sum()), int(table[:, 0].sum())
-        code = labels.index(losses.main.classes[0])
-        counts[code] = n_rows, int(table[0, 0]), n_predicted
+        code = labeled.classes.tolist().index(loss.classes[0])
+        found_of[code] = FoundRows(
+            int(table[0].sum()), int(table[0, 0]), int(table[:, 0].sum())
+        )
         rare = rare[rare != code]
     for fold, split in enumerate(context.scheme.held_out):
         rows = split.test_rows[np.isin(labeled.y[split.test_rows], rare)]
@@ -154,65 +175,94 @@ def notes_on_found_rows(
             if model is not None and len(rows):
                 codes = predict_codes(model, labeled.take(rows), labeled.classes)
         for code in rare.tolist():
-            n_rows, n_found, _ = counts.get(code, (0, 0, 0))
             is_found = codes[y == code] == code
-            counts[code] = n_rows + len(is_found), n_found + int(is_found.sum()), 0
-    if not counts:
-        return []
-    texts = list[str]()
-    for code, (n_rows, n_found, n_predicted) in counts.items():
-        who = "" if texts else " the models of all folds found"
-        text = f"of {count_of(n_rows, 'row')} of the class {labels[code]!r}{who}"
-        text += f" {n_found:,}"
-        if n_predicted:
-            precision = about_percent(n_found / n_predicted)
-            text += (
-                f"; where they predict it ({n_predicted:,} rows), {precision} are right"
+            n_rows, n_found = len(is_found), int(is_found.sum())
+            found = found_of.get(code, FoundRows())
+            found = found._replace(
+                n_rows=found.n_rows + n_rows, n_found=found.n_found + n_found
             )
-        texts.append(text)
-    more = " classes" * (len(texts) > MOST_CLASSES_NAMED)
-    note = f"{listing(texts, MOST_CLASSES_NAMED)}{more} (an estimate)"
-    missed = [c for c, (n_rows, n_found, _) in counts.items() if 2 * n_found < n_rows]
-    if losses.main == ERROR_RATE and missed:
-        # A search inside of a model ranks by its own `scoring`, whatever `loss` is.
-        way = f"loss='balanced' or 'recall:{labels[missed[0]]}' chooses for it"
-        if len(missed) > 1:
-            way = "loss='balanced' chooses for them"
-        if len(context.estimators) == 1:
-            way = "scoring='balanced_accuracy' of a search inside of the model chooses"
-            way += f" for {'it' if len(missed) == 1 else 'them'}"
-        note += f": {way}"
-    return make_caveats(Effect.INFO, [note])
+            if fold == named_fold:
+                found = found._replace(n_rows_of_fold=n_rows, n_found_of_fold=n_found)
+            found_of[code] = found
+    return found_of
+
+
+def _text_of_found(found: FoundRows, one_fold: Certificate) -> str:
+    """Return how many rows were found, by one model alone if it finds few of them."""
+    text, n_of_fold = f"{found.n_found:,}", found.n_rows_of_fold
+    if n_of_fold >= FEWEST_UNSEEN and 2 * found.n_found_of_fold < n_of_fold:
+        text += (
+            f" (of its {n_of_fold:,} the {one_fold.model_text} found "
+            f"{found.n_found_of_fold:,})"
+        )
+    if found.n_predicted:
+        precision = about_percent(found.n_found / found.n_predicted)
+        text += (
+            f"; where they predict it ({found.n_predicted:,} rows), {precision} are "
+            f"right"
+        )
+    return text
+
+
+def _way_of_one_candidate(estimator: Estimator, n_missed: int) -> str:
+    """Return how the only candidate finds more rows of rare classes; "" if unknown."""
+    get_params = getattr(estimator, "get_params", None)
+    # A function that makes models has no parameters that are known.
+    values: dict[str, object] = {"scoring": None}
+    if get_params is not None:
+        values = {
+            name.rpartition("__")[2]: value for name, value in get_params().items()
+        }
+    it = "it" if n_missed == 1 else "them"
+    if values.get("scoring") not in (None, "accuracy"):
+        return f"label more rows of {it}"
+    if "scoring" in values:
+        return f"scoring='balanced_accuracy' of the search inside chooses for {it}"
+    if "class_weight" in values:
+        return f"class_weight='balanced' of the model finds more of {it}"
+    return ""
+
+
+def count_confusion(
+    context: JobContext, fold: int | None, model: Model
+) -> tuple[tuple[int, ...], ...]:
+    """Return the rows of a model's own fold by true class and prediction.
+
+    The last row and column are for other classes, as in a table of a report. Empty for
+    the model of all rows, which no labeled row tests; with a report, which counts the
+    same for all folds; of numbers; of many classes; and where `predict` raises.
+    """
+    labeled = context.labeled
+    classes = tuple(labeled.classes.tolist())
+    if fold is None or context.losses.report_classes or len(classes) > MOST_CONFUSED:
+        return ()
+    if len(classes) < 2:
+        return ()
+    rows = context.scheme.held_out[fold].test_rows
+    table = ClassTable(classes, tuple(range(len(classes))))
+    with collect_warnings(), suppress(Exception):  # other caveats name what raises
+        codes = predict_codes(model, labeled.take(rows), labeled.classes)
+        counts = table.count(Rows(labeled.X[rows], labeled.y[rows]), codes)
+        return tuple(map(tuple, counts.tolist()))
+    return ()
 
 
 def caveats_of_missed_classes(
-    context: JobContext,
-    bounded_models: Mapping[str, BoundedModel],
-    models: Mapping[str, Model],
-) -> dict[str, list[Caveat]]:
-    """Return caveats about classes that each model misses, by its name.
+    context: JobContext, certificate: Certificate, model: Model
+) -> list[Caveat]:
+    """Return caveats about classes that a model misses, which its certificate names.
 
     The deployed model's fold may be one with few rows of a rare class, and its search
     may have chosen a model that never predicts this class.
     """
-    labeled = context.labeled
+    labeled, text = context.labeled, certificate.model_text
     if len(labeled.classes) < 2:
-        return {}
-    rows, warnings = sample_each_class(labeled.y), {}
-    rare = rare_classes(labeled)
-    X, y = labeled.take(rows), labeled.y[rows]
-    for name, model in models.items():
-        bound, unseen = bounded_models[name].certificate, np.zeros(len(rows), bool)
-        if bound.fold is not None:
-            unseen = np.isin(rows, context.scheme.held_out[bound.fold].test_rows)
-        with collect_warnings(), suppress(Exception):  # other caveats name what raises
-            codes = predict_codes(model, X, labeled.classes)
-            warnings[name] = describe_missed_classes(
-                bound.model_text, y, codes, labeled.classes, unseen
-            )
-            if not warnings[name] and context.losses.main == ERROR_RATE:
-                is_rare = unseen & np.isin(y, rare)
-                warnings[name] = note_rarely_found_classes(
-                    bound.model_text, y, codes, labeled.classes, is_rare
-                )
-    return {name: texts for name, texts in warnings.items() if texts}
+        return []
+    rows = sample_each_class(labeled.y)
+    y, unseen = labeled.y[rows], np.zeros(len(rows), bool)
+    if certificate.fold is not None:
+        unseen = np.isin(rows, context.scheme.held_out[certificate.fold].test_rows)
+    with collect_warnings(), suppress(Exception):  # other caveats name what raises
+        codes = predict_codes(model, labeled.take(rows), labeled.classes)
+        return describe_missed_classes(text, y, codes, labeled.classes, unseen)
+    return []

@@ -17,7 +17,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dsel import names
-from dsel.arrays import Integers
+from dsel.arrays import Bools, Integers
 from dsel.bounds import pair_error_bound
 from dsel.checks import listing, show
 from dsel.data.frames import Frame
@@ -58,7 +58,8 @@ def run_caveats(cube: xr.Dataset) -> tuple[Caveat, ...]:
 
 def caveats_of(cube: xr.Dataset) -> tuple[Caveat, ...]:
     """Return the caveats of any choice from a cube."""
-    counts, problems = read_counts(cube), problems_of_cube(cube)
+    counts = read_counts(cube)
+    problems = problems_of_cube(cube)
     texts = cube[names.MESSAGE].values.ravel() if names.MESSAGE in cube else ()
     added = caveats_of_counts(counts, problems, texts, all_params(cube))
     return caveats_of_choice(run_caveats(cube), added)
@@ -93,7 +94,8 @@ def caveats_of_counts(
     )
     if errors is not None and differ is not None:
         duplicates = counts.get(names.OUTER_DUPLICATE_DISAGREEMENTS, 0)
-        fresh, n_pool_rows = differ - duplicates, int(counts[names.N_UNLABELED])
+        fresh = differ - duplicates
+        n_pool_rows = int(counts[names.N_UNLABELED])
         caveats += caveats_of_disagreements(
             errors, counts[names.FOLD_ROWS], fresh, n_pool_rows
         )
@@ -118,7 +120,8 @@ def caveats_of_fits(
         (has_stopped, "fits of {} " + unscaled),
     ):
         if n := int(has_problem.sum()):
-            named, examples = np.array(candidates, object)[has_problem.ravel()], ""
+            named = np.array(candidates, object)[has_problem.ravel()]
+            examples = ""
             if len(candidates) > 1:
                 texts = [f"({short_params_text(params)})" for params in named]
                 examples = " " + shorten_text(
@@ -158,23 +161,23 @@ def caveats_of_disagreements(
 
 
 def check_failures(
-    plan: PlannedSearch, counts: SearchCounts, unpredicting: NDArray[np.bool_]
+    plan: PlannedSearch, search_counts: SearchCounts, unpredicting: Bools
 ) -> None:
     """Warn of failed candidates; raise AllFitsFailedError if none is left."""
-    has_failed = counts.status == names.STATUS_FAILED
+    has_failed = search_counts.status == names.STATUS_FAILED
     failed = np.flatnonzero(has_failed)
     if unpredicting.any() and (has_failed | unpredicting).all():
-        number = int(np.argmax(unpredicting))
+        candidate = int(np.argmax(unpredicting))
         raise AllFitsFailedError(
-            f"no candidate can predict; `predict` of candidate {number} "
-            f"({params_text(plan.axes.candidates[number])}) raised on all rows: "
-            f"{name_column(counts.message_of(number), plan.labeled)}"
+            f"no candidate can predict; `predict` of candidate {candidate} "
+            f"({params_text(plan.axes.candidates[candidate])}) raised on all rows: "
+            f"{name_column(search_counts.message_of(candidate), plan.labeled)}"
         )
     if not len(failed):
         return
-    number = int(failed[0])
-    message = name_column(counts.message_of(number), plan.labeled).rstrip(".")
-    first = f"candidate {number} ({plan.axes.candidates[number]}): {message}"
+    candidate = int(failed[0])
+    message = name_column(search_counts.message_of(candidate), plan.labeled).rstrip(".")
+    first = f"candidate {candidate} ({plan.axes.candidates[candidate]}): {message}"
     if len(failed) == plan.n_candidates:
         several = f"all {len(failed)} candidates failed; the first was {first}"
         alone = f"the only candidate failed: {message}"
@@ -204,7 +207,8 @@ def name_column(text: str, labeled: LabeledRows) -> str:
     X = labeled.X
     if not isinstance(X, Frame):
         return text
-    frame, name = X.given, None
+    frame = X.given
+    name = None
     word = re.search(r"could not convert string to float: ('[^']*'|\"[^\"]*\")", text)
     if word:
         with suppress(SyntaxError, ValueError):

@@ -4,19 +4,20 @@ A `RunDescription` is made once. The cube has it as attributes, and bounds of ch
 models are read with the same assumptions and caveats.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import xarray as xr
-from sklearn.pipeline import Pipeline
 
 from dsel import names
+from dsel.arrays import Floats
 from dsel.bounds.shares import uniform_deltas
 from dsel.criteria import CRITERIA, Settings, get_criterion
 from dsel.criteria.base import CandidateCounts, Criterion
-from dsel.data.pool import Pool
+from dsel.errors import reword
+from dsel.families.kinds import name_learner
 from dsel.losses.calls import best_constant
 from dsel.losses.joint import Evidence
 from dsel.results import Certificate, Choice
@@ -26,18 +27,19 @@ from dsel.results.caveats import (
     Effect,
     collect_caveats,
 )
-from dsel.results.certificate import CHOICE, VIOLATED, Assumption
+from dsel.results.certificate import CHOICE, Assumption
 from dsel.results.cube import make_cube, read_counts, with_criteria
 from dsel.results.records import to_record
 from dsel.results.tables import content_token
 from dsel.runtime.versions import installed_versions
-from dsel.search.design.assumptions import (
-    ALARM,
-    MANY_DUPLICATES,
-    PoolFacts,
-)
+from dsel.search.design.assumptions import PoolFacts
 from dsel.search.engine.counts import DataCounts, SearchCounts
 from dsel.search.running.planned_search import PlannedSearch
+from dsel.search.running.pool_assumptions import (
+    caveats_of_fitting_rows,
+    notes_on_other_records,
+    with_pool_facts,
+)
 from dsel.search.running.procedures import FunctionEstimator
 
 TOKEN: Final = "content_token"
@@ -59,22 +61,35 @@ class RunDescription:
     copied_rows: int
     """Labeled rows that equal rows of other folds; 0 if these are few."""
 
-    def certificate(
-        self, unclipped: float, delta: float, method: str, model_name: str
+    def make_certificate(
+        self,
+        unclipped: float,
+        delta: float,
+        method: str,
+        model_name: str,
+        *,
+        caveats: Iterable[Caveat] = (),
+        **fields: Any,
     ) -> Certificate:
-        """Return the certificate of a number, with what all numbers of the run have."""
+        """Return the certificate of a number, with what all numbers of the run have.
+
+        `caveats` and `fields` are those of this number alone.
+        """
         return Certificate(
             unclipped,
             delta,
             method,
             model_name,
             assumptions=self.assumptions,
-            caveats=tuple(c for c in self.caveats if c.effect in OF_NUMBER),
+            caveats=collect_caveats(
+                caveats, (c for c in self.caveats if c.effect in OF_NUMBER)
+            ),
             n_labeled=self.data.n_labeled,
             n_unlabeled=self.data.n_unlabeled,
-            equal_rows=self.data.equal_rows,
+            n_duplicates=self.data.n_duplicates,
             copied_rows=self.copied_rows,
             n_groups=self.data.n_groups or 0,
+            **fields,
         )
 
 
@@ -84,9 +99,9 @@ def make_data_counts(plan: PlannedSearch, n_duplicates: int = 0) -> DataCounts:
         n_labeled=plan.labeled.n_rows,
         n_unlabeled=0 if plan.pool is None else plan.pool.n_rows,
         n_classes=len(plan.classes),
-        equal_rows=n_duplicates,
-        n_groups=None if plan.groups is None else plan.groups.n_groups,
-        prior_share=plan.prior_shares,
+        n_duplicates=n_duplicates,
+        n_groups=None if plan.row_groups is None else plan.row_groups.n_groups,
+        prior_shares=plan.prior_shares,
     )
 
 
@@ -103,13 +118,17 @@ def describe_run(plan: PlannedSearch, pool_facts: PoolFacts) -> RunDescription:
                 has_classes=not plan.is_regression, has_pool=True
             )
             caveats = [caveat for caveat in caveats if caveat not in known]
-    classes, class_rows = plan.classes.tolist(), dict[str, int]()
+    classes = plan.classes.tolist()
+    class_rows = dict[str, int]()
     if classes:
         n_rows = np.bincount(labeled.y, minlength=len(classes)).tolist()
         class_rows = dict(zip(map(str, classes), n_rows, strict=True))
     return RunDescription(
         data=make_data_counts(plan, plan.counted_duplicates(pool_facts)),
-        assumptions=assumptions,
+        assumptions=tuple(
+            replace(one, reason=reword(one.reason, plan.renamings))
+            for one in assumptions
+        ),
         caveats=collect_caveats(
             caveats,
             caveats_of_fitting_rows(pool_facts, plan.context.fitting_pool),
@@ -122,107 +141,67 @@ def describe_run(plan: PlannedSearch, pool_facts: PoolFacts) -> RunDescription:
     )
 
 
-def caveats_of_fitting_rows(
-    pool_facts: PoolFacts, fitting: Pool | None
-) -> list[Caveat]:
-    """Return a caveat if models may have seen their test rows through the pool.
-
-    Equal rows of other records would be harmless. Content does not show whether two
-    equal rows are one record: only the author of the pool knows.
-    """
-    n = pool_facts.n_fitting_duplicates
-    if not n or fitting is None or fitting.other_records:
-        return []
-    text = (
-        f"A3 is not known to hold: {n:,} of the {fitting.n_rows:,} pool rows that "
-        f"learners are given equal labeled rows, so a model may have met rows that it "
-        f"is tested on (take the labeled records out of the pool by their index or id, "
-        f"never by their values; or, if these are other records, declare it by "
-        f"open_pool(..., other_records=True))"
-    )
-    return [Caveat(Effect.VOIDS, text)]
-
-
-def with_pool_facts(
-    assumptions: Sequence[Assumption], pool_facts: PoolFacts, violation: str = ""
-) -> tuple[Assumption, ...]:
-    """Return the assumptions, A1 with the results of the pass over the pool.
-
-    `violation` is why copied rows refute it; "" if they do not.
-    """
-    is_shifted = pool_facts.p_value <= ALARM  # probably not one population
-    equal = f"{pool_facts.n_duplicates:,} pool rows equal a labeled row"
-    if pool_facts.n_duplicates == 1:
-        equal = "1 pool row equals a labeled row"
-    if not pool_facts.n_duplicates:
-        equal = "no pool row equals a labeled row"
-    test = f"AUC {pool_facts.auc:.2f}, p = {pool_facts.p_value:.2g}"
-    if np.isnan(pool_facts.auc):
-        finding = f"there are too few rows for a two-sample test; {equal}"
-    elif not is_shifted:
-        finding = (
-            f"a two-sample test does not refute it ({test}; p of {ALARM:g} or "
-            f"less would); {equal}"
-        )
-    else:
-        finding = "a classifier distinguishes labeled rows from pool rows"
-        if pool_facts.telling_column is not None:
-            finding += f", most by column {pool_facts.telling_column}"
-        finding += f" ({test})"
-    if violation:
-        finding = f"{violation}; {finding}" if is_shifted else violation
-    is_refuted = bool(is_shifted or violation)
-    return tuple(
-        replace(
-            assumption,
-            state=VIOLATED if is_refuted else assumption.state,
-            reason=finding,
-        )
-        if assumption.name == "A1" and (is_refuted or not assumption.is_violated)
-        else assumption
-        for assumption in assumptions
-    )
-
-
-def notes_on_other_records(plan: PlannedSearch, pool_facts: PoolFacts) -> list[Caveat]:
-    """Return a note if many pool rows equal labeled ones, and count all the same."""
-    n_duplicates = pool_facts.n_duplicates - plan.counted_duplicates(pool_facts)
-    if plan.pool is None or n_duplicates <= MANY_DUPLICATES * plan.pool.n_rows:
-        return []
-    text = (
-        f"{n_duplicates:,} of {plan.pool.n_rows:,} pool rows equal labeled rows: they "
-        f"are counted as records of their own, as was declared or their ids show"
-    )
-    return [Caveat(Effect.INFO, text)]
-
-
 def make_cube_of_run(
     plan: PlannedSearch,
-    counts: SearchCounts,
+    search_counts: SearchCounts,
     description: RunDescription,
     choice: Choice | None = None,
+    evidence: Evidence | None = None,
 ) -> xr.Dataset:
-    """Return the cube of a finished search; with the choice, if it is made already."""
-    scheme, values = plan.scheme, counts.by_name
-    if counts.fold_errors is not None:
-        # Rates are stored, too: in a nested search several models predict each row, so
-        # errors divided by rows would be wrong.
-        errors, predictions = counts.fold_errors, counts.fold_answers
-        predictions = counts.fold_rows if predictions is None else predictions
-        predictions = np.broadcast_to(predictions, errors.shape)
-        is_known = (errors >= 0) & (predictions > 0)
-        values[names.ERROR] = np.where(
-            is_known, errors / np.maximum(predictions, 1), np.nan
-        )
-    values[names.MESSAGE] = np.array(counts.texts, object)
-    codes = [0 if one is None else one.value for one in counts.problems]
+    """Return the cube of a finished search.
+
+    It has the choice, if it is made already, and the evidence of its bounds, if these
+    are not those of all candidates.
+    """
+    scheme, values = plan.scheme, search_counts.by_name
+    if evidence is not None:
+        # Statistics of the declared losses describe their own variables; they are added
+        # by `add_evidence`.
+        by_name = evidence.by_name
+        values |= {name: n for name, n in by_name.items() if name in names.BY_NAME}
+    if (rates := error_rates(search_counts)) is not None:
+        values[names.ERROR] = rates
+    values[names.MESSAGE] = np.array(search_counts.texts, object)
+    codes = [0 if one is None else one.value for one in search_counts.problems]
     values[names.FIT_PROBLEM] = np.array(codes, np.int8)
-    splits = {names.FOLD: scheme.n_folds}
+    split_sizes = {names.FOLD: scheme.n_folds}
     if scheme.n_halvings:
-        splits = {names.REPEAT: scheme.n_halvings, names.HALF: 2}
+        split_sizes = {names.REPEAT: scheme.n_halvings, names.HALF: 2}
+    cube = make_cube(
+        plan.axes,
+        split_sizes,
+        values,
+        assumptions=description.assumptions,
+        attributes=attributes_of_run(plan, description),
+    )
+    cube = add_criteria(cube, plan.criterion, plan.delta)
+    if evidence is not None:
+        cube = add_evidence(cube, evidence)
+    return cube if choice is None else cube.assign_attrs({CHOICE: choice.to_json()})
+
+
+def error_rates(search_counts: SearchCounts) -> Floats | None:
+    """Return the error rate on each fold, (n_candidates, n_folds); None of regressors.
+
+    Rates are stored, too: in a nested search several models predict each row, so errors
+    divided by rows would be wrong.
+    """
+    errors, predictions = search_counts.fold_errors, search_counts.fold_predictions
+    if errors is None:
+        return None
+    predictions = search_counts.fold_rows if predictions is None else predictions
+    predictions = np.broadcast_to(predictions, errors.shape)
+    is_known = (errors >= 0) & (predictions > 0)
+    return np.where(is_known, errors / np.maximum(predictions, 1), np.nan)
+
+
+def attributes_of_run(
+    plan: PlannedSearch, description: RunDescription
+) -> dict[str, object]:
+    """Return the attributes of the cube: what was planned, and what made the counts."""
     versions = installed_versions().items()
     attributes: dict[str, object] = {
-        "certificate": plan.certificate,
+        "certificate": plan.method_name,
         "deploy": plan.deploy,
         "delta": plan.delta,
         names.CAVEATS: [to_record(caveat) for caveat in description.caveats],
@@ -236,30 +215,19 @@ def make_cube_of_run(
         ),
         names.LEARNERS: list(
             dict.fromkeys(
-                type(one.steps[-1][1] if isinstance(one, Pipeline) else one).__name__
+                name_learner(one)
                 for one in plan.context.estimators
                 if not isinstance(one, FunctionEstimator)  # the choice names its model
             )
         ),
         names.FOLD_ERROR_KIND: (
-            "models without this fold and one other"
+            names.INNER_MODELS
             if plan.method.is_nested and plan.scheme.splits  # one candidate has none
-            else "the model without this fold"
+            else "the model trained without this fold"
         ),
         **{f"version_{package}": version or "none" for package, version in versions},
     }
-    present = {name: value for name, value in attributes.items() if value is not None}
-    cube = make_cube(
-        plan.axes,
-        splits,
-        values,
-        assumptions=description.assumptions,
-        attributes=present,
-    )
-    cube = add_criteria(cube, plan.criterion, plan.delta)
-    if counts.evidence is not None:
-        cube = add_evidence(cube, counts.evidence)
-    return cube if choice is None else cube.assign_attrs({CHOICE: choice.to_json()})
+    return {name: value for name, value in attributes.items() if value is not None}
 
 
 def add_evidence(cube: xr.Dataset, evidence: Evidence) -> xr.Dataset:
@@ -268,7 +236,7 @@ def add_evidence(cube: xr.Dataset, evidence: Evidence) -> xr.Dataset:
     Statistics of the declared losses describe them.
     """
     counts = evidence.by_name
-    for statistic in evidence.folds:
+    for statistic in evidence.fold_counts_of:
         for name, (dims, meaning) in statistic.variables.items():
             if name in counts:
                 variable = (names.FOLD, *dims), counts[name], {"long_name": meaning}

@@ -31,17 +31,16 @@ from dsel.results.row_hashes import save_row_hashes
 from dsel.results.run_store import Store, check_names, read_query_rows
 from dsel.runtime.progress import progress_display
 from dsel.runtime.versions import installed_versions
-from dsel.search.outcomes.deployed_model import InputFormat
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.running.exhaustive import remake_chosen_model, search_exhaustively
+from dsel.search.running.exhaustive import refit_chosen_model, search_exhaustively
 from dsel.search.running.nested import (
     read_queried_rows,
-    remake_nested_models,
+    refit_nested_models,
     search_nested,
 )
 from dsel.search.running.planned_search import PlannedSearch
-from dsel.search.running.procedures import FunctionEstimator, returned_model
-from dsel.search.running.run import Run, RunOptions
+from dsel.search.running.procedures import FunctionEstimator
+from dsel.search.running.run import Run, RunOptions, make_outcome
 from dsel.typing import Model, PathLike
 from dsel.zarr_stores import BAD_HEADER
 
@@ -59,16 +58,15 @@ CHANGED_POOL_KEY: Final = "pool/changed"
 
 def execute(plan: PlannedSearch, options: RunOptions) -> Outcome:
     """Run a plan; see `Plan.run`."""
-    options = options.check_values()
     with ExitStack() as stack:
-        store, not_kept = None, ""
+        store, why_unstored = None, ""
         if options.out is not None:
             check_names((*plan.axes.sizes, *plan.axes.coords), "param_grid")
             store = stack.enter_context(
                 Store(
                     options.out,
                     kind="search",
-                    plan={**plan.identity, **row_tokens(plan, options.client)},
+                    identity={**plan.identity, **row_tokens(plan, options.client)},
                     storage_options=options.storage_options,
                     columns=plan.labeled.columns or (),
                 )
@@ -81,13 +79,13 @@ def execute(plan: PlannedSearch, options: RunOptions) -> Outcome:
             cube = store.dataset(CUBE)
             # The outcome is written last: without one a killed run continues.
             if store.outcome is not None and cube is not None:
-                return add_inputs(plan, open_finished_run(plan, options, store, cube))
+                return open_finished_run(plan, options, store, cube)
             # Hours of fits should not end with models that cannot be written.
-            not_kept = check_estimators(plan.context.estimators, store.place)
-        if options.on_progress is None:
-            show = stack.enter_context(progress_display(options.verbose))
-            options = replace(options, on_progress=show)
-        run = Run(plan, options, store)
+            why_unstored = check_estimators(plan.context.estimators, store.place)
+        on_progress = options.on_progress
+        if on_progress is None:
+            on_progress = stack.enter_context(progress_display(options.verbose))
+        run = Run(plan, options, store, on_progress)
         run_search = search_nested if plan.method.is_nested else search_exhaustively
         stack.enter_context(explaining_interrupt(_how_to_resume(store, plan.seed)))
         try:
@@ -99,8 +97,8 @@ def execute(plan: PlannedSearch, options: RunOptions) -> Outcome:
                 store.append(CHANGED_POOL_KEY, {})
             raise
         if store is not None:
-            outcome = keep_outcome(run, outcome, store, not_kept)
-    return add_inputs(plan, outcome)
+            outcome = store_outcome(run, outcome, store, why_unstored)
+    return outcome
 
 
 def _how_to_resume(store: Store | None, seed: int) -> str:
@@ -113,17 +111,6 @@ def _how_to_resume(store: Store | None, seed: int) -> str:
     return (
         f"Whatever has ended is kept in `out` {store.place}: the same call with "
         f"random_state={seed} goes on from there."
-    )
-
-
-def add_inputs(plan: PlannedSearch, outcome: Outcome) -> Outcome:
-    """Return an outcome with what later calls need of the plan's inputs."""
-    return replace(
-        outcome,
-        input_format=InputFormat.of(plan.labeled),
-        labeled=plan.labeled,
-        group_keys=None if plan.groups is None else plan.groups.keys,
-        loss=plan.context.losses.main,
     )
 
 
@@ -158,10 +145,12 @@ def check_out(plan: PlannedSearch, out: PathLike) -> None:
     check_claim(Place(out), "search", {**plan.identity, **tokens}, columns)
 
 
-def keep_outcome(run: Run, outcome: Outcome, store: Store, not_kept: str) -> Outcome:
+def store_outcome(
+    run: Run, outcome: Outcome, store: Store, why_unstored: str
+) -> Outcome:
     """Write the outcome, make it final, and return the final one.
 
-    `not_kept` is the reason why models cannot be stored, if it is known already.
+    `why_unstored` is the reason why models cannot be stored, if it is known already.
     """
     # The outcome lists these files, and therefore it is written after them.
     store.save(CUBE, outcome.results)
@@ -172,13 +161,13 @@ def keep_outcome(run: Run, outcome: Outcome, store: Store, not_kept: str) -> Out
     # A model that cannot be kept is fitted again when it is asked for.
     labeled = run.plan.labeled
     save_row_hashes(store.place, labeled)
-    reasons = keep_models(outcome.models, store, labeled, not_kept)
+    reasons = store_models(outcome.models, store, labeled, why_unstored)
     record = store.save_outcome(
         {
             "choice": outcome.choice.to_json(),
             "deploy": outcome.choice.deploy,
             "not_kept": reasons,
-            "input_format": InputFormat.of(labeled).to_record(),
+            "input_format": outcome.input_format.to_record(),
         }
     )
     final = Choice.from_json(record["choice"])
@@ -195,7 +184,7 @@ def open_finished_run(
     """Return the outcome of a run that had ended; models are loaded or fitted again."""
     assert store.outcome is not None  # else the run has not ended
     # What is fitted again is not stored, and shows no progress.
-    run = Run(plan, replace(options, on_progress=None))
+    run = Run(plan, options)
     try:
         choice = Choice.from_json(store.outcome["choice"])
         candidates = plan.axes.candidates
@@ -212,28 +201,35 @@ def open_finished_run(
             f"from a copy, or choose another place."
         ) from error
     choice = replace(choice, bounded_models=models)
-    make_models: Any = partial(remake_models, run, cube, choice)
+    make_models: Any = partial(refit_models, run, cube, choice)
     # Some are not stored, damaged, or of a type that is not trusted.
     with suppress(KeyError, ValueError):
         trusted = trusted_types(plan.context.estimators)
-        kept = {name: store.load_model(name, trusted) for name in choice.certificates}
-        make_models = partial(dict, kept)
+        stored = {name: store.load_model(name, trusted) for name in choice.certificates}
+        make_models = partial(dict, stored)
     rows = None
     if choice.queries is not None and choice.queries.rows:
         rows = read_query_rows(store.place)
         rows = read_queried_rows(run, choice) if rows is None else rows
-    return Outcome(cube, choice, store.dataset(PAIRS), make_models, rows)
+    return make_outcome(
+        plan,
+        cube,
+        choice,
+        make_models,
+        pair_results=store.dataset(PAIRS),
+        pool_rows=rows,
+    )
 
 
-def remake_models(run: Run, cube: xr.Dataset, choice: Choice) -> Mapping[str, Model]:
+def refit_models(run: Run, cube: xr.Dataset, choice: Choice) -> Mapping[str, Model]:
     """Fit the models of a choice again, and repeat all their counts.
 
     Raises RuntimeError if a count differs: then it is another model.
     """
-    remake = remake_nested_models if run.plan.method.is_nested else remake_chosen_model
-    remade = remake(run, cube, choice)
+    refit = refit_nested_models if run.plan.method.is_nested else refit_chosen_model
+    refitted = refit(run, cube, choice)
     # Residuals of a fold with fewer rows than others end with NaN.
-    pairs = remade.counts.values()
+    pairs = refitted.counts.values()
     if not all(np.array_equal(*pair, equal_nan=True) for pair in pairs):
         raise RuntimeError(
             "the models were fitted anew and are others than those that were counted, "
@@ -241,7 +237,7 @@ def remake_models(run: Run, cube: xr.Dataset, choice: Choice) -> Mapping[str, Mo
             "another kind of processor has worked. Give it a `random_state`, and "
             "search in another `out`."
         )
-    return remade.models
+    return refitted.models
 
 
 def check_estimators(estimators: Iterable[Estimator], place: object) -> str:
@@ -254,7 +250,7 @@ def check_estimators(estimators: Iterable[Estimator], place: object) -> str:
         try:
             content = dump_model(clone(estimator))
         except ValueError as error:
-            _warn_of_models(str(error), place)
+            _warn_that_models_are_lost(str(error), place)
             return str(error)
         except Exception:  # its fit will report that it cannot be cloned
             continue
@@ -268,21 +264,22 @@ def check_estimators(estimators: Iterable[Estimator], place: object) -> str:
     return ""
 
 
-def keep_models(
+def store_models(
     models: Mapping[str, Model], store: Store, labeled: LabeledRows, warning: str
 ) -> dict[str, str]:
     """Write models to a store; return, by name, why one could not be stored.
 
     `warning` is the reason of which `check_estimators` has warned already.
     """
-    reasons, rows = {}, labeled.take(slice(CHECK_ROWS))
+    reasons = {}
+    rows = labeled.take(slice(CHECK_ROWS))
     for name, model in models.items():
         try:
-            store.save_model(name, dump_model(returned_model(model), rows))
+            store.save_model(name, dump_model(model, rows))
         except ValueError as error:
             reasons[name] = str(error)
     if reasons and not warning:
-        _warn_of_models(next(iter(reasons.values())), store.place)
+        _warn_that_models_are_lost(next(iter(reasons.values())), store.place)
     return reasons
 
 
@@ -306,7 +303,8 @@ def _one_of_each(estimators: Iterable[Estimator]) -> list[Any]:
     return list(kinds.values())[:MOST_TRIED]
 
 
-def _warn_of_models(reason: str, place: object) -> None:
+def _warn_that_models_are_lost(reason: str, place: object) -> None:
+    """Warn that the store does not keep the models of this run."""
     warn(
         f"models cannot be kept in `out` {place}: {reason}. Results and certificates "
         f"are kept; predict before this process ends, or change the estimator and "

@@ -1,7 +1,5 @@
 """A search that counts every candidate: bounds of all at once, or estimates."""
 
-from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,7 +12,6 @@ from dsel.option_values import Pruning
 from dsel.results import Choice
 from dsel.results.certificate import CHOICE
 from dsel.results.cube import read_counts
-from dsel.runtime.progress import CHECKING, COUNTING, Phase, Progress
 from dsel.search.engine.exact_pruner import ExactPruner, ExhaustiveTable
 from dsel.search.engine.exhaustive_search import ExhaustiveLoop
 from dsel.search.engine.fit_batch import count_statistics
@@ -29,16 +26,15 @@ from dsel.search.running.cube_of_run import (
     make_cube_of_run,
     make_data_counts,
 )
-from dsel.search.running.fit_chosen import ChosenModels, CountedModels
+from dsel.search.running.fit_chosen import BoundInputs, ChosenModels
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.pool_check import check_pool
 from dsel.search.running.run import (
-    Remade,
+    RefittedModels,
     Run,
-    fitting_phase,
+    make_outcome,
     open_engine,
     replay_counts,
-    show_progress,
 )
 from dsel.search.running.select import choose
 from dsel.typing import Model
@@ -49,54 +45,44 @@ def search_exhaustively(run: Run) -> Outcome:
     plan = run.plan
     # The check comes first, since its counts are part of the bounds that prune.
     if plan.pool is not None:
-        show_progress(run, Progress(), Phase(CHECKING))
-    pool_check = check_pool(run)
-    description = describe_run(plan, pool_check.facts)
-    with open_engine(run, pool_check.sampled_rows) as engine:
+        run.progress.show_check()
+    findings = check_pool(run)
+    description = describe_run(plan, findings.pool_facts)
+    with open_engine(run, plan.pool_reading(findings)) as engine:
         pruner = ExactPruner(
             plan.criterion,
             Settings(plan.candidate_deltas),
             description.data,
             may_prune=plan.prune != Pruning.NONE,
         )
-        loop = make_loop(run, engine, pruner, partial(show_search, run))
+        loop = make_loop(run, engine, pruner)
         models = None
         # Repeated until the model that the counts choose is one that was counted.
         while models is None:
             loop.fit_and_count()
-            counts = pruner.final_counts(loop.table)
-            check_failures(plan, counts, loop.table.unpredicting_candidates)
+            search_counts = pruner.final_counts(loop.table)
+            check_failures(plan, search_counts, loop.table.unpredicting_candidates)
             if bounds_only_choice(plan):
-                counted = count_only_fold(plan, loop, *pruner.choose_candidate(counts))
-                if counted is None:
+                bound_inputs = count_only_fold(
+                    plan, loop, *pruner.choose_candidate(search_counts)
+                )
+                if bound_inputs is None:
                     continue
-                counts = replace(counts, evidence=counted.evidence)
-                choice, models = bound_chosen(plan, counts, counted, description)
-                cube = make_cube_of_run(plan, counts, description, choice)
+                choice = bound_chosen(plan, search_counts, bound_inputs, description)
+                models = bound_inputs.chosen.models_by_name
+                cube = make_cube_of_run(
+                    plan, search_counts, description, choice, bound_inputs.evidence
+                )
             else:
-                cube = make_cube_of_run(plan, counts, description)
+                cube = make_cube_of_run(plan, search_counts, description)
                 choice = choose(cube, plan.criterion.name)
                 cube = cube.assign_attrs({CHOICE: choice.to_json()})
                 models = fetch_deployed_model(plan, loop, choice)
-    return Outcome(cube, choice, make_models=partial(dict, models))
-
-
-def show_search(run: Run, loop: ExhaustiveLoop) -> None:
-    """Show the progress of fits, or that of a pass over the pool."""
-    if run.options.on_progress is not None:
-        progress = loop.progress()
-        n_done, n_slices = progress.slices_done, progress.slices_total
-        phase = fitting_phase(run.plan, loop)
-        if n_done < n_slices:
-            phase = Phase(COUNTING, n_done, n_slices)
-        show_progress(run, progress, phase)
+    return make_outcome(plan, cube, choice, partial(dict, models))
 
 
 def make_loop(
-    run: Run,
-    engine: Engine,
-    pruner: Pruner[ExhaustiveTable],
-    show: Callable[[ExhaustiveLoop], object],
+    run: Run, engine: Engine, pruner: Pruner[ExhaustiveTable]
 ) -> ExhaustiveLoop:
     """Return the loop of a search, which starts with the counts of earlier runs."""
     plan, comparisons = run.plan, run.plan.comparisons
@@ -108,7 +94,8 @@ def make_loop(
         plan.slices if comparisons else (),
     )
     replay_counts(run, table)
-    return ExhaustiveLoop(engine, table, pruner, show, run.options.raise_failures)
+    show_fits, raise_failures = run.progress.show_fits, run.options.raise_failures
+    return ExhaustiveLoop(engine, table, pruner, show_fits, raise_failures)
 
 
 def bounds_only_choice(plan: PlannedSearch) -> bool:
@@ -120,8 +107,8 @@ def bounds_only_choice(plan: PlannedSearch) -> bool:
 
 
 def count_only_fold(
-    plan: PlannedSearch, loop: ExhaustiveLoop, number: int, loss: float
-) -> CountedModels | None:
+    plan: PlannedSearch, loop: ExhaustiveLoop, candidate: int, score: float
+) -> BoundInputs | None:
     """Count the losses of a candidate's model on the only fold; None if it is gone.
 
     The bounds of all candidates share delta equally and hold at once, so that the same
@@ -129,62 +116,64 @@ def count_only_fold(
     """
     context, scheme = plan.context, plan.scheme
     [split] = scheme.held_out
-    fitted_group = loop.fetch_counted_group(number, 0)
+    fitted_group = loop.fetch_counted_group(candidate, 0)
     if fitted_group is None:
         return None
-    family = context.candidate_group_of(number).family
-    counts = count_statistics(context, split, family.join([fitted_group], [number]))
-    folds = {
+    family = context.candidate_group_of(candidate).family
+    counts = count_statistics(context, split, family.join([fitted_group], [candidate]))
+    fold_counts_of = {
         statistic: FoldCounts(n[np.newaxis], scheme.fold_rows)
         for statistic, n in zip(context.losses.statistics, counts, strict=True)
     }
     chosen = ChosenModels(
         # The only candidate is both the one chosen without the fold and the one chosen
         # by all rows.
-        candidates=ChosenCandidates(number, (number,)),
-        models={0: fitted_group.model(number, 0)},
-        folds=folds,
-        limits=context.losses.limit_folds(folds, plan.planned_delta),
-        fold_losses=np.array([loss]),
+        candidates=ChosenCandidates(candidate, (candidate,)),
+        fold_models={0: fitted_group.model(candidate, 0)},
+        fold_counts_of=fold_counts_of,
+        fold_scores=np.array([score]),
         deployed_fold=0,
     )
-    return CountedModels(chosen)
+    return BoundInputs(chosen)
 
 
 def fetch_deployed_model(
     plan: PlannedSearch, loop: ExhaustiveLoop, choice: Choice
 ) -> dict[str, Model] | None:
     """Return the deployed model, by its name; None if the counted one is gone."""
-    split, number = choice.fold, choice.candidate
-    if split is None:  # the split on all rows follows those without a fold
-        split = plan.scheme.n_folds
-    fitted_group = loop.fetch_counted_group(number, split)
+    split = plan.scheme.outer_number(choice.fold)
+    candidate = choice.candidate
+    fitted_group = loop.fetch_counted_group(candidate, split)
     if fitted_group is None:
         return None
-    return {choice.deploy: fitted_group.model(number, split)}
+    return {choice.deploy: fitted_group.model(candidate, split)}
 
 
-def remake_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
+def refit_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedModels:
     """Fit the candidate that a run chose again, and repeat all its counts."""
-    plan, number, counts = run.plan, choice.candidate, read_counts(cube)
+    plan = run.plan
+    candidate = choice.candidate
+    counts = read_counts(cube)
     with open_engine(run) as engine:
-        loop = make_loop(run, engine, OnlyCandidate(number), lambda _: None)
-        models = counted = None
-        while models is None and counted is None:
+        loop = make_loop(run, engine, OnlyCandidate(candidate))
+        models = bound_inputs = None
+        while models is None and bound_inputs is None:
             loop.fit_and_count()
             if bounds_only_choice(plan):
-                counted = count_only_fold(plan, loop, number, choice.criterion_value)
+                bound_inputs = count_only_fold(
+                    plan, loop, candidate, choice.criterion_value
+                )
             else:
                 models = fetch_deployed_model(plan, loop, choice)
         repeated = loop.table.counts(make_data_counts(plan)).by_name
-        if counted is not None:
-            evidence = counted.evidence.by_name
+        if bound_inputs is not None:
+            evidence = bound_inputs.evidence.by_name
             pairs = {name: (cube[name].values, n) for name, n in evidence.items()}
-            return Remade({choice.deploy: counted.chosen.models[0]}, pairs)
+            return RefittedModels(bound_inputs.chosen.models_by_name, pairs)
     variables = names.FOLD_ERRORS, names.DISAGREEMENTS, names.BEST_FOLD_DISAGREEMENTS
     pairs = {
-        name: (np.ravel(counts[name][number]), np.ravel(repeated[name][number]))
+        name: (np.ravel(counts[name][candidate]), np.ravel(repeated[name][candidate]))
         for name in variables
         if name in counts
     }
-    return Remade(models or {}, pairs)
+    return RefittedModels(models or {}, pairs)

@@ -6,15 +6,15 @@ Therefore none of its tasks depends on a fit that could run twice, and the deplo
 model is the counted one, even if the learner draws at random.
 """
 
-import time
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from dsel import names
-from dsel.arrays import Floats
+from dsel.arrays import Bools, Floats
 from dsel.criteria.base import CandidateCounts
 from dsel.data.duplicates import duplicate_finder
 from dsel.errors import AllFitsFailedError
@@ -24,10 +24,8 @@ from dsel.losses.joint import Evidence, fold_to_deploy
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.cube import cv_error
 from dsel.results.fit_messages import FitMessage
-from dsel.runtime.progress import CHOSEN, COUNTING, FITTING, Phase, Progress
 from dsel.runtime.tasks import Task
-from dsel.search.design.assumptions import PoolFindings
-from dsel.search.design.comparisons import DrawnRows, EachFold
+from dsel.search.design.comparisons import EachFold, QueriedRows
 from dsel.search.engine.count_batch import (
     CHOSEN_SET,
     ComparedModels,
@@ -43,16 +41,15 @@ from dsel.search.engine.jobs import (
     ChosenFitJob,
     FitStatus,
     JobContext,
+    PoolReading,
     join_tokens,
 )
 from dsel.search.engine.pool_pass import PoolPass
 from dsel.search.running.cube_caveats import name_column
 from dsel.search.running.planned_search import PlannedSearch
-from dsel.search.running.procedures import FunctionEstimator
-from dsel.search.running.run import Run, chosen_progress, replay_counts, show_progress
+from dsel.search.running.procedures import FunctionEstimator, returned_model
+from dsel.search.running.run import Run, replay_counts
 from dsel.typing import Model
-
-NOTHING_DONE: Final = Progress()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,19 +58,20 @@ class ChosenModels:
 
     candidates: ChosenCandidates
     """The chosen candidates: one for each fold, and one by all rows."""
-    models: Mapping[int, Model]
-    """Fitted estimators by fold; that of all rows, if there is one, has the key
-    `all_rows_number`."""
-    folds: Mapping[Statistic, FoldCounts]
+    fold_models: Mapping[int, Model]
+    """Fitted estimators by the fold that they left out; none if the fit failed."""
+    all_rows_model: Model | None = None
+    """The estimator that was fitted on all rows; None without a pool, or if its fit
+    failed."""
+    fold_counts_of: Mapping[Statistic, FoldCounts]
     """Counts of the models without a fold on this fold."""
-    limits: Floats
-    """Limits of the main loss of these models, (n_folds,), which hold at once."""
-    fold_losses: Floats
-    """The ranking loss of each model on its fold, (n_folds,)."""
+    fold_scores: Floats
+    """The score of each model on its fold, (n_folds,)."""
     deployed_fold: int
     """The fold whose model is deployed: labeled rows decide it, before the pool."""
     fits: Mapping[int, ChosenFit] = field(default_factory=dict)
-    """Results of the fits by the number of the split, to be counted on the pool."""
+    """Results of the fits by the number of the outer split, to be counted on the
+    pool."""
     all_rows_failure: str = ""
     """Cause, if the fit on all rows failed; else ""."""
     failed_folds: Mapping[int, str] = field(default_factory=dict)
@@ -83,100 +81,86 @@ class ChosenModels:
     """The first message of completed fits by candidate, such as an early stop."""
 
     @property
-    def all_rows_number(self) -> int:
-        """Number of the split on all rows: it follows those without a fold."""
-        return len(self.fold_losses)
+    def bounded_folds(self) -> dict[str, int | None]:
+        """The fold that each bounded model has left out, by its name; None of all."""
+        fold_of: dict[str, int | None] = {ONE_FOLD: self.deployed_fold}
+        return fold_of if self.all_rows_model is None else fold_of | {ALL_ROWS: None}
+
+    def fitted_estimator(self, fold: int | None) -> Model:
+        """Return the estimator that left out a fold; None asks for that of all rows."""
+        if fold is not None:
+            return self.fold_models[fold]
+        assert self.all_rows_model is not None  # else it is no bounded model
+        return self.all_rows_model
+
+    def model(self, fold: int | None) -> Model:
+        """Return the model of an estimator: of a procedure, what it returned."""
+        model: Model = returned_model(self.fitted_estimator(fold))
+        return model
 
     @property
-    def split_of_model(self) -> dict[str, int]:
-        """Number of the split of each bounded model, by the name of the model."""
-        splits = {ONE_FOLD: self.deployed_fold}
-        if self.all_rows_number in self.models:
-            splits[ALL_ROWS] = self.all_rows_number
-        return splits
+    def models_by_name(self) -> dict[str, Model]:
+        """The fitted models that get a bound, by name."""
+        return {name: self.model(fold) for name, fold in self.bounded_folds.items()}
 
     def without_failed_folds(self, statistic: Statistic) -> FoldCounts:
         """Return the counts of the folds that a model has predicted."""
-        folds = self.folds[statistic]
-        kept = sorted({*range(len(folds.n_rows))} - self.failed_folds.keys())
-        return FoldCounts(folds.counts[kept], folds.n_rows[kept])
+        folds = self.fold_counts_of[statistic]
+        predicted = sorted({*range(len(folds.n_rows))} - self.failed_folds.keys())
+        return FoldCounts(folds.counts[predicted], folds.n_rows[predicted])
 
 
 @dataclass(frozen=True)
-class CountedModels:
-    """The chosen models, with their counts on the pool."""
+class BoundInputs:
+    """The chosen models, and the counts by which they are bounded."""
 
     chosen: ChosenModels
-    pool_counts: Mapping[Statistic, PoolCounts] = field(default_factory=dict)
+    pool_counts_of: Mapping[Statistic, PoolCounts] = field(default_factory=dict)
     """Counts on the pool; empty without a pool, or without a model of all rows."""
-    drawn: DrawnRows = field(default_factory=DrawnRows)
+    queried: QueriedRows = field(default_factory=QueriedRows)
     """Pool rows to label."""
 
     @property
     def evidence(self) -> Evidence:
         """The counts from which losses bound the models."""
-        return Evidence(self.chosen.folds, self.pool_counts)
+        return Evidence(self.chosen.fold_counts_of, self.pool_counts_of)
 
 
 def add_chosen(
-    plan: PlannedSearch, counts: SearchCounts, counted: CountedModels
+    plan: PlannedSearch, inner_counts: SearchCounts, chosen: ChosenModels
 ) -> SearchCounts:
     """Return the counts of inner searches, completed by those of the chosen models."""
-    chosen = counted.chosen
+    of_folds = dict[str, Any]()
     if plan.n_candidates == 1:  # inner searches have counted nothing
-        errors, n_rows = chosen.folds.get(ERROR_RATE.statistic), counts.fold_rows
-        counts = replace(
-            counts,
-            fold_errors=None if errors is None else errors.integers[np.newaxis],
-            fold_answers=n_rows[np.newaxis],
-            fold_loss_mean=chosen.fold_losses[np.newaxis],
-        )
+        errors = chosen.fold_counts_of.get(ERROR_RATE.statistic)
+        of_folds = {
+            "fold_errors": None if errors is None else errors.integers[np.newaxis],
+            "fold_predictions": inner_counts.fold_rows[np.newaxis],
+            "fold_loss_mean": chosen.fold_scores[np.newaxis],
+        }
     if names.FOLD_LOSS_MEAN not in plan.criterion.needs:  # errors say the same
-        counts = replace(counts, fold_loss_mean=None)
+        of_folds["fold_loss_mean"] = None
     return replace(
-        counts,
-        messages={**chosen.messages, **counts.messages},
+        inner_counts,
+        **of_folds,
+        messages={**chosen.messages, **inner_counts.messages},
         outer_candidate=np.array(chosen.candidates.by_fold),
-        evidence=counted.evidence,
     )
 
 
-def mean_inner_loss(counts: CandidateCounts, candidate: int) -> float:
-    """Return the mean over folds of the loss by which inner searches ranked it."""
+def mean_inner_score(counts: CandidateCounts, candidate: int) -> float:
+    """Return the mean over folds of the score by which inner searches ranked it."""
     means = counts.get(names.FOLD_LOSS_MEAN)
     if means is None:
         return cv_error(counts, candidate)
     return float(means[candidate].mean())
 
 
-@dataclass(frozen=True)
-class ChosenProgress:
-    """Shows the progress of the chosen candidates."""
-
-    run: Run
-    before: Progress = NOTHING_DONE
-    """Progress of inner searches, to which this one is added."""
-    started: float = field(default_factory=time.perf_counter)
-
-    def show(self, n_fits: int, n_slices: int = 0) -> None:
-        """Show the progress of the fits, then of the pass over the pool."""
-        plan = self.run.plan
-        # Of a single candidate nothing is chosen before.
-        name = CHOSEN if plan.n_candidates > 1 else FITTING
-        phase = Phase(name, n_fits, plan.n_chosen_fits)
-        if n_fits == plan.n_chosen_fits and plan.pool is not None:
-            phase = Phase(COUNTING, n_slices, len(plan.slices))
-        seconds = time.perf_counter() - self.started
-        done = chosen_progress(plan, n_fits, n_slices, seconds)
-        show_progress(self.run, self.before + done, phase)
-
-
 def fit_chosen(
     run: Run,
     engine: Engine,
     candidates: ChosenCandidates,
-    inner_counts: CandidateCounts,
-    progress: ChosenProgress,
+    inner_counts_by_name: CandidateCounts,
 ) -> ChosenModels:
     """Fit the chosen candidates without each fold and on all rows; count the folds.
 
@@ -185,42 +169,39 @@ def fit_chosen(
 
     Raises AllFitsFailedError if no model of a fold could be fitted.
     """
-    fits = run_chosen_fits(run.plan, engine, candidates, progress)
-    return collect_models(run, candidates, fits, inner_counts)
+    fits = run_chosen_fits(run, engine, candidates)
+    return collect_models(run, candidates, fits, inner_counts_by_name)
 
 
 def run_chosen_fits(
-    plan: PlannedSearch,
-    engine: Engine,
-    candidates: ChosenCandidates,
-    progress: ChosenProgress,
+    run: Run, engine: Engine, candidates: ChosenCandidates
 ) -> dict[int, ChosenFit]:
-    """Fit the chosen candidates; return the results by the number of the split."""
-    fits: dict[int, ChosenFit] = {}
-    numbers = candidates.by_split[: plan.n_chosen_fits]
+    """Fit the chosen candidates; return the results by number of the outer split."""
+    plan = run.plan
+    fits = dict[int, ChosenFit]()
     # One model a task: these fits are few, and no slot should wait for another one.
-    waiting = (
-        [
-            ChosenFitJob(
-                plan.context.candidate_group_of(number).number, number, split_number
-            )
-        ]
-        for split_number, number in enumerate(numbers)
-    )
+    waiting = deque[list[ChosenFitJob]]()
+    for split in plan.outer_splits_to_fit:
+        candidate = candidates.candidate_of(None if split.is_all_rows else split.number)
+        candidate_group = plan.context.candidate_group_of(candidate)
+        waiting.append([ChosenFitJob(candidate_group.number, candidate, split.number)])
 
     def make_task(jobs: list[ChosenFitJob]) -> Task[JobContext, list[ChosenFit]]:
         [job] = jobs
-        group = plan.context.candidate_groups[job.candidate_group]
-        split_label = plan.scheme.splits_of_chosen[job.chosen_split].label
-        key = f"fit-chosen-{group.label}-{split_label}-{next(engine.serial)}"
+        candidate_group = plan.context.candidate_groups[job.candidate_group]
+        split = plan.scheme.outer_splits[job.outer_split]
+        key = f"fit-chosen-{candidate_group.short_name}-{split.short_name}"
+        key += f"-{next(engine.serial)}"
         # Spread over the workers, as the first fits are.
-        return Task(key, FitChosenBatch(job), affinity=job.chosen_split)
+        return Task(key, FitChosenBatch(job), affinity=job.outer_split)
 
     queue: JobQueue[ChosenFitJob, ChosenFit] = JobQueue(engine.executor)
     for _, ended in queue.run(
-        lambda: next(waiting, []), make_task, lambda: progress.show(len(fits))
+        lambda: waiting.popleft() if waiting else [],
+        make_task,
+        lambda: run.progress.show_chosen(len(fits)),
     ):
-        fits.update((fit.job.chosen_split, fit) for fit in ended.get())
+        fits.update((fit.job.outer_split, fit) for fit in ended.get())
     return fits
 
 
@@ -228,82 +209,102 @@ def collect_models(
     run: Run,
     candidates: ChosenCandidates,
     fits: Mapping[int, ChosenFit],
-    inner_counts: CandidateCounts,
+    inner_counts_by_name: CandidateCounts,
 ) -> ChosenModels:
     """Return the models of the chosen candidates, with the counts on their folds.
 
     Raises AllFitsFailedError if no model of a fold was fitted, or none can predict.
     """
     plan = run.plan
-    losses, n_folds = plan.context.losses, plan.scheme.n_folds
-    by_split = [fits[split] for split in range(plan.n_chosen_fits)]
-    models: dict[int, Model] = {}
-    messages: dict[int, FitMessage] = {}
-    why_failed: dict[int, str] = {}
-    unpredicting: dict[int, str] = {}
-    for split, fit in zip(plan.scheme.splits_of_chosen, by_split, strict=False):
-        message, number = fit.result.message, fit.job.candidate
+    losses, scheme = plan.context.losses, plan.scheme
+    models = dict[int, Model]()
+    messages = dict[int, FitMessage]()
+    why_failed = dict[int, str]()
+    why_unpredicted = dict[int, str]()
+    for split in plan.outer_splits_to_fit:
+        fit = fits[split.number]
+        message, candidate = fit.result.message, fit.job.candidate
         if fit.result.status is FitStatus.FAILED:
             why_failed[split.number] = message.text if message else "the fit failed"
             continue
-        models[split.number] = fit.fitted_group.model(number, split.number)
+        models[split.number] = fit.fitted_group.model(candidate, split.number)
         if message is not None:
             text = f"{split.trained_on}: {message.text}"
-            messages.setdefault(number, replace(message, text=text))
+            messages.setdefault(candidate, replace(message, text=text))
             if fit.result.predicts_none_of(split):
-                unpredicting[split.number] = message.text
-    check_chosen_fits(run, why_failed, unpredicting)
-    fold_fits = by_split[:n_folds]
+                why_unpredicted[split.number] = message.text
+    check_chosen_fits(run, why_failed, why_unpredicted)
+    fold_fits = [fits[split.number] for split in scheme.held_out]
     counts = zip(*(fit.counts for fit in fold_fits), strict=True)
-    folds = {
-        statistic: FoldCounts(stack_folds(by_fold), plan.scheme.fold_rows)
+    fold_counts_of = {
+        statistic: FoldCounts(stack_folds(by_fold), scheme.fold_rows)
         for statistic, by_fold in zip(losses.statistics, counts, strict=True)
     }
-    limits = losses.limit_folds(folds, plan.planned_delta)
-    inner_losses = [mean_inner_loss(inner_counts, n) for n in candidates.by_fold]
-    causes = why_failed | {n: f"`predict`: {why}" for n, why in unpredicting.items()}
+    folds = range(scheme.n_folds)
+    fold_models = {fold: models[fold] for fold in folds if fold in models}
+    causes = why_failed | {n: f"`predict`: {why}" for n, why in why_unpredicted.items()}
     return ChosenModels(
         candidates=candidates,
-        models=models,
-        folds=folds,
-        limits=limits,
-        # A failed fit has no loss.
-        fold_losses=np.ravel([fit.result.losses[:1] or (np.nan,) for fit in fold_fits]),
-        # By labeled rows alone, so that it is known before the pool is read.
-        deployed_fold=fold_to_deploy(
-            limits,
-            np.isin(np.arange(n_folds), list(models)),
-            tie_ranks(np.array(inner_losses)),
+        fold_models=fold_models,
+        all_rows_model=models.get(scheme.all_rows_number),
+        fold_counts_of=fold_counts_of,
+        # A failed fit has no score.
+        fold_scores=np.ravel([fit.result.scores[:1] or (np.nan,) for fit in fold_fits]),
+        deployed_fold=choose_deployed_fold(
+            plan,
+            fold_counts_of,
+            np.isin(folds, list(fold_models)),
+            [mean_inner_score(inner_counts_by_name, n) for n in candidates.by_fold],
         ),
         fits=fits,
-        all_rows_failure=why_failed.get(n_folds, ""),
-        failed_folds={n: causes[n] for n in sorted(causes) if n < n_folds},
+        all_rows_failure=why_failed.get(scheme.all_rows_number, ""),
+        failed_folds={fold: causes[fold] for fold in folds if fold in causes},
         messages=messages,
     )
 
 
+def choose_deployed_fold(
+    plan: PlannedSearch,
+    fold_counts_of: Mapping[Statistic, FoldCounts],
+    has_model: Bools,
+    inner_scores: Sequence[float],
+) -> int:
+    """Return the fold whose model is deployed.
+
+    Labeled rows alone decide it, before the pool is read: by the limits of all folds,
+    and where these are nearly equal by the scores of inner searches, one for each fold.
+    """
+    limits = plan.context.losses.main_limits(fold_counts_of, plan.planned_delta)
+    return fold_to_deploy(limits, has_model, tie_ranks(np.array(inner_scores)))
+
+
 def check_chosen_fits(
-    run: Run, why_failed: Mapping[int, str], unpredicting: Mapping[int, str]
+    run: Run, why_failed: Mapping[int, str], why_unpredicted: Mapping[int, str]
 ) -> None:
     """Raise if no fold has a model that predicts, or if any failure ends the run.
 
-    A bound needs the model of one fold, whichever it is. Both have a cause by split:
-    of a fit that failed, and of a model that predicts no row of its fold.
+    A bound needs the model of one fold, whichever it is. Both have a cause by outer
+    split: of a fit that failed, and of a model that predicts no row of its fold.
     """
+    plan = run.plan
     if run.options.raise_failures and why_failed:
-        raise RuntimeError(next(iter(why_failed.values())))
-    plan, folds = run.plan, range(run.plan.scheme.n_folds)
+        number, why = next(iter(why_failed.items()))
+        trained_on = plan.scheme.outer_splits[number].trained_on
+        raise RuntimeError(f"what was chosen, {trained_on}: {why}")
+    folds = range(run.plan.scheme.n_folds)
     first = next((fold for fold in folds if fold not in why_failed), None)
+    what = "what was chosen" if plan.n_candidates > 1 else "the model"
     if first is None:
-        why, begin = why_failed[0], "what was chosen cannot be fitted:"
+        why = why_failed[0]
+        begin = f"{what} cannot be fitted:"
         if isinstance(plan.context.estimators[0], FunctionEstimator):
-            begin = "your function raised an error when called"
-    elif all(fold in why_failed or fold in unpredicting for fold in folds):
-        why = unpredicting[first]
-        begin = "what was chosen cannot predict; `predict` raised on all rows:"
+            begin = "your function failed when called"
+    elif all(fold in why_failed or fold in why_unpredicted for fold in folds):
+        why = why_unpredicted[first]
+        begin = f"{what} cannot predict; `predict` raised on all rows:"
     else:
         return
-    trained_on = plan.scheme.splits_of_chosen[first or 0].trained_on
+    trained_on = plan.scheme.outer_splits[first or 0].trained_on
     message = name_column(f"{trained_on}: {why}", plan.labeled)
     raise AllFitsFailedError(f"{begin} {message}")
 
@@ -311,41 +312,60 @@ def check_chosen_fits(
 def join_models(
     context: JobContext, chosen_fits: Mapping[int, ChosenFit]
 ) -> JoinedModels:
-    """Return the models of all splits, which predict together."""
+    """Return the models of all outer splits, which predict together."""
     done = [fit for fit in chosen_fits.values() if fit.result.status is FitStatus.DONE]
     # Models of one candidate share work when they predict.
     by_candidate: dict[int, list[ChosenFit]] = {}
     for fit in done:
         by_candidate.setdefault(fit.job.candidate, []).append(fit)
     groups = []
-    for number, fits in by_candidate.items():
+    for candidate, fits in by_candidate.items():
         fitted_groups = [fit.fitted_group for fit in fits]
         joined = fitted_groups[0]
         if len(fitted_groups) > 1:
-            family = context.candidate_group_of(number).family
-            joined = family.join(fitted_groups, [number])
-        groups.append((tuple(fit.job.chosen_split for fit in fits), joined))
+            family = context.candidate_group_of(candidate).family
+            joined = family.join(fitted_groups, [candidate])
+        groups.append((tuple(fit.job.outer_split for fit in fits), joined))
     return JoinedModels(tuple(groups))
+
+
+def key_of_chosen(plan: PlannedSearch, chosen: ChosenModels) -> str:
+    """Return the key under which the store has counts of these models.
+
+    Slices that an earlier run has counted are of these models only if the same fits
+    have failed; which rows it has queried depends on the deployed fold.
+    """
+    candidates = chosen.candidates
+    candidate_numbers = *candidates.by_fold, candidates.candidate_of_all_rows
+    key = f"chosen-{'-'.join(map(str, candidate_numbers))}"
+    folds = range(plan.scheme.n_folds)
+    key += "".join(
+        f"-without-{fold}" for fold in folds if fold not in chosen.fold_models
+    )
+    return key + f"-deployed-{chosen.deployed_fold}" * (plan.n_queries > 0)
 
 
 def count_chosen(
     run: Run,
     engine: Engine,
     chosen: ChosenModels,
-    pool_check: PoolFindings,
-    progress: ChosenProgress,
-) -> CountedModels:
+    n_duplicates: int,
+    reading: PoolReading,
+) -> BoundInputs:
     """Return the chosen models with their counts on the pool, if there is one.
 
     They are compared on all pool rows, except those that an earlier run has counted.
+    `n_duplicates` is the number of them for which the bounds allow, since they equal
+    labeled rows.
     """
     plan, pool = run.plan, run.plan.pool
     # Where the model of all rows failed, that of one fold still has its bound.
-    if pool is None or ALL_ROWS not in chosen.split_of_model:
-        return CountedModels(chosen)
-    fits, n_duplicates = chosen.fits, plan.counted_duplicates(pool_check.facts)
+    if pool is None or chosen.all_rows_model is None:
+        return BoundInputs(chosen)
+    fits = chosen.fits
     comparison = EachFold(
-        chosen.folds,
+        plan.scheme.all_rows_number,
+        chosen.fold_counts_of,
         # Without any duplicate the pass does not search for them.
         duplicate_finder(pool, plan.labeled) if n_duplicates else None,
         n_queries=plan.n_queries,
@@ -353,25 +373,21 @@ def count_chosen(
         deployed_fold=chosen.deployed_fold,
         seed=plan.seed,
     )
-    # Slices that an earlier run has counted are of these models only if the same fits
-    # have failed; which rows it has drawn depends on the deployed fold.
-    key = f"chosen-{'-'.join(map(str, chosen.candidates.by_split))}"
-    lacking = sorted({*range(plan.n_chosen_fits)} - chosen.models.keys())
-    key += "".join(f"-without-{split_number}" for split_number in lacking)
-    key += f"-deployed-{comparison.deployed_fold}" * (plan.n_queries > 0)
     token = join_tokens(
-        {split_number: fit.result.token for split_number, fit in fits.items()}
+        {outer_split: fit.result.token for outer_split, fit in fits.items()}
     )
+    key = key_of_chosen(plan, chosen)
     table = PoolTable(plan.slices, (comparison,), [key], lambda _: token)
     replay_counts(run, table)
-    reading = replace(plan.context.reading, sampled_rows=pool_check.sampled_rows)
     models = [((CHOSEN_SET,), join_models(plan.context, fits))]
     compared = ComparedModels(models, (token,), table.comparisons, reading)
     pool_pass = PoolPass(
         engine,
         table,
         CountChosenBatch,
-        show_progress=lambda: progress.show(len(fits), int(table.is_counted.sum())),
+        show_progress=lambda: run.progress.show_chosen(
+            len(fits), int(table.is_counted.sum())
+        ),
         adopt_models=refuse_other_models,
         context_key=engine.executor.put(compared),
     )
@@ -379,10 +395,10 @@ def count_chosen(
     counts = comparison.unpack(
         table.differences[0][CHOSEN_SET], pool.n_rows, n_duplicates
     )
-    return CountedModels(chosen, counts, table.drawn)
+    return BoundInputs(chosen, counts, table.queried)
 
 
-def refuse_other_models(model_sets: list[int]) -> NoReturn:
+def refuse_other_models(model_sets: Sequence[int]) -> NoReturn:
     """Raise: a certificate must not rest on counts of other models."""
     raise RuntimeError(
         "models counted on the pool are not those that were sent with it; run the "

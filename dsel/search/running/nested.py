@@ -4,7 +4,6 @@
 `bound_chosen` computes both bounds.
 """
 
-from concurrent.futures import Future
 from functools import partial
 
 import numpy as np
@@ -17,12 +16,11 @@ from dsel.data.query_rows import read_pool_rows
 from dsel.option_values import ALL_ROWS
 from dsel.results import Choice
 from dsel.results.cube import make_pair_cube, read_counts
-from dsel.runtime.progress import CHECKING, Phase, Progress
-from dsel.search.design.assumptions import PoolFacts, PoolFindings
 from dsel.search.engine.counts import FitTable, SearchCounts
 from dsel.search.engine.fit_loop import FitLoop
 from dsel.search.engine.inner_searches import ChosenCandidates, InnerSearches
 from dsel.search.engine.job_queue import Engine
+from dsel.search.engine.jobs import PoolReading
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.bound_chosen import bound_chosen
 from dsel.search.running.cube_caveats import check_failures
@@ -32,8 +30,6 @@ from dsel.search.running.cube_of_run import (
     make_cube_of_run,
 )
 from dsel.search.running.fit_chosen import (
-    NOTHING_DONE,
-    ChosenProgress,
     add_chosen,
     count_chosen,
     fit_chosen,
@@ -41,13 +37,11 @@ from dsel.search.running.fit_chosen import (
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.pool_check import start_pool_check
 from dsel.search.running.run import (
-    Remade,
+    RefittedModels,
     Run,
-    chosen_progress,
-    fitting_phase,
+    make_outcome,
     open_engine,
     replay_counts,
-    show_progress,
 )
 
 
@@ -59,20 +53,22 @@ def search_nested(run: Run) -> Outcome:
     plan = run.plan
     table = FitTable(plan.scheme, plan.context.candidate_groups, plan.n_candidates)
     replay_counts(run, table)
-    with open_engine(run) as engine, start_pool_check(run) as pending:
+    with open_engine(run) as engine, start_pool_check(run) as pool_check:
         inner = InnerSearches(plan.scheme, plan.prune)
+
+        def show_turn(loop: FitLoop[FitTable]) -> None:
+            """Show the fits; an error of the check ends them at once."""
+            if pool_check.done():
+                pool_check.result()
+            run.progress.show_fits(loop)
+
         # Only what is chosen has a model of all rows to be compared with, so this loop
         # counts nothing on the pool, and drops models once they are tested.
-        show_fits = partial(check_pool_and_show, run, pending)
-        raise_failures = run.options.raise_failures
-        loop = FitLoop(engine, table, inner, show_fits, raise_failures)
-        loop.fit()
-        # What follows adds to these totals, so that no bar begins again at 0.
-        before = loop.progress()
-        if not pending.done():
-            show_progress(run, before + chosen_progress(plan), Phase(CHECKING))
-        pool_check = pending.result()
-        description = describe_run(plan, pool_check.facts)
+        FitLoop(engine, table, inner, show_turn, run.options.raise_failures).fit()
+        if not pool_check.done():
+            run.progress.show_check()
+        findings = pool_check.result()
+        description = describe_run(plan, findings.pool_facts)
         counts = inner.final_counts(table, description.data)
         # Before fits of the chosen candidates are paid for.
         check_failures(plan, counts, table.unpredicting_candidates)
@@ -83,22 +79,9 @@ def search_nested(run: Run) -> Outcome:
             candidates,
             counts,
             description,
-            pool_check,
-            before,
+            plan.pool_reading(findings),
             pair_results=make_pair_results(plan, table),
         )
-
-
-def check_pool_and_show(
-    run: Run, pending: "Future[PoolFindings]", loop: FitLoop[FitTable]
-) -> None:
-    """Show the progress of inner searches; raise what is wrong with the pool."""
-    if pending.done():
-        pending.result()
-    # A single candidate has no fits before it is chosen.
-    if run.options.on_progress is not None and loop.table.fit_status.size:
-        progress = loop.progress() + chosen_progress(run.plan)
-        show_progress(run, progress, fitting_phase(run.plan, loop))
 
 
 def certify_choices(
@@ -107,29 +90,32 @@ def certify_choices(
     candidates: ChosenCandidates,
     inner_counts: SearchCounts,
     description: RunDescription,
-    pool_check: PoolFindings,
-    before: Progress = NOTHING_DONE,
+    reading: PoolReading,
     *,
     pair_results: xr.Dataset,
 ) -> Outcome:
     """Fit, count and certify the choices of inner searches, which have these counts.
 
-    They may have been made without fits, such as by a closed form.
+    They may have been made without fits, such as by a closed form. `reading` is how the
+    pass over the pool reads it.
     """
     plan = run.plan
-    progress = ChosenProgress(run, before)
-    chosen = fit_chosen(run, engine, candidates, inner_counts.by_name, progress)
+    chosen = fit_chosen(run, engine, candidates, inner_counts.by_name)
+    search_counts = add_chosen(plan, inner_counts, chosen)
     # The counts on the folds are complete here. From now on only the pool is random,
     # which is the order in which the proof conditions (docs/theory/nested.md).
-    counted = count_chosen(run, engine, chosen, pool_check, progress)
-    counts = add_chosen(plan, inner_counts, counted)
-    choice, models = bound_chosen(plan, counts, counted, description)
-    return Outcome(
-        make_cube_of_run(plan, counts, description, choice),
+    n_duplicates = description.data.n_duplicates
+    bound_inputs = count_chosen(run, engine, chosen, n_duplicates, reading)
+    choice = bound_chosen(plan, search_counts, bound_inputs, description)
+    return make_outcome(
+        plan,
+        make_cube_of_run(
+            plan, search_counts, description, choice, bound_inputs.evidence
+        ),
         choice,
-        make_models=partial(dict, models),
-        pool_rows=read_queried_rows(run, choice),
+        partial(dict, chosen.models_by_name),
         pair_results=pair_results,
+        pool_rows=read_queried_rows(run, choice),
     )
 
 
@@ -157,7 +143,7 @@ def make_pair_results(plan: PlannedSearch, table: FitTable) -> xr.Dataset:
     ]
     counts: dict[str, Integers | Floats] = {names.FOLD_ERRORS: table.errors}
     if plan.is_regression:
-        counts = {names.FOLD_LOSS_MEAN: table.losses}
+        counts = {names.FOLD_LOSS_MEAN: table.scores}
     return make_pair_cube(
         plan.axes,
         [(split.numbers[0], split.numbers[-1]) for split in splits],
@@ -167,25 +153,30 @@ def make_pair_results(plan: PlannedSearch, table: FitTable) -> xr.Dataset:
     )
 
 
-def remake_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> Remade:
+def refit_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedModels:
     """Fit the chosen candidates of a run again, and repeat all their counts."""
     # Inner searches are not made again: which candidates they chose stands in the cube.
     outer = cube[names.OUTER_CANDIDATE].values.astype(int).tolist()
     candidates = ChosenCandidates(
         choice.candidates.get(ALL_ROWS, outer[0]), tuple(outer)
     )
-    pool_check = PoolFindings(PoolFacts(int(cube[names.EQUAL_ROWS])))
+    # The plan repeats what was declared of the pool, so the count is that of the run.
+    n_duplicates = int(cube[names.N_DUPLICATES])
     with open_engine(run) as engine:
-        progress = ChosenProgress(run)
-        remade = fit_chosen(run, engine, candidates, read_counts(cube), progress)
-        counted = count_chosen(run, engine, remade, pool_check, progress)
-    models = {
-        name: remade.models[remade.all_rows_number if c.fold is None else c.fold]
-        for name, c in choice.certificates.items()
-    }
+        refitted = fit_chosen(run, engine, candidates, read_counts(cube))
+        bound_inputs = count_chosen(
+            run, engine, refitted, n_duplicates, run.plan.context.reading
+        )
     # Runs of 0.2 have no counts of duplicates.
-    repeated = {name: n for name, n in counted.evidence.by_name.items() if name in cube}
+    repeated = {
+        name: n for name, n in bound_inputs.evidence.by_name.items() if name in cube
+    }
     counts = {name: (cube[name].values, n) for name, n in repeated.items()}
     if choice.queries is not None:
-        counts["queries"] = np.array(choice.queries.rows), np.sort(counted.drawn.rows)
-    return Remade(models, counts)
+        counts["queries"] = (
+            np.array(choice.queries.rows),
+            np.sort(bound_inputs.queried.rows),
+        )
+    # The choice has the deployed fold; another version may choose another one.
+    models = {name: refitted.model(c.fold) for name, c in choice.certificates.items()}
+    return RefittedModels(models, counts)

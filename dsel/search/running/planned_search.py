@@ -1,11 +1,20 @@
-"""All decisions about a search before it runs, as a run reads them.
+"""The stages of a plan, each complete when it is made.
 
-A design becomes a planned search with what follows from it before any fit, and
-`planning.plan.Plan` adds what users call.
+1. `SearchDesign` is the decisions. What is known before any fit is computed from it:
+   identity, assumptions and caveats.
+2. `PlannedSearch` is a design with these, and all that a run reads. It stands here
+   since a run imports nothing from planning.
+3. `planning.plan.Plan` is a planned search with what users call: it prints itself,
+   runs, and fits candidates again.
+
+None is completed or changed later. What a caller knows besides options, such as that
+labeled rows were picked by active learning, is part of `planning.plan_inputs` instead.
+`Plan.with_leave_one_out` plans another search from a finished plan, before either runs:
+it equals the plan of a caller that wanted these errors from the beginning.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Final, Self
 
@@ -17,18 +26,24 @@ from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool, PoolSlice
-from dsel.families.kinds import search_name
+from dsel.data.splits import Split
+from dsel.errors import OldName
+from dsel.families.kinds import name_search
 from dsel.losses.base import PlannedDelta
 from dsel.option_values import Pruning
 from dsel.results.caveats import Caveat
 from dsel.results.certificate import Assumption
 from dsel.results.cube import GridAxes
-from dsel.search.design.assumptions import DuplicatesAcrossFolds, PoolFacts
+from dsel.search.design.assumptions import (
+    DuplicatesAcrossFolds,
+    PoolFacts,
+    PoolFindings,
+)
 from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.design.comparisons import BestFold, Comparison, Halves, RandomFold
 from dsel.search.design.folds import CVScheme
 from dsel.search.engine.inner_searches import count_survivors
-from dsel.search.engine.jobs import JobContext
+from dsel.search.engine.jobs import JobContext, PoolReading
 from dsel.typing import AnyArray
 
 SLICES: Final = 64  # tasks of a pass, unless their rows get too few or too many
@@ -42,13 +57,13 @@ class SearchDesign:
     axes: GridAxes
     """Candidates, with their axes in the cube."""
     context: JobContext
-    """Labeled rows, splits and groups, for every task."""
+    """Labeled rows, splits and candidate groups, for every task."""
     pool: Pool | None
-    """The part of the pool that is counted, or None."""
+    """The subset of the pool that is counted, or None."""
     criterion: Criterion
     """The criterion that ranks the candidates."""
     method: CertificateMethod
-    """The certificate, or the method of an estimate."""
+    """The certificate method, or that of an estimate."""
     deploy: str
     """Name of the deployed model: ``one_fold`` or ``all_rows``."""
     delta: float
@@ -57,16 +72,20 @@ class SearchDesign:
     """How candidates are dropped; it equals its text, such as ``"halving"``."""
     seed: int
     prior_shares: Floats | None
-    """Share of delta of each candidate, (n_candidates,); None for equal parts."""
+    """Share of delta of each candidate, (n_candidates,); None for equal shares."""
     n_queries: int
     """Number of pool rows to label, on which both models differ."""
     source: Pool | None
     """The pool with all columns, from which queried rows are read; None without one."""
     fit_notes: tuple[str, ...]
     """How families will fit the candidates; empty if a closed form does it."""
-    groups: RowGroups | None
+    row_groups: RowGroups | None
     """Groups of the labeled rows, of which a bound counts one row each; None if rows
     are independent, or there is no bound."""
+    renamings: Mapping[str, str]
+    """Words of its texts, and those of the reader for them; see `errors.reword`."""
+
+    groups = OldName("row_groups")
 
     @property
     def labeled(self) -> LabeledRows:
@@ -79,8 +98,8 @@ class SearchDesign:
         return self.labeled.classes
 
     @property
-    def certificate(self) -> str:
-        """Name of the certificate; "" for a search that gives an estimate."""
+    def method_name(self) -> str:
+        """Name of the certificate method; "" for a search that gives an estimate."""
         return self.method.name
 
     @property
@@ -94,13 +113,19 @@ class SearchDesign:
         return self.axes.n_candidates
 
     @property
-    def n_chosen_fits(self) -> int:
-        """Fits of chosen candidates, without each fold and on all rows; or 0.
+    def outer_splits_to_fit(self) -> tuple[Split, ...]:
+        """The outer splits that chosen candidates are fitted on; none if not nested.
 
-        The model of all rows has a bound only by a pool.
+        The model of all rows has a bound only by a pool, and is not fitted without one.
         """
-        n_folds = self.scheme.n_folds
-        return n_folds + (self.pool is not None) if self.method.is_nested else 0
+        splits = self.scheme.outer_splits
+        has_pool = self.pool is not None
+        return tuple(split for split in splits if has_pool or not split.is_all_rows)
+
+    @property
+    def n_chosen_fits(self) -> int:
+        """Fits of chosen candidates."""
+        return len(self.outer_splits_to_fit)
 
     @property
     def scheme(self) -> CVScheme:
@@ -135,7 +160,8 @@ class SearchDesign:
             return (Halves(scheme.n_halvings),)
         # Best folds are known once all folds are fitted; see `at_best_folds`.
         unknown = np.full(self.n_candidates, -1)
-        return RandomFold(self.seed, k), BestFold(k, unknown)
+        all_rows = scheme.all_rows_number
+        return RandomFold(self.seed, k, all_rows), BestFold(all_rows, unknown)
 
     @cached_property
     def slices(self) -> tuple[PoolSlice, ...]:
@@ -151,7 +177,7 @@ class SearchDesign:
     @cached_property
     def fit_unit(self) -> str:
         """Name of the units of work: ``fits``, or ``searches by GridSearchCV``."""
-        names = {search_name(estimator) for estimator in self.context.estimators}
+        names = {name_search(estimator) for estimator in self.context.estimators}
         name = names.pop() if len(names) == 1 else ""
         return f"searches by {name}" if name else "fits"
 
@@ -175,8 +201,8 @@ class SearchDesign:
         # A fit without two folds is read by two searches, which may keep different
         # thirds.
         least, most = (
-            n * first + kept * (splits - first) + chosen
-            for kept in (count_survivors(n), min(n, 2 * count_survivors(n)))
+            n * first + n_survivors * (splits - first) + chosen
+            for n_survivors in (count_survivors(n), min(n, 2 * count_survivors(n)))
         )
         return least, most
 
@@ -205,7 +231,8 @@ class PlannedSearch(SearchDesign):
         duplicates: DuplicatesAcrossFolds,
     ) -> Self:
         """Return a design as a planned search."""
-        decisions = {one.name: getattr(design, one.name) for one in fields(design)}
+        # Its own fields alone: `design` may be planned already.
+        decisions = {f.name: getattr(design, f.name) for f in fields(SearchDesign)}
         return cls(
             **decisions,
             identity=identity,
@@ -214,10 +241,15 @@ class PlannedSearch(SearchDesign):
             duplicates=duplicates,
         )
 
-    def counted_duplicates(self, pool_facts: PoolFacts) -> int:
-        """Return how many pool rows may be records of labeled rows.
+    def pool_reading(self, findings: PoolFindings) -> PoolReading:
+        """Return how passes read the pool, which compare the sample of its check."""
+        return replace(self.context.reading, sampled_rows=findings.sampled_rows)
 
-        Those that equal one, unless the pool was declared to hold other records.
+    def counted_duplicates(self, pool_facts: PoolFacts) -> int:
+        """Return the number of duplicates for which the bounds allow.
+
+        These are the pool rows that equal a labeled row; none if the pool was declared
+        to hold other records than the labeled rows.
         """
         is_declared = self.pool is not None and self.pool.other_records
         return 0 if is_declared else pool_facts.n_duplicates

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import replace
 from operator import add
 from typing import Final
 
@@ -17,7 +16,7 @@ from dsel.results.records import from_record, to_record
 from dsel.runtime.clients import current_worker
 from dsel.runtime.tasks import is_task
 from dsel.search.design.assumptions import PoolFacts, PoolFindings, compare_pool
-from dsel.search.running.run import Run, refuse_other_records
+from dsel.search.running.run import Run, refuse_unreadable_store
 
 POOL_FACTS_KEY: Final = "pool/facts"
 """Key of the record of the pass that checks the pool."""
@@ -37,49 +36,49 @@ def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolFin
     record = store.records.get(POOL_FACTS_KEY) if store is not None else None
     # The record of another version has other fields: then the pool is checked again.
     if record is not None and {"kind", *record} == to_record(PoolFacts()).keys():
-        with refuse_other_records(run):
+        with refuse_unreadable_store(run):
             return PoolFindings(from_record(PoolFacts, record))
-    check = PoolFindings()
-    if plan.method.is_guarantee:
-        check = compare_pool(
-            plan.pool,
-            plan.labeled,
-            seed=plan.seed,
-            allow_nan=allow_nan,
-            client=run.options.client,
-            on_turn=on_turn,
-        )
+    n_fitting_duplicates = 0
     if fitting is not None and fitting.n_rows:
         find = duplicate_finder(fitting, plan.labeled)
-        n_duplicates = fitting.reduce(
+        n_fitting_duplicates = fitting.reduce(
             lambda X, rows: int(find(X).sum()),
             add,
             client=run.options.client,
             allow_nan=allow_nan,
             on_turn=on_turn,
         )
-        check = replace(
-            check, facts=replace(check.facts, n_fitting_duplicates=n_duplicates)
+    findings = PoolFindings(PoolFacts(n_fitting_duplicates=n_fitting_duplicates))
+    if plan.method.is_guarantee:
+        findings = compare_pool(
+            plan.pool,
+            plan.labeled,
+            seed=plan.seed,
+            allow_nan=allow_nan,
+            n_fitting_duplicates=n_fitting_duplicates,
+            client=run.options.client,
+            on_turn=on_turn,
         )
     if on_turn is not None:
         on_turn()  # the store may be closed by now
     if store is not None:
-        store.append(POOL_FACTS_KEY, to_record(check.facts))
-    return check
+        store.append(POOL_FACTS_KEY, to_record(findings.pool_facts))
+    return findings
 
 
 @contextmanager
 def start_pool_check(run: Run) -> "Iterator[Future[PoolFindings]]":
     """Check the pool in a thread next to the fits, which do not depend on the result.
 
-    If the search fails or is interrupted, the check stops. Its error, or Ctrl-C, does
-    not wait for slices of the pool that are being read.
+    The future has its findings, or its error. If the search fails or is interrupted,
+    the check stops. Its error, or Ctrl-C, does not wait for slices of the pool that are
+    being read.
     """
     if is_task() or current_worker() is not None:
         # A thread of its own would not know that it is part of a task.
-        done: Future[PoolFindings] = Future()
-        done.set_result(check_pool(run))
-        yield done
+        finished: Future[PoolFindings] = Future()
+        finished.set_result(check_pool(run))
+        yield finished
         return
     is_over = threading.Event()
 

@@ -1,9 +1,8 @@
 """Wrappers of functions that select a model, as estimators for a search."""
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +15,6 @@ from dsel.arrays import ArrayLike, Estimator
 from dsel.checks import show
 from dsel.losses.base import Loss
 from dsel.losses.texts import LOSSES, name_of_text
-from dsel.results import Choice
 from dsel.typing import AnyArray, GroupsLike, LabelsLike, Model, Procedure
 
 
@@ -109,28 +107,10 @@ def returned_model(model: Estimator | Model) -> Any:
     return model.model_ if isinstance(model, FunctionEstimator) else model
 
 
-def name_procedure(
-    choice: Choice, models: Mapping[str, Model], fold_models: Sequence[Model | None]
-) -> Choice:
-    """Return the choice with the parameters that the procedure itself has chosen.
-
-    A search that is a single candidate sets no parameter of the grid; its models have
-    the chosen parameters in the `best_params_` of the searches in them. A fold without
-    a model has None.
-    """
-    deployed = returned_model(models[choice.deploy])
-    searches = [search for _, search in find_searches(deployed)]
-    return replace(
-        choice,
-        procedure=type(searches[0] if len(searches) == 1 else deployed).__name__,
-        bounded_models={
-            name: replace(model, params=best_params(models[name]))
-            for name, model in choice.bounded_models.items()
-        },
-        fold_params=tuple(
-            None if model is None else best_params(model) for model in fold_models
-        ),
-    )
+def name_procedure(model: Estimator | Model) -> str:
+    """Return the name of a procedure by its model: that of the only search in it."""
+    searches = [search for _, search in find_searches(returned_model(model))]
+    return type(searches[0] if len(searches) == 1 else returned_model(model)).__name__
 
 
 def find_searches(model: object, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -155,10 +135,10 @@ def find_searches(model: object, path: str = "") -> Iterator[tuple[str, Any]]:
         attributes = vars(model) if is_known else {}
     for name, attribute in attributes.items():
         is_list = isinstance(attribute, list | tuple)
-        for number, estimator in enumerate(attribute if is_list else [attribute]):
+        for index, estimator in enumerate(attribute if is_list else [attribute]):
             # Some parts of ensembles have no `fit`.
             if hasattr(estimator, "fit") or hasattr(estimator, "predict_proba"):
-                part_name = f"{name}{number}" if is_list else name
+                part_name = f"{name}{index}" if is_list else name
                 yield from find_searches(estimator, f"{path}{part_name}__")
 
 

@@ -1,25 +1,29 @@
-"""One run of a plan: its options, where it computes and writes, and its progress."""
+"""One run of a plan: its options, where it computes and writes, and its outcome."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
+import pandas as pd
+import xarray as xr
 from numpy.typing import NDArray
 
 from dsel.checks import check_choice, check_storage_options
-from dsel.data.pool_parts import SampledRows
-from dsel.option_values import Pruning
+from dsel.results import Choice
 from dsel.results.run_store import Store
-from dsel.runtime.clients import count_threads, resolve_client
-from dsel.runtime.progress import FITTING, Phase, Progress
+from dsel.runtime.clients import count_threads
+from dsel.runtime.progress import Progress
 from dsel.runtime.submission import make_executor
 from dsel.search.engine.counts import FitTable, PoolTable
-from dsel.search.engine.fit_loop import FitLoop
 from dsel.search.engine.job_queue import Engine
+from dsel.search.engine.jobs import PoolReading
+from dsel.search.outcomes.deployed_model import InputFormat
+from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.planned_search import PlannedSearch
+from dsel.search.running.run_progress import RunProgress
 from dsel.typing import Model, Options, PathLike
 
 if TYPE_CHECKING:
@@ -38,8 +42,7 @@ class RunOptions:
     verbose: bool | None = None
     n_jobs: int | None = None
 
-    def check_values(self) -> Self:
-        """Return them with the current client; raise if one is wrong."""
+    def __post_init__(self) -> None:
         check_choice(self.on_failure, "on_failure", ("record", "raise"))
         count_threads(self.n_jobs)
         if self.on_progress is not None and not callable(self.on_progress):
@@ -48,7 +51,6 @@ class RunOptions:
                 f"{self.on_progress!r}; verbose=True shows progress without one."
             )
         check_storage_options(self.storage_options)
-        return replace(self, client=resolve_client(self.client))
 
     @property
     def raise_failures(self) -> bool:
@@ -64,42 +66,75 @@ class Run:
     options: RunOptions = RunOptions()
     store: Store | None = None
     """The store that results are written to, or None."""
+    on_progress: Callable[[Progress], None] | None = None
+    """Function that shows the progress; None if nothing is shown."""
+
+    @cached_property
+    def progress(self) -> RunProgress:
+        """The progress of the run, which its loops show."""
+        return RunProgress(self.plan, self.on_progress)
 
 
 @contextmanager
-def open_engine(run: Run, sampled_rows: SampledRows | None = None) -> Iterator[Engine]:
+def open_engine(run: Run, reading: PoolReading | None = None) -> Iterator[Engine]:
     """Open the executor of a run, which gets labeled rows and candidates once.
 
-    Passes over the pool check the sampled rows. Raises MemoryError if a task has too
-    little memory for any fit.
+    Tasks that have these read the pool as `reading` says; None for that of the plan,
+    which compares no sample. Raises MemoryError if a task has too little memory for any
+    fit.
     """
     context = run.plan.context
-    reading = replace(context.reading, sampled_rows=sampled_rows)
-    context = replace(context, reading=reading)
-    options, groups = run.options, context.candidate_groups
+    if reading is not None:
+        context = replace(context, reading=reading)
+    options, candidate_groups = run.options, context.candidate_groups
     # If fits hold the interpreter lock, processes replace threads. Starting these takes
     # seconds: the executor does so only in a run that has already lasted for some.
-    is_lock_held = any(group.family.holds_interpreter for group in groups)
+    is_lock_held = any(
+        candidate_group.family.holds_interpreter for candidate_group in candidate_groups
+    )
     processes_since = time.monotonic() if is_lock_held else None
     with closing(
         make_executor(context, options.client, options.n_jobs, processes_since)
     ) as executor:
         # The other half is for what a family does not count, such as pool blocks.
         family_memory = executor.slot_memory // 2
-        for group in groups:
-            group.family.check_memory(run.plan.labeled.n_rows, family_memory)
+        for candidate_group in candidate_groups:
+            candidate_group.family.check_memory(run.plan.labeled.n_rows, family_memory)
         yield Engine(executor, run.store, run.plan.pool)
+
+
+def make_outcome(
+    plan: PlannedSearch,
+    results: xr.Dataset,
+    choice: Choice,
+    make_models: Callable[[], Mapping[str, Model]],
+    *,
+    pair_results: xr.Dataset | None = None,
+    pool_rows: pd.DataFrame | None = None,
+) -> Outcome:
+    """Return the outcome of a run, with what later calls need of the plan's inputs."""
+    return Outcome(
+        results,
+        choice,
+        pair_results,
+        make_models,
+        pool_rows,
+        input_format=InputFormat.of(plan.labeled),
+        labeled=plan.labeled,
+        group_keys=None if plan.row_groups is None else plan.row_groups.group_keys,
+        loss=plan.context.losses.main,
+    )
 
 
 def replay_counts(run: Run, table: FitTable | PoolTable) -> None:
     """Write the counts of earlier runs into a table."""
     if run.store is not None:
-        with refuse_other_records(run):
+        with refuse_unreadable_store(run):
             table.replay(run.store.records)
 
 
 @contextmanager
-def refuse_other_records(run: Run) -> Iterator[None]:
+def refuse_unreadable_store(run: Run) -> Iterator[None]:
     """Raise ValueError if a record of the store cannot be read."""
     try:
         yield
@@ -111,61 +146,9 @@ def refuse_other_records(run: Run) -> Iterator[None]:
         ) from error
 
 
-class Remade(NamedTuple):
+class RefittedModels(NamedTuple):
     """Models that were fitted again, since they were not stored."""
 
     models: Mapping[str, Model]
     counts: dict[str, tuple[NDArray[Any], NDArray[Any]]]
     """Counts by variable: those of the run, and the repeated ones."""
-
-
-def show_progress(run: Run, progress: Progress, phase: Phase) -> None:
-    """Show the progress of a phase, and the most work that is left."""
-    if run.options.on_progress is not None:
-        run.options.on_progress(
-            replace(
-                progress,
-                phase=phase.name,
-                phase_done=phase.done,
-                phase_total=phase.total,
-                total_is_exact=phase.is_exact,
-                unit=run.plan.fit_unit,
-                fits_most=run.plan.fits_range()[1],
-            )
-        )
-
-
-def chosen_progress(
-    plan: PlannedSearch, n_fits: int = 0, n_slices: int = 0, seconds: float = 0.0
-) -> Progress:
-    """Return the progress of chosen candidates, whose totals are known in advance."""
-    pool, slices_total = plan.pool, len(plan.slices)
-    return Progress(
-        fits_done=n_fits,
-        fits_total=plan.n_chosen_fits,
-        slices_done=n_slices,
-        slices_total=slices_total,
-        pool_rows_done=0 if pool is None else pool.n_rows * n_slices // slices_total,
-        seconds=seconds,
-    )
-
-
-def fitting_phase(plan: PlannedSearch, loop: FitLoop[Any]) -> Phase:
-    """Return the current round of fits of a search, with their number."""
-    table = loop.table
-    if not plan.is_halved:
-        n_done, n_fits = int(table.ended_fits.sum()), table.fit_status.size
-        # A failed candidate, like a pruned one, does not get all fits.
-        has_failed = table.failed_candidates.any()
-        is_exact = plan.prune == Pruning.NONE and not has_failed
-        return Phase(FITTING, n_done, n_fits, is_exact)
-    first = list(plan.scheme.first_round)
-    is_second = bool(table.ended_fits[:, first].all())
-    in_round = np.ones(table.fit_status.shape, bool)
-    in_round[:, first] = False
-    if not is_second:
-        in_round = ~in_round
-    else:  # `needed_fits` is fixed when the second round begins
-        in_round &= table.needed_fits
-    n_done, n_fits = int((table.ended_fits & in_round).sum()), int(in_round.sum())
-    return Phase(f"{FITTING}, round {1 + int(is_second)} of 2", n_done, n_fits)

@@ -6,7 +6,7 @@ Nothing is fitted, and delta may be another one than that of the search.
 import json
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import xarray as xr
@@ -19,8 +19,8 @@ from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.regression import DEFAULT
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
-from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
-from dsel.results.certificate import CHOICE, assumptions_of, attribute
+from dsel.results.caveats import Caveat, Effect, make_caveats
+from dsel.results.certificate import CHOICE, assumptions_of, attribute, loss_fields
 from dsel.results.cube import cube_of, cv_error, read_counts, restore_dims
 from dsel.results.tables import (
     all_params,
@@ -65,7 +65,7 @@ def evaluate(
     if name is not None:
         check_string(name, "criterion")
     if names.REGULARIZATION in cube.dims:
-        end = f" and has no {name!r}" if name else ""
+        end = f" and have no {name!r}" if name else ""
         raise ValueError(
             f"`results` are of a least-squares search{end}, whose estimates are no "
             f"bounds: "
@@ -126,7 +126,7 @@ def _read_estimates(cube: xr.Dataset, counts: CandidateCounts, name: str) -> Eva
     """Return the stored estimates of all candidates, which counts cannot reproduce."""
     criteria = list(map(str, cube.get(names.CRITERION, xr.DataArray([])).values))
     check_choice(name, "criterion", criteria)
-    values = cube[names.ESTIMATE].sel({names.CRITERION: name}).values.ravel()
+    values = cube[names.CRITERION_VALUE].sel({names.CRITERION: name}).values.ravel()
     # Models were trained without the rows that these numbers are counted on.
     criterion = Estimate(name, lambda _: values, (), (), holds_out_one_fold=True)
     settings = Settings(np.ones(len(values)))
@@ -240,7 +240,8 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
             f"`criterion` must be an estimate of the error, but {criterion!r} says how "
             f"sure a model is of its rows; {names.VALIDATION_ERROR!r} is one."
         )
-    planned, method = method_of(cube), METHODS.get(criterion)
+    planned = method_of(cube)
+    method = METHODS.get(criterion)
     # Where a bound itself ranks the candidates, it is the certificate of the plan.
     if planned and planned.ranks_by == criterion and planned.criterion.is_guarantee:
         method = planned
@@ -251,22 +252,26 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     if method is not None and method.ranks_by != reported_name:
         ranking = evaluate(cube, method.ranks_by, delta=delta)
     # Ties are broken by a candidate's number, never by the order of its tasks.
-    number = ranking.criterion.choose(ranking.terms, ranking.counts)
-    _check_winner(ranking, number)
+    candidate = ranking.criterion.choose(ranking.terms, ranking.counts)
+    _check_winner(ranking, candidate)
     delta = delta_of(cube) if delta is None else delta
     description = read_description(cube)
     certificate = _certify_candidate(
-        cube, description, reported, ranking, number, delta
+        cube, description, reported, ranking, candidate, delta
     )
-    model_name, declared = certificate.model_name, declared_loss(cube)
+    model_name = certificate.model_name
+    declared = declared_loss(cube)
     # The stored constant has the loss of the plan; another rule may bound another one.
     is_declared = declared is not None and declared.loss == certificate.loss
-    model = BoundedModel(model_name, number, all_params(cube)[number], certificate)
+    model = BoundedModel(
+        model_name, candidate, all_params(cube)[candidate], certificate
+    )
     return Choice(
         ranking.criterion.name,
-        float(ranking.terms.value[number]),
+        float(ranking.terms.value[candidate]),
         {model_name: model},
         model_name,
+        n_candidates=len(all_params(cube)),
         caveats=caveats_of(cube),
         **largest_class(description.class_rows),
         **constant_fields(description.constant if is_declared else ()),
@@ -281,7 +286,7 @@ def read_description(cube: xr.Dataset) -> RunDescription:
             n_labeled=int(cube.get(names.N_LABELED, 0)),
             n_unlabeled=int(cube.get(names.N_UNLABELED, 0)),
             n_classes=len(rows_of_classes),
-            equal_rows=int(cube.get(names.EQUAL_ROWS, 0)),
+            n_duplicates=int(cube.get(names.N_DUPLICATES, 0)),
             n_groups=int(cube.get(names.N_GROUPS, 0)),
         ),
         assumptions=assumptions_of(cube),
@@ -298,44 +303,45 @@ def _certify_candidate(
     description: RunDescription,
     reported: Evaluation,
     ranking: Evaluation,
-    number: int,
+    candidate: int,
     delta: float,
 ) -> Certificate:
     """Return the certificate of a candidate: its reported number, or an estimate."""
     # A search by one hold-out set has no model of all rows that an estimate is about.
     has_all_rows = names.FULL_FIT_SECONDS in cube or cube.sizes.get(names.FOLD) != 1
     fold = 0 if reported.criterion.holds_out_one_fold or not has_all_rows else None
-    deploy = ALL_ROWS if fold is None else ONE_FOLD
+    model_name = ALL_ROWS if fold is None else ONE_FOLD
     reasons = filter(None, [reason_against_guarantee(cube, reported.criterion, delta)])
-    bound = float(reported.terms.value[number])
-    certificate = description.certificate(bound, delta, reported.criterion.name, deploy)
-    certificate = replace(
-        certificate,
-        caveats=collect_caveats(
-            make_caveats(Effect.VOIDS, reasons), certificate.caveats
-        ),
-        label_term=float(reported.terms.label_term[number]),
-        disagreement_term=float(reported.terms.disagreement_term[number]),
+    bound = float(reported.terms.value[candidate])
+    declared = declared_loss(cube) if ranking.criterion.uses_declared_loss else None
+    if ranking.criterion.is_regression:
+        fields: dict[str, Any] = {
+            "loss": ranking.criterion.name,
+            "says": "Mean squared error at most",
+            "largest": inf,
+            "estimate": bound,
+        }
+    elif declared is None:
+        fields = {"estimate": cv_error(ranking.counts, candidate)}
+    else:
+        fields = {"estimate": bound, **loss_fields(declared)}
+    return description.make_certificate(
+        bound,
+        delta,
+        reported.criterion.name,
+        model_name,
+        caveats=make_caveats(Effect.VOIDS, reasons),
+        label_term=float(reported.terms.label_term[candidate]),
+        disagreement_term=float(reported.terms.disagreement_term[candidate]),
         fold=fold,
         is_estimate=not reported.criterion.is_guarantee,
         divides_delta=reported.criterion.is_guarantee,
         is_holdout=cube.sizes.get(names.FOLD) == 1,
+        **fields,
     )
-    if ranking.criterion.is_regression:
-        return replace(
-            certificate,
-            loss=ranking.criterion.name,
-            says="Mean squared error at most",
-            largest=inf,
-            estimate=bound,
-        )
-    declared = declared_loss(cube) if ranking.criterion.uses_declared_loss else None
-    if declared is None:
-        return replace(certificate, estimate=cv_error(ranking.counts, number))
-    return replace(certificate, estimate=bound).with_loss_of(declared)
 
 
-def _check_winner(ranking: Evaluation, number: int) -> None:
+def _check_winner(ranking: Evaluation, candidate: int) -> None:
     """Raise unless the counts prove that no pruned candidate wins against this one."""
     criterion, counts, values = ranking.criterion, ranking.counts, ranking.terms.value
     is_open = np.isin(counts[names.STATUS], (names.STATUS_PRUNED, names.STATUS_MISSING))
@@ -343,7 +349,7 @@ def _check_winner(ranking: Evaluation, number: int) -> None:
     if not unfinished.any():
         return
     lower = criterion.lower_bound(counts, ranking.settings)[unfinished]
-    may_win = (lower <= margin_above(values[number])) | (not criterion.can_prune)
+    may_win = (lower <= margin_above(values[candidate])) | (not criterion.can_prune)
     kind = "certificate" if criterion.is_guarantee else "criterion"
     shown = repr(criterion.name)
     if n := int(may_win.sum()):
@@ -362,7 +368,8 @@ def reason_against_guarantee(
     A guarantee was declared before the run, at this delta, and is read from the very
     cube that the run has made.
     """
-    planned, declared = method_of(cube), delta_of(cube, nan)
+    planned = method_of(cube)
+    declared = delta_of(cube, nan)
     if not criterion.is_guarantee:
         return f"{criterion.name} is an estimate, not a bound"
     if planned is None or criterion.name != planned.name:

@@ -88,7 +88,7 @@ def assert_equals_svc(estimators, X, y, pool, fit_params=None):
         for row, number in enumerate(piece.candidates):
             with np.errstate(all="ignore"):
                 svc = clone(estimators[number]).fit(X[train], y[train], **own)
-            counts = piece.counts
+            counts = piece.fit_counts
             for part, rows in enumerate((test, train)):
                 errors = (svc.predict(X[rows]) != y[rows]).sum() if len(rows) else 0
                 assert counts.errors[row, column, part] == errors
@@ -181,7 +181,7 @@ def test_fit__one_class_is_always_predicted(table):
     X, _, pool = table
     y = np.where(np.arange(len(X)) % N_FOLDS == 0, "b", "a")
     _, (piece,), _ = fit(svcs((1.0,), (0.1,)), X, y)
-    counts = piece.counts
+    counts = piece.fit_counts
     assert not counts.has_failed.any()
     assert counts.errors[0, 0].tolist() == [50, 0]
     assert (piece.predict(pool, [np.array(0)]) == 0).all()
@@ -208,8 +208,8 @@ MESSAGES = [
 @pytest.mark.parametrize(("estimators", "options", "fails", "words"), MESSAGES)
 def test_fit__says_what_went_wrong(table, estimators, options, fails, words):
     _, (piece,), _ = fit(estimators, *table[:2], **options)
-    assert piece.counts.has_failed.tolist() == [[fails] * 4]
-    assert words in piece.counts.messages[0, 0].text
+    assert piece.fit_counts.has_failed.tolist() == [[fails] * 4]
+    assert words in piece.fit_counts.messages[0, 0].text
 
 
 def test_fit__a_row_with_too_large_values_fails_no_split_that_leaves_it_out(table):

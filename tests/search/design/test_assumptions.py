@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 import dsel
 from dsel.results.certificate import VIOLATED, Assumption
 from dsel.search.design.assumptions import PoolFacts, two_sample_test
-from dsel.search.running.cube_of_run import with_pool_facts
+from dsel.search.running.pool_assumptions import with_pool_facts
 
 
 def certified(labels, model=None):
@@ -85,13 +85,16 @@ def test_two_sample_test__has_valid_p_values_in_both_of_its_stages():
 
 
 def search_copies(rows, pool=None, groups=None):
-    """Certify one neighbor; labels are those of distinct rows, repeated."""
+    """Certify one neighbor; every two rows have one label."""
     y = np.repeat(np.random.default_rng(1).integers(2, size=len(rows) // 2), 2)
     one = KNeighborsClassifier(1)
     return dsel.certify(one, rows, y, pool, groups=groups, random_state=0)
 
 
 COPIED = np.repeat(np.random.default_rng(0).normal(size=(100, 3)), 2, axis=0)
+SINGLE = np.random.default_rng(5).normal(size=(150, 3))
+SOME_COPIED = np.vstack([SINGLE, COPIED[:50]])
+"""A quarter of so few rows may be equal by chance."""
 FRESH = np.random.default_rng(2).normal(size=(600, 3))
 
 
@@ -127,8 +130,40 @@ def test_copies__of_labeled_rows_in_the_pool_are_allowed(n_values):
     assert outcome.certificate.certified
 
 
+@pytest.mark.parametrize("n_times", [2, 3])
+def test_copies__without_a_pool_void_every_bound(n_times):
+    outcome = search_copies(np.repeat(FRESH[: 600 // n_times], n_times, axis=0))
+    assert not outcome.certificate.certified
+    assert "rows repeat as independent draws cannot" in outcome.certificate.headline()
+    assert "Warning" not in str(outcome)
+
+
+def test_copies__of_fitted_models_rows_void_the_bound():
+    y = np.random.default_rng(1).integers(2, size=400)
+    model = KNeighborsClassifier(1).fit(FRESH[:400] + 1.0, y)
+    for rows, is_certified in (
+        (FRESH[:400], True),
+        (FRESH[np.arange(400) // 2], False),
+    ):
+        found = dsel.certify(model, rows, y, cv="prefit")
+        assert found.certified is is_certified
+        assert found.headline().startswith("No guarantee") is not is_certified
+        assert ("rows repeat as independent draws" in str(found)) is not is_certified
+
+
+def test_copies__of_a_whole_pool_void_every_bound():
+    rng, n = np.random.default_rng(3), 20_000
+    pool = rng.normal(size=(n, 3))
+    twice = np.repeat(pool[: n // 2], 2, axis=0)[rng.permutation(n)]
+    for rows, is_certified in ((pool, True), (twice, False)):
+        certificate = search_copies(SINGLE, rows).certificate
+        assert certificate.certified is is_certified
+        found = "pool rows repeat as independent draws cannot"
+        assert (found in " ".join(certificate.reasons)) is not is_certified
+
+
 def test_copies__without_a_pool_are_the_first_thing_said():
-    outcome = search_copies(COPIED)
+    outcome = search_copies(SOME_COPIED)
     assert outcome.certificate.certified
     for shown in (outcome.choice, outcome.certificate):
         assert str(shown).startswith("Warning  ")
@@ -165,10 +200,24 @@ def test_two_sample_test__is_not_misled_by_copies_in_one_table():
     assert np.isnan(alone.auc)
 
 
+def test_two_sample_test__finds_keys_of_which_each_is_in_one_table_alone():
+    rng = np.random.default_rng(0)
+    keys = rng.permutation(2_000) * 1.0
+    first, second = keys[rng.integers(0, 100, 400)], keys[rng.integers(100, 2_000, 900)]
+    tables = [np.c_[rng.normal(size=len(each)), each] for each in (first, second)]
+    test = two_sample_test(*tables, seed=0, level=0.001)
+    assert test.p_value <= 0.001
+    assert test.columns == (1,)
+    same = [
+        np.c_[rng.normal(size=n), keys[rng.integers(0, 300, n)]] for n in (400, 900)
+    ]
+    assert two_sample_test(*same, seed=0, level=0.001).p_value > 0.001
+
+
 def test_copies__have_the_way_to_balance_classes_only_where_there_are_some():
     grid, y = {"n_neighbors": [1]}, np.arange(200) // 2
-    numbers = (KNeighborsRegressor(), grid, COPIED, 0.5 + y)
-    classes = (KNeighborsClassifier(), grid, COPIED, y % 2)
+    numbers = (KNeighborsRegressor(), grid, SOME_COPIED, 0.5 + y)
+    classes = (KNeighborsClassifier(), grid, SOME_COPIED, y % 2)
     for arguments, has_way in ((numbers, False), (classes, True)):
         text = str(dsel.plan_search(*arguments, random_state=0))
         assert "equal rows of other folds" in text
@@ -176,14 +225,14 @@ def test_copies__have_the_way_to_balance_classes_only_where_there_are_some():
 
 
 def test_copies__are_named_by_the_numbers_that_they_make_too_small():
-    text = " ".join(str(search_copies(COPIED).choice).split())
+    text = " ".join(str(search_copies(SOME_COPIED).choice).split())
     n = re.search(r"(\d+) of the rows equal rows that the model had seen", text)[1]
     assert f"Warning {n} of 200 labeled rows equal rows of other folds" in text
     assert "equal rows that the model had seen" in text
     assert "a 20% hold-out set, which would have such rows, too, would give" in text
     plan = dsel.plan_search(
-        KNeighborsClassifier(), {"n_neighbors": [1]}, COPIED, np.arange(200) // 2 % 2,
-        certificate="holdout", random_state=0,
+        KNeighborsClassifier(), {"n_neighbors": [1]}, SOME_COPIED,
+        np.arange(200) // 2 % 2, certificate="holdout", random_state=0,
     )  # fmt: skip
     text = " ".join(str(plan.run().choice).split())
     assert re.search(
@@ -220,11 +269,11 @@ def test_with_pool_facts__says_what_was_found_where_nothing_refutes():
 
 
 def test_with_pool_facts__a_classifier_refutes_and_names_its_column():
-    found = with_facts(auc=0.9, p_value=1e-5, telling_column="age")
+    found = with_facts(auc=0.9, p_value=1e-5, telling_columns=("age", "town", "site"))
     assert found.is_violated
     assert found.reason == (
-        "a classifier distinguishes labeled rows from pool rows, most by column age "
-        "(AUC 0.90, p = 1e-05)"
+        "a classifier distinguishes labeled rows from pool rows, most by column age, "
+        "then by town, site (AUC 0.90, p = 1e-05)"
     )
 
 

@@ -22,7 +22,7 @@ def plan(**options):
 def test_plan__follows_its_method_where_nothing_else_is_wanted(name):
     method, made = METHODS[name], plan(certificate=name)
     assert made.method is method
-    assert made.certificate == name
+    assert made.method_name == name
     assert made.prune == method.pruning
     assert made.deploy == method.deploys
     assert made.criterion is method.criterion
@@ -48,7 +48,7 @@ def test_plan_bound__has_a_row_for_every_certificate():
 
 def test_estimate__has_no_certificate_and_ranks_by_its_criterion():
     made = plan(criterion="cv_error")
-    assert made.certificate == ""
+    assert made.method_name == ""
     assert not made.method.is_guarantee
     assert made.method.ranks_by == "cv_error"
 

@@ -21,13 +21,13 @@ def test_nested__no_search_reads_a_model_or_a_row_of_its_own_fold(k):
     scheme = scheme_of_pairs(k, 83, seed=7, n_candidates=4)
     assert sum(len(split.test_rows) for split in scheme.held_out) == 83
     for test in scheme.inner_tests:
-        mine = scheme.splits_of_chosen[test.left_out_fold].test_rows
+        mine = scheme.outer_splits[test.left_out_fold].test_rows
         split = scheme.splits[test.split_number]
-        tested = split.second_part if test.part else split.test_rows
+        tested = split.second_part if test.part_number else split.test_rows
         assert not np.intersect1d(mine, split.train_rows).size
         assert not np.intersect1d(mine, tested).size
         assert not np.intersect1d(tested, split.train_rows).size
-        assert np.isin(tested, scheme.splits_of_chosen[test.fold].test_rows).all()
+        assert np.isin(tested, scheme.outer_splits[test.fold].test_rows).all()
         assert test.n_rows == len(tested)
 
 

@@ -7,7 +7,15 @@ import numpy as np
 from dsel import names
 from dsel.search.engine.counts import DataCounts, SearchCounts
 
-OTHERS = {"data", "pool_counts", "messages", "evidence"}
+OTHERS = {"data", "counts_on_pool", "messages"}
+
+
+STORED = {
+    "fold_predictions": names.FOLD_PREDICTIONS,
+    "n_duplicates": names.N_DUPLICATES,
+    "prior_shares": names.PRIOR_SHARE,
+}
+"""Names of variables that older stores have, where the field is called otherwise."""
 
 
 def test_counts__have_the_names_of_the_cube():
@@ -18,8 +26,9 @@ def test_counts__have_the_names_of_the_cube():
         if field.name not in OTHERS
     }
     pool = {names.DISAGREEMENTS: np.array([7])}
-    made = SearchCounts(DataCounts(**data), **counts, pool_counts=pool).by_name
-    assert made == {**data, **counts, **pool}
+    made = SearchCounts(DataCounts(**data), **counts, counts_on_pool=pool).by_name
+    given = {**data, **counts, **pool}
+    assert made == {STORED.get(name, name): value for name, value in given.items()}
     assert made.keys() <= names.BY_NAME.keys()
 
 

@@ -68,7 +68,6 @@ def test_loop__makes_only_fits_that_its_pruner_needs():
 
 def test_loop__makes_no_fit_again_that_its_table_has():
     tasks, table = [], run_loop(OnlyCandidate(1)).table
-    table.needed_fits = np.ones_like(table.needed_fits)
     loop = run_loop(table=table, fault=tasks.append)
     assert table.ended_fits.all()
     assert {number for number, _ in count_fits(tasks)} == {0, 2}
@@ -99,3 +98,20 @@ def test_loop__ends_with_an_error_of_its_display():
     with pytest.raises(KeyboardInterrupt):
         run_loop(show=interrupt)
     assert 0 < n_fits[-1] < PLAN.n_candidates * len(PLAN.scheme.splits)
+
+
+def test_refit__makes_fits_once_more_before_others_and_keeps_their_counts():
+    tasks, table = [], run_loop(OnlyCandidate(1)).table
+    before = table.fit_status.copy()
+    with open_engine(
+        Run(PLAN, RunOptions(client=faulty_threads(tasks.append)))
+    ) as engine:
+        loop = FitLoop(engine, table, OnlyCandidate(1), lambda loop: None)
+        lost = np.zeros_like(table.ended_fits)
+        lost[1, [2, 5]] = True
+        loop.refit(lost)
+        loop.refit(lost)  # they have a job already
+        np.testing.assert_array_equal(table.fit_status, before)
+        loop.fit()
+    assert count_fits(tasks) == {(1, 2): 1, (1, 5): 1}
+    np.testing.assert_array_equal(table.fit_status, before)

@@ -20,17 +20,17 @@ def test_tests__that_are_done_are_one_result():
 
 
 @pytest.mark.parametrize(
-    ("tests", "errors", "losses"),
+    ("tests", "errors", "scores"),
     [
         ((FAILED, SECOND), (len(SPLIT.test_rows), 3), (np.inf, 0.3)),
         ((FIRST, FAILED), (2, len(SPLIT.second_part)), (0.2, np.inf)),
     ],
 )
 def test_tests__that_failed_fail_the_search_that_reads_them_alone(
-    tests, errors, losses
+    tests, errors, scores
 ):
     made = join_tests(tests, SPLIT)
-    assert (made.status, made.errors, made.losses) == (FitStatus.DONE, errors, losses)
+    assert (made.status, made.errors, made.scores) == (FitStatus.DONE, errors, scores)
     assert made.message == FAILED.message
     assert np.isfinite(made.seconds)
 
@@ -40,5 +40,5 @@ def test_tests__that_both_failed_are_a_failed_fit():
 
 
 def test_jobs__divided_have_one_candidate_and_the_same_test():
-    job = FitJob(4, (1, 7), split_number=3, part=1)
-    assert job.divide() == [FitJob(4, (1,), 3, 1), FitJob(4, (7,), 3, 1)]
+    job = FitJob(4, (1, 7), split_number=3, part_number=1)
+    assert job.smaller_jobs() == [FitJob(4, (1,), 3, 1), FitJob(4, (7,), 3, 1)]

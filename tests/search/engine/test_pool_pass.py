@@ -32,12 +32,12 @@ Y = (X[:, 0] + 0.5 * RNG.normal(size=150) > 0).astype(int)
 TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
 PLAN = dsel.plan_search(TREE, {"max_depth": [3]}, X, Y, POOL, random_state=0)
 FITTED = fit_splits(
-    PLAN.context, PLAN.context.candidate_groups[0], (0,), PLAN.scheme.splits_of_chosen
+    PLAN.context, PLAN.context.candidate_groups[0], (0,), PLAN.scheme.outer_splits
 )
 ANSWERS = [FITTED.model(0, split).predict(POOL) for split in range(6)]
 N_DIFFERING = [int((answers != ANSWERS[5]).sum()) for answers in ANSWERS[:5]]
 FOLDS = {ERROR_RATE.statistic: FoldCounts(np.zeros(5, int), PLAN.scheme.fold_rows)}
-COMPARISON = EachFold(FOLDS, None)
+COMPARISON = EachFold(PLAN.scheme.all_rows_number, FOLDS, None)
 COMPARED = ComparedModels(
     [((0,), JoinedModels(((tuple(range(6)), FITTED),)))],
     ("counted",), (COMPARISON,), PLAN.context.reading,
@@ -109,4 +109,4 @@ def test_fit_splits__fails_models_that_answer_a_row_otherwise_alone(
     plan = dsel.plan_search(learner, grid, X, Y, random_state=0)
     [group], split = plan.context.candidate_groups, plan.scheme.held_out[0]
     fitted = fit_splits(plan.context, group, (0,), [split])
-    assert fitted.counts.has_failed.tolist() == [[has_failed]]
+    assert fitted.fit_counts.has_failed.tolist() == [[has_failed]]

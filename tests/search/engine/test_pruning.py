@@ -15,18 +15,18 @@ SCHEME = scheme_of_pairs(N_FOLDS, 50, seed=7, n_candidates=N_CANDIDATES)
 PAIRS = pairs_of_folds(N_FOLDS)
 
 
-def table_of(losses, done=True):
-    """Return a table of these losses on both folds of each pair, (3, 10, 2)."""
+def table_of(scores, done=True):
+    """Return a table of these scores on both folds of each pair, (3, 10, 2)."""
     table = FitTable(SCHEME, (), N_CANDIDATES)
-    table.losses[:] = losses
+    table.scores[:] = scores
     table.errors[:] = 0
     table.fit_status[:, :] = np.where(done, FitStatus.DONE, FitStatus.OPEN)
     return table
 
 
-def flat(*losses):
-    """Return losses that are the same for all pairs of folds."""
-    return np.array(losses)[:, np.newaxis, np.newaxis] * np.ones((N_CANDIDATES, 10, 2))
+def flat(*scores):
+    """Return scores that are the same for all pairs of folds."""
+    return np.array(scores)[:, np.newaxis, np.newaxis] * np.ones((N_CANDIDATES, 10, 2))
 
 
 @pytest.fixture
@@ -35,11 +35,11 @@ def halving():
 
 
 def test_survivors__each_search_keeps_its_best_and_that_by_all_folds_all(halving):
-    losses = flat(0.2, 0.3, 0.4)
+    scores = flat(0.2, 0.3, 0.4)
     for split, pair in enumerate(PAIRS):
         if 2 in pair:  # the search without fold 2 reads the errors on the other fold
-            losses[2, split, 1 - pair.index(2)] = 0.0
-    kept = halving.survivors(table_of(losses))
+            scores[2, split, 1 - pair.index(2)] = 0.0
+    kept = halving.survivors(table_of(scores))
     assert kept.shape == (N_FOLDS + 1, N_CANDIDATES)
     assert kept[-1].all()
     best = [row.nonzero()[0].tolist() for row in kept[:-1]]
@@ -47,9 +47,9 @@ def test_survivors__each_search_keeps_its_best_and_that_by_all_folds_all(halving
 
 
 def test_survivors__are_read_from_the_first_round_alone(halving):
-    losses = flat(0.2, 0.3, 0.4)
-    losses[:, list(range(len(SCHEME.first_round), 10))] = flat(0.9, 0.0, 0.0)[:, 5:]
-    kept = halving.survivors(table_of(losses))
+    scores = flat(0.2, 0.3, 0.4)
+    scores[:, list(range(len(SCHEME.first_round), 10))] = flat(0.9, 0.0, 0.0)[:, 5:]
+    kept = halving.survivors(table_of(scores))
     np.testing.assert_array_equal(kept[:-1], [[True, False, False]] * N_FOLDS)
 
 
@@ -85,39 +85,38 @@ def test_finalists__have_every_fit_or_of_halving_the_most(halving):
 def test_compare__needs_a_second_round_once_the_first_has_ended(halving):
     n_first = len(SCHEME.first_round)
     table = table_of(flat(0.2, 0.3, 0.4), done=False)
-    needed = halving.compare(table).needed_fits
-    assert needed[:, :n_first].all()
-    assert not needed[:, n_first:].any()
+    wanted = halving.compare(table).wanted_fits
+    assert wanted[:, :n_first].all()
+    assert not wanted[:, n_first:].any()
     table.fit_status[:, :n_first] = FitStatus.DONE
-    needed = halving.compare(table).needed_fits
-    assert needed[:, :n_first].all()
-    assert needed[0, n_first:].all()
-    assert not needed[1:, n_first:].any()
+    wanted = halving.compare(table).wanted_fits
+    assert wanted[:, :n_first].all()
+    assert wanted[0, n_first:].all()
+    assert not wanted[1:, n_first:].any()
 
 
 @pytest.mark.parametrize("pruning", ["exact", "halving", ""])
 def test_compare__changes_nothing(pruning):
     table = table_of(flat(0.2, 0.3, 0.4), np.arange(10) < 6)
-    before = table.needed_fits.copy(), table.fit_status.copy(), table.losses.copy()
+    before = table.needed_fits.copy(), table.fit_status.copy(), table.scores.copy()
     standing = InnerSearches(SCHEME, pruning).compare(table)
     for old, now in zip(
-        before, (table.needed_fits, table.fit_status, table.losses), strict=True
+        before, (table.needed_fits, table.fit_status, table.scores), strict=True
     ):
         np.testing.assert_array_equal(old, now)
-    # A missing loss may be as small as 0: the bound is a mean with zeros.
+    # A missing score may be as small as 0: the bound is a mean with zeros.
     assert (standing.lower_bounds <= [0.2, 0.3, 0.4]).all()
 
 
 def test_compare__exactly_needs_no_fit_of_a_candidate_that_wins_nowhere():
     done = np.ones((N_CANDIDATES, 10), bool)
     done[2, 8:] = False
-    needed = (
-        InnerSearches(SCHEME, "exact")
-        .compare(table_of(flat(0.1, 0.2, 0.9), done))
-        .needed_fits
-    )
-    assert needed.all(axis=1).tolist() == [True, True, False]
-    assert not needed[2].any()
+    table = table_of(flat(0.1, 0.2, 0.9), done)
+    standing = InnerSearches(SCHEME, "exact").compare(table)
+    assert standing.beaten_candidates.tolist() == [False, False, True]
+    table.keep_standing(standing.wanted_fits, standing.beaten_candidates)
+    assert table.needed_fits.all(axis=1).tolist() == [True, True, False]
+    assert not table.needed_fits[2].any()
 
 
 def test_choices__are_one_without_each_fold_and_one_by_all(halving):
@@ -125,7 +124,7 @@ def test_choices__are_one_without_each_fold_and_one_by_all(halving):
     table.fit_status[0, 0] = FitStatus.FAILED
     chosen = halving.choose_candidates(table)
     assert (chosen.by_fold, chosen.candidate_of_all_rows) == ((1, 1, 0, 0, 0), 1)
-    assert chosen.by_split == (1, 1, 0, 0, 0, 1)
+    assert [chosen.candidate_of(fold) for fold in (3, None)] == [0, 1]
 
 
 def test_choices__say_which_search_has_no_candidate(halving):

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import dsel
-from dsel.results.query_files import keep_answer
+from dsel.results.query_files import keep_labeled_result
 
 
 class Squares(FunctionTransformer):
@@ -67,7 +67,7 @@ def test_open_outcome__has_the_bound_that_labels_gave(run, rows, tmp_path):
     place = tmp_path / "run"
     labels = pd.Series("yes", run.query_rows().index)
     labeled = run.certify_with_labels(labels)
-    keep_answer(place, labeled.choice)
+    keep_labeled_result(place, labeled.choice)
     assert dsel.open_outcome(place).choice == labeled.choice
 
 

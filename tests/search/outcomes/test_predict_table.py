@@ -224,6 +224,30 @@ def test_predict_table__of_one_row_group_takes_all_threads(tmp_path):
     assert (found["label"] == np.where(new["x"] > 0.5, "yes", "no")).all()
 
 
+class CountsRows(DummyClassifier):
+    """A model that knows the most rows that it has predicted at once."""
+
+    most = 0
+
+    def predict(self, X):
+        CountsRows.most = max(CountsRows.most, len(X))
+        return super().predict(X)
+
+
+@pytest.mark.parametrize("n_threads", [1, 4])
+def test_predict_table__of_a_text_file_has_about_three_blocks_for_each_thread(
+    n_threads, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        "dsel.search.outcomes.table_rows.count_threads", lambda: n_threads
+    )
+    n_rows = 2**18
+    (tmp_path / "new.csv").write_text("x,town\n" + f"0.{10**60},Ulm\n" * n_rows)
+    outcome, CountsRows.most = search(FEATURES, CountsRows()), 0
+    outcome.predict_table(tmp_path / "new.csv", out=tmp_path / "p.parquet")
+    assert CountsRows.most == pytest.approx(n_rows / (3 * n_threads), rel=0.05)
+
+
 def test_predict_table__drops_row_groups_that_have_been_read(tmp_path, monkeypatch):
     rows = (2**13, 2**13)
     monkeypatch.setattr("dsel.search.outcomes.table_rows.BLOCK_ROWS", rows)

@@ -15,6 +15,8 @@ from dsel.data.identity import is_of_dsel
 from dsel.families.assignment import FAMILIES
 from dsel.kernels import KERNELS
 from dsel.search.design.certificate_methods import METHODS
+from dsel.search.planning.plan_inputs import CallerFacts
+from dsel.search.planning.plan_search import plan_for
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 Y = (X[:, 0] > 0).astype(int)
@@ -109,3 +111,16 @@ def test_identity__has_all_digits_of_delta():
     ]
     assert texts[0].endswith("delta=0.05")
     assert texts[1].endswith("delta=0.0500000001")
+
+
+def test_with_leave_one_out__equals_the_plan_of_a_caller_that_wants_these_errors():
+    options = {"certificate": "cv_bound", "random_state": 0}
+    grid, facts = {"max_depth": [1, 2]}, CallerFacts(leave_one_out=True)
+    wanted = plan_for(facts, TREE, grid, X, Y, X[:30] + 0.01, **options)
+    added = dsel.plan_search(TREE, grid, X, Y, X[:30] + 0.01, **options)
+    added = added.with_leave_one_out()
+    assert added.scheme.leave_one_out_number == wanted.scheme.leave_one_out_number
+    assert str(added) == str(wanted)
+    for name in ("identity", "assumptions", "caveats", "duplicates", "fits_range"):
+        one, other = getattr(added, name), getattr(wanted, name)
+        assert (one() == other()) if callable(one) else (one == other), name

@@ -10,9 +10,8 @@ from dsel.bounds.cross_validation import LABEL_SHARE
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import fold_to_deploy
 from dsel.results.cube import cv_error, read_counts
-from dsel.search.design.assumptions import PoolFindings
 from dsel.search.engine.inner_searches import ChosenCandidates, tie_ranks
-from dsel.search.running.fit_chosen import ChosenProgress, count_chosen, fit_chosen
+from dsel.search.running.fit_chosen import count_chosen, fit_chosen
 from dsel.search.running.run import Run, RunOptions, open_engine
 from tests.executors import faulty_threads
 
@@ -29,12 +28,12 @@ CANDIDATES = ChosenCandidates(1, (0, 1, 2, 1, 0))
 
 def fit(shown=None, fault=lambda task: None):
     on_progress = None if shown is None else shown.append
-    run = Run(PLAN, RunOptions(client=faulty_threads(fault), on_progress=on_progress))
+    options = RunOptions(client=faulty_threads(fault))
+    run = Run(PLAN, options, on_progress=on_progress)
     counts = {"fold_errors": np.zeros((3, 5), int), "fold_rows": np.full(5, 30)}
     with open_engine(run) as engine:
-        progress = ChosenProgress(run)
-        chosen = fit_chosen(run, engine, CANDIDATES, counts, progress)
-        return count_chosen(run, engine, chosen, PoolFindings(), progress)
+        chosen = fit_chosen(run, engine, CANDIDATES, counts)
+        return count_chosen(run, engine, chosen, 0, PLAN.context.reading)
 
 
 @pytest.mark.parametrize("n_failures", [0, 2])
@@ -46,18 +45,18 @@ def test_fit_chosen__counts_each_model_on_its_fold_and_on_the_pool(n_failures):
             failed.append(task)
             raise OSError("a file system")
 
-    counted = fit(shown, fault)
-    chosen = counted.chosen
-    models = [chosen.models[split] for split in range(6)]
+    bound_inputs = fit(shown, fault)
+    chosen = bound_inputs.chosen
+    models = [chosen.fitted_estimator(fold) for fold in (*range(5), None)]
     depths = [model.max_depth for model in models]
-    assert depths == [DEPTHS[number] for number in CANDIDATES.by_split]
+    assert depths == [DEPTHS[number] for number in (0, 1, 2, 1, 0, 1)]
     statistic, predictions = ERROR_RATE.statistic, models[5].predict(POOL)
     for split, model in zip(PLAN.scheme.held_out, models, strict=False):
         rows, fold = split.test_rows, split.number
         errors = (model.predict(X[rows]) != Y[rows]).sum()
-        assert chosen.folds[statistic].counts[fold] == errors
+        assert chosen.fold_counts_of[statistic].counts[fold] == errors
         differ = (model.predict(POOL) != predictions).sum()
-        assert counted.pool_counts[statistic].counts[fold] == differ
+        assert bound_inputs.pool_counts_of[statistic].counts[fold] == differ
     assert shown[0].fits_done == 0
     assert (shown[-1].fits_done, shown[-1].pool_rows_done) == (6, len(POOL))
 

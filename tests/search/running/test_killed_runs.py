@@ -201,7 +201,7 @@ def test_candidate__that_was_dropped_is_deployed_only_if_its_fit_repeats(repeats
     deltas, data = Settings(plan.candidate_deltas), make_data_counts(plan)
     pruner = ExactPruner(plan.criterion, deltas, data, may_prune=False)
     with open_engine(run) as engine:
-        loop = make_loop(run, engine, pruner, lambda _: None)
+        loop = make_loop(run, engine, pruner)
         loop.fit_and_count()
         best, _ = pruner.choose_candidate(pruner.final_counts(loop.table))
         before = loop.table.errors[best].copy()
@@ -214,6 +214,11 @@ def test_candidate__that_was_dropped_is_deployed_only_if_its_fit_repeats(repeats
         assert loop.table.failed_candidates[best] != repeats
         if repeats:
             np.testing.assert_array_equal(loop.table.errors[best], before)
+        else:
+            [message] = [
+                m for f, m in loop.table.messages.items() if f.candidate == best
+            ]
+            assert "fitted again it is another; give it a" in message.text
 
 
 @pytest.mark.cluster

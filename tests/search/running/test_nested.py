@@ -69,7 +69,7 @@ class FailsOnRows(ClassifierMixin, BaseEstimator):
 
 
 def test_inner_search__a_failed_predict_counts_in_the_search_that_reads_it_alone():
-    folds = plan().scheme.splits_of_chosen
+    folds = plan().scheme.outer_splits
     grid = {"depth": [3, 4]}
     learner = FailsOnRows(rows=X[folds[2].test_rows, 0])
     failing = plan(learner, grid, pool=None, prune=False).run()
@@ -135,12 +135,12 @@ class FailsWithoutTheFirst(DecisionTreeClassifier):
 
 def test_chosen__a_model_that_cannot_be_fitted_counts_as_wrong_everywhere():
     outcome = plan(FailsWithoutTheFirst(random_state=0)).run()
-    cube, folds = outcome.results, plan().scheme.splits_of_chosen
+    cube, folds = outcome.results, plan().scheme.outer_splits
     fold = next(n for n in range(5) if 0 in folds[n].test_rows)
     assert int(cube["outer_errors"][fold]) == len(folds[fold].test_rows)
     assert int(cube["outer_disagreements"][fold]) == len(POOL)
     assert (cube["outer_errors"] < 60).sum() == 4
-    assert f"(fold {fold + 1}: " in str(outcome.choice)
+    assert f"(fold {fold}: " in str(outcome.choice)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_outcome__unseeded_models_are_those_that_were_counted():
     outcome = pickle.loads(pickle.dumps(plan(Drawn(), {"scale": [1.0, 2.0]}).run()))
     assert all(each.certified for each in outcome.certificates.values())
     fold = outcome.certificates["one_fold"].fold
-    rows = outcome.choice and plan().scheme.splits_of_chosen[fold].test_rows
+    rows = outcome.choice and plan().scheme.outer_splits[fold].test_rows
     wrong = (outcome.models["one_fold"].predict(X[rows]) != Y[rows]).sum()
     assert wrong == int(outcome.results["outer_errors"][fold])
     one, full = (outcome.models[name].predict(POOL) for name in outcome.models)
@@ -272,9 +272,9 @@ def test_slices__are_stored_by_the_failed_fits_and_the_best_fold(tmp_path):
     [lacking] = [
         n for n, split in enumerate(made.scheme.held_out) if 0 in split.test_rows
     ]
-    with Store(tmp_path, kind="search", plan=made.identity) as store:
+    with Store(tmp_path, kind="search", identity=made.identity) as store:
         outcome = search_nested(Run(made, store=store))
-    with Store(tmp_path, kind="search", plan=made.identity) as store:
+    with Store(tmp_path, kind="search", identity=made.identity) as store:
         keys = {key.split("/")[2] for key in store.records if key.startswith("slice")}
     fold = outcome.certificates["one_fold"].fold
     assert keys == {f"chosen-0-0-0-0-0-0-without-{lacking}-deployed-{fold}"}
@@ -471,7 +471,7 @@ def test_out__equal_candidates_have_records_of_their_own(tmp_path):
 class FailsWithoutTheFirstFold(DummyClassifier):
     """Predicts one class, and cannot be fitted on four fifths that lack a fold."""
 
-    first = plan().scheme.splits_of_chosen[0].test_rows
+    first = plan().scheme.outer_splits[0].test_rows
 
     def fit(self, X_train, y):
         if len(X_train) == 240 and not np.isin(X[self.first, 0], X_train[:, 0]).any():
@@ -513,7 +513,7 @@ CALLS_OF_A_LOSS = {
     "limits": lambda loss, folds, delta: False,
     "estimate": lambda loss, folds: False,
     "expected_holdout": lambda loss, folds, delta: False,
-    "bound_all_rows": lambda loss, folds, pool, shares: False,
+    "bound_all_rows": lambda loss, folds, pool_counts, division: False,
     "caveats": lambda loss, y, n_folds, delta: False,
     "named_classes": lambda loss, known: False,
 }
@@ -610,7 +610,7 @@ def test_search__a_test_that_kills_its_task_fails_the_search_that_reads_it(part)
             if (
                 0 in job.candidates
                 and job.split_number == 3
-                and job.part in (None, part)
+                and job.part_number in (None, part)
             ):
                 raise MemoryError("4 workers died")
 
@@ -621,7 +621,7 @@ def test_search__a_test_that_kills_its_task_fails_the_search_that_reads_it(part)
     [reader] = [
         test.left_out_fold
         for test in made.scheme.inner_tests
-        if (test.split_number, test.part) == (3, part)
+        if (test.split_number, test.part_number) == (3, part)
     ]
     assert undisturbed.results["outer_candidate"].values.tolist() == [0] * 5
     by_fold = outcome.results["outer_candidate"].values.tolist()

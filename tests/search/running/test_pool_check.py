@@ -36,7 +36,7 @@ def check(store):
 
 def test_check_pool__reads_its_record_and_that_of_an_older_version():
     store = Store()
-    checked = check(store).facts
+    checked = check(store).pool_facts
     record = store.records[POOL_FACTS_KEY]
     assert record["kind"] == "PoolFacts"
     # As 0.2 wrote it, without a kind; the changed number shows that it is read.
@@ -44,10 +44,10 @@ def test_check_pool__reads_its_record_and_that_of_an_older_version():
         **{key: value for key, value in record.items() if key != "kind"},
         "equal_rows": 7,
     }
-    assert check(store).facts == replace(checked, n_duplicates=7)
+    assert check(store).pool_facts == replace(checked, n_duplicates=7)
     # A record that lacks a field is not read: the pool is checked again.
     del store.records[POOL_FACTS_KEY]["auc"]
-    assert check(store).facts == checked
+    assert check(store).pool_facts == checked
 
 
 def test_check_pool__names_the_place_of_a_record_of_other_types():

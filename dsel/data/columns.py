@@ -1,0 +1,89 @@
+"""A check of whether a table has the columns that are needed of it."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Self
+
+from dsel.checks import letters_of, list_columns, listing, nearest_name
+from dsel.errors import Correction, UndecidedError, Way
+from dsel.option_values import join_names
+
+
+class MissingColumnsError(UndecidedError):
+    """A table lacks columns. They may be left out of the labeled table, too."""
+
+    def __init__(
+        self,
+        text: str,
+        missing: Sequence[str] = (),
+        corrections: Sequence[Correction] = (),
+        columns: Sequence[str] = (),
+    ) -> None:
+        ways: list[tuple[str, str] | Correction] = [*corrections]
+        if missing:
+            ways.append(("--drop", join_names(missing)))
+        super().__init__(text, ways)
+        self.missing = tuple(missing)
+        """Names of the columns, without those that an option names."""
+        self.corrections = tuple(corrections)
+        """Corrections of the option that names columns which are not there."""
+        letters = {_letters(name): name for name in missing}
+        self.renamed = {
+            name: letters[_letters(name)]
+            for name in columns
+            if _letters(name) in letters
+        }
+        """Columns of the table that differ from a missing one by case, blanks or signs,
+        with the name of that one."""
+
+    def or_else(self, way: Way) -> Self:
+        """Return the error with another way ahead of its own; () for none."""
+        self.ways = tuple(filter(None, (way, *self.ways)))
+        return self
+
+
+def check_columns(
+    columns: Iterable[str],
+    wanted: Iterable[str],
+    where: str,
+    whose: str = "",
+    way: str = "",
+    *,
+    used: Iterable[str] = (),
+    named: Iterable[str] = (),
+    option: str = "id",
+) -> None:
+    """Raise MissingColumnsError if a table lacks columns; it names all of them.
+
+    `whose` says why they are needed, and `way` a way out. `used` are names that have a
+    meaning already, and `named` those that the argument `option` names.
+
+    Examples
+    --------
+    >>> try:
+    ...     check_columns(["age"], ["age", "town"], "'new.csv'", " of `X`")
+    ... except ValueError as error:
+    ...     print(error)
+    'new.csv' lacks the column 'town' of `X`; it has 'age'.
+    """
+    columns, wanted, used = list(map(str, columns)), [*wanted], [*used]
+    if not (missing := [name for name in wanted if name not in {*columns}]):
+        return
+    shown = [f"{name!r}{f' (of `{option}`)' * (name in {*named})}" for name in missing]
+    raise MissingColumnsError(
+        f"{where} lacks the column{'s' * (len(missing) > 1)} {listing(shown, 10)}"
+        f"{whose}{list_columns(columns, missing[0], used)}{way}",
+        [name for name in missing if name not in {*named}],
+        [
+            Correction(f"--{option}", name, None if near is None else str(near))
+            for name in missing
+            if name in {*named}
+            and ((near := nearest_name(name, columns)) or option == "id")
+        ],
+        [name for name in columns if name not in {*wanted, *used}],
+    )
+
+
+def _letters(name: str) -> str:
+    """Return the letters and digits of a name, for all spellings of it."""
+    return re.sub(r"[\W_]", "", letters_of(name))

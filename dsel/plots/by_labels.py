@@ -1,0 +1,239 @@
+"""Figure of the bounds to expect with more, or fewer, labels."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import xarray as xr
+
+from dsel import names
+from dsel.losses.base import DeltaDivision
+from dsel.losses.declared import DeclaredLosses
+from dsel.losses.regression import ErrorQuantile
+from dsel.option_values import ALL_ROWS, ONE_FOLD
+from dsel.plots.style import (
+    BLUE,
+    GREEN,
+    IN_UNITS,
+    INK,
+    MIDDLE,
+    UNITS,
+    UNPROVED,
+    in_hundreds,
+    new_axes,
+    tidy,
+)
+from dsel.results.choice import Choice
+from dsel.results.cube import read_counts
+from dsel.search.design.certificate_methods import is_nested
+from dsel.search.design.expected_tolerances import (
+    MeasuredDistances,
+    expect_of_all_rows,
+    expect_of_holdout,
+    expect_of_one_fold,
+)
+from dsel.search.planning.plan_bound import PLAIN_HOLDOUT, plan_bound
+from dsel.search.running.select import select
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WITH_LABELS: Final = "this run, with queried labels"
+FACTORS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+"""Numbers of labels, relative to the run, for which bounds are predicted."""
+COLORS: Final[Mapping[str, str]] = {
+    ONE_FOLD: BLUE,
+    ALL_ROWS: GREEN,
+    PLAIN_HOLDOUT: MIDDLE,
+}
+"""Colors of both models, and of a hold-out set."""
+
+
+def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
+    """Draw the bounds to expect with more labels, and the bounds of the run.
+
+    The prediction assumes models that err, and differ, as often as those of the run, or
+    are as far off. More labels usually make better models, too, and then the bounds are
+    still smaller.
+
+    Parameters
+    ----------
+    results, ax
+        As for `plot_surface`; the search must be a nested one for the error, or for a
+        tolerance of a regressor.
+
+    Raises
+    ------
+    ValueError
+        If the search bounds another loss, or by another certificate.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> import dsel
+    >>> X, y = load_iris(return_X_y=True)
+    >>> grid = {"n_neighbors": [1, 5]}
+    >>> plan = dsel.plan_search(KNeighborsClassifier(), grid, X, y, random_state=0)
+    >>> ax = plot_bound_by_labels(plan.run().results)
+    >>> ax.get_xlabel()
+    'labeled rows'
+    """
+    choice, counts = choice_by_labels(results), read_counts(results)
+    certificate = choice.certificate
+    k = int(results.sizes.get(names.FOLD, 0))
+    n_labeled, unit = int(counts[names.N_LABELED]), "labeled rows"
+    if certificate.n_groups:  # of which one row each is counted
+        n_labeled, unit = certificate.n_groups, "groups of labeled rows"
+    numbers = sorted({round(n_labeled * f) for f in FACTORS if n_labeled * f >= 4 * k})
+    expect = _expect_tolerances if certificate.is_tolerance else _expect_errors
+    lines = expect(results, choice, numbers)
+    ax = new_axes(ax, height=3.2)
+    part = f"{1 - 1 / k:.0%}" if k else "a part"
+    texts = {
+        ONE_FOLD: f"trained on {part}",
+        ALL_ROWS: "trained on all",
+        PLAIN_HOLDOUT: "20% hold-out set",
+    }
+    for name, text in texts.items():
+        if np.isfinite(values := lines[name]).any():
+            style = "--" if name == PLAIN_HOLDOUT else "-"
+            ax.plot(numbers, values, style, color=COLORS[name], lw=1.4, label=text)
+    _mark_run(ax, choice, n_labeled)
+    ax.set_xscale("log")
+    ax.set_xticks(numbers, [f"{n:,}" for n in numbers])
+    ax.minorticks_off()
+    drawn = np.concatenate(
+        [*lines.values(), [each.number for each in choice.certificates.values()]]
+    )
+    highest = np.max(drawn[np.isfinite(drawn)], initial=0.01 * certificate.is_rate)
+    ax.set_ylim(0.0, min(certificate.largest, 1.1 * float(highest) or 1.0))
+    ax.yaxis.set_major_formatter(in_hundreds if certificate.is_rate else IN_UNITS)
+    ax.grid(axis="y", color=MIDDLE, alpha=0.4, linewidth=0.5)
+    ax.set_xlabel(unit)
+    label = f"{certificate.what} at most{UNITS}"
+    ax.set_ylabel(label if certificate.is_tolerance else "bound on the error, %")
+    what = "groups" if certificate.n_groups else "labels"
+    line = dict(zip(numbers, lines[choice.deploy].tolist(), strict=True))
+    now, later = line[n_labeled], line[4 * n_labeled]
+    # Averages both: a run of its own may be a lucky one.
+    title = f"4 times as many {what}: a bound of {certificate.about(later)} on average"
+    if np.isfinite(now):
+        title += f", and of {certificate.about(now)} with as many as here"
+    tidy(ax, title=title)
+    return ax
+
+
+def _mark_run(ax: "Axes", choice: Choice, n_labeled: int) -> None:
+    """Draw the bounds of the run as squares, and its estimate as a dot."""
+    kinds: dict[str, str] = {}
+    for name, each in choice.certificates.items():
+        text = WITH_LABELS if each.n_queried else "this run"
+        text += "" if each.certified else f", {UNPROVED}"
+        kinds[text] = style = "full" if each.certified else "none"
+        color = COLORS[name]
+        ax.plot(n_labeled, each.number, "s", color=color, ms=7, fillstyle=style)
+    # A square has the color of its line, and the legend, which is about both, none.
+    for text, style in kinds.items():
+        ax.plot([], [], "s", color=MIDDLE, ms=7, label=text, fillstyle=style)
+    estimate = choice.certificate.estimate
+    ax.plot(n_labeled, estimate, "o", color=INK, ms=6, label="estimate")
+    ax.axvline(n_labeled, color=MIDDLE, alpha=0.5, linewidth=0.6)
+
+
+def _expect_errors(
+    results: xr.Dataset, choice: Choice, numbers: Sequence[int]
+) -> dict[str, np.ndarray]:
+    """Return the expected bounds of the error by the names of `COLORS`."""
+    certificate, counts = choice.certificate, read_counts(results)
+    n_pool = max(0, int(counts[names.N_UNLABELED]))
+    error, disagreement = _clip_rate(certificate.estimate), None
+    if names.OUTER_DISAGREEMENTS in results and n_pool:
+        differ = results[names.OUTER_DISAGREEMENTS].values
+        disagreement = _clip_rate(float(np.nanmean(differ)) / n_pool)
+    # Reports have their part of delta; a hold-out set spends all of it on its bound.
+    report, by_value = choice.reports.get(choice.deploy), choice.reports_by_value
+    classes = tuple(report.classes) if report is not None else ()
+    declared = DeclaredLosses(report_classes=classes)
+    main_delta = declared.divide_delta(
+        certificate.delta, has_values=bool(by_value)
+    ).main
+    own, holdout = (
+        xr.concat(
+            [
+                plan_bound(
+                    n,
+                    n_pool,
+                    n_candidates=int(counts[names.N_CANDIDATES]),
+                    error=error,
+                    cv=int(results.sizes.get(names.FOLD, 0)),
+                    disagreement=disagreement,
+                    delta=delta,
+                )[names.BOUND].isel({names.N_FOLDS: 0})
+                for n in numbers
+            ],
+            "n_labels",
+        ).clip(max=1.0)
+        for delta in (main_delta, certificate.delta)
+    )
+    return {
+        name: (holdout if name == PLAIN_HOLDOUT else own)
+        .sel({names.CERTIFICATE: name})
+        .values
+        for name in COLORS
+    }
+
+
+def _expect_tolerances(
+    results: xr.Dataset, choice: Choice, numbers: Sequence[int]
+) -> dict[str, np.ndarray]:
+    """Return the expected tolerances by the names of `COLORS`."""
+    certificate, measured = choice.certificate, MeasuredDistances.of_cube(results)
+    loss, report = ErrorQuantile(certificate.fraction), choice.tolerances
+    fractions = report[choice.deploy].fractions if report else ()
+    declared = DeclaredLosses(loss, tolerances=tuple(map(ErrorQuantile, fractions)))
+    main_delta = declared.divide_delta(
+        certificate.delta, has_values=bool(choice.reports_by_value)
+    ).main
+    division = DeltaDivision.of_plan(
+        main_delta, has_pool=ALL_ROWS in choice.certificates
+    )
+    return {
+        ONE_FOLD: np.array(
+            [expect_of_one_fold(measured, loss, division, n) for n in numbers]
+        ),
+        ALL_ROWS: np.array(
+            [expect_of_all_rows(measured, loss, division, n) for n in numbers]
+        ),
+        PLAIN_HOLDOUT: np.array(
+            [expect_of_holdout(measured, loss, certificate.delta, n) for n in numbers]
+        ),
+    }
+
+
+def choice_by_labels(results: xr.Dataset) -> Choice:
+    """Return the choice of a search whose bounds can be drawn by labels.
+
+    Raises ValueError if it is no nested search, or bounds another loss than the error
+    or a tolerance.
+    """
+    choice = select(results)
+    certificate = choice.certificate
+    if not is_nested(certificate):
+        raise ValueError(
+            "`results` must be those of a nested search: certificate='nested', the "
+            "default. plan_bound has the bounds to expect of others."
+        )
+    if certificate.loss != "error" and not certificate.is_tolerance:
+        raise ValueError(
+            f"`results` must bound the error, or how far off predictions are, got "
+            f"{certificate.what!r}: what more labels would give for it depends on how "
+            f"many there will be of each class; plan_bound(class_share=0.1) has it for "
+            f"the recall of a class."
+        )
+    return choice
+
+
+def _clip_rate(rate: float) -> float:
+    """Return a rate inside (0, 1), which a plan needs."""
+    return float(np.clip(rate, 1e-4, 0.99))

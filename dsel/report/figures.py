@@ -1,0 +1,118 @@
+"""Figures of the page, as SVG elements in the color of the text around them."""
+
+import io
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+import xarray as xr
+
+from dsel import names
+from dsel.plots import (
+    plot_bound_by_labels,
+    plot_certificates,
+    plot_certified_report,
+    plot_folds,
+    plot_report_by_value,
+    plot_residuals,
+    plot_surface,
+    plot_terms,
+)
+from dsel.plots.spread import MOST_CANDIDATES_DRAWN
+from dsel.plots.style import INK
+from dsel.results import Choice
+from dsel.results.by_class import CertifiedReport
+from dsel.results.by_value import ReportByValue
+from dsel.results.cube import candidate_dims
+from dsel.results.prefit import PrefitCertificate
+from dsel.results.tolerances import ToleranceReport
+
+MOST_DRAWN: Final = 20
+"""Classes, or values of a column, up to which a report is a figure, too."""
+
+
+def figures_of_search(results: xr.Dataset, choice: Choice) -> dict[str, str]:
+    """Return the figures of a search by their names; those that it lacks are left out.
+
+    The page prints the headings of bounds and of the surface itself.
+    """
+    n_bars = len(choice.certificates) + (choice.expected_holdout > 0)
+    n_bars += bool(choice.best_constant[0])
+    height = 1.3 + 0.6 * n_bars
+    figures = {
+        "certificates": draw_svg(
+            plot_certificates, results, height=height, titled=False
+        )
+    }
+    n_drawn = min(MOST_CANDIDATES_DRAWN, results[names.STATUS].size)
+    if candidate_dims(results) != (names.CANDIDATE,):
+        with suppress(ValueError):  # a cube without its numbers
+            figures["surface"] = draw_svg(
+                plot_surface, results, height=3.4, titled=False
+            )
+    with suppress(ValueError):  # a criterion without two terms
+        height = 1.6 + 0.55 * n_drawn
+        figures["terms"] = draw_svg(plot_terms, results, height=height)
+    if "surface" not in figures:  # no grid
+        with suppress(ValueError):  # a search without these numbers
+            height = 1.5 + 0.42 * n_drawn
+            figures["folds"] = draw_svg(plot_folds, results, height=height)
+    with suppress(ValueError):  # no numbers, or counts of large distances alone
+        figures["residuals"] = draw_svg(plot_residuals, results, height=3.4)
+    with suppress(ValueError):
+        figures["labels"] = draw_svg(plot_bound_by_labels, results, height=3.6)
+    return figures | figures_of_reports(
+        choice.reports.get(choice.deploy), choice.reports_by_value.get(choice.deploy)
+    )
+
+
+def figures_of_prefit(made: PrefitCertificate) -> dict[str, str]:
+    """Return the figures of the certificate of a fitted model."""
+    bound = draw_svg(plot_certificates, made, height=2.0, titled=False)
+    report = None if made.report is None else made.certified_report()
+    by_value = None if made.by_value is None else made.report_by_value()
+    assert not isinstance(report, ToleranceReport)
+    return {"certificates": bound} | figures_of_reports(report, by_value)
+
+
+def figures_of_reports(
+    report: CertifiedReport | None, by_value: ReportByValue | None
+) -> dict[str, str]:
+    """Return figures of the reports of a model that are not too long."""
+    figures = {}
+    if report is not None and len(report.classes) <= MOST_DRAWN:
+        height = 1.6 + 0.5 * (1 + len(report.classes))
+        figures["report"] = draw_svg(plot_certified_report, report, height=height)
+    if by_value is not None and len(by_value.values) <= MOST_DRAWN:
+        height = 1.6 + 0.5 * len(by_value.values)
+        figures["by_value"] = draw_svg(plot_report_by_value, by_value, height=height)
+    return figures
+
+
+def draw_svg(
+    plot: Callable[..., Any], what: object, *, height: float, titled: bool = True
+) -> str:
+    """Return a figure as an SVG element in the color of the text around it."""
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "a report needs matplotlib, which is not installed; "
+            "pip install 'dsel[report]'."
+        ) from error
+    width = 3.8  # inches: letters of 9 points are legible on a phone
+    figure = Figure(figsize=(width, height), layout="constrained")
+    ax = plot(what, ax=figure.add_subplot())
+    if not titled:
+        ax.set_title("", loc="left")
+    file = io.StringIO()
+    # The salt makes the page the same each time.
+    with rc_context({"svg.hashsalt": "dsel", "svg.fonttype": "path"}):
+        figure.savefig(file, format="svg", metadata={"Date": None}, transparent=True)
+    element = "<svg" + file.getvalue().partition("<svg")[2]
+    for ink in (INK, "#000000"):
+        element = element.replace(ink, "currentColor")
+    size = f'fill="currentColor" style="max-width:{140 * width:.0f}px"'
+    return re.sub(r'(<svg[^>]*?) width="[^"]*"', rf"\1 {size}", element, count=1)

@@ -1,0 +1,183 @@
+"""Tables of the page: classes, candidates, and what is known of the run."""
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import numpy as np
+import xarray as xr
+
+from dsel import names
+from dsel.arrays import Integers
+from dsel.criteria import CRITERIA
+from dsel.losses.by_class import OTHERS
+from dsel.option_values import ONE_FOLD
+from dsel.plots.spread import is_squared
+from dsel.results import Choice
+from dsel.results.certificate import short_params_text
+from dsel.results.tables import CV_ERROR, all_params, candidate_table, class_rows
+from dsel.results.tolerances import amount_about
+from dsel.rounded_texts import about_percent, in_percent
+from dsel.search.design.expected_tolerances import MeasuredDistances
+from dsel.search.running.select import evaluate, first_criterion
+
+N_ROWS: Final = 10
+"""Rows of a table of candidates."""
+MOST_CLASSES: Final = 50
+"""Classes of a table."""
+SHARES: Final = (0.5, 0.8, 0.9, 0.95, 0.99)
+"""Shares of predictions in the table of distances."""
+MOST_PREDICTED: Final = 20
+"""Classes of a confusion matrix."""
+SHOWN_ELSEWHERE: Final = (
+    names.ASSUMPTIONS,
+    names.CAVEATS,
+    names.CONSTANT,
+    "choice",
+    "class_rows",
+    "creation_library",  # dsel, whose version is shown
+    "creation_library_version",
+)
+"""Attributes that are left out of the provenance: other sections show them."""
+
+NAMES_OF_ATTRIBUTES: Final = {
+    names.COPIED_ROWS: "labeled rows that equal rows of other folds",
+    "content_token": "fingerprint of the counts",
+    "created_at": "time",
+    "deploy": "deployed model",
+    "dsel_schema_version": "version of the format of results",
+    "estimators": "kinds of learners",
+    "fold_error_kind": "errors on a fold were counted with",
+}
+"""Words for attributes whose key does not say what they are."""
+
+
+def class_table(results: xr.Dataset, confusion: list[list[str]]) -> list[list[str]]:
+    """Return heads, then rows, of the table of classes, the largest one first.
+
+    A class has its recall if the confusion matrix was counted.
+    """
+    rows = class_rows(results)
+    if not rows or len(rows) > MOST_CLASSES:
+        return []
+    total = sum(rows.values())
+    ordered = sorted(rows.items(), key=lambda item: -item[1])
+    recalls = {row[0]: row[-1] for row in confusion[1:]}
+    table = [["class", "labeled rows", "of all rows"]]
+    table += [[name, f"{n:,}", about_percent(n / total)] for name, n in ordered]
+    if recalls:
+        table[0].append("recall, all folds")
+        for row in table[1:]:
+            row.append(recalls.get(row[0], ""))
+    return table
+
+
+def confusion_table(results: xr.Dataset, fold: int | None = None) -> list[list[str]]:
+    """Return a confusion matrix, with recalls, as texts with heads.
+
+    It is that of the model without a fold, on its rows, or the sum over all folds.
+    Empty where the search has no report.
+    """
+    if names.OUTER_CONFUSION not in results:
+        return []
+    counts = results[names.OUTER_CONFUSION]
+    whole = counts.sum(names.FOLD)
+    counts = whole if fold is None else counts.isel({names.FOLD: fold})
+    order = names.TRUE_CLASS, names.PREDICTED_CLASS
+    cells, all_cells = (
+        each.transpose(*order).values.astype(int) for each in (counts, whole)
+    )
+    labels = [str(label) for label in counts[names.TRUE_CLASS].values]
+    return _show_confusion(labels, cells, all_cells)
+
+
+def own_confusion_table(results: xr.Dataset, choice: Choice) -> list[list[str]]:
+    """Return the confusion matrix of the model trained without one fold, on it.
+
+    It is that of the deployed model, if this is not the model of all rows.
+    """
+    if names.OUTER_CONFUSION in results:
+        return [] if choice.fold is None else confusion_table(results, choice.fold)
+    model = choice.bounded_models.get(ONE_FOLD)
+    if model is None or not model.confusion:
+        return []
+    cells = np.array(model.confusion)
+    labels = [*map(str, class_rows(results)), OTHERS]
+    return _show_confusion(labels, cells, cells)
+
+
+def _show_confusion(
+    labels: Sequence[str], cells: Integers, all_cells: Integers
+) -> list[list[str]]:
+    """Return a confusion matrix as texts, of the classes that occur in all cells."""
+    # The last entry, for other classes, has no counts if every class has a name.
+    used = np.flatnonzero(all_cells.sum(axis=0) + all_cells.sum(axis=1)).tolist()
+    if len(used) > MOST_PREDICTED:
+        return []
+    return [["true \u2193 predicted \u2192", *(labels[n] for n in used), "recall"]] + [
+        [
+            labels[n],
+            *(f"{cells[n, other]:,}" for other in used),
+            about_percent(cells[n, n] / n_rows) if (n_rows := cells[n].sum()) else "",
+        ]
+        for n in used
+    ]
+
+
+def distance_table(results: xr.Dataset) -> list[list[str]]:
+    """Return heads, then rows, of how far shares of the predictions are off.
+
+    Empty for classes, and where no residuals were stored.
+    """
+    if names.OUTER_RESIDUALS not in results:
+        return []
+    residuals = MeasuredDistances.of_cube(results).residuals
+    limits = np.quantile(residuals, SHARES, method="inverted_cdf")
+    return [["share of predictions", "off by at most about"]] + [
+        [f"{share:.0%}", amount_about(float(limit))]
+        for share, limit in zip(SHARES, limits, strict=True)
+    ]
+
+
+def provenance_table(results: xr.Dataset) -> list[tuple[str, str]]:
+    """Return names and texts of what else is known about the run, without raw keys."""
+    rows = []
+    for key, value in results.attrs.items():
+        name, text = str(key), str(value)
+        if key in SHOWN_ELSEWHERE or text in ("", "[]"):  # classes of a regression
+            continue
+        if text.startswith("["):
+            with suppress(ValueError):
+                text = ", ".join(map(str, json.loads(text)))
+        if name.startswith("version_"):
+            name = f"version of {name.removeprefix('version_')}"
+        rows.append((NAMES_OF_ATTRIBUTES.get(name, name.replace("_", " ")), text))
+    return sorted(rows)
+
+
+def best_table(results: xr.Dataset, choice: Choice) -> list[list[Any]]:
+    """Return heads, then rows, of the table of the best candidates."""
+    table, loss = candidate_table(results), choice.certificate
+    params, criterion = all_params(results), first_criterion(results)
+    is_bound = evaluate(results).criterion.is_guarantee
+    texts: dict[str, Callable[[float], str]]
+    texts = {CV_ERROR: about_percent, criterion: in_percent if is_bound else loss.about}
+    columns = [name for name in dict.fromkeys([criterion, CV_ERROR]) if name in table]
+    shown = table[np.isfinite(table[criterion])].sort_values(criterion, kind="stable")
+    # The heading of the table has the kind of cross-validation.
+    titles = ["error" if n == CV_ERROR else CRITERIA[n].title for n in columns]
+    if is_squared(results):
+        texts[criterion] = about_root
+        titles[0] = f"root {titles[0]}"
+    titles = [loss.what if name == "mean loss" else name for name in titles]
+    return [["candidate", "parameters", *titles]] + [
+        [n, short_params_text(params[n])]
+        + [texts[name](row[name]) if row[name] >= 0 else "" for name in columns]
+        for n, row in shown.head(N_ROWS).iterrows()
+    ]
+
+
+def about_root(squared: float) -> str:
+    """Return the root of a mean squared error as text, in units of the target."""
+    return amount_about(squared**0.5)

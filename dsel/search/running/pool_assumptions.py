@@ -1,0 +1,90 @@
+"""Assumptions and caveats of a run, worded by what the check of its pool found."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dsel.checks import listing
+from dsel.data.pool import Pool
+from dsel.results.caveats import Caveat, Effect
+from dsel.results.certificate import SHIFTED, VIOLATED, Assumption
+from dsel.search.design.assumptions import ALARM, MANY_DUPLICATES, PoolFacts
+from dsel.search.running.planned_search import PlannedSearch
+
+
+def caveats_of_fitting_rows(
+    pool_facts: PoolFacts, fitting: Pool | None
+) -> list[Caveat]:
+    """Return a caveat if models may have seen their test rows through the pool.
+
+    Equal rows of other records would be harmless. Content does not show whether two
+    equal rows are one record: only the author of the pool knows.
+    """
+    n = pool_facts.n_fitting_duplicates
+    if not n or fitting is None or fitting.other_records:
+        return []
+    text = (
+        f"A3 is not known to hold: {n:,} of the {fitting.n_rows:,} pool rows that "
+        f"learners are given equal labeled rows, so a model may have met rows that it "
+        f"is tested on (take the labeled records out of the pool by their index or id, "
+        f"never by their values; or, if these are other records, declare it by "
+        f"open_pool(..., other_records=True))"
+    )
+    return [Caveat(Effect.VOIDS, text)]
+
+
+def with_pool_facts(
+    assumptions: Sequence[Assumption], pool_facts: PoolFacts, violation: str = ""
+) -> tuple[Assumption, ...]:
+    """Return the assumptions, A1 with the results of the pass over the pool.
+
+    `violation` is why copied rows refute it; "" if they do not.
+    """
+    is_shifted = pool_facts.p_value <= ALARM  # probably not one population
+    duplicates = f"{pool_facts.n_duplicates:,} pool rows equal a labeled row"
+    if pool_facts.n_duplicates == 1:
+        duplicates = "1 pool row equals a labeled row"
+    if not pool_facts.n_duplicates:
+        duplicates = "no pool row equals a labeled row"
+    test = f"AUC {pool_facts.auc:.2f}, p = {pool_facts.p_value:.2g}"
+    if np.isnan(pool_facts.auc):
+        finding = f"there are too few rows for a two-sample test; {duplicates}"
+    elif not is_shifted:
+        finding = (
+            f"a two-sample test does not refute it ({test}; p of {ALARM:g} or "
+            f"less would); {duplicates}"
+        )
+    else:
+        finding = SHIFTED
+        if pool_facts.telling_columns:
+            first, *others = pool_facts.telling_columns
+            finding += f", most by column {first}"
+            if others:
+                finding += f", then by {listing(others, 5)}"
+        finding += f" ({test})"
+    if violation:
+        finding = f"{violation}; {finding}" if is_shifted else violation
+    is_refuted = bool(is_shifted or violation)
+    return tuple(
+        replace(
+            assumption,
+            state=VIOLATED if is_refuted else assumption.state,
+            reason=finding,
+        )
+        if assumption.name == "A1" and (is_refuted or not assumption.is_violated)
+        else assumption
+        for assumption in assumptions
+    )
+
+
+def notes_on_other_records(plan: PlannedSearch, pool_facts: PoolFacts) -> list[Caveat]:
+    """Return a note if many pool rows equal labeled ones, and count all the same."""
+    n_duplicates = pool_facts.n_duplicates - plan.counted_duplicates(pool_facts)
+    if plan.pool is None or n_duplicates <= MANY_DUPLICATES * plan.pool.n_rows:
+        return []
+    text = (
+        f"{n_duplicates:,} of {plan.pool.n_rows:,} pool rows equal labeled rows: they "
+        f"are counted as records of their own, as was declared or their ids show"
+    )
+    return [Caveat(Effect.INFO, text)]

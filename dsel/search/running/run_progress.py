@@ -1,0 +1,110 @@
+"""The progress of a run: what its parts have done, added up and shown."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from dsel.option_values import Pruning
+from dsel.runtime.progress import CHECKING, CHOSEN, COUNTING, FITTING, Phase, Progress
+from dsel.search.engine.fit_loop import FitLoop
+from dsel.search.running.planned_search import PlannedSearch
+
+
+@dataclass(eq=False)
+class RunProgress:
+    """Shows how much of a run is done; every loop of the run calls it at each turn.
+
+    The fits of chosen candidates and their counts add to what inner searches have done,
+    so that no bar begins again at 0.
+    """
+
+    plan: PlannedSearch
+    on_progress: Callable[[Progress], None] | None
+    """Function that shows it; None if nothing is shown."""
+    loop_progress: Progress = field(init=False, default=Progress())
+    """Progress of the loop of all candidates, so far."""
+    started: float = field(init=False, default_factory=time.perf_counter)
+
+    def show_check(self) -> None:
+        """Show that the run waits for the check of the pool."""
+        self._show(Phase(CHECKING))
+
+    def show_fits(self, loop: FitLoop[Any]) -> None:
+        """Show the fits of a loop of all candidates, or its pass over the pool."""
+        if self.on_progress is None:
+            return
+        progress = self.loop_progress = loop.progress()
+        n_slices, n_counted = progress.slices_total, progress.slices_done
+        if n_counted < n_slices:
+            self._show(Phase(COUNTING, n_counted, n_slices))
+        # A single candidate of a nested search has no fits before it is chosen.
+        elif loop.table.fit_status.size:
+            self._show(fitting_phase(self.plan, loop))
+
+    def show_chosen(self, n_fits: int, n_slices: int = 0) -> None:
+        """Show the fits of chosen candidates, then their pass over the pool."""
+        plan = self.plan
+        # Of a single candidate nothing is chosen before.
+        name = CHOSEN if plan.n_candidates > 1 else FITTING
+        phase = Phase(name, n_fits, plan.n_chosen_fits)
+        if n_fits == plan.n_chosen_fits and plan.pool is not None:
+            phase = Phase(COUNTING, n_slices, len(plan.slices))
+        self._show(phase, n_fits, n_slices)
+
+    def _show(self, phase: Phase, n_fits: int = 0, n_slices: int = 0) -> None:
+        """Show a phase; the numbers are those of chosen candidates."""
+        if self.on_progress is None:
+            return
+        plan, progress = self.plan, self.loop_progress
+        if plan.method.is_nested:
+            progress += progress_of_chosen(plan, n_fits, n_slices)
+        self.on_progress(
+            replace(
+                progress,
+                seconds=time.perf_counter() - self.started,
+                phase=phase.name,
+                phase_done=phase.done,
+                phase_total=phase.total,
+                total_is_exact=phase.is_exact,
+                unit=plan.fit_unit,
+                fits_most=plan.fits_range()[1],
+            )
+        )
+
+
+def progress_of_chosen(plan: PlannedSearch, n_fits: int, n_slices: int) -> Progress:
+    """Return the progress of chosen candidates, whose totals are known in advance."""
+    pool = plan.pool
+    slices_total = len(plan.slices)
+    return Progress(
+        fits_done=n_fits,
+        fits_total=plan.n_chosen_fits,
+        slices_done=n_slices,
+        slices_total=slices_total,
+        pool_rows_done=0 if pool is None else pool.n_rows * n_slices // slices_total,
+    )
+
+
+def fitting_phase(plan: PlannedSearch, loop: FitLoop[Any]) -> Phase:
+    """Return the current round of fits of a search, with their number."""
+    table = loop.table
+    if not plan.is_halved:
+        n_done = int(table.ended_fits.sum())
+        n_fits = table.fit_status.size
+        # A failed candidate, like a pruned one, does not get all fits.
+        has_failed = table.failed_candidates.any()
+        is_exact = plan.prune == Pruning.NONE and not has_failed
+        return Phase(FITTING, n_done, n_fits, is_exact)
+    first = list(plan.scheme.first_round)
+    is_second = bool(table.ended_fits[:, first].all())
+    in_round = np.ones(table.fit_status.shape, bool)
+    in_round[:, first] = False
+    if not is_second:
+        in_round = ~in_round
+    else:  # `needed_fits` is fixed when the second round begins
+        in_round &= table.needed_fits
+    n_done, n_fits = int((table.ended_fits & in_round).sum()), int(in_round.sum())
+    return Phase(f"{FITTING}, round {1 + int(is_second)} of 2", n_done, n_fits)

@@ -1,0 +1,597 @@
+"""A stop prints commands that go on: what each of them meets next is decided, too."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dsel.cli.stops import MOST_WAYS, Stop, find_commands
+from dsel.data.tables import read_table
+from tests.shell import run, succeed
+
+MODEL = ("--model", "logistic", "--grid", "C=1", "--quiet")
+
+
+def customers(n_rows, seed):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "customer_id": [f"C{seed}{row:04d}" for row in range(n_rows)],
+            "age": rng.integers(18, 80, n_rows),
+            "plan": rng.choice(["basic", "plus"], n_rows),
+            "city": rng.choice(["Köln", "Ulm"], n_rows),
+        }
+    )
+    return frame.assign(left=np.where(frame["age"] < 45, "Left", "stayed"))
+
+
+@pytest.fixture
+def tables(tmp_path, monkeypatch):
+    """Write a labeled table, and return rows without labels and what writes them."""
+    monkeypatch.chdir(tmp_path)
+    customers(200, 1).to_csv("l.csv", index=False)
+
+    def write(name, dropped=()):
+        frame = customers(600, 2).drop(columns=["left", *dropped])
+        if name.endswith(".parquet"):
+            frame.to_parquet(name)
+        elif name.endswith(".jsonl"):
+            frame.to_json(name, orient="records", lines=True)
+        else:
+            frame.to_csv(name, index=False)
+
+    return write
+
+
+def stop(*words):
+    """Return the error of a command, and the words of those that it prints."""
+    done = run(*words)
+    assert done.exit_code in (1, 2), done.output
+    lines = done.output.splitlines()
+    commands = [line for line in lines if line.startswith(("Run: ", "Or: "))]
+    [error] = [line for line in lines if line.startswith("Error: ")]
+    return error, [line.partition(": dsel ")[2] for line in commands]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_select__takes_ids_that_only_the_labeled_table_has(tables, ending):
+    tables(f"u.{ending}", ["customer_id"])
+    done = succeed("select", "l.csv", "--target", "left", "--pool", f"u.{ending}",
+                   "--id", "customer_id", *MODEL, "--out", "r")  # fmt: skip
+    assert "the pool has no column 'customer_id' (--id)" in done.output
+    without = succeed("select", "l.csv", "--target", "left", "--pool", f"u.{ending}",
+                      "--drop", "customer_id", *MODEL)  # fmt: skip
+    assert done.stdout.splitlines()[:2] == without.stdout.splitlines()[:2]
+    succeed("predict", "r", "l.csv", "--out", "p.csv")
+    assert pd.read_csv("p.csv")["customer_id"].is_unique
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_select__leaves_out_all_columns_that_the_pool_lacks(tables, ending):
+    tables(f"u.{ending}", ["plan", "city"])
+    words = ["select", "l.csv", "--target", "left", "--pool", f"u.{ending}", *MODEL]
+    error, commands = stop(*words)
+    assert "lacks the columns 'plan', 'city' of the labeled table" in error
+    assert "customer_id" in error  # which was met first
+    way = ["--id", "customer_id", "--drop", "plan,city"]
+    assert commands == [shlex.join([*words, *way])]
+    assert "Error at most" in succeed(*shlex.split(commands[0])).stdout
+
+
+def test_select__decides_misspelled_names_and_all_behind_them_in_one_stop(tables):
+    tables("u.csv")
+    words = ["select", "l.csv", "--pool", "u.csv", *MODEL, "--loss"]
+    error, commands = stop(*words, "recall:LEFT", "--target", "Left")
+    assert error.count(" Also: ") == 2
+    assert commands == [
+        shlex.join([*words, "recall:Left", "--target", "left", "--id", "customer_id"])
+    ]
+    succeed(*shlex.split(commands[0]))
+    for option, wrong, right in (
+        ("--loss", "report:STAYED", "report:stayed"),
+        (
+            "--loss",
+            "cost:Left>stayde=5,stayed>Left=1",
+            "cost:Left>stayed=5,stayed>Left=1",
+        ),
+        ("--drop", "customer_id,citty", "customer_id,city"),
+        ("--drop", "customer_id,note", "customer_id"),
+        ("--id", "customer_ids", "customer_id"),
+    ):
+        words = ["select", "l.csv", "--target", "left", *MODEL]
+        more = [] if "customer" in wrong else ["--id", "customer_id"]
+        _, commands = stop(*words, option, wrong, *more)
+        assert commands[0] == shlex.join([*words, option, right, *more])
+        succeed(*shlex.split(commands[0]))
+
+
+def test_select__swaps_tables_and_finds_the_target(tables):
+    tables("u.csv")
+    more = ["--id", "customer_id", *MODEL]
+    right = shlex.join(["select", "l.csv", "--target", "left", "--pool", "u.csv"])
+    swapped = ["select", "u.csv", "--target", "left", "--pool", "l.csv"]
+    _, commands = stop(*swapped, *more)
+    assert commands == [f"{right} {shlex.join(more)}"]
+    error, commands = stop("select", "l.csv", "--pool", "u.csv", *more)
+    assert "name the column of 'l.csv' that has the labels by --target" in error
+    assert commands == [
+        shlex.join(["select", "l.csv", "--pool", "u.csv", *more, "--target", "left"])
+    ]
+
+
+def test_select__groups_rows_by_an_owner_that_the_pool_lacks(tables):
+    frame = customers(200, 1).rename(columns={"customer_id": "client"})
+    frame.assign(client=np.arange(200) // 3).to_csv("l.csv", index=False)
+    tables("u.csv", ["customer_id"])
+    words = ["select", "l.csv", "--target", "left", "--pool", "u.csv", *MODEL]
+    error, commands = stop(*words)
+    assert "If rows of one client belong together, write --groups client" in error
+    assert commands == [shlex.join([*words, "--groups", "client"])]
+    assert "of a new group" in succeed(*shlex.split(commands[0])).stdout
+
+
+def test_encoding__holds_for_the_table_that_is_no_utf8(tables):
+    frame = customers(200, 1)
+    tables("u.csv")
+    frame.to_csv("l.csv", index=False, encoding="latin-1")
+    words = ["select", "l.csv", "--target", "left", "--pool", "u.csv", *MODEL]
+    error, commands = stop(*words)
+    assert "by --encoding, such as cp1252, which reads 'Köln' there" in error
+    way = ["--encoding", "cp1252", "--id", "customer_id"]
+    assert commands == [shlex.join([*words, *way])]
+    done = succeed(*shlex.split(commands[0]))
+    assert "no labeled row has" not in done.output
+    # So it is if the pool is the one that is no UTF-8.
+    frame.to_csv("l.csv", index=False)
+    customers(600, 2).drop(columns="left").to_csv("u.csv", index=False,
+                                                  encoding="latin-1")  # fmt: skip
+    _, commands = stop(*words, "--id", "customer_id")
+    assert succeed(*shlex.split(commands[0])).stdout == done.stdout
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_new_tables__that_lack_columns_get_another_selection(tables, ending):
+    tables("u.csv")
+    tables(f"n.{ending}", ["plan", "city"])
+    select = ["select", "l.csv", "--target", "left", "--pool", "u.csv", "--id",
+              "customer_id", *MODEL, "--out"]  # fmt: skip
+    succeed(*select, "r")
+    new = f"n.{ending}"
+    for words in (
+        ["predict", "r", new, "--out", "p.csv"],
+        ["monitor", "r", new],
+        ["compare", "r", "r", "--pool", new, "--out", "c"],
+    ):
+        error, [commands] = stop(*words)
+        assert "lacks the columns 'plan', 'city'" in error
+        assert "another bound" in error
+        first, then = commands.split(" && dsel ")
+        assert first == shlex.join([*select, "r_2", "--drop", "plan,city"])
+        changed = ["r_2" if word == "r" else word for word in words]
+        assert then == shlex.join(changed)
+    succeed(*shlex.split(first))
+    assert run("monitor", "r_2", new).exit_code in (0, 3)
+    succeed("predict", "r_2", new, "--out", "p.csv")
+    _, commands = stop("predict", "r_2", new, "--id", "CUSTOMER_ID", "--out", "q.csv")
+    assert commands == [f"predict r_2 {new} --id customer_id --out q.csv"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_gap__makes_numbers_of_texts_in_tables_with_types_too(tables, ending):
+    def odd(n_rows, seed, word="unknown"):
+        frame = customers(n_rows, seed).drop(columns="customer_id")
+        amounts = np.random.default_rng(seed).normal(size=n_rows).round(3)
+        frame["amount"] = np.where(np.arange(n_rows) % 50 == 3, word, amounts)
+        return frame
+
+    odd(200, 1).to_parquet("l.parquet")
+    for word, name in (("unknown", "u"), ("", "v")):
+        rows = odd(600, 2, word).drop(columns="left")
+        rows.to_json("u.jsonl", orient="records", lines=True)
+        rows.to_parquet(f"{name}.parquet")
+        rows.to_csv(f"{name}.csv", index=False)
+        rows.to_json(f"{name}.jsonl", orient="records", lines=True)
+    words = ["select", "l.parquet", "--target", "left", *MODEL, "--pool"]
+    error, commands = stop(*words, f"u.{ending}")
+    assert (
+        "all but 4 of its 200 values are numbers, but not 'unknown' in row 3" in error
+    )
+    way = ["--number", "amount", "--gap", "unknown"]
+    assert commands == [
+        shlex.join([*words, f"u.{ending}", *each])
+        for each in (way, ["--drop", "amount"])
+    ]
+    done = succeed(*shlex.split(commands[0]), "--out", "r")
+    assert done.stdout == succeed(*words, f"v.{ending}", *way).stdout
+    succeed("predict", "r", f"u.{ending}", "--out", "p.csv")
+
+
+def test_gap__is_the_first_way_where_only_words_are_no_numbers(tables):
+    def amounts(n_rows, seed):
+        values = np.random.default_rng(seed).normal(size=n_rows).round(3)
+        return pd.Series(values).astype(str)
+
+    def save(name, word="tbd", separator=",", change=str):
+        for path, n_rows, seed in ((f"l_{name}", 200, 1), (f"u_{name}", 600, 2)):
+            frame = customers(n_rows, seed).drop(columns="customer_id")
+            frame["amount"] = amounts(n_rows, seed).map(change)
+            frame.loc[::9, "amount"] = word
+            frame = frame if path.startswith("l") else frame.drop(columns="left")
+            frame.to_csv(f"{path}.csv", index=False, sep=separator)
+
+    save("comma", "k.A.", ";", lambda text: text.replace(".", ","))
+    save("dollar", change="${}".format)
+    for name, way in (
+        ("comma", ["--gap", "k.A."]),
+        ("dollar", ["--number", "amount", "--gap", "tbd"]),
+    ):
+        words = ["select", f"l_{name}.csv", "--target", "left", "--pool",
+                 f"u_{name}.csv", *MODEL]  # fmt: skip
+        error, commands = stop(*words)
+        assert f"{shlex.join(way)} reads it as " in error
+        assert commands == [
+            shlex.join([*words, *each]) for each in (way, ["--drop", "amount"])
+        ]
+        assert "Error at most" in succeed(*shlex.split(commands[0])).stdout
+
+
+def test_commands__say_what_each_of_them_decides(tables):
+    frame = customers(200, 1).assign(mail=lambda t: t["customer_id"] + "@x.de")
+    frame["amount"] = [f"${1 + i % 50},{100 + i}.50" for i in range(200)]
+    frame.loc[::20, "amount"] = "tbd"
+    frame["seen"] = [f"{1 + i % 12:02d}/{1 + i // 17:02d}/2023" for i in range(200)]
+    frame.to_csv("l.csv", index=False)
+    words = ["select", "l.csv", "--target", "left", *MODEL, "--id", "customer_id"]
+    error, commands = stop(*words, "--text", "mail")
+    assert "'02/01/2023' may be 2023-01-02 or 2023-02-01" in error  # not 01/01/2023
+    lines = run(*words, "--text", "mail").stderr.splitlines()[1:]
+    numbers = "read as numbers: 'amount'; a missing value: 'tbd'; 5/9/2023 is a "
+    kept = "(no feature, but kept in predictions: 'mail'; "
+    assert lines[1::2] == [
+        f"{kept}{numbers}day of September)",
+        f"{kept}{numbers}day of May)",
+        f"{kept}used by no model: 'amount', 'seen')",
+    ]
+    # What is no feature is not read as one either.
+    assert not any("--text" in command for command in commands)
+    # A single way needs no comparison.
+    frame.drop(columns=["amount", "seen"]).to_csv("l.csv", index=False)
+    assert len(run(*words).stderr.splitlines()) == 2
+
+
+def test_number__names_the_value_that_is_no_number(tables):
+    frame = customers(200, 1).drop(columns="customer_id")
+    frame["amount"] = [f"${i % 7},{100 + i}.50" for i in range(200)]
+    frame.to_csv("l.csv", index=False)
+    words = ["select", "l.csv", "--target", "left", *MODEL]
+    error, _ = stop(*words)
+    assert "reads it as numbers once '$0,100.50' in line 2 is corrected" in error
+    error, commands = stop(*words, "--number", "amount")
+    assert "has '$0,100.50' in line 2; it holds numbers with '$'" in error
+    assert commands == [shlex.join([*words, "--drop", "amount"])]
+
+
+def test_gap__is_the_first_way_where_the_pool_has_numbers(tables):
+    frame = customers(200, 1).drop(columns="customer_id").astype({"age": object})
+    frame.loc[::12, "age"] = "unknown"
+    frame.to_csv("l.csv", index=False)
+    customers(600, 2).drop(columns=["left", "customer_id"]).to_parquet("u.parquet")
+    words = ["select", "l.csv", "--target", "left", "--pool", "u.parquet", *MODEL]
+    error, commands = stop(*words)
+    assert "but not 'unknown' in line 2; --gap unknown reads it as a gap" in error
+    ways = (["--gap", "unknown"], ["--drop", "age"])
+    assert commands == [shlex.join([*words, *way]) for way in ways]
+    assert "Error at most" in succeed(*shlex.split(commands[0])).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ((), "Nothing is stored: with --out the same"),
+        (("--out=there",), "All finished work is stored: run the same"),
+        (("--out", "r"), "Nothing is stored yet: no fit had begun."),
+    ],
+)
+def test_interrupt__says_what_is_stored(tables, monkeypatch, words, text):
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    Path("there").mkdir()
+    for name in ("select", "monitor"):
+        monkeypatch.setattr(f"dsel.cli.{name}.run", interrupt)
+    stopped = run("select", "l.csv", "--target", "left", *words)
+    assert f"Interrupted. {text}" in " ".join(stopped.output.split())
+    assert stopped.exit_code == 130
+    assert run("monitor", "l.csv", "l.csv").output.strip() == "Interrupted."
+
+
+def test_id__may_be_the_index_of_a_data_frame(tables):
+    tables("u.csv", ["customer_id"])
+    customers(200, 1).set_index("customer_id").to_parquet("l.parquet")
+    words = ["select", "l.parquet", "--target", "left", "--pool", "u.csv", *MODEL]
+    assert "name it by --id or --groups customer_id" in succeed(*words).output
+    done = succeed(*words, "--id", "customer_id")
+    assert "their ids differ" in done.output
+    assert "pool has no column 'customer_id' (--id)" in done.output
+
+
+def test_dates__in_several_formats_are_named_with_their_lines(tables):
+    days = pd.date_range("2021-01-01", periods=200, freq="3D")
+    texts = np.where(
+        np.arange(200) % 3 > 0, days.strftime("%d/%m/%Y"), days.strftime("%Y-%m-%d")
+    )
+    frame = customers(200, 1).drop(columns="customer_id").assign(seen=texts)
+    frame.to_csv("l.csv", index=False)
+    words = ["select", "l.csv", "--target", "left", *MODEL]
+    error, commands = stop(*words)
+    assert "such as '2021-01-01' in line 2 and '04/01/2021' in line 3, and is" in error
+    ways = (["--dayfirst"], ["--drop", "seen"])
+    assert commands == [shlex.join([*words, *way]) for way in ways]
+    read = read_table("l.csv", target="left", day_first=True)
+    assert (read.X["seen"] == days).all()
+    frame.loc[5, "seen"] = "Jan 16, 2021"
+    frame.to_csv("l.csv", index=False)
+    error, commands = stop(*words)
+    assert "and 'Jan 16, 2021' in line 7" in error
+    assert commands == [shlex.join([*words, "--drop", "seen"])]
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "1e-999"])
+def test_json__holds_no_number_that_becomes_another(tables, number):
+    frame = customers(200, 1).drop(columns="customer_id")
+    lines = frame.to_json(orient="records", lines=True).splitlines()
+    lines[4] = f'{{"age": {number}, "plan": "plus", "city": "Ulm", "left": "Left"}}'
+    Path("l.jsonl").write_text("\n".join(lines))
+    error, _ = stop("select", "l.jsonl", "--target", "left", *MODEL)
+    assert f"line 5: {number} is too large, or too near to 0" in error
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_select__takes_a_word_of_the_pool_for_a_gap_or_drops_its_column(tables, ending):
+    frame = customers(600, 2).drop(columns="left").astype({"age": str})
+    frame.loc[[3, 9], "age"] = "pending"
+    frame.loc[5, "age"] = "tbd"
+    if ending == "csv":
+        frame.to_csv("u.csv", index=False)
+    else:
+        frame.to_parquet("u.parquet")
+    words = ["select", "l.csv", "--target", "left", "--pool", f"u.{ending}", "--id",
+             "customer_id", *MODEL]  # fmt: skip
+    error, commands = stop(*words)
+    assert "has 'pending' in " in error
+    assert "has 'tbd' in " in error
+    assert commands == [
+        shlex.join([*words, "--gap", "pending", "--gap", "tbd"]),
+        shlex.join([*words, "--drop", "age"]),  # which needs no gap word
+    ]
+    for command in commands:
+        assert "Error at most" in succeed(*shlex.split(command)).stdout
+
+
+def test_select__says_what_is_next_where_the_pool_is_another_population(tables):
+    frame = customers(600, 2).drop(columns="left")
+    frame.assign(age=frame["age"] + 40).to_csv("u.csv", index=False)
+    done = run("select", "l.csv", "--target", "left", "--pool", "u.csv", "--id",
+               "customer_id", *MODEL[:-1], "--out", "r")  # fmt: skip
+    assert done.exit_code == 3
+    text = " ".join(done.output.split())
+    assert "most by column age" in text
+    assert "Next label a random sample of " in text
+    assert "docs/using/not_independent.md, Shift" in text
+    assert "dsel predict" not in text
+
+
+def way(option, value="x"):
+    return [(option, value)]
+
+
+def check_for(*options):
+    """Return a check that stops where a command lacks one of these, the first first."""
+
+    def check(words):
+        missing = [option for option in options if option not in words]
+        if not missing:
+            return None
+        return Stop(f"{words[-1]} lacks {missing[0]}", (way(missing[0]),))
+
+    return check
+
+
+def test_find_commands__returns_the_stops_that_its_commands_decide():
+    check = check_for("--id", "--drop", "--nan")
+    also, lines = find_commands(["select", "t"], [way("--id")], check)
+    assert also == ["x lacks --drop", "x lacks --nan"]
+    assert lines == ["dsel select t --id x --drop x --nan x"]
+
+
+def test_find_commands__returns_the_next_stop_alone_if_no_way_goes_on():
+    def check(words):
+        return Stop(f"stop {len(words)}", () if len(words) > 5 else (way("--drop"),))
+
+    ways = [way("--id"), way("--nan")]
+    assert find_commands(["select", "t"], ways, check) == (["stop 4"], [])
+    assert find_commands(["select", "t"], ways, lambda words: Stop("", ())) == ([], [])
+
+
+def test_find_commands__returns_a_stop_of_several_ways_once():
+    ways = [way("--id", value) for value in ("one", "other")]
+    also, lines = find_commands(["select", "t"], ways, check_for("--drop"))
+    assert also == ["one lacks --drop"]
+    assert lines == [
+        "dsel select t --id one --drop x",
+        "dsel select t --id other --drop x",
+    ]
+
+
+def test_find_commands__tries_each_way_once_and_no_more_than_the_most():
+    tried = []
+    ways = [way("--id", str(n % 30)) for n in range(60)]
+    find_commands(["select", "t"], ways[:5] * 2, tried.append)
+    assert len(tried) == 5
+    find_commands(["select", "t"], ways, tried.append)
+    assert len(tried) == 5 + MOST_WAYS
+
+
+def test_pool_build__leaves_out_columns_that_the_source_lacks(tables):
+    tables("u.csv", ["plan", "customer_id"])
+    words = ["pool", "build", "u.csv", "p.parquet", "--like", "l.csv", "--target",
+             "left", "--quiet"]  # fmt: skip
+    error, commands = stop(*words)
+    assert "lacks the columns 'customer_id', 'plan' of the labeled table" in error
+    assert commands == [shlex.join([*words, "--drop", "customer_id,plan"])]
+    succeed(*shlex.split(commands[0]))
+    select = ["select", "l.csv", "--target", "left", "--id", "customer_id", *MODEL,
+              "--drop", "plan", "--out", "r"]  # fmt: skip
+    succeed(*select)
+    done = succeed("pool", "build", "u.csv", "q.parquet", "--like", "r")
+    assert "the pool has no column 'customer_id' (--id)" in done.output
+
+
+def test_commands__write_tables_of_other_programs_and_go_on_with_these(tables):
+    pytest.importorskip("openpyxl")
+    frame = customers(200, 1).assign(zip=lambda t: t["customer_id"].str[-4:])
+    frame["left"] = frame["left"].replace({"Left": "None"})
+    frame.to_json("l.json", orient="records")
+    pool = customers(600, 2).drop(columns="left")
+    pool["zip"] = pool["customer_id"].str[-4:]
+    pool.to_excel("it's new.xlsx", index=False)
+    words = ["l.json", "--target", "left", "--pool", "it's new.xlsx", *MODEL]
+    done = run("select", *words)
+    assert done.exit_code == 1
+    assert "write its rows one a line" in done.stderr
+    assert "is a spreadsheet" in done.stderr
+    line = done.stderr.splitlines()[-1]
+    *writing, command = line.removeprefix("Run: ").split(" && ")
+    for each in writing:
+        subprocess.run([sys.executable, *shlex.split(each)[1:]], check=True)
+    assert pd.read_json("l.jsonl", lines=True, dtype=False).equals(frame)
+    read = pd.read_csv("it's new.csv", dtype=str)
+    assert read.equals(pool.astype(str))
+    program, *words = shlex.split(command)
+    assert (program, words[1], words[5]) == ("dsel", "l.jsonl", "it's new.csv")
+    done = succeed(*words)
+    assert "Error at most" in done.stdout
+
+
+def run_line(line):
+    """Run the commands of a line that a stop printed; return the last one's result."""
+    *writing, command = line.partition(": ")[2].split(" && ")
+    for each in writing:
+        subprocess.run([sys.executable, *shlex.split(each)[1:]], check=True)
+    return run(*shlex.split(command)[1:])
+
+
+def test_columns_in_another_spelling__are_renamed_in_another_file(tables):
+    customers(200, 1).rename(columns={"plan": "plan_name"}).to_csv("l.csv", index=False)
+    pool = customers(600, 2).drop(columns="left")
+    pool = pool.rename(columns={"plan": "Plan Name", "city": "CITY"})
+    pool.to_csv("u.csv", index=False)
+    pool.to_parquet("u.parquet")
+    options = ["--target", "left", "--id", "customer_id", *MODEL]
+    for ending in ("csv", "parquet"):
+        stopped = run("select", "l.csv", "--pool", f"u.{ending}", *options)
+        assert "'plan_name' is 'Plan Name' there, 'city' is 'CITY' th" in stopped.stderr
+        done = run_line(stopped.stderr.splitlines()[1])
+        assert done.exit_code == 0, done.output
+        assert Path(f"u_renamed.{ending}").exists()
+    Path("u_renamed.csv").unlink()
+    succeed("select", "l.csv", *options, "--out", "r")
+    for words in (
+        ["predict", "r", "u.csv", "--out", "p.csv"],
+        ["pool", "build", "u.csv", "p.zarr", "--like", "r"],
+        ["monitor", "r", "u.csv"],
+    ):
+        assert run(*words).stderr.count("u_renamed.csv") == 2, words
+
+
+@pytest.mark.parametrize("name", ["customer_id", "nr", "income"])
+def test_select__names_the_identifier_by_which_a_pool_differs(tables, name):
+    rng = np.random.default_rng(3)
+    numbers = np.arange(800) * 3 + (name == "customer_id") * rng.integers(0, 2, 800)
+    if name == "income":
+        numbers = numbers + rng.integers(0, 2, 800)
+    frame = customers(200, 1).drop(columns="customer_id")
+    frame.assign(**{name: numbers[:200]}).to_csv("l.csv", index=False)
+    pool = customers(600, 2).drop(columns=["left", "customer_id"])
+    pool.assign(**{name: numbers[200:]}).to_csv("u.csv", index=False)
+    words = ["select", "l.csv", "--target", "left", "--pool", "u.csv", *MODEL]
+    done = run(*words, "--out", "r")
+    assert done.exit_code == 3
+    assert f"most by column {name}" in done.stdout
+    lines = [line for line in done.stderr.splitlines() if line.startswith("Run: ")]
+    if name == "income":  # a number that is no identifier is not left out
+        assert not lines
+        return
+    assert lines == [f"Run: {shlex.join(['dsel', *words])} --out r_2 --id {name}"]
+    assert "Error at most" in run_line(lines[0]).stdout
+
+
+def test_free_text__is_kept_by_the_pipeline_of_the_page(tables, monkeypatch):
+    rng = np.random.default_rng(5)
+    words = ["good", "fine", "slow", "nice", "cold"]
+
+    def write(frame, name):
+        texts = [" ".join(rng.choice(words, 5)) for _ in range(len(frame))]
+        ends = np.where(frame["age"] < 45, " late", " soon")
+        frame = frame[["age", "plan", "left"]].assign(note=texts + pd.Series(ends))
+        frame["age"] = 50  # so that the text alone says it
+        frame.loc[7, "note"] = None
+        frame.to_csv(name, index=False)
+
+    write(customers(200, 1), "l.csv")
+    write(customers(600, 2), "u.csv")
+    select = ["select", "l.csv", "--target", "left", "--pool", "u.csv", "--quiet"]
+    error, commands = stop(*select)
+    assert "counts the words of 'note' may err less: docs/using/tables.md, " in error
+    assert commands == [shlex.join([*select, "--drop", "note"])]
+    page = (Path(__file__).parents[2] / "docs/using/tables.md").read_text("utf-8")
+    section = page.split("## Free text")[1].split("\n## ")[0]
+    code = section.split("```python")[1].split("```")[0]
+    Path("text_model.py").write_text(code)
+    monkeypatch.syspath_prepend(Path.cwd())
+    done = succeed(*select, "--model", "text_model:model", "--out", "r",
+                   "--grid", "logisticregression__C=1,10")  # fmt: skip
+    assert float(re.search(r"at most ([0-9.]+)%", done.stdout)[1]) < 10
+    succeed("predict", "r", "u.csv", "--out", "p.csv")
+
+
+def test_a_file_without_an_ending__is_copied_to_one_that_has_it(tables):
+    tables("u.parquet", ["customer_id"])
+    Path("l.csv").rename("labeled.data")
+    Path("u.parquet").rename("u")
+    words = ["labeled.data", "--target", "left", "--pool", "u", "--id", "customer_id"]
+    line = run("select", *words, *MODEL).stderr.splitlines()[-1]
+    done = run_line(line)
+    assert done.exit_code == 0, done.output
+    assert {"labeled.data", "labeled.csv", "u", "u.parquet"} == {*os.listdir()}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_values_in_another_spelling__are_respelled_in_another_file(tables, ending):
+    labeled, pool = customers(200, 1), customers(600, 2).drop(columns="left")
+    labeled["zip"] = labeled["city"].map({"Köln": "04711", "Ulm": "01067"})
+    pool["zip"] = pool["city"].map({"Köln": "4711", "Ulm": "1067"})
+    pool["plan"] = pool["plan"].str.upper()
+    labeled.to_csv("l.csv", index=False)
+    if ending == "csv":
+        pool.to_csv("u.csv", index=False)
+    else:
+        pool.to_parquet("u.parquet")
+    words = ["select", "l.csv", "--target", "left", "--pool", f"u.{ending}", "--id",
+             "customer_id", *MODEL]  # fmt: skip
+    _, *lines = run(*words).stderr.splitlines()
+    assert [line.partition(" ")[0] for line in lines[::2]] == ["Run:", "Or:"]
+    assert lines[1] == "(the same rows and columns, in another file)"
+    assert lines[2].endswith("--drop plan,zip")
+    done = run_line(lines[0])
+    assert done.exit_code == 0, done.output
+    read = pd.read_csv if ending == "csv" else pd.read_parquet
+    written = read(f"u_respelled.{ending}", **{"dtype": str} if ending == "csv" else {})
+    assert {*written["zip"]} == {"04711", "01067"}
+    assert {*written["plan"]} == {"basic", "plus"}
