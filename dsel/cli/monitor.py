@@ -70,7 +70,10 @@ def run(
             which = "label some of these rows, and run dsel select on them alone"
             if labels.are_there:
                 which = "run dsel select on the labeled rows of this table alone"
-            steps = [f"{which}: with the old rows they are no sample as A1 assumes"]
+            steps = [
+                f"{which}: together with the old rows they are no random sample of one "
+                f"population (A1)"
+            ]
         rows = report.shown_rows()
         print_rows(rows[:1] if output.quiet else insert_steps(rows, *steps))
     if not report.n_tested:

@@ -33,7 +33,7 @@ from dsel.data.tables import changed_file
 from dsel.data.text_tables import is_text, text_source
 from dsel.errors import StoreMismatchError, UndecidedError, reword
 from dsel.option_values import join_names
-from dsel.results.certificate import SHIFTED, assumption_rows
+from dsel.results.certificate import ORIGIN, SHIFTED, assumption_rows
 from dsel.results.choice import COMPARED, NEXT, Choice
 from dsel.results.place import Place, read_outcome
 from dsel.results.renderings import Renderable, render_lines, reword_rows
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 """Version of the output of `print_json`; raised whenever a reader could misread it."""
-BACKGROUND: Final = ("Assumes", "By", "Folds", COMPARED, NEXT)
+BACKGROUND: Final = ("Assumes", ORIGIN, "Folds", COMPARED, NEXT)
 """Names of rows that a terminal dims."""
 SELECT: Final = "dsel select LABELED --target COLUMN --pool {} --out FOLDER"
 """The command to write next, with its pool."""
@@ -78,7 +78,7 @@ AFTER_SHIFT: Final = (
     "documentation, docs/using/not_independent.md, Shift"
 )
 """What is next where the pool is of another population."""
-LIMITING: Final = ("Caveat", "Assumes", "By")
+LIMITING: Final = ("Caveat", "Assumes", ORIGIN)
 """Names of rows that say what limits a statement; they come last."""
 LATER: Final = (NEXT, *LIMITING)
 """Names of rows that stand below the reports."""
@@ -155,9 +155,13 @@ def print_choice(
 
     `lines` follow the bounds, `steps` are further commands to run, and `further` rows
     stand in place of the assumption that a choice shows. With ``--quiet`` there are
-    no steps and no assumptions.
+    no steps, no assumptions, and no words on what the bound means.
     """
     rows, assumption = choice.shown_rows(), choice.assumption()
+    bound = ("", choice.certificate.headline())
+    meaning = ("", choice.certificate.in_numbers_of_rows().removesuffix("."))
+    if meaning[1] and bound in rows and not output.quiet:
+        rows.insert(rows.index(bound) + 1, meaning)
     begin = next((k for k, (name, _) in enumerate(rows) if name in LATER), len(rows))
     print_rows([*rows[:begin], *(("", line) for line in lines)], choice)
     reports: list[Renderable] = []

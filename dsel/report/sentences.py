@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from math import ceil, floor
 from pathlib import Path
 
 import numpy as np
@@ -66,51 +65,18 @@ def plain_sentences(bound: Certificate, tables: RunTables | None) -> list[str]:
     # Of several models, one of which was chosen, the line below names it.
     has_one = tables is not None and tables.model and "," not in tables.model
     model = f" ({tables.model})" if tables is not None and has_one else ""
+    chosen = "" if isinstance(bound, PrefitCertificate) else "chosen "
     new = "new groups of rows that come" if bound.n_groups else "new rows that come"
     table = f"those of {Path(tables.labeled).name}" if tables else "the labeled rows"
     conditions = "".join(f", and {each}" for each in bound.conditions)
     return [
-        *_meaning(bound, model),
+        *filter(None, [bound.in_numbers_of_rows(f"the {chosen}model{model}")]),
         f"This is about {new} from the same source as {table}. It says "
         f"nothing about rows of another kind, such as a later year or another site. "
         f"{confidence(bound.delta)}% confidence: where the assumptions below "
         f"hold{conditions}, at most {100 * bound.delta:g}% of such statements "
         f"are false.",
     ]
-
-
-def _meaning(bound: Certificate, model: str) -> list[str]:
-    """Return a bound in numbers of rows; [] for a loss that has no such numbers."""
-    loss, amount = bound.loss, bound.bound
-    each = ", each of a new group," if bound.n_groups else ""
-    rows = f"1,000 {'rows' if each else 'new rows'}{each}"
-    label = bound.what.rpartition(" ")[2]
-    chosen = "" if isinstance(bound, PrefitCertificate) else "chosen "
-    who, n_most = f"the {chosen}model{model}", ceil(1000 * min(amount, 1.0))
-    if loss == "error":
-        text = f"Of {rows} {who} gets at most {n_most:,} wrong on average."
-    elif loss.startswith("recall("):
-        rows = f"100 {'rows' if each else 'new rows'} of {label}{each}"
-        text = f"Of {rows} {who} misses at most {ceil(100 * amount)} on average."
-    elif loss.startswith("precision("):
-        # Of groups the rate is that of rows, one of each group.
-        text = (
-            f"Of 100 times that {who} predicts {label}, it is wrong at most "
-            f"{ceil(100 * amount)} times on average."
-        )
-    elif bound.is_tolerance:
-        text = (
-            f"Of {rows} {who} predicts at least {floor(1000 * bound.fraction):,} to "
-            f"within {bound.amount(amount)} of the true value on average."
-        )
-    elif loss.startswith("beyond("):
-        text = (
-            f"Of {rows} {who} predicts at most {n_most:,} with an error above "
-            f"{loss.removeprefix('beyond(').removesuffix(')')} on average."
-        )
-    else:
-        return []
-    return [text]
 
 
 def why_chosen(results: xr.Dataset, choice: Choice) -> str:

@@ -44,8 +44,8 @@ class Caveat:
 POOLED: Final = "models of all folds, pooled"
 """What an estimate is about that belongs to no single model: each fold tests one."""
 IF_COPIES: Final = (
-    "if they are copies of the same records, rows are not independent (A1): take each "
-    "record once (drop_duplicates), or pass `groups`"
+    "if they are copies of the same records, bound and estimate may be too small (A1): "
+    "take each record once (drop_duplicates), or pass `groups`"
 )
 """Advice where equal labeled rows may be one record; texts about classes go on."""
 NO_COPIES: Final = "duplicates are no copies"

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from math import floor, isclose, isfinite, isinf, isnan, log10, nan
+from math import ceil, floor, isclose, isfinite, isinf, isnan, log10, nan
 from typing import Any, Final, TypeVar
 
 import xarray as xr
@@ -59,6 +59,8 @@ ALWAYS: Final = ("A1", "A3", "A5", "A7")
 """Assumptions of every certificate; A4 is added with a pool."""
 ALL_CAVEATS: Final = "all_caveats"
 """Key of `to_json` of certificates and choices, which follows from other fields."""
+ORIGIN: Final = "Origin"
+"""Name of rows of texts that say from which counts a number is."""
 DECLARED: Final = "declared"
 VIOLATED: Final = "violated"
 
@@ -378,11 +380,13 @@ class Certificate(Renderable):
         if not self.certified:
             number = "no number"
             reason = self.reasons[0]
-            is_bound = not self.is_estimate
+            is_bound, is_printed = not self.is_estimate, reason in printed
             if isfinite(self.number) and not (is_bound and self.says_nothing):
-                number = "the bound would otherwise be" if is_bound else "about"
-                number += f" {amount}"
-            why = "for the reason above" if reason in printed else f"since {reason}"
+                otherwise = (
+                    "otherwise" if is_printed else "the bound would otherwise be"
+                )
+                number = f"{otherwise if is_bound else 'about'} {amount}"
+            why = "for the reason above" if is_printed else f"since {reason}"
             return f"No guarantee, {why}: {number}, {self.model_text}"
         if self.says_nothing:
             return f"{self.no_bound}, {self.model_text}"
@@ -566,6 +570,47 @@ class Certificate(Renderable):
         total, label_part = (Decimal(text.removesuffix(unit)) for text in texts)
         return first, f"{total - label_part}{unit}"
 
+    def in_numbers_of_rows(self, who: str = "the model") -> str:
+        """Return the bound as a sentence about 1,000 new rows.
+
+        "" for a loss that has no such numbers, and where nothing is guaranteed, or the
+        bound excludes nothing.
+        """
+        if not self.certified or self.says_nothing:
+            return ""
+        loss, amount = self.loss, self.bound
+        each = ", each of a new group," if self.n_groups else ""
+        new_rows = f"rows{each}" if each else "new rows"
+        label = self.what.rpartition(" ")[2]
+        n_most = ceil(1000 * min(amount, 1.0))
+        if loss == "error":
+            return (
+                f"Of 1,000 {new_rows} {who} gets at most {n_most:,} wrong on average."
+            )
+        if loss.startswith("recall("):
+            rows = f"{'rows' if each else 'new rows'} of {label}{each}"
+            return (
+                f"Of 100 {rows} {who} misses at most {ceil(100 * amount)} on average."
+            )
+        if loss.startswith("precision("):
+            # Of groups the rate is that of rows, one of each group.
+            return (
+                f"Of 100 times that {who} predicts {label}, it is wrong at most "
+                f"{ceil(100 * amount)} times on average."
+            )
+        if self.is_tolerance:
+            return (
+                f"Of 1,000 {new_rows} {who} predicts at least "
+                f"{floor(1000 * self.fraction):,} to within {self.amount(amount)} of "
+                f"the true value on average."
+            )
+        if loss.startswith("beyond("):
+            return (
+                f"Of 1,000 {new_rows} {who} predicts at most {n_most:,} with an error "
+                f"above {loss.removeprefix('beyond(').removesuffix(')')} on average."
+            )
+        return ""
+
     @property
     def terms(self) -> str:
         """Parts of the number, in words; "" if they are not known."""
@@ -584,8 +629,8 @@ class Certificate(Renderable):
 
     @property
     def origin(self) -> str:
-        """Sentence with the criterion and the parts of the number."""
-        return "; ".join([self.method, *filter(None, [self.terms])])
+        """Parts of the number, and the method by its name."""
+        return f"{self.terms} ({self.method})" if self.terms else self.method
 
     @property
     def note_on_duplicates(self) -> str:
@@ -608,7 +653,7 @@ class Certificate(Renderable):
 
     def shown_rows(self) -> list[ShownRow]:
         """Return names and texts, which all renderings show; the first has no name."""
-        shown_rows: list[ShownRow] = [("", self.headline()), ("By", self.origin)]
+        shown_rows: list[ShownRow] = [("", self.headline()), (ORIGIN, self.origin)]
         shown_rows += caveat_rows(self.all_caveats, printed=self.reasons[:1])
         if self.why_nothing:
             shown_rows.append(("Caveat", self.why_nothing))

@@ -33,6 +33,7 @@ from dsel.results.certificate import (
     ALL_CAVEATS,
     HOW_MANY,
     NO_QUERIES,
+    ORIGIN,
     Certificate,
     short_params_text,
 )
@@ -785,7 +786,7 @@ class Choice(Renderable):
         texts = [
             f"{other.model_text}: {other.terms}" for other in others if other.terms
         ]
-        lines = [("By", text) for text in (first.origin, *texts)]
+        lines = [(ORIGIN, text) for text in (first.origin, *texts)]
         folds = self.choices_of_folds
         return [
             *lines,
@@ -820,8 +821,6 @@ class Choice(Renderable):
         how = "(cross-validated, an estimate)"
         if bound.is_holdout:
             how = "(an estimate), this model on the held-out rows"
-        if n := bound.copied_rows:
-            how += f"; {n:,} of the rows equal rows that the model had seen"
         return [f"{bound.what} about {bound.about(estimate)} {how}"]
 
     def _comparisons(self) -> list[str]:
@@ -833,8 +832,6 @@ class Choice(Renderable):
             model = self._deployed
             reports = (model.report, model.tolerances, model.report_by_value)
             holdout = f"20% hold-out set{' without a report' * any(reports)}"
-            if bound.copied_rows:
-                holdout += ", which would have such rows, too,"
             is_between = self.queries is None and self._is_between(
                 self.expected_holdout
             )

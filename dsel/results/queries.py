@@ -68,10 +68,12 @@ class QueryForecast:
     def advice(self, one_fold_bound: float, all_rows_bound: float) -> str:
         """Return what queries would change, of these two bounds."""
         return (
-            f"n_queries={self.n_rows} in another run: with labels of as many pool rows "
-            f"the bound of the {OF_ALL} would be about {_upper(self.all_rows_bound)} "
-            f"in place of {_upper(all_rows_bound)}, and the other one "
-            f"{_upper(self.one_fold_bound)} in place of {_upper(one_fold_bound)}"
+            f"n_queries={self.n_rows} in your next search, of other labeled rows: with "
+            f"labels of as many pool rows the bound of the {OF_ALL} would be about "
+            f"{_upper(self.all_rows_bound)} in place of {_upper(all_rows_bound)}, and "
+            f"the other one {_upper(self.one_fold_bound)} in place of "
+            f"{_upper(one_fold_bound)}. Of two searches of the same rows the smaller "
+            f"bound is no bound"
         )
 
 

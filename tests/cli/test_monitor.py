@@ -97,7 +97,9 @@ def test_monitor__ends_with_3_where_something_is_refuted(place):
 )
 def test_monitor__next_step_mixes_no_old_rows_with_the_new_ones(place, name, step):
     text = run("monitor", place / "results", place / name).stdout
-    assert f"Next     {step}: with the old rows they are no sample as A1" in text
+    assert (
+        f"Next     {step}: together with the old rows they are no random sample" in text
+    )
 
 
 def test_monitor__names_the_columns_that_changed(place):

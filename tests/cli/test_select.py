@@ -124,13 +124,16 @@ def test_select__says_the_plan_first_then_the_verdict_then_assumptions(numbers):
     plan, verdict = (part.splitlines() for part in text.split("\n\n"))
     assert plan[0].startswith("Plan of 2 candidates")
     assert len(plan) <= 12
+    meaning = verdict.pop(1)
     begins = [*["Error at most "] * 2, "Chosen: ", "Error about "]
     begins += ["For comparison: a 20% hold-out"]
     assert all(map(str.startswith, verdict, begins))
+    n_wrong = round(10 * float(re.search(r"[\d.]+", verdict[0])[0]))
+    assert meaning.startswith(f"Of 1,000 new rows the model gets at most {n_wrong} wro")
     deployed = "(the second, with --deploy all_rows, is a little better on average)"
     assert verdict[2].endswith(deployed)
     assert "; always predicting " in verdict[4]
-    assert verdict[5].startswith("Next     --queries 50 in another run: with labels ")
+    assert verdict[5].startswith("Next     --queries 50 in your next search, of other ")
     assert verdict[6:] == [
         "Next     the same command with --out FOLDER keeps the model for dsel predict",
         "Assumes  labeled rows and pool rows are independent draws from one population "
@@ -148,7 +151,7 @@ def test_select__says_all_with_verbose(numbers):
     assert any(
         line.startswith("  certificate    nested at delta=0.05") for line in lines
     )
-    assert text.index("Chosen") < text.index("By       nested; from errors on fold ")
+    assert text.index("Chosen") < text.index("Origin   from errors on fold ")
     assumed = [line for line in lines if line.startswith("Assumes  ")]
     assert [
         f"(A{n})" in line for n, line in zip((1, 3, 4, 5, 7), assumed, strict=True)
@@ -179,9 +182,10 @@ def test_select__goes_on_from_out_and_report_reads_it(numbers, tmp_path):
     told = run("report", tmp_path / "run", "--out", tmp_path / "page.html")
     assert told.output == f"Wrote {tmp_path / 'page.html'}\n"
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    verdict = first.stdout.partition("\n\n")[2].splitlines()[:4]
+    bound, meaning, *verdict = first.stdout.partition("\n\n")[2].splitlines()[:5]
     shown = re.sub("<[^>]+>", "", page)
     # The page says in plain words which model is deployed.
+    verdict = [bound, meaning.partition(" the model ")[2], *verdict]
     assert all(line.partition("; deployed: ")[0] in shown for line in verdict)
     assert "Predictions are made by the first of these two models, and" in shown
     # The command on the page can be pasted, and makes what it says.

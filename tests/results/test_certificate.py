@@ -142,8 +142,8 @@ READ = [
     ({"label_term": 0.1411, "disagreement_term": 0.00921, "n_duplicates": 1_200,
       "n_unlabeled": 100_000}, True,
      # The parts add up to the bound as they are printed.
-     ["By       nested; 14.2% from errors on labeled rows, 0.9% from pool rows "
-      "on which the models differ",
+     ["Origin   14.2% from errors on labeled rows, 0.9% from pool rows on which "
+      "the models differ (nested)",
       "1,200 of 100,000 pool rows equal labeled rows", " (A4)\n"]),
     ({"assumptions": full_list([VIOLATED]), "caveats": (ESTIMATE,),
       "is_estimate": True},

@@ -144,9 +144,10 @@ def test_choice__says_why_one_bound_is_much_larger(outcome):
 def test_choice__advises_queries_where_they_are_expected_to_help(outcome):
     plain = with_bounds(outcome.choice, 0.1, 0.2, report=None)
     advice = (
-        "Next     n_queries=50 in another run: with labels of as many pool rows the "
-        "bound of the model trained on all labels would be about 15.0% in place of "
-        "20.0%, and the other one 10.4% in place of 10.0%\n"
+        "Next     n_queries=50 in your next search, of other labeled rows: with labels "
+        "of as many pool rows the bound of the model trained on all labels would be "
+        "about 15.0% in place of 20.0%, and the other one 10.4% in place of 10.0%. Of "
+        "two searches of the same rows the smaller bound is no bound\n"
     )
     assert advice in str(replace(plain, forecast=QueryForecast(50, 0.104, 0.15)))
     assert "n_queries" not in str(plain)  # nothing is known
@@ -155,7 +156,9 @@ def test_choice__advises_queries_where_they_are_expected_to_help(outcome):
     near = with_bounds(outcome.choice, 0.1, 0.14, report=None)
     near = replace(near, forecast=QueryForecast(50, 0.104, 0.12), expected_holdout=0.16)
     assert "n_queries" not in str(near)
-    assert "n_queries=50 in another run" in str(replace(near, expected_holdout=0.12))
+    assert "n_queries=50 in your next search" in str(
+        replace(near, expected_holdout=0.12)
+    )
 
 
 def test_choice__says_what_would_beat_a_hold_out_set(outcome):

@@ -280,11 +280,13 @@ def _test_disagreement(promises: Promises, tally: Tally, level: float) -> Promis
         return replace(test, reason=why)
     if in_percent(limit) == in_percent(1.0):  # as it is printed
         return replace(test, limit=limit, reason=NO_LIMIT)
+    whole = promises.choice.delta
     # Without the last digits of the product, which would show as 99.7499% confidence.
     delta = float(f"{disagreement_delta(promises.choice):.12g}")
     promise = (
         f"Both models differ on at most {in_percent(limit)} of the rows "
-        f"({confidence(delta)}% confidence)"
+        f"({confidence(delta)}% confidence: of the {100 * whole:g}% by which the "
+        f"bounds may fail, {100 * delta:g}% are for this)"
     )
     test = replace(test, limit=limit, promise=promise)
     if tally.n_duplicates == tally.n_rows:
