@@ -4,7 +4,6 @@ An upper limit is rounded up, so that the printed number is a bound, too.
 """
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,10 @@ from dsel import names
 from dsel.cards import ShownRow
 from dsel.errors import NewerRecordError, OldName
 from dsel.losses.base import Loss
+from dsel.losses.by_class import Precision, Recall
+from dsel.losses.error_rate import ERROR_RATE
+from dsel.losses.regression import Beyond, ErrorQuantile
+from dsel.losses.texts import loss_of_text
 from dsel.option_values import ALL_ROWS
 from dsel.results import records
 from dsel.results.caveats import (
@@ -486,8 +489,8 @@ class Certificate(Renderable):
     @property
     def fraction(self) -> float:
         """Share of the predictions that keep the tolerance; NaN for another loss."""
-        found = re.fullmatch(r"error_quantile\((.+)\)", self.loss)
-        return float(found[1]) if found else nan
+        loss = loss_of_text(self.loss)
+        return loss.fraction if isinstance(loss, ErrorQuantile) else nan
 
     @property
     def is_rate(self) -> bool:
@@ -578,36 +581,34 @@ class Certificate(Renderable):
         """
         if not self.certified or self.says_nothing:
             return ""
-        loss, amount = self.loss, self.bound
+        loss, amount = loss_of_text(self.loss), self.bound
         each = ", each of a new group," if self.n_groups else ""
         new_rows = f"rows{each}" if each else "new rows"
-        label = self.what.rpartition(" ")[2]
         n_most = ceil(1000 * min(amount, 1.0))
-        if loss == "error":
+        if loss == ERROR_RATE:
             return (
                 f"Of 1,000 {new_rows} {who} gets at most {n_most:,} wrong on average."
             )
-        if loss.startswith("recall("):
-            rows = f"{'rows' if each else 'new rows'} of {label}{each}"
-            return (
-                f"Of 100 {rows} {who} misses at most {ceil(100 * amount)} on average."
-            )
-        if loss.startswith("precision("):
+        if isinstance(loss, Recall):
+            of_class = f"{'rows' if each else 'new rows'} of {loss.classes[0]!r}{each}"
+            most = ceil(100 * amount)
+            return f"Of 100 {of_class} {who} misses at most {most} on average."
+        if isinstance(loss, Precision):
             # Of groups the rate is that of rows, one of each group.
             return (
-                f"Of 100 times that {who} predicts {label}, it is wrong at most "
-                f"{ceil(100 * amount)} times on average."
+                f"Of 100 times that {who} predicts {loss.classes[0]!r}, it is wrong at "
+                f"most {ceil(100 * amount)} times on average."
             )
-        if self.is_tolerance:
+        if isinstance(loss, ErrorQuantile):
             return (
                 f"Of 1,000 {new_rows} {who} predicts at least "
-                f"{floor(1000 * self.fraction):,} to within {self.amount(amount)} of "
+                f"{floor(1000 * loss.fraction):,} to within {self.amount(amount)} of "
                 f"the true value on average."
             )
-        if loss.startswith("beyond("):
+        if isinstance(loss, Beyond):
             return (
                 f"Of 1,000 {new_rows} {who} predicts at most {n_most:,} with an error "
-                f"above {loss.removeprefix('beyond(').removesuffix(')')} on average."
+                f"above {loss.tolerance:.12g} on average."
             )
         return ""
 

@@ -303,3 +303,22 @@ def test_rate_that_is_printed_as_100_percent__says_nothing():
     assert made.says_nothing
     assert "100.0%" not in made.headline()
     assert "99.9%" in replace(made, unclipped=0.999).headline()
+
+
+@pytest.mark.parametrize(
+    ("loss", "meaning"),
+    [
+        (
+            "recall('New York')",
+            "new rows of 'New York' the model misses",
+        ),
+        (
+            "precision('New York')",
+            "the model predicts 'New York', it is",
+        ),
+        ("beyond(2.5)", "at most 200 with an error above 2.5 on average"),
+    ],
+)
+def test_in_numbers_of_rows__names_what_a_loss_counts(loss, meaning):
+    certificate = Certificate(0.2, 0.05, "nested", "all_rows", loss=loss)
+    assert meaning in certificate.in_numbers_of_rows()
