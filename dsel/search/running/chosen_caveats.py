@@ -1,0 +1,137 @@
+"""Caveats of a choice about its models: failed fits, and better options."""
+
+from collections.abc import Mapping
+from math import nan
+from typing import Final
+
+import numpy as np
+
+from dsel import names
+from dsel.checks import listing
+from dsel.criteria.base import CandidateCounts
+from dsel.losses.declared import JointBounds
+from dsel.option_values import ALL_ROWS
+from dsel.results import BoundedModel, Certificate
+from dsel.results.caveats import Caveat, Effect, make_caveats
+from dsel.results.certificate import short_params_text
+from dsel.results.cube import count_predictions
+from dsel.rounded_texts import confidence, count_of, name_folds
+from dsel.search.running.planned_search import PlannedSearch
+
+LARGE_EXCESS: Final = 1.2
+"""Times the mean of a candidate that was dropped early, from which on it is named."""
+MOST_FOLDS_NAMED: Final = 3
+"""Most folds that a warning names."""
+
+
+def caveats_of_failed_folds(
+    plan: PlannedSearch, failed: Mapping[int, str], joint_bounds: JointBounds
+) -> list[Caveat]:
+    """Return a warning if fits without a fold, or predictions of it, have failed.
+
+    `failed` has the cause by fold.
+    """
+    if not failed:
+        return []
+    # A failed fit keeps its share of delta: leaving its fold out would divide delta
+    # after the fits.
+    unit = "row" if plan.row_groups is None else "group"
+    rows = count_of(int(plan.scheme.fold_rows[list(failed)].sum()), unit)
+    causes = [f"{name_folds(fold)}: {why}" for fold, why in failed.items()]
+    is_too_large = "is"
+    if np.isfinite(joint_bounds.expected_holdout):
+        is_too_large = "and the comparison with a hold-out set are"
+    end = f"the estimate {is_too_large} too large"
+    if np.isinf(joint_bounds.main.estimate):
+        end = "the estimate is without them"
+    text = (
+        f"{len(failed)} of {plan.scheme.n_folds} fits failed "
+        f"({listing(causes, MOST_FOLDS_NAMED)}); "
+        f"{'its' if len(failed) == 1 else 'their'} {rows} count as "
+        f"{plan.context.losses.unpredicted_text}, so {end}"
+    )
+    return [Caveat(Effect.WARNS, text)]
+
+
+def caveats_of_failed_all_rows(
+    wanted: str, failure: str, one_fold: Certificate
+) -> list[Caveat]:
+    """Return the caveat of a fit on all labels that failed, if it did.
+
+    `wanted` is the name of the model that was to be deployed.
+    """
+    if not failure:
+        return []
+    text = f"the fit on all labels failed ({failure}), so it has no model and no bound"
+    if wanted != ALL_ROWS:
+        return [Caveat(Effect.INFO, text)]
+    end = f"; the {one_fold.model_text} is deployed in its place"
+    return [Caveat(Effect.WARNS, text + end)]
+
+
+def notes_on_dropped_candidates(
+    plan: PlannedSearch, counts: CandidateCounts, of_all_rows: BoundedModel | None
+) -> list[Caveat]:
+    """Return a note if a candidate that was dropped early seems better than the chosen.
+
+    Rankings by few rows of a class differ from fold to fold, and the searches then drop
+    candidates that others keep.
+    """
+    if of_all_rows is None or not plan.is_halved:
+        return []
+    scores = counts.get(names.FOLD_LOSS_MEAN)
+    if scores is None:
+        errors = counts[names.FOLD_ERRORS]  # negative where a fold has none
+        scores = np.where(errors < 0, nan, errors / count_predictions(counts))
+    # Over the folds that a candidate has; one that failed has none.
+    is_known = ~np.isnan(scores)
+    means = np.full(len(scores), np.inf)
+    np.divide(np.nansum(scores, 1), is_known.sum(1), means, where=is_known.any(1))
+    best = int(np.argmin(means))
+    chosen = of_all_rows.candidate
+    if not means[chosen] > LARGE_EXCESS * means[best]:
+        return []
+    params = short_params_text(plan.axes.candidates[best])
+    less = 100 * (1 - means[best] / means[chosen])
+    text = (
+        f"{params} was dropped early by some searches, and where it was not, its mean "
+        f"loss is {less:.0f}% below that of the choice on all labels: prune=False "
+        f"compares all candidates"
+    )
+    return [Caveat(Effect.INFO, text)]
+
+
+def notes_of_choice(
+    plan: PlannedSearch, bounded: Mapping[str, BoundedModel], deployed: BoundedModel
+) -> list[Caveat]:
+    """Return notes about what another choice of options would give."""
+    notes = []
+    delta = plan.delta
+    losses = plan.context.losses
+    names_with_misses = {
+        name
+        for name, model in bounded.items()
+        if any(c.model and c.effect is Effect.WARNS for c in model.certificate.caveats)
+    }
+    if deployed.name in names_with_misses and names_with_misses != bounded.keys():
+        [other] = bounded.keys() - names_with_misses
+        text = bounded[other].certificate.model_text
+        of_training = ", which it was trained on" * (other == ALL_ROWS)
+        notes.append(
+            f"the warning above is about the deployed model alone: the {text} found "
+            f"rows of each class{of_training}; deploy={other!r} deploys it"
+        )
+    main_delta = losses.divide_delta(delta).main
+    if main_delta < delta:
+        reports = {
+            "certified_report()": deployed.report or deployed.tolerances,
+            "report_by_value()": deployed.report_by_value,
+        }
+        shown = " and ".join(name for name, report in reports.items() if report)
+        notes.append(
+            f"the bounds and all numbers of {shown} share the "
+            f"{confidence(delta)}% confidence: the bounds are computed with "
+            f"{confidence(main_delta, decimals=2)}%, and would be smaller without a "
+            f"report"
+        )
+    return make_caveats(Effect.INFO, notes)

@@ -1,0 +1,133 @@
+"""Queried rows, and the bounds to expect of a plan with other queries or folds."""
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from dsel.losses.declared import DeclaredLosses
+from dsel.losses.joint import ModelBounds, bound_models
+from dsel.results import Certificate
+from dsel.results.choice import FoldForecast
+from dsel.results.queries import LEAST_GAIN, Queries, QueryForecast
+from dsel.search.design.expected_bounds import Case, one_fold_terms
+from dsel.search.running.fit_chosen import BoundInputs
+from dsel.search.running.planned_search import PlannedSearch
+
+ADVISED_QUERIES: Final = 50
+"""Rows to label that make the bound of the model of all labels 14% smaller on average.
+"""
+OTHER_FOLDS: Final = 3, 10
+"""Numbers of folds that are compared with the run's."""
+
+
+def make_queries(
+    plan: PlannedSearch, bound_inputs: BoundInputs, bounds: ModelBounds
+) -> Queries | None:
+    """Return the record of queried rows, with these bounds of the models.
+
+    None if no queries were planned, or there is no model of all rows.
+    """
+    if not plan.n_queries or bound_inputs.chosen.all_rows_model is None:
+        return None
+    queried = bound_inputs.queried
+    order = np.argsort(queried.rows)  # in that of the pool
+    rows, one_fold_codes, all_rows_codes = (
+        tuple(values[n] for n in order)
+        for values in (queried.rows, queried.one_fold_codes, queried.all_rows_codes)
+    )
+    without = bounds_with_queries(plan, bound_inputs, has_queries=False)
+    return replace(
+        queries_of_counts(plan, bound_inputs, bounds),
+        n_planned=plan.n_queries,
+        fold_limit_without=without.one_fold_bound,
+        rows=rows,
+        one_fold_codes=one_fold_codes,
+        all_rows_codes=all_rows_codes,
+    )
+
+
+def forecast_queries(
+    plan: PlannedSearch, bound_inputs: BoundInputs
+) -> QueryForecast | None:
+    """Return the bounds to expect if rows were queried; None if that is impossible.
+
+    A share of the confidence would go to their labels, from all other limits.
+    """
+    if (
+        plan.n_queries
+        or plan.row_groups is not None
+        or not plan.method.is_nested
+        or plan.context.losses != DeclaredLosses()
+        or bound_inputs.chosen.all_rows_model is None
+        or not bound_inputs.pool_counts_of
+    ):
+        return None
+    bounds = bounds_with_queries(plan, bound_inputs, has_queries=True)
+    queries = queries_of_counts(plan, bound_inputs, bounds)
+    n_rows = min(ADVISED_QUERIES, queries.n_differ)
+    expected = replace(queries, rows=tuple(range(n_rows))).expected
+    return QueryForecast(n_rows, bounds.one_fold_bound, expected)
+
+
+def forecast_folds(
+    plan: PlannedSearch, certificate: Certificate, holdout: float
+) -> FoldForecast | None:
+    """Return the number of folds with the smallest bound of the error on average.
+
+    None if it is not smaller, by a percentage point, than that of a hold-out set.
+    """
+    losses = plan.context.losses
+    error = certificate.estimate_where_fitted
+    is_error = losses.is_about_error and plan.method.is_nested
+    if plan.n_queries or not (is_error and 0 < error < 1):
+        return None
+    case = Case(
+        certificate.n_groups or certificate.n_labeled,
+        certificate.n_unlabeled,
+        len(plan.axes.candidates),
+        losses.divide_delta(plan.delta).main,
+        error,
+        error,  # the model of all rows plays no role
+    )
+    n_folds = plan.scheme.n_folds
+    # Of equal bounds the run's number of folds is the first.
+    numbers = [k for k in (n_folds, *OTHER_FOLDS) if k <= case.n_labeled]
+    bounds = {k: sum(one_fold_terms(case, k)) for k in numbers}
+    best = min(bounds, key=lambda k: bounds[k])
+    if not bounds[best] <= holdout - LEAST_GAIN:
+        return None
+    return FoldForecast(best, bounds[best], best == n_folds)
+
+
+def bounds_with_queries(
+    plan: PlannedSearch, bound_inputs: BoundInputs, *, has_queries: bool
+) -> ModelBounds:
+    """Return the bounds of the error by a plan with queries, or by one without.
+
+    They are for comparison: the plan that was run is the only one with a guarantee.
+    """
+    losses, evidence = plan.context.losses, bound_inputs.evidence
+    planned = replace(plan.planned_delta, has_queries=has_queries)
+    division, fold = losses.main_division(planned), bound_inputs.chosen.deployed_fold
+    return bound_models(losses.main, evidence, division, fold)
+
+
+def queries_of_counts(
+    plan: PlannedSearch, bound_inputs: BoundInputs, bounds: ModelBounds
+) -> Queries:
+    """Return the record of queries with its bounds and counts, without any row."""
+    pool_counts = bound_inputs.pool_counts_of[plan.context.losses.main.statistic]
+    fold = bound_inputs.chosen.deployed_fold
+    n_duplicates_differ = int(pool_counts.duplicates[fold])
+    return Queries(
+        delta=plan.delta,
+        n_planned=0,
+        classes=tuple(plan.classes.tolist()),
+        fold_limit=bounds.one_fold_bound,
+        pool_only=bounds.all_rows_bound,
+        n_unlabeled=pool_counts.n_rows,
+        n_differ=int(pool_counts.counts[fold]) - n_duplicates_differ,
+        n_duplicates=pool_counts.n_duplicates,
+        n_duplicates_differ=n_duplicates_differ,
+    )
