@@ -1,6 +1,5 @@
 """Encoders of scikit-learn that turn the columns of a table into numbers."""
 
-import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -23,7 +22,7 @@ from dsel.arrays import Features
 from dsel.checks import listing
 from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, Column, columns_of
 from dsel.data.groups import is_name_of_identifier
-from dsel.data.kinds import NAMED_OPTIONS, options_of_reason
+from dsel.data.kinds import DATE_ORDERS, TextReason
 from dsel.errors import ShellOptions, UndecidedError
 
 Steps = list[tuple[str, Any]]
@@ -31,12 +30,6 @@ MOST_VALUES: Final = 100
 """Most different values of a column that is one-hot encoded."""
 MOST_NAMES: Final = 8
 """Most names of columns in a line."""
-DATE_ORDERS: Final = ("--dayfirst", "--monthfirst")
-NAMED_WAY: Final = re.compile(
-    r"write (?P<orders>--(?:day|month)first(?: or --monthfirst| to read all))$"
-    rf"|{NAMED_OPTIONS.pattern}"
-)
-"""Ends of reasons why a column is text that name options which read it otherwise."""
 MICROSECONDS_A_DAY: Final = 24 * 60 * 60 * 10**6
 
 
@@ -44,7 +37,7 @@ def encoders(
     X: Features,
     *,
     is_scaled: bool,
-    why_texts: Mapping[str, str] = MappingProxyType({}),
+    why_texts: Mapping[str, TextReason] = MappingProxyType({}),
     has_groups: bool = False,
     pool_columns: Collection[str] | None = None,
 ) -> tuple[Steps, list[tuple[str, str]]]:
@@ -99,21 +92,25 @@ def encoders(
 def _undecided_error(
     undecided: Sequence[Column],
     X: pd.DataFrame,
-    why_texts: Mapping[str, str],
+    why_texts: Mapping[str, TextReason],
     has_groups: bool,
     pool_columns: Collection[str] | None,
 ) -> UndecidedError:
     """Return the error that names columns without an encoder, and what decides them."""
     shown = "; ".join(
-        why_texts.get(each.name) or _describe_unencodable(each, X[each.name])
+        reason.text
+        if (reason := why_texts.get(each.name))
+        else _describe_unencodable(each, X[each.name])
         for each in undecided[:10]
     )
+    named = {
+        c.name: reason
+        for c in undecided
+        if (reason := why_texts.get(c.name))
+        and (reason.as_numbers or reason.date_orders)
+    }
     # A column of amounts has its way out in its reason.
-    others = [
-        each
-        for each in undecided
-        if not re.search("--(?:number|gap)", why_texts.get(each.name, ""))
-    ]
+    others = [c for c in undecided if c.name not in named or named[c.name].date_orders]
     names = ",".join(each.name for each in others)
     # A text column with unique values may identify rows in the predictions.
     texts = [c.name for c in undecided if c.kind == TEXT]
@@ -124,11 +121,6 @@ def _undecided_error(
     ]
     ids = [t for t in singles if pool_columns is None or t in pool_columns]
     dropped = [c.name for c in undecided if c.name not in ids]
-    named = {
-        name: way
-        for name in dropped
-        if (way := NAMED_WAY.search(why_texts.get(name, "")))
-    }
     # Rows of one customer are not independent: without its column a certificate
     # would be about other rows, so that no command leaves it out.
     owners = [t for t in texts if t in dropped and is_name_of_identifier(t)]
@@ -137,14 +129,16 @@ def _undecided_error(
     ways = [_options(dropped, ids, owners)]
     # Another option reads some of the columns, and the rest is left out.
     rest = [name for name in dropped if name not in named]
-    texts_of_orders = [way["orders"] for way in named.values() if way["orders"]]
-    orders = [o for o in DATE_ORDERS if all(o in text for text in texts_of_orders)]
-    for k, order in enumerate(orders if texts_of_orders else DATE_ORDERS[:1]):
+    dated = [reason.date_orders for reason in named.values() if reason.date_orders]
+    # All dates of a table are written in one order.
+    orders = [o for o in DATE_ORDERS.values() if all(o in each for each in dated)]
+    for k, order in enumerate(orders if dated else [""] * bool(named)):
         options = dict.fromkeys(
-            option for way in named.values() for option in _named_options(way, order)
+            option
+            for reason in named.values()
+            for option in reason.as_numbers or [(order, "")]
         )
-        if named:
-            ways.insert(k, [*options, *_options(rest, ids, owners)])
+        ways.insert(k, [*options, *_options(rest, ids, owners)])
     advice, belong = "", ""
     if owners:
         [owner] = owners
@@ -177,13 +171,6 @@ def _undecided_error(
         f"MODULE:OBJECT.{keep}",
         *ways,
     )
-
-
-def _named_options(way: re.Match[str], order: str) -> ShellOptions:
-    """Return the options that a reason names for reading its column otherwise."""
-    if way["orders"]:
-        return [(order, "")]
-    return options_of_reason(way.string)
 
 
 def _options(

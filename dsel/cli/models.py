@@ -32,6 +32,7 @@ from dsel.checks import did_you_mean
 from dsel.cli.encoders import encoders, leave_out
 from dsel.cli.users_code import users_code
 from dsel.data.identity import is_installed
+from dsel.data.kinds import TextReason
 from dsel.option_values import (
     BOOSTING,
     DEFAULT_MODELS,
@@ -99,7 +100,7 @@ def build(
     name: str,
     grid: Sequence[str],
     X: Any,
-    why_texts: Mapping[str, str] = MappingProxyType({}),
+    why_texts: Mapping[str, TextReason] = MappingProxyType({}),
     unused: str | None = None,
     *,
     is_regression: bool = False,

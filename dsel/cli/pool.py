@@ -145,7 +145,8 @@ def _schema_of(
     if target is not None:
         columns = tuple(each for each in schema.columns if each.name != target)
         schema = replace(schema, columns=columns, target=target)
-    return schema, [table.why_texts[n] for n in schema.names if n in table.why_texts]
+    reasons = map(table.why_texts.get, schema.names)
+    return schema, [reason.text for reason in reasons if reason is not None]
 
 
 def info(path: str) -> None:

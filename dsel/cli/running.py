@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,7 +32,7 @@ from dsel.data.tables import changed_file
 from dsel.data.text_tables import is_text, text_source
 from dsel.errors import StoreMismatchError, UndecidedError, reword
 from dsel.option_values import join_names
-from dsel.results.certificate import ORIGIN, SHIFTED, assumption_rows
+from dsel.results.certificate import ORIGIN, assumption_rows
 from dsel.results.choice import COMPARED, NEXT, Choice
 from dsel.results.place import Place, read_outcome
 from dsel.results.renderings import Renderable, render_lines, reword_rows
@@ -348,7 +347,7 @@ def run_plan(
     if out is not None and tables is not None:
         save_run_tables(out, tables)
     name, text = after(outcome)
-    keys = [column for column in _telling_columns(outcome) if column in likely_keys]
+    keys = [column for column in _shifted_by(outcome) or () if column in likely_keys]
     owners = [column for column in keys if likely_keys[column] == "--groups"][:1]
     ids = [] if owners else keys
     step = text if name == NEXT else _next_step(outcome, out, tables, ids, owners)
@@ -388,7 +387,7 @@ def _next_step(
         return OF_GROUPS.format(*owners)
     if ids:
         return WITHOUT_IDS.format(listing([*map(repr, ids)], 8))
-    if tables is not None and tables.pool and _shifted_reason(outcome):
+    if tables is not None and tables.pool and _shifted_by(outcome) is not None:
         # A bound about other rows would be one command away, and none is printed.
         return AFTER_SHIFT.format(tables.pool)
     if out is None:
@@ -396,20 +395,11 @@ def _next_step(
     return f"dsel predict {place} NEW --out FILE, or dsel report {place}"
 
 
-def _shifted_reason(outcome: "Outcome") -> str:
-    """Return why the pool is of another population than the labeled rows, or ""."""
-    reasons = (
-        assumption.reason
-        for assumption in outcome.choice.certificate.assumptions
-        if assumption.is_violated and SHIFTED in assumption.reason
-    )
-    return next(reasons, "")
-
-
-def _telling_columns(outcome: "Outcome") -> list[str]:
-    """Return the columns by which the pool differs, as the reason lists them."""
-    found = re.search(r", most by column (.*) \(AUC", _shifted_reason(outcome))
-    return [] if found is None else re.split(", then by |, ", found[1])
+def _shifted_by(outcome: "Outcome") -> tuple[str, ...] | None:
+    """Return the columns by which the pool is of another population; None if not."""
+    assumptions = outcome.choice.certificate.assumptions
+    shifts = (assumption.shifted_by for assumption in assumptions)
+    return next((columns for columns in shifts if columns is not None), None)
 
 
 def print_outcome(

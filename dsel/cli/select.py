@@ -83,13 +83,7 @@ from dsel.option_values import (
     join_names,
     names_in,
 )
-from dsel.results.caveats import (
-    IF_COPIES,
-    Caveat,
-    Effect,
-    collect_caveats,
-    make_caveats,
-)
+from dsel.results.caveats import Effect, make_caveats
 from dsel.results.query_files import write_query_rows
 from dsel.results.row_hashes import load_row_hashes
 from dsel.results.run_tables import RunTables
@@ -395,11 +389,11 @@ def make_plan(options: SelectOptions, inputs: SelectInputs) -> Plan:
     if report_by is not None and table.columns is None and report_by.isdecimal():
         column = int(report_by)  # columns of an array have numbers
     facts = CallerFacts(
-        complete_caveats=lambda known: collect_caveats(
-            _caveats_with_ids(known, table),
-            make_caveats(Effect.WARNS, table.repeats),
-            make_caveats(Effect.INFO, _notes_on_empty_columns(inputs.X)),
+        caveats=(
+            *make_caveats(Effect.WARNS, table.repeats),
+            *make_caveats(Effect.INFO, _notes_on_empty_columns(inputs.X)),
         ),
+        has_unique_ids=table.has_unique_ids,
         queried_pool=inputs.queried_pool if options.queries else None,
     )
     with _name_lines(options.labeled, np.asarray(table.y), options.text):
@@ -454,22 +448,6 @@ def open_baseline(options: SelectOptions, schema: TableSchema | None, X: Any) ->
     given = f"--baseline {baseline!r}"
     check_unseen(known, seen_rows(X).X, given)
     return opened.model
-
-
-def _caveats_with_ids(caveats: Sequence[Caveat], table: Table) -> list[Caveat]:
-    """Return caveats that take equal rows with different ids for several records."""
-    if table.ids is None or table.y is None:
-        return list(caveats)
-    ids = table.ids[~pd.isna(table.y)]
-    if ids.duplicated().any() or ids.isna().to_numpy().any():
-        return list(caveats)
-    differ = "their ids differ, so they are counted as records of their own"
-    return [
-        Caveat(Effect.INFO, caveat.text.partition(IF_COPIES)[0] + differ)
-        if IF_COPIES in caveat.text
-        else caveat
-        for caveat in caveats
-    ]
 
 
 def _notes_on_empty_columns(X: Any) -> list[str]:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -130,6 +131,8 @@ _SHAPES_OF_DATES: Final = (
     ("[.,]? +", " "),
 )
 """What makes the format of a date of it: 26/09/2023 9:05 and 1/1/2024 become 9/9/Y."""
+DATE_ORDERS: Final = {True: "--dayfirst", False: "--monthfirst"}
+"""Options of the shell for the order of day and month, by whether the day is first."""
 _NANOSECONDS: Final = r":[0-9]{2}\.[0-9]{7,}"
 
 _OF_WORDS: Final = np.zeros(256, dtype=np.bool_)
@@ -139,10 +142,6 @@ _OF_WORDS[list(b"NnIi")] = False
 
 MOST_EXCEPTIONS: Final = 0.1
 """Part of a column's values up to which those of another form are counted."""
-NAMED_OPTIONS: Final = re.compile(
-    r"; (?P<options>--(?:number|gap) .*) reads? (?:it|them) as (?:numbers|a gap|gaps)$"
-)
-"""End of a reason why a column is text that names options which make it numbers."""
 MOST_GAPS_OFFERED: Final = 8
 """Most words of a column of numbers that are offered as gaps."""
 _ROWS_IN_CACHE: Final = 2**15
@@ -195,6 +194,20 @@ class Form:
 
 
 PLAIN: Final = Form()
+
+
+class TextReason(NamedTuple):
+    """Reason why a column is read as text, though another kind was likely."""
+
+    text: str
+    as_numbers: tuple[tuple[str, str], ...] = ()
+    """Options of the shell, all of which together make it numbers; () if none do."""
+    date_orders: tuple[str, ...] = ()
+    """Options of the shell, each of which makes it dates."""
+
+    def after(self, start: str) -> "TextReason":
+        """Return the reason with a text before its own."""
+        return self._replace(text=f"{start}{self.text}")
 
 
 class WrongValue(NamedTuple):
@@ -790,22 +803,23 @@ class ColumnScan:
         )
         return kind if are_exact else Kind.TEXT
 
-    def looks_like(self, name: str) -> str | None:
-        """Return a note if values of a text column look like another kind, or None."""
-        text = self._likeness(name) if self.n_values else None
-        return text and f"column {name!r} {text}"
+    def looks_like(self, name: str) -> TextReason | None:
+        """Return why values of a text column look like another kind, or None."""
+        reason = self._likeness(name) if self.n_values else None
+        return reason and reason.after(f"column {name!r} ")
 
-    def _likeness(self, name: str) -> str | None:
+    def _likeness(self, name: str) -> TextReason | None:
         """Return why a column of text is not of the kind that it resembles, or None."""
         n, examples, n_times = self.n_values, self.examples, self.n_times + self.n_zoned
         if self.n_codes and self.n_codes + self.n_whole == n:
             code = examples["code"]
-            return (
+            return TextReason(
                 f"is read as text: {code!r} may be a code, or the number "
-                f"{float(code):.6g}; --number {shlex.quote(name)} reads it as numbers"
+                f"{float(code):.6g}; --number {shlex.quote(name)} reads it as numbers",
+                (("--number", name),),
             )
         if 2 * self.n_in_quotes > n:
-            return (
+            return TextReason(
                 f"is read as text with the quotes of its values, such as "
                 f"{examples['quoted']}; only double quotes without blanks before them "
                 f"are left out"
@@ -821,23 +835,23 @@ class ColumnScan:
         if n_other and 2 * (n_other + n_times) > n:
             other = examples.get("other date", examples.get("like a date"))
             if other is not None and re.search(_NANOSECONDS, other):
-                return (
+                return TextReason(
                     f"looks like times ({other!r}), and is read as text: a second may "
                     f"have six digits behind the point; round the times"
                 )
-            return (
+            return TextReason(
                 f"looks like dates ({other!r}), and is read as text; write YYYY-MM-DD, "
                 f"and times as 2023-09-26T10:30:00+02:00"
             )
         if self.n_times and self.n_zoned and n_times == n:
-            return (
+            return TextReason(
                 "is read as text: some of its times have a zone and some have none; "
                 "write all of them in one form"
             )
         if 2 * n_times > n:
             return self._describe_wrong_date(examples.get("no time", examples["other"]))
         if self.n_too_large and 2 * self.n_numbers > n:
-            return (
+            return TextReason(
                 "is read as text: its numbers are too large, or too near to 0, to be "
                 "held exactly"
             )
@@ -850,76 +864,78 @@ class ColumnScan:
         )
         if not self.n_like_numbers or (are_all_commas and self.no_amounts):
             other = self.quote(examples["no amount"])
-            return f"{start}, but not {other}{self._way_to_gaps(name)}"
-        way = self.way_to_amounts(name)
-        return f"{start} written as text, such as {examples['like']!r}{way}"
+            return self._way_to_gaps(name).after(f"{start}, but not {other}")
+        start += f" written as text, such as {examples['like']!r}"
+        return self.way_to_amounts(name).after(start)
 
-    def _way_to_gaps(self, name: str) -> str:
-        """How the values of a column of numbers that are none become gaps, or ""."""
-        options = self._gap_options()
+    def _way_to_gaps(self, name: str) -> TextReason:
+        """How the values of a column of numbers that are none become gaps."""
         if any(re.match(SUM_WORD, word) for word in self.no_amounts):
-            return "; remove that line if it has sums of the other ones"
+            return TextReason("; remove that line if it has sums of the other ones")
+        options = self._gap_options()
         if not options:
-            return ""
-        words = self.no_amounts
-        read = "reads it as a gap" if len(words) == 1 else "read them as gaps"
+            return TextReason("")
+        read = "reads it as a gap" if len(options) == 1 else "read them as gaps"
         if self.is_typed:
-            return f"; --number {shlex.quote(name)} {options} reads it as numbers"
-        return f"; {options} {read}"
+            options, read = (("--number", name), *options), "reads it as numbers"
+        return TextReason(f"; {shlex.join(chain(*options))} {read}", options)
 
-    def _gap_options(self) -> str:
-        """Return `--gap` options for values that are no numbers; "" if many."""
+    def _gap_options(self) -> tuple[tuple[str, str], ...]:
+        """Return `--gap` options for values that are no numbers; () if many."""
         words = sorted(self.no_amounts)
-        if len(words) > MOST_GAPS_OFFERED or any(" --gap" in word for word in words):
-            return ""
-        return " ".join(f"--gap {shlex.quote(word)}" for word in words)
+        is_many = len(words) > MOST_GAPS_OFFERED
+        return () if is_many else tuple(("--gap", word) for word in words)
 
-    def _describe_wrong_date(self, value: str) -> str:
-        return f"looks like dates, but {self.quote(value)} is none, and is read as text"
+    def _describe_wrong_date(self, value: str) -> TextReason:
+        text = f"looks like dates, but {self.quote(value)} is none, and is read as text"
+        return TextReason(text)
 
-    def way_to_amounts(self, name: str) -> str:
-        """Return how a column of amounts is read as numbers; "" where it has none."""
+    def way_to_amounts(self, name: str) -> TextReason:
+        """Return how a column of amounts is read as numbers; no text if it has none."""
         sign, n_by_sign = self.amount_sign, self.amounts.n_by_sign
         # Signs of which none is frequent are letters of codes, such as 12A and 14C.
         if 2 * (n_by_sign[sign] + (sign == "") * self.n_numbers) <= self.n_values:
-            return ""
-        number = f"--number {shlex.quote(name)}"
-        way = f"; {number} reads it as numbers"
+            return TextReason("")
+        way = f"; --number {shlex.quote(name)} reads it as numbers"
         if self.obstacle:
-            return f"{way} once this is mended: {self.obstacle}"
+            return TextReason(f"{way} once this is mended: {self.obstacle}")
         examples = self.amounts.examples.items()
         others = [self.quote(text) for text_sign, text in examples if text_sign != sign]
         if self.amounts.no_number is not None:
             others.insert(0, self.quote(self.amounts.no_number))
         is_sum = any(re.match(SUM_WORD, word) for word in self.no_amounts)
         if not others and not (sign and self.n_numbers) and not is_sum:
-            options = self._gap_options()
-            if options or not self.no_amounts:
-                return f"; {number}{' ' * bool(options)}{options} reads it as numbers"
+            gaps = self._gap_options()
+            if gaps or not self.no_amounts:
+                options = (("--number", name), *gaps)
+                words = shlex.join(chain(*options))
+                return TextReason(f"; {words} reads it as numbers", options)
         if "no amount" in self.examples:
             others.append(self.quote(self.examples["no amount"]))
         if sign and self.n_numbers:
             others.append(f"a number without {sign!r}")
-        return f"{way} once {others[0]} is corrected" if others else way
+        if others:
+            return TextReason(f"{way} once {others[0]} is corrected")
+        return TextReason(way, (("--number", name),))
 
-    def _describe_mixed_dates(self, n_others: int) -> str:
+    def _describe_mixed_dates(self, n_others: int) -> TextReason:
         """Return which formats of dates a column mixes, and the way out."""
         *shown, last = map(self.quote, [*self.date_formats.values()][:3])
         start = f"holds dates in several formats, such as {', '.join(shown)} and {last}"
         start += ", and is read as text; "
-        orders = [] if n_others else self.date_orders
-        if len(orders) == 2:
-            return f"{start}write --dayfirst or --monthfirst"
-        if orders:
-            return f"{start}write --{'day' if orders[0] else 'month'}first to read all"
-        return f"{start}write YYYY-MM-DD everywhere"
+        orders = () if n_others else self.date_orders
+        options = tuple(DATE_ORDERS[day_first] for day_first in orders)
+        if not options:
+            return TextReason(f"{start}write YYYY-MM-DD everywhere")
+        end = " to read all" if len(options) == 1 else ""
+        return TextReason(f"{start}write {' or '.join(options)}{end}", (), options)
 
-    def _describe_numeric_dates(self) -> str:
+    def _describe_numeric_dates(self) -> TextReason:
         """Return why a column of dates of numbers is read as text, and the way out."""
         examples, example = self.examples, self.examples["like a date"]
         day, month = examples.get("day first"), examples.get("month first")
         if day is not None and month is not None:
-            return (
+            return TextReason(
                 f"looks like dates, but the day comes first in {self.quote(day)} and "
                 f"the month in {self.quote(month)}, and is read as text; write "
                 f"YYYY-MM-DD"
@@ -931,33 +947,22 @@ class ColumnScan:
                 write_iso_dates(pa.array([either]), day_first=first)[0].as_py()
                 for first in (True, False)
             )
-            return (
+            options = tuple(DATE_ORDERS.values())
+            return TextReason(
                 f"holds dates, and is read as text: {either!r} may be {readings}; "
-                f"write --dayfirst or --monthfirst"
+                f"write {' or '.join(options)}",
+                (),
+                options,
             )
         other = examples.get("no numeric date")
         if other is not None and (
             not re.match(LIKE_NUMERIC_DATE, other) or re.match(NUMERIC_DATE, other)
         ):
             return self._describe_wrong_date(other)
-        return (
+        return TextReason(
             f"looks like dates ({other or example!r}), and is read as text; write "
             f"YYYY-MM-DD"
         )
-
-
-def options_of_reason(reason: str) -> list[tuple[str, str]]:
-    """Return the options by which a column of text is numbers, or [].
-
-    Examples
-    --------
-    >>> reason = "column 'n' is read as text: 98% of its values are numbers, but not "
-    >>> options_of_reason(reason + "'tbd' in line 7; --gap tbd reads it as a gap")
-    [('--gap', 'tbd')]
-    """
-    match = NAMED_OPTIONS.search(reason)
-    words = [] if match is None else shlex.split(match["options"])
-    return [*zip(words[::2], words[1::2], strict=True)]
 
 
 def _part(n: int, n_all: int) -> str:

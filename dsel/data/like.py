@@ -27,7 +27,7 @@ from dsel.data.frames import (
     has_texts,
     native,
 )
-from dsel.data.kinds import LARGEST_EXACT, Kind, WrongValue, options_of_reason
+from dsel.data.kinds import LARGEST_EXACT, Kind, TextReason, WrongValue
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.schema import (
@@ -72,7 +72,7 @@ def open_pool_like(
     location: str,
     schema: TableSchema,
     *,
-    why_texts: Mapping[str, str] = MappingProxyType({}),
+    why_texts: Mapping[str, TextReason] = MappingProxyType({}),
     client: "Client | None" = None,
 ) -> tuple[Pool, Pool, tuple[str, ...], Mapping[str, UnknownValues]]:
     """Open a pool with the column kinds of a labeled table.
@@ -171,7 +171,7 @@ def convert_pool(
 
 
 def _refuse_numbers(
-    pool: Pool, schema: TableSchema, why_texts: Mapping[str, str]
+    pool: Pool, schema: TableSchema, why_texts: Mapping[str, TextReason]
 ) -> None:
     """Raise where a pool has numbers, and only some words in the labeled table none."""
     assert pool.frames is not None
@@ -180,14 +180,16 @@ def _refuse_numbers(
         for column, stored in zip(schema.columns, pool.frames.columns, strict=False)
         if column.kind is Kind.TEXT
         and stored.kind == NUMBER
-        and options_of_reason(reason := why_texts.get(column.name, ""))
+        and (reason := why_texts.get(column.name))
+        and reason.as_numbers
     }
     if reasons:
         shown = ". ".join(
-            f"{reason}; it holds numbers in the pool" for reason in reasons.values()
+            f"{reason.text}; it holds numbers in the pool"
+            for reason in reasons.values()
         )
         options = dict.fromkeys(
-            option for each in reasons.values() for option in options_of_reason(each)
+            option for reason in reasons.values() for option in reason.as_numbers
         )
         raise UndecidedError(
             f"{shown}.", [*options], [("--drop", join_names([*reasons]))]

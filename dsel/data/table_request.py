@@ -15,7 +15,7 @@ from dsel.arrays import ArrayLike, Floats
 from dsel.checks import list_columns, listing, nearest_name, show
 from dsel.data.frames import NUMERIC
 from dsel.data.groups import notes_on_repeats
-from dsel.data.kinds import LARGEST_EXACT, Kind
+from dsel.data.kinds import LARGEST_EXACT, Kind, TextReason
 from dsel.data.schema import TableSchema
 from dsel.data.targets import notes_on_copies
 from dsel.errors import Correction, UndecidedError
@@ -49,7 +49,7 @@ class Table(NamedTuple):
     groups."""
     is_regression: bool = False
     """Whether `y` holds numbers, NaN for a row without one, instead of classes."""
-    why_texts: Mapping[str, str] = MappingProxyType({})
+    why_texts: Mapping[str, TextReason] = MappingProxyType({})
     """Reasons why columns are read as text, by name, if another kind was likely."""
     left_out: pd.DataFrame | None = None
     """Columns that were left out by request; None if none was."""
@@ -71,6 +71,14 @@ class Table(NamedTuple):
         ]
 
     @property
+    def has_unique_ids(self) -> bool:
+        """Whether each row with a label has an id that no other one has."""
+        if self.ids is None or self.y is None:
+            return False
+        ids = self.ids[~pd.isna(self.y)]
+        return not (ids.duplicated().any() or ids.isna().to_numpy().any())
+
+    @property
     def labeled_groups(self) -> NDArray[Any] | None:
         """Keys of the rows that have a label; other rows may be a pool."""
         if self.groups is None or self.y is None or self.y.ndim != 1:
@@ -88,7 +96,8 @@ class Table(NamedTuple):
         """
         why_texts, notes = more.get("why_texts", {}), [*more.pop("caveats", ())]
         for column in schema.columns:
-            notes += filter(None, [why_texts.get(column.name)])
+            if reason := why_texts.get(column.name):
+                notes.append(reason.text)
             if column.kind.is_number:
                 values = X[column.name].to_numpy(np.float64, na_value=np.nan)
                 notes += notes_on_row_numbers(column.name, values)

@@ -176,7 +176,8 @@ def read_table(
     table = read(location, request)
     if table.y is None or table.is_regression:
         return table
-    why_text = table.why_texts.get(target or "", "")
+    reason = table.why_texts.get(target or "")
+    why_text = "" if reason is None else reason.text
     targets = numbers_of_labels(table.y, target or "y", task, why_text)
     if targets is None:
         n_rows = pd.Series(np.ravel(table.y)).value_counts().to_dict()

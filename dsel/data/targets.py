@@ -190,7 +190,7 @@ def numbers_of_texts(
     typed, bad = column.convert(values, decimal)
     if typed is None:
         assert bad is not None  # values that cannot be converted have a bad one
-        way = "" if column.form.is_amount else scan.way_to_amounts(column.name)
+        way = "" if column.form.is_amount else scan.way_to_amounts(column.name).text
         raise RowError(
             f"`target` {column.name!r} must hold {column.noun} for a regression, got "
             f"{show(bad.value)} in ",

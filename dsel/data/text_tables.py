@@ -27,6 +27,7 @@ from dsel.data.kinds import (
     ColumnScan,
     Form,
     Kind,
+    TextReason,
     decimal_mark,
     is_gap_word,
     matches,
@@ -462,8 +463,8 @@ def read_text(location: str, request: TableRequest) -> Table:
     for column in schema.columns:
         name = column.name
         if column.kind is Kind.TEXT and name not in request.text:
-            if note := scans[name].looks_like(name):
-                why_texts[name] = note
+            if reason := scans[name].looks_like(name):
+                why_texts[name] = reason
         elif column.kind is Kind.NUMBERS and not column.form.is_amount:
             separator = source.files[0].separator
             caveats += _notes_on_spellings(name, rows.column(name), decimal, separator)
@@ -671,13 +672,13 @@ def _naming_notes(
     try:
         yield
     except ValueError as error:
-        notes = [
+        reasons = [
             scan.looks_like(name)
             for name, scan in scans.items()
             if scan.kind(decimal, day_first) is Kind.TEXT
         ]
-        for note in filter(None, notes):
-            error.add_note(note)
+        for reason in filter(None, reasons):
+            error.add_note(reason.text)
         raise
 
 
@@ -778,7 +779,7 @@ class _Labels(NamedTuple):
     classes: tuple[Any, ...] | None = None
     """None for numbers."""
     caveats: Sequence[str] = ()
-    why_text: str | None = None
+    why_text: TextReason | None = None
     """Reason why they are texts, if another kind was likely."""
     form: Form = PLAIN
 
@@ -853,7 +854,7 @@ def _text_labels(
     why_text = None
     if scan is not None and scan.kind(decimal) is Kind.TEXT:
         why_text = scan.looks_like(target)
-        caveats += [] if why_text is None else [why_text]
+        caveats += [] if why_text is None else [why_text.text]
     whole = whole_labels(texts) if texts else None
     as_label = dict(zip(texts, texts if whole is None else whole, strict=True))
     found = [as_label.get(text) for text in cells.to_pylist()]

@@ -33,6 +33,7 @@ from dsel.data.kinds import (
     ColumnScan,
     Form,
     Kind,
+    TextReason,
     decimal_mark,
 )
 from dsel.data.parquet import join_schemas, to_exact_pandas
@@ -344,7 +345,7 @@ def _with_named_index(frame: pd.DataFrame, request: TableRequest) -> pd.DataFram
 
 def _why_texts(
     frame: pd.DataFrame, names: Sequence[str], request: TableRequest
-) -> dict[str, str]:
+) -> dict[str, TextReason]:
     """Return why columns of texts are no other kind that they look like, by name."""
     reasons = {}
     for name in names:
@@ -357,9 +358,10 @@ def _why_texts(
         scan.add(texts)
         reason = scan.looks_like(name) if scan.kind() is Kind.TEXT else None
         if scan.kind().is_number and values.nunique() > MOST_TEXTS:
-            reason = (
+            reason = TextReason(
                 f"column {name!r} holds texts, all of which are numbers; --number "
-                f"{shlex.quote(name)} reads it as numbers"
+                f"{shlex.quote(name)} reads it as numbers",
+                (("--number", name),),
             )
         if reason is not None:
             reasons[name] = reason

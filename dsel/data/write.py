@@ -34,7 +34,7 @@ from dsel.checks import (
     show,
 )
 from dsel.data.frames import NUMERIC, check_numeric
-from dsel.data.kinds import ColumnScan, Kind, WrongValue
+from dsel.data.kinds import ColumnScan, Kind, TextReason, WrongValue
 from dsel.data.open import absolute_path, name_argument, open_pool
 from dsel.data.parquet import columns_of_few_values
 from dsel.data.pool import Pool
@@ -422,7 +422,7 @@ def _scan_text(
         suspicious = [c for c in kinds if not _fits_all(scans[c.name], c, decimal)]
         _check_values(source, suspicious, decimal)
     texts = [c.name for c in kinds if c.kind is Kind.TEXT and source.like is None]
-    notes = ((name, _why_text(scans[name], name, decimal)) for name in texts)
+    reasons = ((name, _why_text(scans[name], name, decimal)) for name in texts)
     return _TextColumns(
         kinds,
         decimal,
@@ -432,15 +432,15 @@ def _scan_text(
         frozenset(n for n, scan in scans.items() if scan.n_whole),
         source.like is None,
         {n: scan.examples.get("other", "") for n, scan in scans.items()},
-        {name: note for name, note in notes if note},
+        {name: reason.text for name, reason in reasons if reason},
     )
 
 
-def _why_text(scan: ColumnScan, name: str, decimal: str) -> str | None:
+def _why_text(scan: ColumnScan, name: str, decimal: str) -> TextReason | None:
     """Return why a column of a pool stays text, if another kind is likely."""
     kind = scan.kind(decimal)
     if kind.is_number or kind.is_time:
-        return (
+        return TextReason(
             f"column {name!r} stays text, because not every value would come back as "
             f"it is written; `dsel select` reads it as {kind}, or as LABELED has it"
         )

@@ -47,7 +47,7 @@ IF_COPIES: Final = (
     "if they are copies of the same records, bound and estimate may be too small (A1): "
     "take each record once (drop_duplicates), or pass `groups`"
 )
-"""Advice where equal labeled rows may be one record; texts about classes go on."""
+"""Advice where equal labeled rows may be one record."""
 NO_COPIES: Final = "duplicates are no copies"
 """Condition of a number, where nothing tests whether they are."""
 OF_NUMBER: Final = (Effect.VOIDS, Effect.WARNS)

@@ -93,10 +93,6 @@ NO_QUERIES: Final = (
 )
 
 
-SHIFTED: Final = "a classifier distinguishes labeled rows from pool rows"
-"""Beginning of the reason why A1 is violated where the pool is another population."""
-
-
 @dataclass(frozen=True)
 class Assumption:
     """One assumption and how far it can be trusted."""
@@ -109,6 +105,9 @@ class Assumption:
     """The finding that violates it, or a finding that does not."""
     says: str = ""
     """Its text here, if that is not the one of `STATEMENTS`."""
+    shifted_by: tuple[str, ...] | None = None
+    """Columns by which pool rows are of another population than labeled ones, that
+    which differs most first; None if no such difference violates it."""
 
     @property
     def statement(self) -> str:

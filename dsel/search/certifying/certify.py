@@ -18,7 +18,7 @@ from dsel.checks import explain_unknown, show, show_model
 from dsel.errors import naming, warn
 from dsel.families.kinds import is_fitted
 from dsel.losses.base import Loss
-from dsel.results.caveats import Caveat, Effect, collect_caveats
+from dsel.results.caveats import Caveat, Effect
 from dsel.results.prefit import PrefitCertificate
 from dsel.runtime.progress import Progress
 from dsel.search.certifying.prefit import certify_prefit
@@ -294,7 +294,7 @@ def certify(
     check_model(model, fit_params, is_estimator=is_estimator)
     notes = notes_on_fitted_model(model) if is_estimator else []
     plan = naming(NAMES)(plan_for)(
-        CallerFacts(complete_caveats=lambda known: collect_caveats(known, notes)),
+        CallerFacts(caveats=tuple(notes)),
         None,
         [model if is_estimator else as_estimator(model, y, loss)],
         X,

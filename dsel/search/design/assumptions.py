@@ -481,10 +481,17 @@ class DuplicatesAcrossFolds:
     """Rows of this half that equal a row of the other half."""
     are_copies: bool
     """Whether rows repeat as independent draws cannot, with a pool or without."""
+    have_unique_ids: bool = False
+    """Whether each row has an id of its own: then duplicates are different records."""
 
     @classmethod
     def of(
-        cls, labeled: LabeledRows, scheme: CVScheme, *, has_groups: bool
+        cls,
+        labeled: LabeledRows,
+        scheme: CVScheme,
+        *,
+        has_groups: bool,
+        have_unique_ids: bool = False,
     ) -> "DuplicatesAcrossFolds":
         """Count the duplicates among labeled rows, whose content alone is compared.
 
@@ -514,6 +521,7 @@ class DuplicatesAcrossFolds:
             int(is_duplicate.sum()),
             are_copies=not has_groups
             and have_copies(pd.Series(hashes).value_counts(sort=False)),
+            have_unique_ids=have_unique_ids,
         )
 
     @property
@@ -540,6 +548,9 @@ class DuplicatesAcrossFolds:
         """
         if self.are_copies or not self.n_reported:
             return []
+        if self.have_unique_ids:
+            differ = "their ids differ, so they are counted as records of their own"
+            return [Caveat(Effect.INFO, f"{self.text}: {differ}")]
         way = "; to balance classes use class_weight" * has_classes
         effect = Effect.WEAKENS if has_pool else Effect.WARNS
         return [Caveat(effect, f"{self.text}: {IF_COPIES}{way}", condition=NO_COPIES)]

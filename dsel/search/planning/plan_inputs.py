@@ -3,7 +3,7 @@
 Candidates get a family, and a pool is divided where learners are fitted on some rows.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -70,9 +70,11 @@ class CallerFacts:
     """Whether leave-one-out errors are counted, too."""
     violation: str = ""
     """Why the labeled rows are no random sample; "" if nothing is known against it."""
-    complete_caveats: Callable[[tuple[Caveat, ...]], tuple[Caveat, ...]] = tuple
-    """Function that adds to the caveats of the plan, or words them by what the caller
-    knows."""
+    caveats: tuple[Caveat, ...] = ()
+    """Caveats that the caller knows, next to those of the plan."""
+    has_unique_ids: bool = False
+    """Whether each labeled row has an id of its own, so that equal rows are different
+    records."""
     queried_pool: Pool | None = None
     """The pool from which queried rows are read; None for that of the search."""
     renamings: Mapping[str, str] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from dsel.data.groups import take_groups
 from dsel.data.labeled import one_column
 from dsel.errors import GuaranteeWarning, warn
 from dsel.losses.base import Loss
+from dsel.results.caveats import collect_caveats
 from dsel.search.design.assumptions import DuplicatesAcrossFolds
 from dsel.search.design.certificate_methods import choose_method
 from dsel.search.design.folds import with_leave_one_out
@@ -272,14 +273,17 @@ def make_plan(
         text = "no bound: the folds of `cv` are not plain random; write cv=5."
         warn(text, GuaranteeWarning)
     duplicates = DuplicatesAcrossFolds.of(
-        design.labeled, scheme, has_groups=design.row_groups is not None
+        design.labeled,
+        scheme,
+        has_groups=design.row_groups is not None,
+        have_unique_ids=facts.has_unique_ids,
     )
     return Plan.of(
         design,
         identity=plan_identity(design, search_options, inputs),
         assumptions=known_assumptions(design, inputs, duplicates, facts.violation),
-        caveats=facts.complete_caveats(
-            plan_caveats(design, inputs, divided_pool, duplicates)
+        caveats=collect_caveats(
+            plan_caveats(design, inputs, divided_pool, duplicates), facts.caveats
         ),
         duplicates=duplicates,
     )

@@ -8,7 +8,7 @@ import numpy as np
 from dsel.checks import listing
 from dsel.data.pool import Pool
 from dsel.results.caveats import Caveat, Effect
-from dsel.results.certificate import SHIFTED, VIOLATED, Assumption
+from dsel.results.certificate import VIOLATED, Assumption
 from dsel.search.design.assumptions import ALARM, MANY_DUPLICATES, PoolFacts
 from dsel.search.running.planned_search import PlannedSearch
 
@@ -56,7 +56,7 @@ def with_pool_facts(
             f"less would); {duplicates}"
         )
     else:
-        finding = SHIFTED
+        finding = "a classifier distinguishes labeled rows from pool rows"
         if pool_facts.telling_columns:
             first, *others = pool_facts.telling_columns
             finding += f", most by column {first}"
@@ -71,6 +71,7 @@ def with_pool_facts(
             assumption,
             state=VIOLATED if is_refuted else assumption.state,
             reason=finding,
+            shifted_by=pool_facts.telling_columns if is_shifted else None,
         )
         if assumption.name == "A1" and (is_refuted or not assumption.is_violated)
         else assumption

@@ -16,6 +16,7 @@ from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -82,6 +83,62 @@ def test_inner_search__a_failed_predict_counts_in_the_search_that_reads_it_alone
     assert int(failing.results["outer_candidate"][2]) == int(
         clean.results["outer_candidate"][2]
     )
+
+
+class OfColumn(ClassifierMixin, BaseEstimator):
+    """Predicts a column, which holds class codes."""
+
+    def __init__(self, column=0):
+        self.column = column
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return X[:, self.column].astype(int)
+
+
+@pytest.mark.parametrize("prune", [True, False, "exact"])
+@pytest.mark.parametrize("cv", [2, 5])
+def test_choice__without_a_fold_is_blind_to_its_rows(cv, prune):
+    # Elsewhere the columns are nearly tied, so that any look at the rows of the fold,
+    # where one column alone is right, would choose this one.
+    rng, grid = np.random.default_rng(0), {"column": [1, 0]}
+    options = {"cv": cv, "prune": prune, "random_state": 7}
+    splits = dsel.plan_search(OfColumn(), grid, X, Y, **options).scheme.outer_splits
+    for fold in (0, cv - 1):
+        rows, y = splits[fold].test_rows, rng.integers(2, size=len(Y))
+        codes = np.tile(1 - y[:, np.newaxis], 2)
+        codes[np.setdiff1d(np.arange(len(y)), rows)[0], 0] ^= 1
+        chosen = set()
+        for right in (0, 1):
+            codes[rows, right], codes[rows, 1 - right] = y[rows], 1 - y[rows]
+            outcome = dsel.plan_search(OfColumn(), grid, codes, y, **options).run()
+            chosen.add(outcome.choice.fold_params[fold]["column"])
+        assert len(chosen) == 1
+
+
+@pytest.mark.parametrize("cv", [3, 5])
+def test_models__without_folds_are_blind_to_their_rows(cv):
+    learner, grid = KNeighborsClassifier(1), {"weights": ["uniform", "distance"]}
+    plain = plan(learner, grid, cv=cv, prune=False)
+    first = plain.run(n_jobs=1)
+    deployed = first.choice.certificates["one_fold"].fold
+    rows = plain.scheme.outer_splits[deployed].test_rows
+    y = Y.copy()  # by what its model predicts there the fold is the best one again
+    y[rows] = first.models["one_fold"].predict(X[rows])
+    moved = dsel.plan_search(
+        learner, grid, X, y, POOL, cv=cv, prune=False, random_state=7
+    ).run(n_jobs=1)
+    assert moved.choice.certificates["one_fold"].fold == deployed
+    models = [outcome.models["one_fold"] for outcome in (first, moved)]
+    one, other = (model.predict(POOL) for model in models)
+    assert (one == other).all()
+    errors, others = (outcome.pair_results["fold_errors"] for outcome in (first, moved))
+    is_unseen = (errors["fold"] == deployed).any("side") & (errors["fold"] != deployed)
+    assert int(is_unseen.sum()) == cv - 1  # counts on the other fold of each pair
+    assert (errors == others).where(is_unseen, True).all()
 
 
 @pytest.mark.parametrize(
