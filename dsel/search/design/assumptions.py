@@ -502,17 +502,19 @@ class DuplicatesAcrossFolds:
         if has_groups:
             values = pd.DataFrame({"row": hashes, "target": labeled.y})
             hashes = values.groupby(["row", "target"]).ngroup().to_numpy()
-        fold_of = pd.Series(-1, np.arange(len(hashes)))
+        fold_of = np.full(len(hashes), -1)
         for fold, split in enumerate(scheme.held_out):
-            rows = split.test_rows
             if scheme.is_plain_random:
                 # With groups a fold has more rows than are counted, one of each group.
-                rows = np.setdiff1d(fold_of.index, split.train_rows)
-            fold_of[rows] = fold
-        n_folds = fold_of.groupby(hashes).transform("nunique")
+                is_of_fold = np.ones(len(hashes), bool)
+                is_of_fold[split.train_rows] = False
+                fold_of[is_of_fold] = fold
+            else:
+                fold_of[split.test_rows] = fold
+        n_folds = pd.Series(fold_of).groupby(hashes).transform("nunique")
         # Even folds are one half. Rows of no fold have -1, which is odd, so that of a
         # hold-out set its test rows are this half.
-        is_tested = fold_of.to_numpy() % 2 == 0
+        is_tested = fold_of % 2 == 0
         is_duplicate = np.isin(hashes[is_tested], hashes[~is_tested])
         return cls(
             len(hashes),

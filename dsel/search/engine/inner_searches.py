@@ -6,17 +6,18 @@ candidate than without pruning.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsel import names
-from dsel.arrays import Bools, Floats
+from dsel.arrays import Bools, Floats, Integers
 from dsel.criteria.base import TIE_TOLERANCE
 from dsel.errors import AllFitsFailedError
 from dsel.option_values import Pruning
 from dsel.rounded_texts import name_folds
-from dsel.search.design.folds import CVScheme
+from dsel.search.design.folds import CVScheme, InnerTest
 from dsel.search.engine.counts import DataCounts, FitTable, SearchCounts
 from dsel.search.engine.jobs import FitStatus
 from dsel.search.engine.pruning import Standing, first_proofs, margin_above
@@ -118,6 +119,32 @@ class InnerSearches:
                 wanted[:, test.split_number] |= survives[test.left_out_fold]
         return wanted
 
+    @cached_property
+    def tests_of_searches(self) -> list[tuple[slice, Integers, Integers]]:
+        """Searches with as many tests, and split and part numbers of these tests.
+
+        Both numbers (n_searches, n_tests). First the searches without each fold, then
+        that by all folds.
+        """
+        # What the search without a fold may see is decided here and nowhere else:
+        # nothing that was counted on its fold. The proof (docs/theory/nested.md) needs
+        # only this.
+        by_fold: list[list[InnerTest]] = [[] for _ in range(self.scheme.n_folds)]
+        for test in self.scheme.inner_tests:
+            by_fold[test.left_out_fold].append(test)
+        n_folds, by_all = self.scheme.n_folds, [list(self.scheme.inner_tests)]
+        return [
+            (
+                searches,
+                np.array([[test.split_number for test in tests] for tests in lists]),
+                np.array([[test.part_number for test in tests] for tests in lists]),
+            )
+            for searches, lists in (
+                (slice(0, n_folds), by_fold),
+                (slice(n_folds, n_folds + 1), by_all),
+            )
+        ]
+
     def mean_scores(
         self, table: FitTable, readable_fits: Bools
     ) -> tuple[Floats, Bools]:
@@ -126,27 +153,18 @@ class InnerSearches:
         Both (n_searches, n_candidates): the searches without each fold, then the one by
         all folds. The mean is over the tests of the search; infinity if a fit failed.
         """
-        all_tests, by_all = self.scheme.inner_tests, self.scheme.n_folds
-        mean_scores = np.zeros((by_all + 1, table.n_candidates))
-        complete = np.ones(mean_scores.shape, bool)
-        for search_number, (mean_score, is_complete) in enumerate(
-            zip(mean_scores, complete, strict=True)
-        ):
-            # What the search without a fold may see is decided here and nowhere else:
-            # nothing that was counted on its fold. The proof (docs/theory/nested.md)
-            # needs only this.
-            tests = [t for t in all_tests if search_number in (by_all, t.left_out_fold)]
-            if not tests:  # a single candidate is chosen unseen
-                continue
-            splits, part_numbers = zip(
-                *((t.split_number, t.part_number) for t in tests), strict=True
-            )
+        shape = self.scheme.n_folds + 1, table.n_candidates
+        mean_scores, complete = np.zeros(shape), np.ones(shape, bool)
+        if not self.scheme.inner_tests:  # a single candidate is chosen unseen
+            return mean_scores, complete
+        for searches, splits, part_numbers in self.tests_of_searches:
+            # (n_candidates, n_searches, n_tests)
             is_known = readable_fits[:, splits]
-            scores = table.scores[:, splits, part_numbers]
-            mean_score[:] = np.where(is_known, scores, 0.0).mean(axis=1)
+            scores = np.where(is_known, table.scores[:, splits, part_numbers], 0.0)
             status = np.where(is_known, table.fit_status[:, splits], FitStatus.OPEN)
-            mean_score[(status == FitStatus.FAILED).any(axis=1)] = np.inf
-            is_complete[:] = (status == FitStatus.DONE).all(axis=1)
+            has_failed = (status == FitStatus.FAILED).any(axis=2)
+            mean_scores[searches] = np.where(has_failed, np.inf, scores.mean(axis=2)).T
+            complete[searches] = (status == FitStatus.DONE).all(axis=2).T
         return mean_scores, complete
 
     def survivors(self, table: FitTable) -> Bools:
