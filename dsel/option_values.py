@@ -31,7 +31,7 @@ class Pruning(StrEnum):
     EXACT = "exact"
     """A candidate is dropped when its counts prove that it cannot win."""
     HALVING = "halving"
-    """After a first round each inner search keeps the best third of the candidates."""
+    """After a first round each inner search keeps its best quarter of candidates."""
     NONE = ""
     """No candidate is dropped: ``prune=False``."""
 

@@ -199,7 +199,7 @@ class SearchDesign:
             may_prune = self.prune == Pruning.EXACT and self.criterion.can_prune
             return (1 if may_prune else n) * splits + chosen, n * splits + chosen
         # A fit without two folds is read by two searches, which may keep different
-        # thirds.
+        # quarters.
         least, most = (
             n * first + n_survivors * (splits - first) + chosen
             for n_survivors in (count_survivors(n), min(n, 2 * count_survivors(n)))
