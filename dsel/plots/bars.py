@@ -56,6 +56,9 @@ if TYPE_CHECKING:
 
 LONGEST = 24
 """Largest number of letters of a class name in a figure."""
+FAR = 2.0
+"""Loss of the best constant prediction, relative to the largest bound, above which its
+bar is cut at the edge: on its scale the bounds would look alike."""
 FROM_POOL = "from pool rows on which models differ"
 """Label of the second part of bars."""
 PHASES = {
@@ -71,9 +74,9 @@ def plot_certificates(
     """Draw the bound of each model, and what it can be compared with.
 
     That is the bound expected of a 20% hold-out set, and the error of the best constant
-    prediction on the labeled rows. The dot at the deployed model is the cross-validated
-    error, or that on the held-out rows. A number that is no guarantee has a hatched
-    bar.
+    prediction on the labeled rows, whose bar is cut where it is far larger. The dot at
+    the deployed model is the cross-validated error, or that on the held-out rows. A
+    number that is no guarantee has a hatched bar.
 
     Parameters
     ----------
@@ -130,8 +133,11 @@ def plot_certificates(
         text = f"20% hold-out set: about {choice.holdout_text} on average"
         rows.append((text, fifth, fifth, np.nan, MIDDLE))
     constant, loss = choice.best_constant if isinstance(choice, Choice) else ("", 0.0)
+    end = FAR * max([row[2] for row in rows if np.isfinite(row[2])], default=0.0)
+    is_far = bool(constant and 0.0 < end < loss)
     if constant:
         text = f"always predicting {_short(constant)}: about {main.about(loss)}"
+        text += ", beyond this axis" * is_far
         rows.append((text, loss, loss, np.nan, MIDDLE))
     texts, *bars, colors = zip(*rows, strict=True)
     firsts, ends, marks = np.array(bars)
@@ -151,6 +157,8 @@ def plot_certificates(
         mark_unproved_bars(ax, [patch], certified=each.certified)
     for patch in patches[len(models) :]:  # no bounds, but what these compare with
         patch.set(**NOT_RUN)
+    if is_far:
+        ax.set_xlim(0, end)
     unit = ", %" * main.is_rate
     if main.is_tolerance:
         unit = f" at most{UNITS}"

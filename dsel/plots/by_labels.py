@@ -38,7 +38,11 @@ from dsel.search.running.select import select
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WITH_LABELS: Final = "this run, with queried labels"
+WITH_LABELS: Final = "with queried labels"
+SQUARE: Final = 7.0
+"""Size of the squares of the run in points."""
+SIDE: Final = 0.6 * SQUARE
+"""How far each of two squares is from the number of labels of the run."""
 FACTORS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 """Numbers of labels, relative to the run, for which bounds are predicted."""
 COLORS: Final[Mapping[str, str]] = {
@@ -126,18 +130,33 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
 
 def _mark_run(ax: "Axes", choice: Choice, n_labeled: int) -> None:
     """Draw the bounds of the run as squares, and its estimate as a dot."""
-    kinds: dict[str, str] = {}
-    for name, each in choice.certificates.items():
+    from matplotlib.transforms import ScaledTranslation
+
+    drawn = {
+        name: each
+        for name, each in choice.certificates.items()
+        if np.isfinite(each.number)
+    }
+    # Squares of two models stand side by side: their bounds may be nearly equal.
+    sides = (-SIDE, SIDE) if len(drawn) > 1 else (0.0,)
+    for (name, each), points in zip(drawn.items(), sides, strict=False):
         text = WITH_LABELS if each.n_queried else "this run"
         text += "" if each.certified else f", {UNPROVED}"
-        kinds[text] = style = "full" if each.certified else "none"
-        color = COLORS[name]
-        ax.plot(n_labeled, each.number, "s", color=color, ms=7, fillstyle=style)
-    # A square has the color of its line, and the legend, which is about both, none.
-    for text, style in kinds.items():
-        ax.plot([], [], "s", color=MIDDLE, ms=7, label=text, fillstyle=style)
+        ax.plot(
+            n_labeled,
+            each.number,
+            "s",
+            color=COLORS[name],
+            ms=SQUARE,
+            label=text,
+            fillstyle="full" if each.certified else "none",
+            transform=ax.transData
+            + ScaledTranslation(points / 72, 0.0, ax.figure.dpi_scale_trans),
+            clip_on=False,
+        )
     estimate = choice.certificate.estimate
-    ax.plot(n_labeled, estimate, "o", color=INK, ms=6, label="estimate")
+    # Whole at the edge, where it is 0, and in front of a square.
+    ax.plot(n_labeled, estimate, "o", color=INK, ms=5, label="estimate", clip_on=False)
     ax.axvline(n_labeled, color=MIDDLE, alpha=0.5, linewidth=0.6)
 
 

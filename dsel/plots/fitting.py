@@ -8,7 +8,7 @@ wide as those of another.
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,11 +134,16 @@ def _draw_legend(ax: "Axes", room: float, color: str) -> float:
     There it covers nothing, however small the axes are.
     """
     from matplotlib.container import BarContainer
+    from matplotlib.legend_handler import HandlerTuple
 
     pairs = zip(*ax.get_legend_handles_labels(), strict=True)
     ordered = sorted(pairs, key=lambda pair: not isinstance(pair[0], BarContainer))
-    handles, labels = [pair[0] for pair in ordered], [pair[1] for pair in ordered]
-    labels = [wrap(label, room - 3 * SMALL, SMALL) for label in labels]
+    # Artists with the same label share an entry, each in its own color.
+    entries: dict[str, tuple[Any, ...]] = {}
+    for handle, label in ordered:
+        entries[label] = (*entries.get(label, ()), handle)
+    handles = [each[0] if len(each) == 1 else each for each in entries.values()]
+    labels = [wrap(label, room - 3 * SMALL, SMALL) for label in entries]
     to_points = 72 / _figure(ax).dpi
     for n_columns in range(len(labels), 0, -1):
         legend = ax.legend(
@@ -152,8 +157,9 @@ def _draw_legend(ax: "Axes", room: float, color: str) -> float:
             bbox_to_anchor=(0, 1),
             borderaxespad=0.5,
             borderpad=0,
-            handlelength=1.3,
+            handlelength=2.2 if any(isinstance(h, tuple) for h in handles) else 1.3,
             handletextpad=0.4,
+            handler_map={tuple: HandlerTuple(ndivide=None, pad=0.3)},
             columnspacing=1.2,
         )
         box = legend.get_window_extent()

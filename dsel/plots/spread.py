@@ -21,6 +21,7 @@ from dsel.plots.style import (
     new_axes,
     tidy,
 )
+from dsel.results.certificate import Certificate
 from dsel.results.choice import Choice
 from dsel.results.cube import count_predictions, read_counts
 from dsel.results.tables import all_params
@@ -36,10 +37,12 @@ MOST_CANDIDATES_DRAWN: Final = 8
 """Most candidates in a figure of folds."""
 FEWEST_CANDIDATES_DRAWN: Final = 3
 """Fewest candidates in it, however small the axes are."""
-ROW_HEIGHT: Final = 28.0
+ROW_HEIGHT: Final = 31.0
 """Points that the label and the dots of a candidate need, one above the other."""
 BY_OTHER_FOLDS: Final = "chosen without the fold that tests it"
 """Legend entry of a candidate for whose choice the fold of its bound was not read."""
+TOGETHER: Final = "all folds together"
+"""Legend entry of the loss of a procedure on the rows of all folds."""
 FAR: Final = 3.0
 """Means of losses, relative to the smallest, above which a figure of folds ends."""
 
@@ -101,8 +104,12 @@ def name_cross_validation(results: xr.Dataset) -> str:
     without two folds; the estimate of its certificates is of models that were chosen
     and trained without one.
     """
-    is_inner = results.attrs.get(names.FOLD_ERROR_KIND) == names.INNER_MODELS
-    return f"{'inner ' * is_inner}cross-validation"
+    return f"{'inner ' * is_inner(results)}cross-validation"
+
+
+def is_inner(results: xr.Dataset) -> bool:
+    """Return whether the losses on folds are those of inner cross-validation."""
+    return results.attrs.get(names.FOLD_ERROR_KIND) == names.INNER_MODELS
 
 
 def name_chosen(choice: Choice, values: Floats) -> str:
@@ -119,6 +126,11 @@ def name_chosen(choice: Choice, values: Floats) -> str:
 
 def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     """Draw the errors of the best candidates on each fold, and their means.
+
+    A procedure that is the only candidate, such as a `GridSearchCV`, has a dot for all
+    folds together instead, the estimate of its certificate: what it chose may differ
+    from fold to fold. The means of candidates rank these. They are of models that
+    learned from fewer rows than those of the estimate, which the title has, too.
 
     Candidates whose mean is more than three times the smallest are left out: on their
     scale the folds of the others would look alike. Axes of yours get as many candidates
@@ -157,6 +169,8 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
             min(MOST_CANDIDATES_DRAWN, int(height / ROW_HEIGHT)),
         )
     means = np.where(is_whole, losses.mean(axis=1), np.inf)
+    if choice.procedure:  # all rows count alike, as in the estimate of its certificate
+        means = np.average(losses, axis=1, weights=rows_of_folds(results))
     is_dropped = results[names.STATUS].values.ravel() == names.STATUS_PRUNED
     order = np.argsort(means, kind="stable")[: min(n_most, int(is_whole.sum()))]
     order = order[means[order] <= max(FAR * means[order[0]], means[order[:3]].max())]
@@ -173,6 +187,8 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     n_lines = max(label.count("\n") for label in labels)
     ax = new_axes(ax, height=1.3 + 0.42 * len(order) + 0.16 * n_lines)
     what_mean = "root of their mean square" if is_squared(results) else "mean of folds"
+    if choice.procedure:
+        what_mean = TOGETHER
     numbers = order.tolist()  # the best one on top
     for place, number in zip(range(len(numbers))[::-1], numbers, strict=True):
         # Dots of equal values do not overlap, below the label, which begins at 0.25.
@@ -195,17 +211,35 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     if in_percent:
         ax.xaxis.set_major_formatter(in_hundreds)
     ax.grid(axis="x", color=MIDDLE, alpha=0.4, linewidth=0.5)
+    low, high = ax.get_xlim()
+    if low < 0:  # no loss is, and where all are 0 the axis would go as far below
+        ax.set_xlim(-0.02 * high, high)
     ax.set_xlabel(name + (UNITS if is_squared(results) else ", %" * in_percent))
     about = about_percent if in_percent else choice.certificate.about
     if is_squared(results):
         about = amount_about
     shown = chosen if is_whole[chosen] else order[0]
-    least, most = losses[shown].min(), losses[shown].max()
-    who = "Chosen" if shown == chosen else "Best"
-    how = name_cross_validation(results)
+    who = choice.procedure or ("Chosen" if shown == chosen else "Best")
+    least, most = (about(f(losses[shown])) for f in (np.min, np.max))
     title = (
-        f"{who}: {about(means[shown])} on average ({how}), {about(least)} to "
-        f"{about(most)}"
+        f"{who}: {about(means[shown])} ({name_cross_validation(results)}), folds "
+        f"{least} to {most}{_name_estimate_of_search(results, choice.certificate)}"
     )
     tidy(ax, title=title)
     return ax
+
+
+def _name_estimate_of_search(results: xr.Dataset, certificate: Certificate) -> str:
+    """Return the end of a title: the error of a search whose candidates are drawn."""
+    estimate = certificate.estimate
+    is_another = is_inner(results) and certificate.loss == "error"
+    if not is_another or not np.isfinite(estimate):
+        return ""
+    return f". The whole search: {certificate.about(estimate)} (cross-validation)"
+
+
+def rows_of_folds(results: xr.Dataset) -> Floats:
+    """Return the number of rows that test the only candidate on each fold."""
+    counts = read_counts(results)
+    rows = counts.get(names.FOLD_PREDICTIONS, counts[names.FOLD_ROWS])
+    return np.asarray(rows, float).ravel()

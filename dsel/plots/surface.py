@@ -153,7 +153,7 @@ def _shown_numbers(results: xr.Dataset, evaluation: Evaluation) -> Floats:
             n_predictions = results[names.FOLD_PREDICTIONS]
             rates = results[names.FOLD_ERRORS] / n_predictions.where(n_predictions > 0)
         means = rates.mean(names.FOLD).values.ravel()
-        shown = np.where(np.isfinite(shown), shown, means)
+        shown = np.where(np.isnan(shown), means, shown)  # one that failed has inf
     # Roots of squared errors are in units of the target.
     return np.sqrt(shown) if ranking.name in _ROOTS else shown
 
@@ -218,7 +218,7 @@ def _place_and_title(
     if not certificate.certified:
         number = choice.criterion_value  # NaN if the candidate was dropped
         number = number if np.isfinite(number) else certificate.estimate
-        verdict = f"{certificate.about(number)}, an estimate"
+        verdict = f"No guarantee; estimate about {certificate.about(number)}"
     place = dict(zip(dims, map(int, places), strict=True))
     title = f"Chosen: {short_params_text(choice.params)}\n{verdict}"
     return place, title, name_chosen(choice, shown)
@@ -375,6 +375,11 @@ def _draw_line(
         x = np.broadcast_to(columns[:, np.newaxis] + apart, folds.shape)
         ax.plot(x.ravel(), folds.ravel(), ".", color=MIDDLE, ms=6, label="a fold")
     name = "mean of folds" if folds is not None else "a candidate"
+    failed = columns[np.isposinf(values)]
+    if len(failed):  # they have no value: at the lower edge
+        where = ax.get_xaxis_transform()
+        height = np.full(len(failed), 0.03)
+        ax.plot(failed, height, "x", color=MIDDLE, label="failed", transform=where)
     for shown, style, legend in (
         (known & ~dropped, {"marker": "o", "ls": "none"}, name),
         (known & dropped, DROPPED_MARK, DROPPED),

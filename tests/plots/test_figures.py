@@ -48,6 +48,7 @@ from dsel.rounded_texts import in_percent
 from dsel.search.design.certificate_methods import METHODS
 from dsel.search.planning.plan_bound import name_row
 
+MIN_MAX = (np.min, np.max)
 GRID = {"n_neighbors": [1, 3, 9, 27], "weights": ["uniform", "distance"]}
 
 
@@ -138,13 +139,18 @@ def test_plot_certificates__has_both_models_beside_a_hold_out_set(nested):
     ax = plot_certificates(nested)
     choice = nested.dsel.select()
     one_fold, all_rows = choice.certificates.values()
+    is_far = choice.largest_class_error > 2 * max(
+        all_rows.bound, choice.expected_holdout
+    )
     assert texts(ax) == [
         f"{one_fold.model_text}: at most {in_percent(one_fold.bound)}",
         f"{all_rows.model_text}: at most {in_percent(all_rows.bound)}",
         f"20% hold-out set: about {choice.holdout_text} on average",
         f"always predicting {choice.largest_class}: about "
-        f"{100 * choice.largest_class_error:.1f}%",
+        f"{100 * choice.largest_class_error:.1f}%" + ", beyond this axis" * is_far,
     ]
+    # Its bar is cut at the edge: on its scale the bounds would look alike.
+    assert (ax.get_xlim()[1] < choice.largest_class_error) == is_far
     dot = f"estimate (cross-validated: about {100 * one_fold.estimate:.1f}%)"
     dots = ax.lines[0].get_xdata()
     np.testing.assert_array_equal(dots, [one_fold.estimate, *[np.nan] * 3])
@@ -352,7 +358,8 @@ def test_plots__say_of_estimates_that_nothing_is_guaranteed():
     assert legend_texts(ax) == ["no guarantee"]
     assert are_hatched(ax)
     assert ax.get_title("left") == f"No guarantee: about {100 * estimate:.1f}%"
-    assert f"{100 * estimate:.1f}%, an" in plot_surface(estimated).get_title("left")
+    end = f"No guarantee; estimate about {100 * estimate:.1f}%"
+    assert plot_surface(estimated).get_title("left").endswith(end)
 
 
 def test_plots__mark_candidates_that_were_dropped_by_triangles():
@@ -546,7 +553,13 @@ def test_plot_folds__has_a_dot_for_each_fold_and_a_line_at_the_mean():
     assert [color == ACCENT for color in colors] == [n == at for n in range(3)]
     assert legend_texts(ax) == ["a fold", "mean of folds", "chosen"]
     mean = 100 * rates.isel(n_neighbors=order[at]).mean().item()
-    assert ax.get_title(loc="left").startswith(f"Chosen: {mean:.1f}% on average")
+    # Two numbers are cross-validated: one ranks candidates, one is of the search.
+    whole = dsel.select(cube).certificate.estimate
+    least, most = (100 * f(rates.isel(n_neighbors=order[at]).values) for f in MIN_MAX)
+    assert ax.get_title(loc="left").replace("\n", " ") == (
+        f"Chosen: {mean:.1f}% (inner cross-validation), folds {least:.1f}% to "
+        f"{most:.1f}%. The whole search: {100 * whole:.1f}% (cross-validation)"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -624,9 +637,16 @@ def test_plot_bound_by_labels__falls_and_marks_the_run():
     *bounds, estimate = (float(line.get_ydata()[0]) for line in here)
     assert bounds == [each.bound for each in certificates.values()]
     assert estimate == certificates["one_fold"].estimate
-    # One entry is about the squares of all models, and has no model's color.
-    [run_entry] = [line for line in ax.lines if line.get_label() == "this run"]
-    assert run_entry.get_color() not in COLORS["one_fold"] + COLORS["all_rows"]
+    # Squares of both models have the color of their line and share an entry, and stand
+    # side by side: nearly equal bounds would cover each other.
+    squares = [line for line in ax.lines if line.get_label() == "this run"]
+    assert [line.get_color() for line in squares] == [*COLORS.values()][:2]
+    assert legend_texts(ax).count("this run") == 1
+    left, right = (
+        line.get_transform().transform((line.get_xdata()[0], 0.1))[0]
+        for line in squares
+    )
+    assert (right - left) * 72 / ax.figure.dpi > squares[0].get_markersize()
     assert {float(line.get_xdata()[0]) for line in here} == {int(cube.n_labeled)}
     first = next(line for line in ax.lines if len(line.get_xdata()) > 2)
     now, later = (
@@ -876,3 +896,41 @@ def test_plot_bound_by_labels__of_a_regression_predicts_the_bounds_of_the_run():
     falling = np.asarray(lines["trained on 80%"].get_ydata(), float)
     assert (np.diff(falling[np.isfinite(falling)]) < 0).all()
     assert "in units of the target" in " ".join(ax.get_ylabel().split())
+
+
+def test_plot_folds__of_a_procedure_has_the_estimate_of_its_certificate():
+    X, y = make_classification(101, 5, flip_y=0.3, random_state=0)  # unequal folds
+    outcome = dsel.certify(KNeighborsClassifier(3), X, y, random_state=0)
+    ax = outcome.plot.folds()
+    estimate = outcome.certificate.estimate
+    [large] = [line for line in ax.lines if line.get_marker() == "o" and line.get_ms()
+               and len(line.get_xdata()) == 1]  # fmt: skip
+    assert large.get_xdata()[0] == pytest.approx(estimate)
+    title = ax.get_title("left").replace("\n", " ")
+    assert title.startswith(f"KNeighborsClassifier: {100 * estimate:.1f}% (cross-")
+    assert legend_texts(ax) == ["a fold", "all folds together"]
+
+
+def test_plot_folds__has_no_errors_below_zero():
+    X = np.repeat([[0.0], [1.0]], 30, axis=0) + np.arange(60).reshape(-1, 1) / 1e3
+    outcome = dsel.certify(DecisionTreeClassifier(), X, X[:, 0] > 0.5, random_state=0)
+    low, high = outcome.plot.folds().get_xlim()
+    assert -0.1 * high < low <= 0 < high
+
+
+def test_plot_surface__marks_candidates_that_failed():
+    class FailsAtThree(KNeighborsClassifier):
+        def fit(self, X, y):
+            if self.n_neighbors == 3:
+                raise ValueError("not three")
+            return super().fit(X, y)
+
+    X, y = make_classification(100, 5, random_state=0)
+    grid = {"n_neighbors": [1, 3, 5]}
+    plan = dsel.plan_search(FailsAtThree(), grid, X, y, random_state=0)
+    with pytest.warns(UserWarning, match="not three"):
+        outcome = plan.run(n_jobs=1)
+    ax = outcome.plot()
+    assert "failed" in legend_texts(ax)
+    [cross] = [line for line in ax.lines if line.get_marker() == "x"]
+    assert cross.get_xdata().tolist() == [1]

@@ -139,7 +139,7 @@ def test_report_html__names_the_model_of_a_function():
     assert text.startswith(" How wrong this Sign can be: 60 labeled ")
     assert "folds 5" in text
     assert "candidate" not in text.partition("Versions, seed")[0]  # there is no grid
-    assert "trained without a fold, on this fold, a large one the mean" in text
+    assert "trained without a fold, on this fold, a large one that of all" in text
 
 
 def test_report_html__says_that_candidates_were_ranked_only_where_dsel_ranked_some():
