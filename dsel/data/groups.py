@@ -52,6 +52,8 @@ class RowGroups:
     """Key of each group, (n_groups,), sorted, whatever the order of rows is."""
     codes: Integers
     """Group of each row, (n_rows,), as an index into `group_keys`."""
+    column: str | None = None
+    """Name of the column that the keys come from, if they have one."""
 
     @property
     def n_groups(self) -> int:
@@ -218,7 +220,12 @@ def read_row_groups(groups: GroupsLike, n_rows: int) -> RowGroups:
         raise _several_types_error(distinct[0], distinct[-1]) from error
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
-    row_groups = RowGroups(np.asarray(distinct)[order], rank[codes])
+    column = getattr(groups, "name", None)  # of a Series
+    row_groups = RowGroups(
+        np.asarray(distinct)[order],
+        rank[codes],
+        column if isinstance(column, str) else None,
+    )
     marks = EMPTY if is_categorical else (*EMPTY, *MISSING)
     for key in row_groups.group_keys.tolist():
         if isinstance(key, str) and key.strip() in marks:

@@ -57,9 +57,11 @@ def save_run_tables(place: PathLike, tables: RunTables) -> None:
         _save_last(place, INPUTS, tables.to_json())
 
 
-def load_run_tables(place: PathLike) -> RunTables | None:
+def load_run_tables(
+    place: PathLike, *, storage_options: Options | None = None
+) -> RunTables | None:
     """Return the record that was stored last; None if there is none."""
-    text = _load_last(place, INPUTS)
+    text = _load_last(place, INPUTS, storage_options)
     return None if text is None else records.from_json(RunTables, text)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 import pandas as pd
@@ -38,7 +38,7 @@ from dsel.results.tables import cv_results
 from dsel.results.tolerances import ToleranceReport
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.outcomes.intervals import predict_interval
-from dsel.search.outcomes.outcome import OUT, Outcome
+from dsel.search.outcomes.outcome import Outcome
 from dsel.search.outcomes.predict_table import PredictedTable
 from dsel.search.planning.plan_inputs import CallerFacts
 from dsel.search.planning.plan_search import make_plan
@@ -521,7 +521,19 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
             labels, partial=partial, allow_unknown=allow_unknown
         )
 
-    @explain_unknown({"out": OUT})
+    @overload
+    def predict_table(
+        self,
+        source: PoolLike,
+        *,
+        out: None = None,
+        deploy: str | None = None,
+        id: Sequence[str] | None = None,
+        client: "Client | None" = None,
+        verbose: bool | None = None,
+    ) -> pd.DataFrame: ...
+
+    @overload
     def predict_table(
         self,
         source: PoolLike,
@@ -531,7 +543,18 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         id: Sequence[str] | None = None,
         client: "Client | None" = None,
         verbose: bool | None = None,
-    ) -> PredictedTable:
+    ) -> PredictedTable: ...
+
+    def predict_table(
+        self,
+        source: PoolLike,
+        *,
+        out: PathLike | None = None,
+        deploy: str | None = None,
+        id: Sequence[str] | None = None,
+        client: "Client | None" = None,
+        verbose: bool | None = None,
+    ) -> PredictedTable | pd.DataFrame:
         """Predict every row of a table, as `Outcome.predict_table` does.
 
         Parameters
@@ -541,8 +564,8 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
 
         Returns
         -------
-        PredictedTable
-            A description of the file that was written.
+        pandas.DataFrame or PredictedTable
+            The predictions; with `out` a description of the file that was written.
 
         Raises
         ------
@@ -553,26 +576,26 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
 
         Examples
         --------
-        >>> from tempfile import TemporaryDirectory
         >>> from sklearn.datasets import load_iris
         >>> from sklearn.svm import SVC
         >>> X, y = load_iris(return_X_y=True)
         >>> search = SemiSupervisedSearchCV(SVC(), {"C": [1, 10]}, random_state=0)
-        >>> with TemporaryDirectory() as folder:
-        ...     search.fit(X, y).predict_table(X, out=f"{folder}/p.csv").columns
-        ('row', 'label')
+        >>> search.fit(X, y).predict_table(X).columns.to_list()
+        ['row', 'label']
         """
         check_is_fitted(self, "choice_")
-        return self.outcome_.predict_table(
+        outcome: Any = self.outcome_  # no overload has either kind of `out`
+        predictions: PredictedTable | pd.DataFrame = outcome.predict_table(
             source, out=out, deploy=deploy, id=id, client=client, verbose=verbose
         )
+        return predictions
 
     def monitor(
         self,
         source: PoolLike,
+        y: LabelsLike | None = None,
         *,
         target: str | None = None,
-        y: LabelsLike | None = None,
         groups: GroupsLike = None,
         level: float = MONITOR_LEVEL,
         client: "Client | None" = None,
@@ -582,7 +605,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        source, target, y, groups, level, client, verbose
+        source, y, target, groups, level, client, verbose
             As for `Outcome.monitor`.
 
         Returns
@@ -609,8 +632,8 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "choice_")
         return self.outcome_.monitor(
             source,
+            y,
             target=target,
-            y=y,
             groups=groups,
             level=level,
             client=client,

@@ -80,9 +80,19 @@ def test_search__has_or_names_what_its_outcome_has(search, tmp_path):
             getattr(dsel.SemiSupervisedSearchCV(SVC(), {}), name)
     with pytest.raises(AttributeError, match="has no attribute 'predict_proba'"):
         _ = search.predict_proba
+
+
+def test_predict_table__without_a_file_returns_its_columns_as_a_frame(search, tmp_path):
+    written = pd.read_csv(search.predict_table(X, out=tmp_path / "p.csv").path)
     for result in (search, search.outcome_):
-        with pytest.raises(TypeError, match="needs `out`, a new file, such as out="):
-            result.predict_table(X)
+        predicted = result.predict_table(X)
+        pd.testing.assert_frame_equal(predicted, written)
+    assert predicted["label"].tolist() == search.predict(X).tolist()
+    # The index is that of the table, so that columns can be assigned to it.
+    table = pd.DataFrame(X).add_prefix("x").set_index(np.arange(len(X))[::-1])
+    outcome = dsel.certify(SVC(), table, NAMES, random_state=0)
+    predicted = outcome.predict_table(table)
+    assert predicted.index.equals(table.index)
 
 
 def test_messages__show_no_table_that_was_passed_in_the_place_of_an_argument(search):

@@ -285,6 +285,25 @@ def test_monitor__of_groups_tests_one_row_with_a_label_of_each_new_group(
     assert "400 rows of groups that were labeled" in notes
 
 
+def test_monitor__finds_the_column_of_groups_by_itself(of_groups, tmp_path):
+    frame = NAMED.assign(key=NEW_KEYS)
+    with_name = of_groups.monitor(frame, y=TRUTH, groups="key")
+    assert of_groups.monitor(frame, TRUTH) == with_name  # labels second, as in `fit`
+    path = tmp_path / "new.csv"
+    frame.assign(truth=TRUTH).to_csv(path, index=False)
+    assert of_groups.monitor(path, target="truth") == with_name
+    # A column that was passed as keys has its name, too.
+    labeled = pd.DataFrame(X[:400], columns=NAMES)
+    keys = pd.Series(OLD_KEYS, name="key")
+    passed = dsel.certify(
+        LogisticRegression(), labeled, Y[:400], groups=keys, random_state=0
+    )
+    assert test_named(passed.monitor(frame, TRUTH), "error of one_fold").n_rows == 400
+    # Without the column nothing is tested, and a line says what is missing.
+    alone = test_named(of_groups.monitor(NAMED, TRUTH), "error of one_fold")
+    assert alone.reason.endswith("`groups` names the column of their groups")
+
+
 def test_monitor__counts_rows_of_new_groups_that_equal_labeled_rows(of_groups):
     rows, keys = pd.DataFrame(X[:400], columns=NAMES), [f"new {i}" for i in range(400)]
     report = of_groups.monitor(rows, y=Y[:400], groups=keys)

@@ -96,8 +96,8 @@ class InputFormat:
         if isinstance(X, (str, os.PathLike)):
             raise TypeError(
                 f"`X` must hold rows of features, got the path {show(os.fspath(X))}; "
-                f"`predict_table` reads it and writes a file, as by "
-                f"predict_table({show(os.fspath(X))}, out='predictions.csv')."
+                f"`predict_table` reads it, predict_table({show(os.fspath(X))}), and "
+                f"writes a file with out='predictions.csv'."
             )
         check_rows(X)
         if self.n_columns is None:

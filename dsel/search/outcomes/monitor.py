@@ -82,6 +82,11 @@ def monitor_table(
     for model in promises.models.values():
         check_is_fitted(model)
     table = open_new_rows(promises, new_rows, new_labels, separator, encoding)
+    column = promises.group_column
+    is_there = column is not None and column in (*table.unused, *table.ids)
+    if promises.are_in_groups and new_labels.groups is None and is_there:
+        new_labels = replace(new_labels, groups=column)
+        table = open_new_rows(promises, new_rows, new_labels, separator, encoding)
     context = MonitorContext.of(promises, table, new_labels)
     client = resolve_client(client)
     notes = (

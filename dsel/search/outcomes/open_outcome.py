@@ -8,6 +8,7 @@ from dsel.results.models import open_model
 from dsel.results.place import PAIRS, Place, check_has_results, read_outcome
 from dsel.results.query_files import read_labeled_result
 from dsel.results.run_store import open_results, read_dataset, read_query_rows
+from dsel.results.run_tables import load_run_tables
 from dsel.search.outcomes.deployed_model import InputFormat, read_input_format
 from dsel.search.outcomes.outcome import Outcome
 from dsel.typing import Options, PathLike
@@ -99,4 +100,11 @@ def open_outcome(
         read_input_format(
             place, statements, InputFormat(), storage_options=storage_options
         ),
+        group_column=_group_column(place, storage_options),
     )
+
+
+def _group_column(place: PathLike, storage_options: Options | None) -> str | None:
+    """Return the column with the keys of groups that the command of a run named."""
+    tables = load_run_tables(place, storage_options=storage_options)
+    return None if tables is None else tables.groups

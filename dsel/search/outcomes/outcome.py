@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, Never, NoReturn
+from typing import TYPE_CHECKING, Any, Never, NoReturn, overload
 
 import numpy as np
 import pandas as pd
@@ -44,13 +44,6 @@ if TYPE_CHECKING:
     from dsel.accessor import ResultsPlots
 
 
-OUT: Final = (
-    "a new file, such as out='predictions.csv'; `predict(X)` returns the predictions "
-    "of rows in memory"
-)
-"""What `predict_table` needs."""
-
-
 @dataclass(frozen=True, repr=False)
 class Outcome:
     """The result of a search.
@@ -77,6 +70,8 @@ class Outcome:
     """Keys of the labeled groups, where rows come in groups."""
     loss: Loss | None = field(default=None, compare=False)
     """The bounded loss, for `monitor`."""
+    group_column: str | None = field(default=None, compare=False)
+    """Name of the column that had the keys of the groups, if it is known."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of a pickle, without the labeled rows.
@@ -366,7 +361,19 @@ class Outcome:
         """
         return self.choice.report_by_value(deploy)
 
-    @explain_unknown({"out": OUT})
+    @overload
+    def predict_table(
+        self,
+        source: object,
+        *,
+        out: None = None,
+        deploy: str | None = None,
+        id: Sequence[str] | None = None,
+        client: "Client | None" = None,
+        verbose: bool | None = None,
+    ) -> pd.DataFrame: ...
+
+    @overload
     def predict_table(
         self,
         source: object,
@@ -376,8 +383,20 @@ class Outcome:
         id: Sequence[str] | None = None,
         client: "Client | None" = None,
         verbose: bool | None = None,
-    ) -> PredictedTable:
-        """Predict every row of a table of any size, and write a file in its order.
+    ) -> PredictedTable: ...
+
+    @explain_unknown()
+    def predict_table(
+        self,
+        source: object,
+        *,
+        out: PathLike | None = None,
+        deploy: str | None = None,
+        id: Sequence[str] | None = None,
+        client: "Client | None" = None,
+        verbose: bool | None = None,
+    ) -> PredictedTable | pd.DataFrame:
+        """Predict every row of a table, as a data frame or, of any size, as a file.
 
         Parameters
         ----------
@@ -387,11 +406,11 @@ class Outcome:
             does not use are left out, and texts are converted as in the labeled rows.
         out
             A new file that ends in ``.parquet``, ``.csv`` or ``.zarr``. It gets its
-            name when it has all rows.
+            name when it has all rows. None returns the predictions in memory.
         deploy
             ``one_fold`` or ``all_rows``; by default the model that is deployed.
         id
-            Columns of the table that are copied to the file. None takes those of
+            Columns of the table that are copied to the predictions. None takes those of
             `dsel select --id`; without any, ``row`` has the numbers of the rows.
         client
             Dask client; None is the current one, else local threads.
@@ -400,12 +419,13 @@ class Outcome:
 
         Returns
         -------
-        PredictedTable
-            A description of the file. Its columns are ``label``, and ``probability_``
-            of each class if the model has probabilities, in CSV with the digits of
-            float32 (labels are decided before that); for a regressor
-            ``prediction``, ``lower`` and ``upper``, the ends of `predict_interval`, or
-            ``value`` if no tolerance is certified.
+        pandas.DataFrame or PredictedTable
+            The predictions, with the index of a pandas table; of a file, its
+            description. The columns are ``label``, and ``probability_`` of each class
+            if the model has probabilities, in CSV with the digits of float32 (labels
+            are decided before that); for a regressor ``prediction``, ``lower`` and
+            ``upper``, the ends of `predict_interval`, or ``value`` if no tolerance is
+            certified.
 
         Raises
         ------
@@ -426,6 +446,10 @@ class Outcome:
         >>> from dsel import plan_search
         >>> X, y = load_iris(return_X_y=True, as_frame=True)
         >>> outcome = plan_search(SVC(), {"C": [1, 10]}, X, y, random_state=0).run()
+        >>> outcome.predict_table(X.tail(2))
+             row  label
+        148    0      2
+        149    1      2
         >>> with TemporaryDirectory() as folder:
         ...     made = outcome.predict_table(X, out=f"{folder}/p.csv")
         ...     pd.read_csv(made.path).columns.to_list()
@@ -445,16 +469,19 @@ class Outcome:
             predictions = predict_table(
                 deployed, source, out, id=id, client=client, on_progress=on_progress
             )
-        for line in predictions.notes:
+        notes = predictions.notes
+        if predictions.frame is not None:  # a file's description prints it
+            notes = [*filter(None, [predictions.note_on_bound]), *notes]
+        for line in notes:
             warn(f"{line[0].upper()}{line[1:]}.", GuaranteeWarning)
-        return predictions
+        return predictions if predictions.frame is None else predictions.frame
 
     def monitor(
         self,
         source: Any,
+        y: Any = None,
         *,
         target: Any = None,
-        y: Any = None,
         groups: Any = None,
         level: float = MONITOR_LEVEL,
         client: "Client | None" = None,
@@ -473,16 +500,16 @@ class Outcome:
         ----------
         source
             A table of any size, as for `predict_table`.
-        target
-            Column of `source` with the labels. Rows without one are left out of the
-            tests of errors; a label that is no class is an error of every model.
         y
-            The labels of all rows in order, instead of `target`; an array as `target`
-            is the same.
+            The labels of all rows in order. Rows without one are left out of the tests
+            of errors; a label that is no class is an error of every model.
+        target
+            Column of `source` with the labels, instead of `y`.
         groups
             Of a search with groups: the column of `source` with the key of each row's
             group, or the keys of all rows in order. Then one row with a label is drawn
-            of each group that was not labeled, and the errors on these are tested.
+            of each group that was not labeled, and the errors on these are tested. None
+            takes the column that had them in the labeled rows, if `source` has it.
         level
             Probability that a test refutes a promise that holds, in [0.001, 0.5].
         client
@@ -513,7 +540,7 @@ class Outcome:
         ...     LogisticRegression(), {"C": [0.1, 1.0]}, X[:500], y[:500], X[500:2000],
         ...     random_state=0)
         >>> outcome = plan.run()
-        >>> outcome.monitor(X[2000:], y=y[2000:]).is_refuted
+        >>> outcome.monitor(X[2000:], y[2000:]).is_refuted
         False
         >>> print(outcome.monitor(X[2000:] + 1.0).tests[0].result)
         refuted
@@ -537,6 +564,7 @@ class Outcome:
             "the outcome does not know them",
             self.group_keys,
             self.loss,
+            group_column=self.group_column,
         )
         with row_progress(check_verbose(verbose), "Testing new rows") as on_progress:
             return monitor_table(
@@ -682,7 +710,7 @@ class Outcome:
         """Calls that run as they are printed, where `X_new` are new rows."""
         steps = [
             "`predict(X_new)`",
-            "`predict_table(X_new, out='predictions.csv')`",
+            "`predict_table(X_new)`, with `out='predictions.csv'` as a file",
             "`plot()` for a figure",
             "`monitor(X_new)` to test whether the promise holds for new rows",
         ]

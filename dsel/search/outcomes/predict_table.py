@@ -5,6 +5,7 @@ model and the format of its rows, `table_rows` reads the table.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import reduce
 from math import isnan
@@ -39,7 +40,7 @@ from dsel.families.kinds import is_classifier
 from dsel.families.predictions import predict_numbers
 from dsel.option_values import ALL_ROWS
 from dsel.results.certificate import Certificate
-from dsel.results.predictions import ROW, check_new_file, predictions_file
+from dsel.results.predictions import ROW, Append, check_new_file, predictions_file
 from dsel.results.renderings import Shown
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.progress import OnProgress
@@ -78,9 +79,10 @@ compute all of it again, so that it is called only where two are nearly as large
 
 @dataclass(frozen=True, repr=False)
 class PredictedTable(Shown):
-    """A file of predictions."""
+    """A file of predictions, or predictions in memory."""
 
-    path: Path
+    path: Path | None
+    """The file; None if the predictions are in `frame`."""
     n_rows: int
     columns: tuple[str, ...]
     """Its columns."""
@@ -96,6 +98,8 @@ class PredictedTable(Shown):
     """Notes about lines and columns of a text file that are left out."""
     certificate: Certificate | None = None
     """Certificate of the model; None for a model of `save_model`."""
+    frame: pd.DataFrame | None = None
+    """The predictions, if no file was written."""
 
     @property
     def is_certified(self) -> bool:
@@ -167,7 +171,8 @@ class PredictedTable(Shown):
         texts = [self.note_on_bound, self.text_on_bound]
         if self.unused:
             texts.append(f"Not used of the table: {listing(self.unused, 10)}")
-        texts += self.texts_on_file(self.path)
+        if self.path is not None:
+            texts += self.texts_on_file(self.path)
         named = [*(("", text) for text in texts), *(("Note", t) for t in self.notes)]
         return [(name, text) for name, text in named if text]
 
@@ -189,8 +194,11 @@ def predict_table(
     separator: str | None = None,
     encoding: str | None = None,
 ) -> PredictedTable:
-    """Predict every row of a table and write a file; see `Outcome.predict_table`."""
-    path = check_new_file(out)
+    """Predict every row of a table and write a file; see `Outcome.predict_table`.
+
+    With `out` None the predictions are kept in `frame` instead.
+    """
+    path = None if out is None else check_new_file(out)
     model = deployed.model
     check_is_fitted(model)
     ids = (id,) if isinstance(id, str) else None if id is None else tuple(id)
@@ -213,12 +221,17 @@ def predict_table(
     # A mistake in all rows raises in the first slice, before a file is created.
     first = next(records, None)
     head = predictor.head() if first is None else first[0].iloc[:0]
-    rounded = _probability_names(_classes_of(model))
-    message = f"Nothing of the interrupted call is kept: there is no file {path}."
-    with (
-        explaining_interrupt(message),
-        predictions_file(path, head, table.dialect, rounded=rounded) as append,
-    ):
+    blocks = [head]
+    with ExitStack() as stack:
+        append: Append = blocks.append
+        if path is not None:
+            message = (
+                f"Nothing of the interrupted call is kept: there is no file {path}."
+            )
+            stack.enter_context(explaining_interrupt(message))
+            rounded = _probability_names(_classes_of(model))
+            file = predictions_file(path, head, table.dialect, rounded=rounded)
+            append = stack.enter_context(file)
         while first is not None:
             frame, values = first
             append(frame)
@@ -226,16 +239,23 @@ def predict_table(
             unknown = merge_unknown_values(unknown, values)
             show_progress(done, table.n_rows)
             first = next(records, None)
+    frame = None
+    if path is None:
+        frame = pd.concat(blocks[1:] or blocks, ignore_index=True)
+        if isinstance(source, pd.DataFrame):  # so that they are joined with its columns
+            frame.index = source.index
+    is_csv = path is not None and path.suffix.lower() == ".csv"
     return PredictedTable(
         path,
         done,
         tuple(head.columns),
         table.unused,
         tuple(select_unexpected(unknown, done)),
-        table.dialect if path.suffix.lower() == ".csv" else PLAIN_DIALECT,
+        table.dialect if is_csv else PLAIN_DIALECT,
         table.taken_by_position,
         table.file_notes,
         deployed.certificate,
+        frame,
     )
 
 

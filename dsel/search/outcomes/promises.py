@@ -52,6 +52,8 @@ class Promises:
     """Loss of the plan, which may be of the user's own; None if unknown."""
     labeled_ids: RecordIds | None = None
     """Ids of the labeled rows; None where they have none, or these are not known."""
+    group_column: str | None = None
+    """Column of the labeled rows that had the keys of their groups, if it is known."""
 
     @property
     def loss(self) -> Loss | None:

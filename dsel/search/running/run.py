@@ -123,6 +123,7 @@ def make_outcome(
         labeled=plan.labeled,
         group_keys=None if plan.row_groups is None else plan.row_groups.group_keys,
         loss=plan.context.losses.main,
+        group_column=None if plan.row_groups is None else plan.row_groups.column,
     )
 
 
