@@ -126,6 +126,20 @@ class ResultsAccessor:
         """
         return ResultsPlots(self._results)
 
+    def bounds_svg(self) -> str:
+        """Return the figure of the bounds as an SVG element, for a card.
+
+        It has the color of the text around it. Empty where there are no bounds, or
+        where matplotlib is not installed.
+        """
+        from dsel.search.running.select import select
+
+        with suppress(ModuleNotFoundError, KeyError, ValueError):
+            from dsel.plots.svg import draw_bounds
+
+            return draw_bounds(self._results, select(self._results))
+        return ""
+
 
 @explain_unknown()
 class ResultsPlots:
@@ -152,9 +166,10 @@ class ResultsPlots:
     ) -> "Axes":
         """Draw a criterion over the grid; see `dsel.plots.plot_surface`.
 
-        For a least-squares search it draws the curves of the estimates. `dsel.certify`
-        has no grid: for classes it draws the report, if one was declared, else the
-        bounds with those of more labels, and for numbers how far predictions are off.
+        For a least-squares search it draws the curves of the estimates, and for a list
+        of candidates that is no grid their folds. `dsel.certify` has one candidate: for
+        classes it draws the report, if one was declared, else the bounds with those of
+        more labels, and for numbers how far predictions are off.
 
         Parameters
         ----------
@@ -165,8 +180,10 @@ class ResultsPlots:
         x, y
             Dimensions for columns and rows; by default the last two that vary.
         """
+        from dsel.names import CANDIDATE
         from dsel.plots import plot_loss_curves, plot_surface
         from dsel.plots.surface import procedure_without_grid
+        from dsel.results.cube import candidate_dims
 
         if "regularization" in self._results.dims:
             return plot_loss_curves(self._results, criterion=criterion, ax=ax)
@@ -176,6 +193,9 @@ class ResultsPlots:
             best = next(name for name in WITHOUT_GRID if name in figures)
             drawn: Axes = getattr(self, best)(ax=ax)
             return drawn
+        is_list = candidate_dims(self._results) == (CANDIDATE,)
+        if is_list and not has_options and "folds" in self._figures():
+            return self.folds(ax=ax)  # its numbers have no order, and names are needed
         return plot_surface(self._results, criterion, ax=ax, x=x, y=y)
 
     def surface(

@@ -24,6 +24,8 @@ _STYLE: Final = (
     ".dsel-card dt{margin:0;opacity:.7;font-weight:400}.dsel-card dd{margin:0;"
     "overflow-wrap:anywhere}"
     ".dsel-card table{border-collapse:collapse;margin:6px 0;font-size:.92em}"
+    ".dsel-card .dsel-figure{max-width:30em;margin:8px 0}"
+    ".dsel-card svg{width:100%;height:auto;display:block}"
     ".dsel-card th,.dsel-card td{padding:1px 10px;text-align:right;border:0;"
     "background:none}.dsel-card th:first-child,.dsel-card td:first-child"
     "{text-align:left;padding-left:0}.dsel-card th{opacity:.7;font-weight:400}"
@@ -32,10 +34,11 @@ _STYLE: Final = (
 )
 
 
-def render_card(shown_rows: Iterable[ShownRow]) -> str:
+def render_card(shown_rows: Iterable[ShownRow], figure: str = "") -> str:
     """Return rows of texts as a card: lines, named texts as a list, rows as a table.
 
-    The first line without a name is in bold.
+    The first line without a name is in bold. `figure` is an SVG element below the
+    lines, in which nothing is escaped.
 
     Examples
     --------
@@ -58,6 +61,10 @@ def render_card(shown_rows: Iterable[ShownRow]) -> str:
                 name = "" if n_lines else ' class="dsel-head"'
                 parts.append(f"<p{name}>{mark_code(text)}</p>")
                 n_lines += 1
+            if figure:  # below the first lines, which it shows
+                head = '<div class="dsel-figure" role="img" aria-label="Bounds">'
+                parts.append(f"{head}{figure}</div>")
+                figure = ""
     return (
         f'<article class="dsel-card"><style>{_STYLE}</style>{"".join(parts)}</article>'
     )

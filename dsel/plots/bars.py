@@ -471,7 +471,7 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     if len(there) == 1:  # a single bar would say what the title says
         title = f"{title}, {texts[0]}"
         fits = results[there[0]]
-        split_dims = [dim for dim in fits.dims if dim in names.RESERVED]
+        split_dims = {*names.RESERVED} & {*fits.dims} - {names.CANDIDATE}
         cube = results.assign({names.STATUS: fits.sum(split_dims)})
         by_candidate = (
             cube[names.STATUS].transpose(*candidate_dims(cube)).values.ravel()

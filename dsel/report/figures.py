@@ -1,10 +1,7 @@
 """Figures of the page, as SVG elements in the color of the text around them."""
 
-import io
-import re
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 import xarray as xr
 
@@ -20,7 +17,7 @@ from dsel.plots import (
     plot_terms,
 )
 from dsel.plots.spread import MOST_CANDIDATES_DRAWN
-from dsel.plots.style import INK
+from dsel.plots.svg import draw_bounds, draw_svg
 from dsel.results import Choice
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
@@ -37,14 +34,7 @@ def figures_of_search(results: xr.Dataset, choice: Choice) -> dict[str, str]:
 
     The page prints the headings of bounds and of the surface itself.
     """
-    n_bars = len(choice.certificates) + (choice.expected_holdout > 0)
-    n_bars += bool(choice.best_constant[0])
-    height = 1.3 + 0.6 * n_bars
-    figures = {
-        "certificates": draw_svg(
-            plot_certificates, results, height=height, titled=False
-        )
-    }
+    figures = {"certificates": draw_bounds(results, choice)}
     n_drawn = min(MOST_CANDIDATES_DRAWN, results[names.STATUS].size)
     if candidate_dims(results) != (names.CANDIDATE,):
         with suppress(ValueError):  # a cube without its numbers
@@ -88,31 +78,3 @@ def figures_of_reports(
         height = 1.6 + 0.5 * len(by_value.values)
         figures["by_value"] = draw_svg(plot_report_by_value, by_value, height=height)
     return figures
-
-
-def draw_svg(
-    plot: Callable[..., Any], what: object, *, height: float, titled: bool = True
-) -> str:
-    """Return a figure as an SVG element in the color of the text around it."""
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "a report needs matplotlib, which is not installed; "
-            "pip install 'dsel[report]'."
-        ) from error
-    width = 3.8  # inches: letters of 9 points are legible on a phone
-    figure = Figure(figsize=(width, height), layout="constrained")
-    ax = plot(what, ax=figure.add_subplot())
-    if not titled:
-        ax.set_title("", loc="left")
-    file = io.StringIO()
-    # The salt makes the page the same each time.
-    with rc_context({"svg.hashsalt": "dsel", "svg.fonttype": "path"}):
-        figure.savefig(file, format="svg", metadata={"Date": None}, transparent=True)
-    element = "<svg" + file.getvalue().partition("<svg")[2]
-    for ink in (INK, "#000000"):
-        element = element.replace(ink, "currentColor")
-    size = f'fill="currentColor" style="max-width:{140 * width:.0f}px"'
-    return re.sub(r'(<svg[^>]*?) width="[^"]*"', rf"\1 {size}", element, count=1)

@@ -25,7 +25,8 @@ from dsel.plots.spread import (
     name_cross_validation,
     name_of_fold_losses,
 )
-from dsel.report.figures import draw_svg, figures_of_prefit, figures_of_search
+from dsel.plots.svg import draw_svg
+from dsel.report.figures import figures_of_prefit, figures_of_search
 from dsel.report.sentences import (
     compare_estimates,
     plain_sentences,

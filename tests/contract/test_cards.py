@@ -77,6 +77,18 @@ def test_card__is_html_without_script_that_says_what_is_printed(shown, name):
         assert name == "pool" or word in text
 
 
+def test_card__of_an_outcome_has_the_figure_of_its_bounds(shown, monkeypatch):
+    card = shown["outcome"]._repr_html_()
+    assert card.count("<svg") == 1
+    figure = card[card.index("<svg") : card.index("</svg>")]
+    # In the color of the text around it, and without rules for the rest of the page.
+    assert "currentColor" in figure
+    assert "<style" not in figure
+    assert "<svg" not in shown["choice"]._repr_html_()
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "<svg" not in shown["outcome"]._repr_html_()
+
+
 class Terminal:
     """Standard output as a terminal of 50 columns."""
 

@@ -934,3 +934,15 @@ def test_plot_surface__marks_candidates_that_failed():
     assert "failed" in legend_texts(ax)
     [cross] = [line for line in ax.lines if line.get_marker() == "x"]
     assert cross.get_xdata().tolist() == [1]
+
+
+def test_plots__of_a_list_that_is_no_grid_name_its_candidates():
+    X, y = make_classification(150, 5, random_state=0)
+    model = Pipeline([("m", SVC())])
+    grid = [{"m": [SVC()], "m__C": [1, 10]}, {"m": [KNeighborsClassifier()]}]
+    outcome = dsel.plan_search(model, grid, X, y, random_state=0).run(n_jobs=1)
+    # The numbers of candidates have no order, and a line would go from one to another.
+    assert outcome.plot().get_xlabel() == "error on the fold, %"
+    shown = "".join(texts(outcome.plot()))
+    assert "m=KNeighborsClassifier()" in shown
+    assert len(texts(outcome.plot.timing())) == 3

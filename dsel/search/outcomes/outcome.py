@@ -691,7 +691,8 @@ class Outcome:
         return render_lines(shown_rows, terminal_width())
 
     def _repr_html_(self) -> str:
-        return render_card([*self._shown_rows(), ("Next", self._next_steps)])
+        shown_rows = [*self._shown_rows(), ("Next", self._next_steps)]
+        return render_card(shown_rows, self.results.dsel.bounds_svg())
 
     def _shown_rows(self) -> list[ShownRow]:
         """Return the rows of the choice, and the seed that draws the same folds."""
@@ -710,7 +711,7 @@ class Outcome:
         """Calls that run as they are printed, where `X_new` are new rows."""
         steps = [
             "`predict(X_new)`",
-            "`predict_table(X_new)`, with `out='predictions.csv'` as a file",
+            "`predict_table(X_new)` (`out='predictions.csv'` writes a file)",
             "`plot()` for a figure",
             "`monitor(X_new)` to test whether the promise holds for new rows",
         ]
