@@ -1,4 +1,19 @@
-"""Labeled rows by class, and the fitted binary SVMs with their support rows."""
+"""Labeled rows by class, the fitted binary SVMs, and the SVCs that are made of them.
+
+`smo` solves a grid, and users get what scikit-learn would have fitted: an `SVC`, which
+predicts by its own code, and which other libraries know. An SVC has no public way to
+set its solution. So `make_svc` fits a clone to a few made-up rows of zeros, with the
+right classes: this sets all attributes that this version of scikit-learn has. Then it
+replaces those that depend on the rows, such as `support_` and `_dual_coef_`, by the
+solution that was counted. Decision values and votes are computed from these by
+scikit-learn itself.
+
+A class of our own lost, since it would be no SVC to code that asks; so did a second
+fit by libsvm: it takes as long as the first one, and is another model than the counted
+one, as both stop at a tolerance. `tests/families/svm/test_models.py` compares all
+attributes with those of a fitted SVC, and fails where scikit-learn adds, renames or
+retypes one; CI runs it with the lowest supported version, too.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -157,6 +157,8 @@ def refit_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedM
     """Fit the chosen candidates of a run again, and repeat all their counts."""
     # Inner searches are not made again: which candidates they chose stands in the cube.
     outer = cube[names.OUTER_CANDIDATE].values.astype(int).tolist()
+    # The cube has no candidate of all rows. Where no bound names it, its model is not
+    # returned, so that any candidate may stand there.
     candidates = ChosenCandidates(
         choice.candidates.get(ALL_ROWS, outer[0]), tuple(outer)
     )
