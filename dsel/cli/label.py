@@ -2,9 +2,9 @@
 
 import shlex
 from dataclasses import replace
-from typing import Any
 
-from dsel.cli.options import OutputOptions, TextOptions
+from dsel.cli.commands.label import LabelOptions
+from dsel.cli.options import TextOptions
 from dsel.cli.running import (
     choice_content,
     insert_steps,
@@ -34,17 +34,10 @@ from dsel.results.query_files import (
 )
 
 
-def run(
-    place: str,
-    labels: str | None,
-    target: str | None,
-    partial: bool,
-    allow_unknown: bool,
-    text: TextOptions,
-    output: OutputOptions,
-) -> None:
+def run(options: LabelOptions) -> None:
     """Read LABELS of the queried rows at PLACE, and print what they prove."""
-    labeled, notes = _read(place, labels, target, partial, allow_unknown, text)
+    labeled, notes = _read(options)
+    place, output = options.place, options.output
     print_notes(notes)
     step = f"dsel report {shlex.quote(place)}"
     if isinstance(labeled, ModelComparison):
@@ -72,29 +65,15 @@ def run(
     print_choice(choice, output, steps=steps)
 
 
-def check(
-    place: str,
-    labels: str | None,
-    target: str | None,
-    partial: bool,
-    allow_unknown: bool,
-    text: TextOptions,
-    **others: Any,
-) -> None:
+def check(options: LabelOptions) -> None:
     """Raise what stops the command before it stores a result."""
-    _read(place, labels, target, partial, allow_unknown, text)
+    _read(options)
 
 
-def _read(
-    place: str,
-    labels: str | None,
-    target: str | None,
-    partial: bool,
-    allow_unknown: bool,
-    text: TextOptions,
-) -> tuple[ModelComparison | Choice, list[str]]:
+def _read(options: LabelOptions) -> tuple[ModelComparison | Choice, list[str]]:
     """Return what the labels prove, and notes on them; nothing is stored."""
-    labels = labels or f"{place.rstrip('/')}/{QUERY_ROWS}"
+    place, target, text = options.place, options.target, options.text
+    labels = options.labels or f"{place.rstrip('/')}/{QUERY_ROWS}"
     result: ModelComparison | Choice
     schema: TableSchema | None
     if is_comparison(place):
@@ -111,7 +90,13 @@ def _read(
             raise ValueError(result.queries.why_no_rows)
         column = target or (None if schema is None else schema.target) or "label"
         rows, classes = result.queries.rows, result.queries.classes
-    rules = _label_rules(labels, column, partial, allow_unknown)
+    rules = LabelRules(
+        options.partial,
+        options.allow_unknown,
+        labels=f"column {column!r} of {labels!r}",
+        partial_option="--partial",
+        unknown_option="--allow-unknown",
+    )
     if isinstance(result, Choice):
         rules = replace(rules, effect=EFFECT)
     notes = notes_on_blanks(classes)
@@ -132,16 +117,3 @@ def _form(
     """Return separator and encoding of a file of labels."""
     [file] = text_source(labels, **text.arguments, like=schema).files
     return {"separator": file.separator, "encoding": file.encoding}
-
-
-def _label_rules(
-    file: str, column: str, partial: bool, allow_unknown: bool
-) -> LabelRules:
-    """Return which labels are usable, with the names that the shell has for them."""
-    return LabelRules(
-        partial,
-        allow_unknown,
-        labels=f"column {column!r} of {file!r}",
-        partial_option="--partial",
-        unknown_option="--allow-unknown",
-    )

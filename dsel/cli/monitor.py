@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
+from dsel.cli.commands.monitor import MonitorOptions
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.models import import_from_here
 from dsel.cli.new_run import offer_new_run
-from dsel.cli.options import ClusterOptions, OutputOptions, TextOptions
 from dsel.cli.running import (
     columns_in,
     insert_steps,
@@ -31,33 +31,22 @@ from dsel.search.outcomes.new_labels import NewLabels, check_new_labels
 from dsel.search.outcomes.promises import Promises, open_promises
 
 
-def run(
-    results: str,
-    next_month: str,
-    labeled: str | None,
-    target: str | None,
-    groups: str | None,
-    level: float,
-    trust: tuple[str, ...],
-    text: TextOptions,
-    cluster: ClusterOptions,
-    output: OutputOptions,
-) -> None:
+def run(options: MonitorOptions) -> None:
     """Test whether the promises of RESULTS still hold on the rows of NEXT_MONTH."""
-    opened = _open(results, next_month, labeled, target, groups, trust, text)
-    promises, notes, source, labels = opened
+    promises, notes, source, labels = _open(options)
+    text, output = options.text.arguments, options.output
     progress = row_progress(output.shows_progress, "Testing new rows")
-    renamed = offer_renamed(next_month, text.arguments)
-    again, client_of = offer_new_run(results), open_client(cluster)
+    renamed = offer_renamed(options.next_month, text)
+    again, client_of = offer_new_run(options.results), open_client(options.cluster)
     with again, renamed, client_of as client, progress as shown:
         report = monitor_table(
             promises,
             source,
             labels,
-            level=level,
+            level=options.level,
             client=client,
             on_progress=shown,
-            **text.arguments,
+            **text,
         )
     print_notes(notes)
     if output.as_json:
@@ -98,47 +87,37 @@ def run(
     click.get_current_context().exit(status)
 
 
-def check(
-    results: str,
-    next_month: str,
-    labeled: str | None,
-    target: str | None,
-    groups: str | None,
-    trust: tuple[str, ...],
-    text: TextOptions,
-    **others: Any,
-) -> None:
+def check(options: MonitorOptions) -> None:
     """Raise what stops the command before it tests a row."""
-    opened = _open(results, next_month, labeled, target, groups, trust, text)
-    promises, _, source, labels = opened
-    with offer_new_run(results), offer_renamed(next_month, text.arguments):
-        open_new_rows(promises, source, labels, **text.arguments)
+    promises, _, source, labels = _open(options)
+    text = options.text.arguments
+    with offer_new_run(options.results), offer_renamed(options.next_month, text):
+        open_new_rows(promises, source, labels, **text)
 
 
 def _open(
-    results: str,
-    next_month: str,
-    labeled: str | None,
-    target: str | None,
-    groups: str | None,
-    trust: tuple[str, ...],
-    text: TextOptions,
+    options: MonitorOptions,
 ) -> tuple[Promises, Sequence[str], Any, NewLabels]:
     """Return the promises of a run with notes, and the new rows with their labels."""
-    import_from_here(trust)
-    tables = load_run_tables(results)
+    import_from_here(options.trust)
+    groups, target = options.groups, options.target
+    tables = load_run_tables(options.results)
     if tables is not None and None in (groups, target):
         columns: tuple[str, ...] = ()
         with suppress(OSError, TypeError, ValueError):  # what is wrong is said below
-            learned = load_schema(results)
+            learned = load_schema(options.results)
             like = None if learned is None else TableSchema.from_json(learned)
-            columns = columns_in(next_month, text.arguments, like) or ()
+            columns = columns_in(options.next_month, options.text.arguments, like) or ()
         groups = groups or (tables.groups if tables.groups in columns else None)
         target = target or (tables.target if tables.target in columns else None)
     promises, notes = open_promises(
-        results, labeled=labeled, trusted=trust, groups=groups, **text.arguments
+        options.results,
+        labeled=options.labeled,
+        trusted=options.trust,
+        groups=groups,
+        **options.text.arguments,
     )
-    source, labels = _rows_and_labels(next_month, target)
+    source, labels = _rows_and_labels(options.next_month, target)
     labels = replace(labels, groups=groups, groups_option="--groups")
     return promises, notes, source, labels
 

@@ -1,8 +1,30 @@
 """Options of ``dsel label``: compute bounds from the labels of queried rows."""
 
+from dataclasses import dataclass
+
 import click
 
-from dsel.cli.options import ExistingPath, output_options, run_from, text_options
+from dsel.cli.options import (
+    ExistingPath,
+    OutputOptions,
+    TextOptions,
+    output_options,
+    run_from,
+    text_options,
+)
+
+
+@dataclass(frozen=True)
+class LabelOptions:
+    """Values of all options and arguments."""
+
+    place: str
+    labels: str | None
+    target: str | None
+    partial: bool
+    allow_unknown: bool
+    text: TextOptions
+    output: OutputOptions
 
 
 @click.command
@@ -24,7 +46,7 @@ from dsel.cli.options import ExistingPath, output_options, run_from, text_option
 )
 @text_options
 @output_options
-@run_from("dsel.cli.label")
+@run_from("dsel.cli.label", record=LabelOptions)
 def command() -> None:
     """Read LABELS of the queried rows at PLACE, and print what they prove.
 

@@ -1,10 +1,35 @@
 """Options of ``dsel monitor``: test promises on the rows of a new table."""
 
+from dataclasses import dataclass
+
 import click
 
 from dsel.cli.option_types import LEVEL
-from dsel.cli.options import ExistingPath, model_options, run_from
+from dsel.cli.options import (
+    ClusterOptions,
+    ExistingPath,
+    OutputOptions,
+    TextOptions,
+    model_options,
+    run_from,
+)
 from dsel.option_values import MONITOR_LEVEL
+
+
+@dataclass(frozen=True)
+class MonitorOptions:
+    """Values of all options and arguments."""
+
+    results: str
+    next_month: str
+    labeled: str | None
+    target: str | None
+    groups: str | None
+    level: float
+    trust: tuple[str, ...]
+    text: TextOptions
+    cluster: ClusterOptions
+    output: OutputOptions
 
 
 @click.command
@@ -35,7 +60,7 @@ from dsel.option_values import MONITOR_LEVEL
     help="Probability that a test refutes a promise that holds.",
 )
 @model_options
-@run_from("dsel.cli.monitor")
+@run_from("dsel.cli.monitor", record=MonitorOptions)
 def command() -> None:
     """Test whether the promises of RESULTS still hold on the rows of NEXT_MONTH.
 
