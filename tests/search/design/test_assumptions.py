@@ -2,6 +2,7 @@
 
 import re
 
+import dask.array as da
 import numpy as np
 import pytest
 from scipy import stats
@@ -10,7 +11,13 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 import dsel
 from dsel.results.certificate import VIOLATED, Assumption
-from dsel.search.design.assumptions import PoolFacts, two_sample_test
+from dsel.search.design.assumptions import (
+    ALARM,
+    FEWEST_TESTED_ROWS,
+    PoolFacts,
+    compare_pool,
+    two_sample_test,
+)
 from dsel.search.running.pool_assumptions import with_pool_facts
 
 
@@ -278,3 +285,44 @@ def test_with_pool_facts__copies_refute_and_stand_first():
 def test_with_pool_facts__keep_a_violation_that_the_plan_has_found():
     known = Assumption("A1", VIOLATED, "rows come in groups")
     assert with_facts(known=known, auc=0.5, p_value=0.5) == known
+
+
+LABELED = dsel.plan_search(
+    KNeighborsClassifier(), {"n_neighbors": [1]}, SINGLE, SINGLE[:, 0] > 0
+).labeled
+
+
+def compare(rows, chunk_rows=100, **options):
+    pool = dsel.open_pool(da.from_array(rows, chunks=(chunk_rows, -1)))
+    return compare_pool(pool, LABELED, seed=0, allow_nan=False, **options)
+
+
+def test_compare_pool__counts_duplicates_and_no_shift_in_any_blocks():
+    pool = np.vstack([FRESH[:200], SINGLE[:7], FRESH[200:], SINGLE[3:5]])
+    findings, others = compare(pool), compare(pool, chunk_rows=37)
+    assert findings.pool_facts == others.pool_facts
+    assert findings.pool_facts.n_duplicates == 9
+    assert findings.pool_facts.p_value > ALARM
+    assert findings.pool_facts.telling_columns == ()
+    assert not findings.pool_facts.violation
+    numbers, other_numbers = (
+        found.sampled_rows.row_numbers.tolist() for found in (findings, others)
+    )
+    assert numbers == other_numbers
+
+
+def test_compare_pool__finds_the_column_of_a_shift_and_copies():
+    shifted = compare(FRESH + [0.0, 2.0, 0.0]).pool_facts
+    assert (shifted.p_value <= ALARM, shifted.telling_columns) == (True, ("1",))
+    assert compare(np.repeat(FRESH[:200], 3, axis=0)).pool_facts.violation
+    few = compare(FRESH[: FEWEST_TESTED_ROWS - 1]).pool_facts
+    assert np.isnan(few.auc)
+    assert few.p_value == 1.0
+
+
+def test_compare_pool__is_ended_by_its_turn_before_the_test():
+    def stop():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compare(FRESH, on_turn=stop)

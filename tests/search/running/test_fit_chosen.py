@@ -1,5 +1,7 @@
 """Chosen candidates: their fits, their counts on folds and pool, and both bounds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
@@ -9,8 +11,13 @@ from dsel.bounds import binomial_tail_inversion, fold_shares, nested_all_rows
 from dsel.bounds.cross_validation import LABEL_SHARE
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import fold_to_deploy
+from dsel.results.caveats import Effect
 from dsel.results.cube import cv_error, read_counts
+from dsel.search.design.assumptions import PoolFacts
+from dsel.search.engine.counts import SearchCounts
 from dsel.search.engine.inner_searches import ChosenCandidates, tie_ranks
+from dsel.search.running.bound_chosen import bound_chosen
+from dsel.search.running.cube_of_run import describe_run
 from dsel.search.running.fit_chosen import count_chosen, fit_chosen
 from dsel.search.running.run import Run, RunOptions, open_engine
 from tests.executors import faulty_threads
@@ -87,3 +94,63 @@ def test_bounds__are_those_of_the_counts():
     differ = counts["outer_disagreements"]
     _, terms = nested_all_rows(errors, n_rows, differ, len(POOL), delta=0.05)
     assert certificates["all_rows"].bound == terms.bound
+
+
+def bound(plan=PLAN, **changes):
+    """Bound the chosen models of `fit`, of which some fields are changed."""
+    inputs = fit()
+    inputs = replace(inputs, chosen=replace(inputs.chosen, **changes))
+    description = describe_run(plan, PoolFacts())
+    counts = SearchCounts(
+        description.data, np.zeros(3, np.int8), np.full(5, 30), np.full(5, 120),
+        fold_errors=np.full((3, 5), 12), fold_predictions=np.full((3, 5), 120),
+    )  # fmt: skip
+    return inputs, bound_chosen(plan, counts, inputs, description)
+
+
+def test_bound_chosen__bounds_both_models_by_the_counts_alone():
+    inputs, choice = bound()
+    errors = inputs.chosen.fold_counts_of[ERROR_RATE.statistic].integers
+    differ = inputs.pool_counts_of[ERROR_RATE.statistic].counts
+    _, terms = nested_all_rows(
+        errors, np.full(5, 30), differ, len(POOL), delta=PLAN.delta
+    )
+    deltas = LABEL_SHARE * PLAN.delta * fold_shares(5)
+    limits = binomial_tail_inversion(errors, np.full(5, 30), delta=deltas)
+    one_fold, all_rows = (choice.certificates[n] for n in ("one_fold", "all_rows"))
+    fold = inputs.chosen.deployed_fold
+    assert (one_fold.fold, one_fold.unclipped) == (fold, limits[fold])
+    assert one_fold.estimate == errors.sum() / 150
+    assert all_rows.unclipped == terms.bound
+    parts = all_rows.label_term, all_rows.disagreement_term
+    assert parts == (terms.label_term, terms.disagreement_term)
+    assert choice.candidates == {"one_fold": (0, 1, 2, 1, 0)[fold], "all_rows": 1}
+    assert choice.fold_params == tuple({"max_depth": d} for d in (1, 2, 8, 2, 1))
+    assert choice.criterion_value == 0.1
+    assert choice.caveats == ()
+
+
+@pytest.mark.parametrize(
+    ("deploy", "effect"), [("one_fold", Effect.INFO), ("all_rows", Effect.WARNS)]
+)
+def test_bound_chosen__bounds_the_model_of_a_fold_where_that_of_all_rows_failed(
+    deploy, effect
+):
+    plan = replace(PLAN, deploy=deploy)
+    _, choice = bound(plan, all_rows_model=None, all_rows_failure="no memory")
+    assert (choice.deploy, [*choice.certificates]) == ("one_fold", ["one_fold"])
+    certificate = choice.certificate
+    assert certificate.certified
+    [caveat] = [c for c in certificate.caveats if "no memory" in c.text]
+    assert caveat.effect is effect
+
+
+def test_bound_chosen__estimates_without_folds_that_failed():
+    inputs, choice = bound(failed_folds={4: "no class"})
+    errors = inputs.chosen.fold_counts_of[ERROR_RATE.statistic].integers
+    for certificate in choice.certificates.values():
+        assert certificate.estimate == errors.sum() / 150
+        assert certificate.estimate_of_models == errors[:4].sum() / 120
+        [caveat] = certificate.caveats
+        assert caveat.effect is Effect.WARNS
+        assert "1 of 5 fits failed (fold 4: no class); its 30 rows" in caveat.text
