@@ -548,7 +548,7 @@ def open_pools(
         pool = open_pool(rows.X)
         caveats = rows.caveats
         keyed = None if rows.ids is None else open_pool(rows.ids)
-    check_spellings(unknown, pool.n_rows, partial(_respelled, location, text))
+    check_spellings(unknown, pool.n_rows, partial(_respell_pool, location, text))
     known = {*schema.used_names, *schema.dropped}
     unused = describe_unused_columns(names, known)
     caveats = (*notes_on_ids, *caveats, *describe_alike(unknown))
@@ -582,7 +582,7 @@ def _naming_groups(table: Table, options: SelectOptions) -> Iterator[None]:
         ) from error
 
 
-def _respelled(
+def _respell_pool(
     location: str, text: Mapping[str, Any], spellings: Mapping[str, Mapping[str, str]]
 ) -> NewFile | None:
     """Return a pool in another file, with other spellings by column and value."""

@@ -151,7 +151,7 @@ def _lighten_ink(ax: "Axes") -> None:
 def short_verdict(certificate: Certificate) -> str:
     """Return the bound of a certificate for a title, or its number without one."""
     if certificate.certified:
-        return certificate.headline().partition(", model")[0]
+        return certificate.statement()
     return f"No guarantee: about {certificate.amount(certificate.number)}"
 
 

@@ -12,10 +12,11 @@ from markupsafe import Markup
 from typing_extensions import TypeAliasType
 
 from dsel import names
-from dsel.cards import ShownRow, mark_code
+from dsel.cards import mark_code
 from dsel.checks import check_path
 from dsel.errors import read_old_arguments, reword
 from dsel.files import check_free, check_no_link, whole_file
+from dsel.option_values import ALL_ROWS
 from dsel.plots import plot_comparison
 from dsel.plots.bars import estimate_name
 from dsel.plots.spread import (
@@ -48,6 +49,7 @@ from dsel.results.certificate import short_params_text
 from dsel.results.comparison import ModelComparison
 from dsel.results.cube import cube_of, read_counts
 from dsel.results.prefit import PrefitCertificate
+from dsel.results.renderings import reword_rows
 from dsel.results.run_tables import RunTables
 from dsel.results.tables import all_params
 from dsel.rounded_texts import confidence, shorten_text
@@ -229,9 +231,11 @@ def _content_of_search(results: xr.Dataset, tables: RunTables | None) -> dict[st
 def _content_of_choice(choice: Choice) -> dict[str, Any]:
     """Return the variables that a choice alone has."""
 
-    def deployed_first(reports: Mapping[str, Any]) -> list[Any]:
+    def order_by_model(reports: Mapping[str, Any]) -> list[Any]:
+        """Return reports, that of the deployed model first."""
         return sorted(reports.values(), key=lambda r: r is not reports[choice.deploy])
 
+    words = _plain_words(choice)
     return {
         "candidate": choice.candidate,
         "certificate": choice.certificate,
@@ -245,12 +249,12 @@ def _content_of_choice(choice: Choice) -> dict[str, Any]:
         and choice.queries.labels is not None,
         "holdout": why_holdout_may_be_smaller(choice),
         "procedure": choice.procedure,
-        "reports": deployed_first(choice.reports),
-        "reports_by_value": deployed_first(choice.reports_by_value),
-        "shown_rows": [_in_plain_words(row) for row in choice.shown_rows()],
-        "tolerances": deployed_first(choice.tolerances),
+        "reports": order_by_model(choice.reports),
+        "reports_by_value": order_by_model(choice.reports_by_value),
+        "shown_rows": reword_rows(choice.shown_rows(), words),
+        "tolerances": order_by_model(choice.tolerances),
         # A reader should meet it before what the bound would mean.
-        "useless": _in_plain_words(("", choice.why_useless))[1],
+        "useless": reword(choice.why_useless, words),
     }
 
 
@@ -267,18 +271,19 @@ def _name_dashed_bars(choice: Choice) -> str:
     return f" Dashed: {', and '.join(texts)}." if texts else ""
 
 
-def _in_plain_words(row: ShownRow) -> ShownRow:
-    """Return a row of a choice without options of Python in the lines on models."""
-    name, text = row
-    text = text.partition("; baseline=")[0] if not name else text
-    chosen, is_there, others = text.partition("; deployed: the first model")
-    if is_there:
+def _plain_words(choice: Choice) -> dict[str, str]:
+    """Return texts of a choice with options of Python, and what stands for them."""
+    words = {}
+    if choice.baseline_advice:
+        words[choice.baseline_advice] = ""
+    if choice.deployed_text:
         better = "and the second is a little better on average"
-        if others.startswith(", on average"):
+        if choice.deploy == ALL_ROWS:
             better = "on average the better one"
-        text = f"{chosen}. Predictions are made by the first of these two models, "
-        text += f"{better}."
-    return name, text
+        words[f"; {choice.deployed_text}"] = (
+            f". Predictions are made by the first of these two models, {better}."
+        )
+    return words
 
 
 def _content_of_prefit(made: PrefitCertificate) -> dict[str, Any]:

@@ -378,6 +378,10 @@ class Certificate(Renderable):
 
         `printed` are reasons against a guarantee that were printed above.
         """
+        return f"{self.statement(jointly, printed)}, {self.model_text}"
+
+    def statement(self, jointly: str = "", printed: Container[str] = ()) -> str:
+        """Return the headline without its model."""
         amount = self.amount(self.number)
         if not self.certified:
             number = "no number"
@@ -389,13 +393,13 @@ class Certificate(Renderable):
                 )
                 number = f"{otherwise if is_bound else 'about'} {amount}"
             why = "for the reason above" if is_printed else f"since {reason}"
-            return f"No guarantee, {why}: {number}, {self.model_text}"
+            return f"No guarantee, {why}: {number}"
         if self.says_nothing:
-            return f"{self.no_bound}, {self.model_text}"
+            return self.no_bound
         level = f"{confidence(self.delta)}% confidence{jointly and f' {jointly}'}"
         if self.conditions:
             level += f", if {' and '.join(self.conditions)}"
-        return f"{self.says} {amount}{self.on_rows} ({level}), {self.model_text}"
+        return f"{self.says} {amount}{self.on_rows} ({level})"
 
     @property
     def conditions(self) -> list[str]:

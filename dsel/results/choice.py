@@ -671,7 +671,7 @@ class Choice(Renderable):
         The order is that of a reader's questions: the bounds and what they are about,
         what to do next, and what limits the statement. Warnings come before all.
         """
-        printed = [*self.certificate.reasons[:1]]
+        printed, deployed = [*self.certificate.reasons[:1]], self.deployed_text
         bounds = [self.certificate.headline()]
         for name, other in self.bounded_models.items():
             if name != self.deploy:
@@ -683,7 +683,7 @@ class Choice(Renderable):
             *[f"{self.why_useless[:1].upper()}{self.why_useless[1:]}"]
             * bool(self.why_useless),
             *bounds[1:],
-            "; ".join([f"Chosen: {self.chosen_text}", *self._words_on_deployment()]),
+            "; ".join(filter(None, (f"Chosen: {self.chosen_text}", deployed))),
             *self._estimate(),
         ]
         comparisons = "; ".join(self._comparisons())
@@ -793,22 +793,23 @@ class Choice(Renderable):
             *[("Folds", f"the searches without a fold chose {folds}")] * bool(folds),
         ]
 
-    def _words_on_deployment(self) -> list[str]:
-        """Return which of two bounded models is deployed; none if one has a bound."""
+    @property
+    def deployed_text(self) -> str:
+        """Which of two bounded models is deployed, as text; "" if one has a bound."""
         bounds = self.certificates.values()
         others = [name for name in self.bounded_models if name != self.deploy]
         if not others or any(b.says_nothing or not b.certified for b in bounds):
-            return []
+            return ""
         # On average: a search of more labels chooses and trains a better model.
         if self.deploy == ALL_ROWS:
-            return [
+            return (
                 f"deployed: the first model, on average the better one (the second "
                 f"with deploy={others[0]!r})"
-            ]
-        return [
+            )
+        return (
             f"deployed: the first model (the second, with deploy={others[0]!r}, is a "
             f"little better on average)"
-        ]
+        )
 
     def _estimate(self) -> list[str]:
         """Return the line of the estimate; none if the number itself is one."""
@@ -879,21 +880,23 @@ class Choice(Renderable):
         is_bound = bound.certified and not (bound.is_estimate or bound.says_nothing)
         if not is_bound or self.baseline or not constant or bound.bound < loss:
             return ""
-        advice = ""
-        if bound.loss == "error":
-            by_class = (
-                "; see certified_report() for the recall of each class"
-                if self.reports
-                else ", and report=True has the recall of each class"
-            )
-            advice = (
-                f"; baseline='largest class' tests whether the model is better"
-                f"{by_class}"
-            )
+        advice = self.baseline_advice
         is_below = f"below the {bound.about(loss)} of always predicting {constant}"
         if bound.estimate_where_fitted >= loss:
             return f"neither the bound nor the estimate is {is_below}{advice}"
         return f"{bound.counted} are too few for a bound {is_below}{advice}"
+
+    @property
+    def baseline_advice(self) -> str:
+        """What tests whether a model is better than a constant; "" if nothing does."""
+        if self.certificate.loss != "error":
+            return ""
+        by_class = (
+            "; see certified_report() for the recall of each class"
+            if self.reports
+            else ", and report=True has the recall of each class"
+        )
+        return f"; baseline='largest class' tests whether the model is better{by_class}"
 
     @property
     def _calling_name(self) -> str:

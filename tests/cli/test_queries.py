@@ -111,7 +111,9 @@ def test_label__prints_both_bounds_and_keeps_the_answer(place):
     is_smaller = choice.certify_with_labels(rows).queries.queried < (
         choice.queries.pool_only
     )
-    assert done.output.startswith(
+    in_rows = choice.certificate.in_numbers_of_rows().replace(".", "\n")
+    assert in_rows in done.output
+    assert done.output.replace(in_rows, "").startswith(
         f"{printed}\nNext     dsel report {folder}\n{step * is_smaller}Caveat "
     )
     pd.read_csv(back).assign(answer="no").to_csv(back, index=False)

@@ -112,7 +112,7 @@ class SearchInputs:
     caveats: tuple[Caveat, ...]
     """Caveats about the order of the rows, stored keys, and targets."""
 
-    def for_method(
+    def scheme_request(
         self, search_options: SearchOptions, *, has_pool: bool
     ) -> SchemeRequest:
         """Return the part from which a certificate method makes its scheme."""

@@ -257,12 +257,12 @@ def make_plan(
     inputs = read_inputs(estimator, param_grid, X, y, search_options)
     # Before the certificate: whether there is a pool decides what can be certified.
     divided_pool = divide_pool(pool, inputs, search_options.max_pool_rows)
-    method_inputs = inputs.for_method(
+    request = inputs.scheme_request(
         search_options, has_pool=divided_pool.counted is not None
     )
-    method = choose_method(method_inputs)
+    method = choose_method(request)
     # The method decides which splits are made, such as halves for co-validation.
-    scheme = method.make_scheme(method_inputs)
+    scheme = method.make_scheme(request)
     if facts.leave_one_out:
         scheme = with_leave_one_out(scheme, inputs.labeled.n_rows)
     context = make_context(search_options, inputs, divided_pool, method, scheme)
