@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from math import nan
+from math import isinf, nan
 from typing import Any, Final, NamedTuple, cast
 
 from dsel.arrays import Floats, Integers
@@ -29,6 +29,20 @@ from dsel.typing import AnyArray, ReportLike
 
 REPORTED_FRACTIONS: Final = (0.5, 0.8, 0.9, 0.95)
 """Fractions of predictions in the default report of a regressor."""
+
+
+class FewRows(NamedTuple):
+    """A caveat about too few labeled rows, known before anything is counted."""
+
+    text: str
+    infinite_loss: str = ""
+    """`repr` of the loss that has no finite limit with these rows; "" if all have."""
+
+    @classmethod
+    def of(cls, loss: Loss, texts: Iterable[str]) -> "list[FewRows]":
+        """Return the caveats of a loss; one without a largest value has no limit."""
+        infinite_loss = repr(loss) if isinf(loss.largest) else ""
+        return [cls(text, infinite_loss) for text in texts]
 
 
 @dataclass(frozen=True)
@@ -136,24 +150,23 @@ class DeclaredLosses:
         reported = delta / len({*self.report_losses, *self.main.components})
         return LossDeltas(reported * len(self.main.components), reported)
 
-    def caveats(self, y: Integers, n_folds: int, delta: float) -> list[str]:
+    def caveats(self, y: Integers, n_folds: int, delta: float) -> list[FewRows]:
         """Return caveats about too few labeled rows, before anything is counted.
 
         `delta` is that of limits on labeled rows.
         """
         deltas = self.divide_delta(delta)
         with naming_loss(self.main, "caveats"):
-            texts = self.main.caveats(y, n_folds, deltas.main)
+            few = FewRows.of(self.main, self.main.caveats(y, n_folds, deltas.main))
         # Precisions of classes have the caveats of their recalls.
         recalls = [one for one in self.report_losses if isinstance(one, Recall)]
-        texts += few_rows_caveat(recalls, y, n_folds, deltas.reported)
+        few += map(FewRows, few_rows_caveat(recalls, y, n_folds, deltas.reported))
         for loss in self.report_losses:
             if not isinstance(loss, ClassRate):
-                texts += loss.caveats(y, n_folds, deltas.reported)
-        texts += self.value_caveats(n_folds, delta)
-        return list(dict.fromkeys(texts))
+                few += FewRows.of(loss, loss.caveats(y, n_folds, deltas.reported))
+        return list(dict.fromkeys([*few, *self.value_caveats(n_folds, delta)]))
 
-    def vacuous_caveats(self, y: Any, n_folds: int, delta: float) -> list[str]:
+    def vacuous_caveats(self, y: Any, n_folds: int, delta: float) -> list[FewRows]:
         """Return the caveats about limits that will say nothing, with so few rows.
 
         These are limits by the values of a column, and tolerances, which may be
@@ -163,11 +176,11 @@ class DeclaredLosses:
             return self.caveats(y, n_folds, delta)
         return self.value_caveats(n_folds, delta)
 
-    def value_caveats(self, n_folds: int, delta: float) -> list[str]:
+    def value_caveats(self, n_folds: int, delta: float) -> list[FewRows]:
         """Return a caveat about values of a column with too few labeled rows."""
         if self.by_value is None:
             return []
-        return self.by_value.caveats(n_folds, VALUES_SHARE * delta)
+        return [*map(FewRows, self.by_value.caveats(n_folds, VALUES_SHARE * delta))]
 
     def main_division(self, planned: PlannedDelta) -> DeltaDivision:
         """Return the division of the main loss's part of delta."""

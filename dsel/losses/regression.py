@@ -52,8 +52,6 @@ Pools are large, so that the limits of deviations are tight even at a small part
 """
 APART: Final = 0.2
 """Part of a fixed tolerance for the distance of two models. Fixed before the data."""
-IS_INFINITE: Final = "which is infinite"
-"""Words of a caveat that says how many rows a finite tolerance needs."""
 LARGEST_SQUARE: Final = 1e300
 """Replaces the square of an infinite residual, so that a mean is a number."""
 
@@ -327,8 +325,8 @@ class ErrorQuantile(RegressionLoss):
         )
         return [
             f"{len(y):,} labeled rows are too few for a bound of how far "
-            f"{100 * self.fraction:.6g}% of the predictions are off, {IS_INFINITE}: it "
-            f"needs {needed:,}{folds}{fewer}{next(possible, '')}"
+            f"{100 * self.fraction:.6g}% of the predictions are off, which is "
+            f"infinite: it needs {needed:,}{folds}{fewer}{next(possible, '')}"
         ]
 
 

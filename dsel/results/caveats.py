@@ -36,6 +36,9 @@ class Caveat:
     trained on all labels". Empty if it is about no single one."""
     condition: str = ""
     """What the number holds under, which nothing tests; its line says it, too."""
+    infinite_loss: str = ""
+    """The loss, as in a certificate, for which the labeled rows are too few: its bound
+    is infinite, and `text` says how many rows it needs. Empty for other caveats."""
 
     def __str__(self) -> str:
         return self.text

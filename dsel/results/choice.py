@@ -11,7 +11,6 @@ from dsel.arrays import ArrayLike
 from dsel.cards import ShownRow
 from dsel.checks import check_choice, check_truth, no_attribute
 from dsel.errors import OldName, names_of, reword
-from dsel.losses.regression import IS_INFINITE
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import records
 from dsel.results.baseline import BaselineComparison
@@ -759,8 +758,7 @@ class Choice(Renderable):
         bound = self.certificate
         if not (bound.why_nothing and bound.is_tolerance) or bound.divides_delta:
             return False
-        text = f"{100 * bound.fraction:.6g}% of the predictions are off, {IS_INFINITE}"
-        return any(text in caveat.text for caveat in self.caveats)
+        return any(caveat.infinite_loss == bound.loss for caveat in self.caveats)
 
     @property
     def holdout_text(self) -> str:

@@ -47,14 +47,15 @@ class Plan(PlannedSearch):
     @property
     def notes_on_few_rows(self) -> list[str]:
         """Notes about limits that will say little, for too few labeled rows."""
-        texts = self.context.losses.vacuous_caveats(
+        few_rows = self.context.losses.vacuous_caveats(
             self.labeled.y[self.scheme.counted_rows],
             self.scheme.n_folds,
             self.planned_delta.model_label_delta,
         )
-        caveats = name_counted_rows(texts, self.scheme, self.row_groups)
+        named = name_counted_rows(few_rows, self.scheme, self.row_groups)
+        texts = [few.text for few in named]
         note = note_on_possible_bound(self)
-        return [*caveats, note] if note else caveats
+        return [*texts, note] if note else texts
 
     @property
     def fold_variances(self) -> Floats | None:

@@ -21,8 +21,7 @@ from dsel.data.pool import Pool
 from dsel.data.targets import notes_on_copies, notes_on_similar_labels
 from dsel.losses.base import FoldCounts, Loss, Rows, stack_folds
 from dsel.losses.calls import count_rows, naming_loss
-from dsel.losses.declared import DeclaredLosses
-from dsel.losses.regression import IS_INFINITE
+from dsel.losses.declared import DeclaredLosses, FewRows
 from dsel.results.caveats import (
     Caveat,
     Effect,
@@ -134,11 +133,11 @@ def plan_caveats(
         group_caveats = row_groups.caveats() + [UNREAD_POOL] * (
             divided_pool.counted is not None
         )
-    loss_caveats: list[str] = []
+    few_rows = list[FewRows]()
     if design.method.is_guarantee:  # else rows cannot be too few for a bound
         counted = labeled.y[scheme.counted_rows]
         label_delta = design.planned_delta.model_label_delta
-        loss_caveats = losses.caveats(counted, scheme.n_folds, label_delta)
+        few_rows = losses.caveats(counted, scheme.n_folds, label_delta)
     texts = (label for label in labeled.classes.tolist() if isinstance(label, str))
     similar = notes_on_similar_labels(texts)
     return collect_caveats(
@@ -171,8 +170,12 @@ def plan_caveats(
         ),
         # A run repeats how many rows it lacks for any bound.
         (
-            Caveat(Effect.INFO if IS_INFINITE in text else Effect.PLAN, text)
-            for text in name_counted_rows(loss_caveats, scheme, row_groups)
+            Caveat(
+                Effect.INFO if few.infinite_loss else Effect.PLAN,
+                few.text,
+                infinite_loss=few.infinite_loss,
+            )
+            for few in name_counted_rows(few_rows, scheme, row_groups)
         ),
     )
 
@@ -229,20 +232,24 @@ def _of_prior(prior_shares: Floats | None) -> list[str]:
 
 
 def name_counted_rows(
-    texts: Sequence[str], scheme: CVScheme, row_groups: RowGroups | None
-) -> list[str]:
-    """Return texts about labeled rows, which name those that a bound counts."""
+    few_rows: Sequence[FewRows], scheme: CVScheme, row_groups: RowGroups | None
+) -> list[FewRows]:
+    """Return caveats about few rows, which name those that a bound counts."""
     where = " and ".join(
         ["the hold-out set"] * scheme.is_holdout
         + ["one row of each group"] * (row_groups is not None)
     )
-    named = [f"of {where}: {text}" if where else text for text in texts]
-    if row_groups is None or scheme.is_holdout:
-        return named
+    if not where:
+        return [*few_rows]
     # Of numbers, nothing but the number of groups counts.
+    counts_groups = row_groups is not None and not scheme.is_holdout
     return [
-        text.replace("labeled rows", "groups") if IS_INFINITE in text else name
-        for name, text in zip(named, texts, strict=True)
+        few._replace(
+            text=few.text.replace("labeled rows", "groups")
+            if counts_groups and few.infinite_loss
+            else f"of {where}: {few.text}"
+        )
+        for few in few_rows
     ]
 
 
