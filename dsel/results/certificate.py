@@ -363,11 +363,16 @@ class Certificate(Renderable):
     @property
     def model_text(self) -> str:
         """Description of the model."""
+        return f"model trained {self.training_text}"
+
+    @property
+    def training_text(self) -> str:
+        """The labels that the model was trained on, in words."""
         if self.model_name == ALL_ROWS:
-            return "model trained on all labels"
+            return "on all labels"
         if self.trained_on or self.fold is None:
-            return f"model trained on {self.trained_on or 'a part of the labels'}"
-        return f"model trained without {name_folds(self.fold)}"
+            return f"on {self.trained_on or 'a part of the labels'}"
+        return f"without {name_folds(self.fold)}"
 
     def headline(self) -> str:
         """Return the error bound in one line, rounded up."""

@@ -918,7 +918,7 @@ class Choice(Renderable):
         if len(models) > 1:
             # Each search saw other labels, so both lines may be right.
             choices = [
-                f"{text} {model.certificate.model_text.removeprefix('model trained ')}"
+                f"{text} {model.certificate.training_text}"
                 for text, model in zip(choices, models, strict=True)
             ]
         if not self.procedure:

@@ -41,6 +41,7 @@ INTERNAL: Final = frozenset(
         "pooled_line",
         "pooled_table",
         "statement",
+        "training_text",
         "upgrade_record",
         "why_nothing",
         "why_useless",

@@ -202,7 +202,8 @@ class ClusterExecutor:
                 f"a task was given up after {n_deaths} workers had died while they ran "
                 f"it, most often for lack of memory; give workers more, then {GO_ON}"
             )
-            explanation.__cause__ = error  # `died_of_task` recognizes the error by it
+            # `is_worker_death` recognizes the error by its cause.
+            explanation.__cause__ = error
             return Finished(key, None, explanation)
 
     def fetch(self, key: str) -> Any:

@@ -160,6 +160,7 @@ def results_in_order(
         while True:
             if on_turn is not None:
                 on_turn()
+            # Early results wait in memory for the first one, which may be slow.
             while queue.has_room and len(keys) < 2 * WINDOW * executor.n_slots:
                 if (task := next(waiting, None)) is None:
                     break

@@ -160,7 +160,7 @@ def raise_fatal_error(error: BaseException | None) -> None:
         raise error
 
 
-def died_of_task(error: BaseException) -> bool:
+def is_worker_death(error: BaseException) -> bool:
     """Return whether Dask gave up a task because every worker that ran it died."""
     return type(error.__cause__).__name__ == "KilledWorker"
 

@@ -16,7 +16,7 @@ from dsel.cluster import connect
 from dsel.errors import VersionMismatchError
 from dsel.runtime.clients import count_threads
 from dsel.runtime.submission import make_executor, run_to_completion
-from dsel.runtime.tasks import Output, Task, died_of_task
+from dsel.runtime.tasks import Output, Task, is_worker_death
 from dsel.search.engine import count_batch
 from tests.clusters import beginning_with, running_cluster
 from tests.estimators import plan_of_sleepers
@@ -199,6 +199,6 @@ def test_cluster_executor__a_task_that_kills_its_workers_is_short_of_memory():
         executor = make_executor(None, client)
         executor.submit(Task("task", Die()))
         [finished] = executor.wait(120.0)
-        assert died_of_task(finished.error)
+        assert is_worker_death(finished.error)
         with pytest.raises(MemoryError, match=r"1 workers had died .* more, then run"):
             finished.get()

@@ -202,6 +202,7 @@ class FitTable:
         self.scores[fit][: len(result.scores)] = result.scores
         self.fit_status[fit] = result.status
         self.fit_seconds[fit] = result.seconds
+        # The fit may have run before, on a worker that was lost with its model.
         self.messages.pop(fit, None)
         self.failed_tests[fit] = False
         if result.message is not None:

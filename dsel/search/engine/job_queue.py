@@ -29,7 +29,7 @@ from dsel.data.pool import Pool
 from dsel.errors import ClusterLostError, LossError
 from dsel.results.run_store import Store
 from dsel.runtime.submission import Executor, TaskQueue
-from dsel.runtime.tasks import Finished, Task, died_of_task
+from dsel.runtime.tasks import Finished, Task, is_worker_death
 from dsel.runtime.workers import GO_ON, MORE_MEMORY
 
 TASK_SECONDS: Final = 0.25  # work of one task: fifty times the overhead of Dask
@@ -173,7 +173,7 @@ class JobQueue(Generic[J, R]):
             not self.may_give_up and isinstance(error, DATA_ERRORS)
         ):
             raise error
-        if len(jobs) == 1 and died_of_task(error):
+        if len(jobs) == 1 and is_worker_death(error):
             self.deaths.append(jobs[0])
             self._end_if_all_die(error)
         # Jobs of one task are tried one by one, to find the one that is to blame. So

@@ -281,6 +281,7 @@ class CountedJob:
 
 def join_tokens(token_of_split: dict[int, str]) -> str:
     """Return the tokens of a candidate's models, by split, as one text."""
+    # By number: fits end in any order, and a run that goes on must find its counts.
     text = ".".join(
         f"{split}:{token_of_split[split]}" for split in sorted(token_of_split)
     )

@@ -15,6 +15,7 @@ from dsel.option_values import ONE_FOLD, Pruning
 from dsel.results.caveats import Effect, collect_caveats, make_caveats
 from dsel.results.certificate import short_names
 from dsel.rounded_texts import count_of, wrap_line
+from dsel.search.engine.inner_searches import count_survivors
 from dsel.search.running.planned_search import PlannedSearch
 
 
@@ -113,14 +114,14 @@ def _folds_and_fits(plan: PlannedSearch) -> tuple[str, str, dict[str, str]]:
         folds = f"{name}{' and all rows' * (scheme.all_rows is not None)}"
     least, most = plan.fits_range()
     if plan.is_halved:
+        n = plan.n_candidates
         pruning = (
-            "after a first round of fits each search keeps the best third of its "
-            "candidates, and may miss the one that is best on all folds; "
-            "prune='exact' never does"
+            f"after a first round of fits each search keeps the best "
+            f"{count_survivors(n):,} of its {n:,} candidates, and may miss the one "
+            f"that is best on all folds; prune='exact' never does"
         )
         return folds, f"{least:,} to {most:,}", {"pruning": pruning}
-    unit = plan.fit_unit.removeprefix("fits")
-    count = f"{most:,}{unit and f' {unit}'}"
+    count = f"{most:,} {plan.fit_unit}" if plan.fitted_search else f"{most:,}"
     if plan.prune != Pruning.EXACT:
         return folds, count, {}
     return (

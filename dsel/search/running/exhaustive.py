@@ -66,7 +66,7 @@ def search_exhaustively(run: Run) -> Outcome:
                 bound_inputs = count_only_fold(
                     plan, loop, *pruner.choose_candidate(search_counts)
                 )
-                if bound_inputs is None:
+                if bound_inputs is None:  # its worker is gone, and it is fitted again
                     continue
                 choice = bound_chosen(plan, search_counts, bound_inputs, description)
                 models = bound_inputs.chosen.models_by_name
@@ -165,6 +165,7 @@ def refit_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedMo
                 )
             else:
                 models = fetch_deployed_model(plan, loop, choice)
+        # Without the duplicates: counts are compared, and no bound is computed.
         repeated = loop.table.counts(make_data_counts(plan)).by_name
         if bound_inputs is not None:
             evidence = bound_inputs.evidence.by_name

@@ -65,6 +65,7 @@ def forecast_queries(
         return None
     bounds = bounds_with_queries(plan, bound_inputs, has_queries=True)
     queries = queries_of_counts(plan, bound_inputs, bounds)
+    # Where both models agree, a label would say nothing about their difference.
     n_rows = min(ADVISED_QUERIES, queries.n_differ)
     expected = replace(queries, rows=tuple(range(n_rows))).expected
     return QueryForecast(n_rows, bounds.one_fold_bound, expected)
@@ -95,6 +96,7 @@ def forecast_folds(
     numbers = [k for k in (n_folds, *OTHER_FOLDS) if k <= case.n_labeled]
     bounds = {k: sum(one_fold_terms(case, k)) for k in numbers}
     best = min(bounds, key=lambda k: bounds[k])
+    # A forecast is no bound: a gain within its error is no reason for other folds.
     if not bounds[best] <= holdout - LEAST_GAIN:
         return None
     return FoldForecast(best, bounds[best], best == n_folds)

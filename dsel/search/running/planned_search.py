@@ -175,11 +175,15 @@ class SearchDesign:
         return self.pool.slices(int(np.clip(n_rows, fewest, most)))
 
     @cached_property
+    def fitted_search(self) -> str:
+        """Class of the search that each fit is, ``GridSearchCV``; "" if it is none."""
+        names = {name_search(estimator) for estimator in self.context.estimators}
+        return names.pop() if len(names) == 1 else ""
+
+    @property
     def fit_unit(self) -> str:
         """Name of the units of work: ``fits``, or ``searches by GridSearchCV``."""
-        names = {name_search(estimator) for estimator in self.context.estimators}
-        name = names.pop() if len(names) == 1 else ""
-        return f"searches by {name}" if name else "fits"
+        return f"searches by {self.fitted_search}" if self.fitted_search else "fits"
 
     @property
     def is_halved(self) -> bool:

@@ -66,6 +66,8 @@ def with_pool_facts(
     if violation:
         finding = f"{violation}; {finding}" if is_shifted else violation
     is_refuted = bool(is_shifted or violation)
+    # A test that refutes nothing is no excuse for what the plan knows against A1, such
+    # as rows that were picked by active learning.
     return tuple(
         replace(
             assumption,
