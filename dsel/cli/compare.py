@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import date
 from typing import Any
 
 import click
@@ -149,15 +148,15 @@ def name_sources(
     """Return a comparison with the names of files, the target and the date."""
     models = {
         name: f"{os.path.basename(place.rstrip('/'))} ({kind})"
-        for (name, kind), place in zip(comparison.sources.items(), places, strict=True)
+        for (name, kind), place in zip(comparison.sources.items(), places, strict=False)
     }
     others = {
         "pool": os.path.basename(pool.rstrip("/")),
         "rows in the pool": f"{comparison.n_unlabeled:,}",
         "target": target,
-        "date": date.today().isoformat(),
     }
-    return replace(comparison, sources=models | others)
+    # The date and the version come last.
+    return replace(comparison, sources=models | others | comparison.sources | models)
 
 
 def refuse_other_targets(deployed: Sequence[Deployed], places: Sequence[str]) -> None:

@@ -155,6 +155,8 @@ def _title_of_comparison(comparison: ModelComparison) -> str:
     # The class of a model in a folder stands below, with the pool.
     old, new = (sources[f"{name} model"].partition(" (")[0] for name in ("old", "new"))
     of = f", target {sources['target']}" if "target" in sources else ""
+    if new == old:
+        return f"Is the new {new} better than the old one{of}?"
     return f"Is {new} better than {old}{of}?"
 
 
@@ -299,7 +301,9 @@ def _content_of_prefit(made: PrefitCertificate) -> dict[str, Any]:
         "reports": [] if report is None or is_tolerance else [report],
         "reports_by_value": [made.report_by_value()] if made.by_value else [],
         "shown_rows": made.shown_rows(),
-        "title": f"How wrong this fitted model can be, by {made.counted_rows}",
+        "source": [list(pair) for pair in made.sources.items()],
+        "title": f"How wrong this {made.sources.get('model', 'fitted model')} can be, "
+        f"by {made.counted_rows}",
         "tolerances": [report] * is_tolerance,
     }
 

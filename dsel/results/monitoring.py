@@ -141,11 +141,14 @@ class MonitorReport(Renderable):
             verb = "is" if n_refuted == 1 else "are"
             plural = "s" * (n_tested != 1)
             what = f"{n_refuted} of {n_tested} statement{plural} {verb}"
-        level = f"{100 * self.level:g}%"
-        return (
-            f"{what} refuted by {rows} (a true statement is refuted by chance in at "
-            f"most {level} of reports)"
+        chance = (
+            f"a true statement is refuted by chance in at most {100 * self.level:g}% "
+            f"of reports"
         )
+        if n_tested > 1:  # the probabilities of all tests add up
+            most = f"{100 * min(1.0, n_tested * self.level):g}%"
+            chance += f", any of {n_tested} true ones in at most {most}"
+        return f"{what} refuted by {rows} ({chance})"
 
     def shown_rows(self) -> list[ShownRow]:
         """Return names and texts, which all renderings show."""
@@ -168,16 +171,6 @@ class MonitorReport(Renderable):
             )
             shown_rows.append(("Caveat", text))
         shown_rows += [("Caveat", note) for note in self.notes]
-        n = self.n_tested
-        words = list[str]()
         if any(test.result == KEPT for test in self.tests):
-            words.append(KEPT_MEANS)
-        if n > 1:  # the probabilities of all tests add up
-            most = f"{100 * min(1.0, n * self.level):g}%"
-            words.append(
-                f"if all {n} statements are true, at most {most} of such reports "
-                f"refute any of them"
-            )
-        if words:
-            shown_rows.append(("Caveat", "; ".join(words)))
+            shown_rows.append(("Caveat", KEPT_MEANS))
         return shown_rows

@@ -1,7 +1,7 @@
 """The certificate of a fitted model, from rows that it was not trained on."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 from dsel.cards import ShownRow
@@ -53,8 +53,8 @@ class PrefitCertificate(Certificate):
     >>> made = PrefitCertificate(
     ...     0.0417, 0.05, "holdout", "as_given", n_labeled=1000, estimate=0.031)
     >>> print(made.headline())  # doctest: +NORMALIZE_WHITESPACE
-    Error at most 4.2% (95% confidence), model as given, 1,000 rows that it has
-    not seen, as you declare (A3)
+    Error at most 4.2% (95% confidence, if the model has not seen these 1,000
+    rows), model as given
     """
 
     report: CertifiedReport | None = None
@@ -66,6 +66,9 @@ class PrefitCertificate(Certificate):
 
     baseline: BaselineComparison | None = None
     """Comparison with the baseline, if there is one."""
+    sources: dict[str, str] = field(default_factory=dict)
+    """What is certified, for pages: the model, the date and the version of dsel. Empty
+    in older records."""
 
     def with_baseline(self, compared: BaselineComparison | None) -> Self:
         """Return the certificate with a comparison, which gets its name and caveats."""
@@ -155,8 +158,18 @@ class PrefitCertificate(Certificate):
     @property
     def model_text(self) -> str:
         """Description of the model."""
-        rows = f"{self.counted_rows} that it has not seen, as you declare (A3)"
-        return f"model as given, {rows}"
+        return "model as given"
+
+    @property
+    def model_on_rows(self) -> str:
+        """Description of the model in reports, with what the numbers assume of it."""
+        return f"{super().model_on_rows}, if it has not seen these {self.counted_rows}"
+
+    @property
+    def conditions(self) -> list[str]:
+        """What the bound holds under and nothing tests, A3 among it."""
+        unseen = f"the model has not seen these {self.counted_rows}"
+        return [*super().conditions, unseen]
 
     def shown_rows(self) -> list[ShownRow]:
         """Return names and texts, which all renderings show; the first has no name."""

@@ -256,7 +256,7 @@ def test_prefit__compares_two_fitted_models_on_rows_that_neither_has_seen():
     assert found.upper == pytest.approx(limit(*counts[::-1], 500, 0.05), rel=1e-6)
     assert found.is_better
     assert found.headline() in str(made)
-    assert "model as given, 500 rows that it has not seen" in found.headline()
+    assert "model as given, if it has not seen these 500 rows" in found.headline()
     assert type(made).from_json(made.to_json()) == made
     without = dsel.certify(new, rows, labels, cv="prefit")
     assert without.baseline is None

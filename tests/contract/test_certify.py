@@ -185,8 +185,7 @@ def test_certify_prefit__is_the_exact_binomial_limit():
 def test_certify_prefit__says_what_it_is_about():
     lines = str(prefit()).splitlines()
     assert lines[0].endswith(
-        "% (95% confidence), model as given, 797 rows that it has not seen, as you "
-        "declare (A3)"
+        "% (95% confidence, if the model has not seen these 797 rows), model as given"
     )
     assert lines[1].startswith("Error on these rows: ")
     names = [line.rpartition("(")[2] for line in lines[2:]]
@@ -244,7 +243,9 @@ def test_certify_prefit__has_limits_by_value_and_a_report():
     exact = beta.ppf(1 - 0.05 / 2 / 3, wrong.sum() + 1, (~wrong).sum())
     assert certificate.bound == pytest.approx(exact, abs=1e-9)
     assert certificate.certified_report().error_at_most == certificate.bound
-    assert "model as given, 797 rows" in str(certificate.report_by_value())
+    assert "model as given, if it has not seen these 797 rows" in str(
+        certificate.report_by_value()
+    )
     assert PrefitCertificate.from_json(certificate.to_json()) == certificate
 
 

@@ -396,7 +396,7 @@ def test_prefit__counts_one_row_of_each_group():
     assert made == dsel.certify(fitted, X, Y, cv="prefit", groups=KEYS, random_state=0)
     assert made.certified
     assert ROW in made.headline()
-    assert "40 groups that it has not seen, as you declare (A3)" in made.headline()
+    assert "if the model has not seen these 40 groups), model" in made.headline()
     assert "these groups and those" in str(made)
     errors = round(made.estimate * N_GROUPS)
     expected = stats.beta.ppf(0.95, errors + 1, N_GROUPS - errors)

@@ -367,8 +367,8 @@ def test_certify_prefit__bounds_a_fitted_regressor():
     residuals = np.abs(Y[200:] - model.predict(X[200:]))
     assert made.bound == tolerance_limit(residuals, level=0.1, delta=0.05)
     assert re.fullmatch(
-        r"90% of predictions are off by at most [\d.]+ \(95% confidence\), model as "
-        r"given, 200 rows that it has not seen, as you declare \(A3\)", made.headline()
+        r"90% of predictions are off by at most [\d.]+ \(95% confidence, if the model "
+        r"has not seen these 200 rows\), model as given", made.headline()
     )  # fmt: skip
     few = dsel.certify(model, X[200:220], Y[200:220], cv="prefit")
     assert "No finite bound" in few.headline()

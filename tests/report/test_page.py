@@ -535,3 +535,22 @@ def run_of_texts(**options):
         Sign(), {"column": [0, 1]}, X[:200], y, X[200:], random_state=0, **options
     )
     return plan.run(n_jobs=1)
+
+
+def test_write_report__names_models_of_python_the_date_and_the_version(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = (X[:, 0] > 0).astype(int)
+    old, new = Sign(column=1).fit(X, y), Sign().fit(X, y)
+    compared = dsel.compare_models(old, new, X, random_state=0)
+    fitted = dsel.certify(new, X, y, cv="prefit")
+    pages = []
+    for number, result in enumerate((compared, fitted)):
+        path = dsel.write_report(result, tmp_path / f"{number}.html")
+        pages.append(words(path.read_text(encoding="utf-8")))
+        for text in (compared.sources["date"], f" dsel {dsel.__version__} "):
+            assert text in pages[-1]
+    # Models of one class are told apart by their parameters.
+    assert pages[0].startswith(" Is Sign() better than Sign(column=1)? ")
+    assert pages[1].startswith(" How wrong this Sign can be, by 300 rows ")
+    assert "if the model has not seen these 300 rows" in pages[1]

@@ -253,8 +253,8 @@ def certify(
     >>> fitted = DecisionTreeClassifier(random_state=0).fit(X[::2], y[::2])
     >>> made = certify(fitted, X[1::2], y[1::2], cv="prefit")
     >>> print(made.headline())  # doctest: +NORMALIZE_WHITESPACE
-    Error at most 12.1% (95% confidence), model as given, 284 rows that it has
-    not seen, as you declare (A3)
+    Error at most 12.1% (95% confidence, if the model has not seen these 284
+    rows), model as given
     """
     if isinstance(cv, str) and cv == PREFIT:  # arrays compare by element
         given = {

@@ -33,7 +33,7 @@ from dsel.data.query_rows import (
 from dsel.data.row_random import seed_from
 from dsel.results.comparison import ModelComparison
 from dsel.results.row_hashes import load_row_hashes
-from dsel.search.design.baseline import ConvertingModel, describe, fitted_model
+from dsel.search.design.baseline import ConvertingModel, describe_sources, fitted_model
 from dsel.typing import AnyArray, Model, PathLike, PoolLike, RowsLike
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ def compare_fitted_models(
         old_predictions=tuple(queried.old[order].tolist()),
         new_predictions=tuple(queried.new[order].tolist()),
         seed=seed,
-        sources={f"{name} model": describe(model) for name, model in models.items()},
+        sources=describe_sources({f"{name} model": m for name, m in models.items()}),
         pool_rows=shown,
     )
 

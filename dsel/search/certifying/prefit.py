@@ -54,7 +54,11 @@ from dsel.search.design.assumptions import (
     count_repeats,
     have_copies,
 )
-from dsel.search.design.baseline import fitted_model, read_fixed_baseline
+from dsel.search.design.baseline import (
+    describe_sources,
+    fitted_model,
+    read_fixed_baseline,
+)
 from dsel.search.planning.plan_caveats import caveats_of_copies
 from dsel.search.running.class_checks import describe_missed_classes
 from dsel.search.running.procedures import returned_model
@@ -140,6 +144,7 @@ def certify_prefit(
         report=reports.report_by_class(),
         tolerances=reports.tolerances(),
         by_value=reports.report_by_value(),
+        sources=describe_sources({"model": model}),
         **loss_fields(main),
     )
     return certificate.with_baseline(reports.comparison())

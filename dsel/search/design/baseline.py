@@ -5,8 +5,9 @@ cannot predict them is refused at once, and no task needs the model.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,8 @@ from dsel.losses.declared import DeclaredLosses
 from dsel.option_values import LARGEST_CLASS
 from dsel.results.models import open_model
 from dsel.results.row_hashes import RowHashes, load_row_hashes
-from dsel.rounded_texts import count_of
+from dsel.rounded_texts import count_of, shorten_text
+from dsel.runtime.versions import installed_versions
 from dsel.search.design.assumptions import MANY_DUPLICATES
 from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.typing import AnyArray, BaselineLike, Model
@@ -361,3 +363,18 @@ def describe(model: Model) -> str:
     if isinstance(steps, list) and steps and hasattr(model, "named_steps"):
         return f"Pipeline with {type(steps[-1][1]).__name__}"
     return type(model).__name__
+
+
+def describe_sources(models: Mapping[str, Model]) -> dict[str, str]:
+    """Return what pages name of models by their roles, the date and dsel's version.
+
+    Models of one class are told apart by their parameters, if they differ by these.
+    """
+    texts = [describe(model) for model in models.values()]
+    if len({*texts}) < len(texts):
+        texts = [shorten_text(repr(model)) for model in models.values()]
+    return {
+        **dict(zip(models, texts, strict=True)),
+        "date": date.today().isoformat(),
+        "dsel": installed_versions()["dsel"] or "unknown",
+    }
