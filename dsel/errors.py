@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
+E = TypeVar("E", bound=BaseException)
 T = TypeVar("T")
 Function = TypeVar("Function", bound=Callable[..., Any])
 __all__ = [
@@ -136,6 +137,12 @@ class UndecidedError(ValueError):
         super().__init__(text)
         self.ways = tuple(way for way in ways if way)
         """Ways for each of the possible decisions; a flag has the value ""."""
+
+
+def with_ways(error: E, *ways: Way) -> E:
+    """Return an error of any kind with ways that end it, which `ways_of` reads."""
+    error.ways = tuple(filter(None, ways))  # type: ignore[attr-defined]
+    return error
 
 
 def ways_of(error: BaseException | None) -> tuple[Way, ...]:

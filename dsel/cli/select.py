@@ -65,6 +65,7 @@ from dsel.errors import (
     RowError,
     UndecidedError,
     reword,
+    with_ways,
 )
 from dsel.families.kinds import is_classifier, is_regressor
 from dsel.losses.texts import (
@@ -694,7 +695,7 @@ def _correct_classes(text: str) -> Iterator[None]:
             # A class begins behind a sign, and other parts may have the same letters.
             named = rf"(?<=[:,>]){re.escape(error.named)}(?=[,>=]|$)"
             corrected = re.sub(named, lambda match: meant, text)
-            error.ways = ([Correction("--loss", text, corrected)],)
+            with_ways(error, [Correction("--loss", text, corrected)])
         raise
 
 

@@ -18,7 +18,14 @@ from typing import Final, NamedTuple
 import click
 
 from dsel.cli.options import LISTS, REPEATED, split_options
-from dsel.errors import Correction, NewFile, OtherCommands, ShellOptions, Way
+from dsel.errors import (
+    Correction,
+    NewFile,
+    OtherCommands,
+    ShellOptions,
+    Way,
+    with_ways,
+)
 from dsel.option_values import join_names, names_in
 
 MOST_WAYS: Final = 10
@@ -322,6 +329,4 @@ def _correct(words: list[str], change: Correction) -> None:
 
 def undecided_words(text: str, *ways: Way) -> click.UsageError:
     """Return the error of click about words that lack one, with ways to add it."""
-    error = click.UsageError(text)
-    error.ways = ways  # type: ignore[attr-defined]  # `ways_of` reads it
-    return error
+    return with_ways(click.UsageError(text), *ways)
