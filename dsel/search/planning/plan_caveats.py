@@ -327,6 +327,7 @@ def _caveats_of_spelling(labeled: LabeledRows) -> list[str]:
     """Return caveats about rare classes named like a large one, but for one letter."""
     rows = np.bincount(labeled.y, minlength=len(labeled.classes))
     names = [n if isinstance(n, str) else "" for n in labeled.classes.tolist()]
+    # A slip is rare, and its class is not: two large classes may differ by a letter.
     rare = [code for code, n in enumerate(rows) if n <= RARE_ROWS and names[code]]
     texts = []
     for code in rare[:MOST_RARE]:
@@ -403,6 +404,7 @@ def _caveat_of_scaling(X: Any) -> str:
     """Return why the rows seem scaled with the held-out ones, or ""."""
     if sparse.issparse(X) or X.dtype.kind != "f" or np.isnan(X).any():
         return ""
+    # Columns of few values, such as 0 and 1, are often left as they are.
     many = [len(np.unique(column)) > _FEW_VALUES for column in X.T]
     if not any(many):
         return ""
@@ -427,6 +429,8 @@ def smallest_limit(design: SearchDesign, factor: int = 1) -> float:
     """
     losses, labeled = design.context.losses, design.labeled
     main = losses.main
+    # By counts of perfect predictions, not by a formula: that of any loss is the limit
+    # that the run itself will compute.
     folds = [split.test_rows for split in design.scheme.held_out]
     if design.is_regression or main.statistic.fold_shape is None:
         return nan

@@ -135,6 +135,7 @@ def _worker_nbytes(plan: PlannedSearch) -> int:
     """Return the estimated bytes of a worker process, with all imports."""
     reading_nbytes = 0
     candidate_groups = plan.context.candidate_groups
+    # By identity: the groups of one family object share its matrices.
     n_groups = Counter(
         id(candidate_group.family) for candidate_group in candidate_groups
     )

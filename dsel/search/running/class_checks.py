@@ -43,7 +43,7 @@ def sample_each_class(y: Integers) -> Integers:
     samples = []
     for code in classes:
         rows = np.flatnonzero(y == code)
-        n = min(most, len(rows))
+        n = min(most, len(rows))  # all rows of a rare class, which matter most
         samples.append(rows[np.linspace(0, len(rows) - 1, n).astype(np.int64)])
     return np.sort(np.concatenate(samples))
 
@@ -62,6 +62,7 @@ def describe_missed_classes(
     """
     labels = classes.tolist()
     is_right = predicted == y
+    # A code below 0 is no class: a model that raises is no model of one class.
     some = np.unique(predicted)
     if len(some) == 1 and some[0] >= 0 and len(np.unique(y)) > 1:
         text = (

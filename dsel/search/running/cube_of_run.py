@@ -199,6 +199,7 @@ def attributes_of_run(
     plan: PlannedSearch, description: RunDescription
 ) -> dict[str, object]:
     """Return the attributes of the cube: what was planned, and what made the counts."""
+    # `select` and the report read these after years, when no plan is left.
     versions = installed_versions().items()
     attributes: dict[str, object] = {
         "certificate": plan.method_name,
@@ -271,5 +272,6 @@ def criterion_settings(counts: CandidateCounts, delta: float) -> Settings:
         # Some joined runs have no prior; all candidates in the cube share delta.
         shares = np.nan_to_num(counts[names.PRIOR_SHARE])
         return Settings(delta * shares / max(1.0, shares.sum()))
+    # By the candidates of the plan: a cube that was cut has fewer, at the same delta.
     deltas = uniform_deltas(int(counts[names.N_CANDIDATES]), delta=delta)
     return Settings(deltas[: counts[names.STATUS].size])

@@ -121,7 +121,7 @@ def find_searches(model: object, path: str = "") -> Iterator[tuple[str, Any]]:
     """
     if isinstance(getattr(model, "best_params_", None), Mapping):
         yield path, model
-        return
+        return  # a search in the estimator of a search is part of its choice
     if isinstance(model, Pipeline):
         attributes: dict[str, Any] = dict(model.steps)
     elif isinstance(model, BaseEstimator):  # attributes that `fit` sets end with "_"

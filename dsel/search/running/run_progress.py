@@ -106,5 +106,6 @@ def fitting_phase(plan: PlannedSearch, loop: FitLoop[Any]) -> Phase:
         in_round = ~in_round
     else:  # `needed_fits` is fixed when the second round begins
         in_round &= table.needed_fits
+    # Fits of one round only: a bar whose total grows would never say how long.
     n_done, n_fits = int((table.ended_fits & in_round).sum()), int(in_round.sum())
     return Phase(f"{FITTING}, round {1 + int(is_second)} of 2", n_done, n_fits)
