@@ -272,6 +272,7 @@ def test_number__names_the_value_that_is_no_number(tables):
     words = ["select", "l.csv", "--target", "left", *MODEL]
     error, _ = stop(*words)
     assert "reads it as numbers once '$0,100.50' in line 2 is corrected" in error
+    assert "Leave it out by --drop amount, or name a pipeline" in error
     error, commands = stop(*words, "--number", "amount")
     assert "has '$0,100.50' in line 2; it holds numbers with '$'" in error
     assert commands == [shlex.join([*words, "--drop", "amount"])]
