@@ -28,6 +28,7 @@ INTERNAL: Final = frozenset(
         "has_old_rows_alone",
         "headline_after",
         "holdout_text",
+        "in_numbers_of_rows",
         "is_below_estimate",
         "model_on_rows",
         "most",
