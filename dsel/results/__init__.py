@@ -24,7 +24,8 @@ from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import Caveat, Effect
 from dsel.results.certificate import Certificate
-from dsel.results.choice import BoundedModel, Choice
+from dsel.results.choice import Choice
+from dsel.results.choice_parts import BoundedModel
 from dsel.results.comparison import ModelComparison
 from dsel.results.models import open_model, save_model
 from dsel.results.monitoring import MonitorReport

@@ -1,7 +1,6 @@
 """The choice of a search: the models that it deploys, with their certificates."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite, isinf, isnan, nan
@@ -36,19 +35,22 @@ from dsel.results.certificate import (
     Certificate,
     short_params_text,
 )
+from dsel.results.choice_parts import (
+    BestConstant,
+    BoundedModel,
+    ByModel,
+    FoldChoices,
+    FoldForecast,
+    Params,
+)
 from dsel.results.queried_labels import LabelRules
 from dsel.results.queries import EFFECT, Queries, QueryForecast
 from dsel.results.records import kept_as
-from dsel.results.renderings import Renderable, Shown, reword_rows
+from dsel.results.renderings import Renderable, reword_rows
 from dsel.results.tolerances import ToleranceReport
 from dsel.results.values import decode_params, encode_params
-from dsel.rounded_texts import about_percent, terminal_width, wrap_line
 
 T = TypeVar("T")
-Params = Mapping[str, Any]
-"""Values of parameters by name; a value may be any object."""
-AGREEMENT: Final = 0.75
-"""Part of the folds that choose the same, from which another choice is an exception."""
 COMPARED: Final = "For comparison"
 """Name of rows of texts that a bound can be compared with."""
 NEXT: Final = "Next"
@@ -60,8 +62,6 @@ USUAL_DELTA: Final = 0.05
 """Delta of a call that does not name it."""
 MUCH: Final = 1.5
 """Ratio of two bounds from which the larger one is explained."""
-MOST_CHOICES: Final = 5
-"""How many choices of a procedure are listed."""
 BY_MODEL: Final[Mapping[str, str]] = {
     "certificates": "certificate",
     "candidates": "candidate",
@@ -72,99 +72,6 @@ BY_MODEL: Final[Mapping[str, str]] = {
 """Fields of older records, each a dict by model, and the field of a model for each."""
 OLD_HOLDOUT: Final = "held_out_fifth"
 """Name of the field `expected_holdout` in records of 0.2."""
-
-
-@dataclass(frozen=True, repr=False)
-class BoundedModel(Shown):
-    """One model of a search, with its parameters, certificate and reports."""
-
-    name: str
-    """``one_fold`` or ``all_rows``."""
-    candidate: int
-    """Number of its candidate, in the C order of the cube."""
-    params: Params
-    """Parameters that the grid sets, or that the procedure chose."""
-    certificate: Certificate
-    report: CertifiedReport | None = None
-    """Recall and precision of every class, if the plan declared a report."""
-    report_by_value: ReportByValue | None = None
-    """Limits by the values of a column, if the plan declared one."""
-    tolerances: ToleranceReport | None = None
-    """The report of a regressor, if the plan declared it."""
-    baseline: BaselineComparison | None = None
-    """Comparison with the baseline, if the plan has one."""
-    confusion: tuple[tuple[int, ...], ...] = ()
-    """Rows of its own fold by true class and prediction, in the order of the classes,
-    with a last row and column for others. An estimate; the fold was chosen by errors.
-    Empty for numbers, more than 20 classes, the model of all rows, and with a report.
-    """
-    load_model: Callable[[], Any] | None = field(
-        default=None, repr=False, compare=False, metadata=records.NOT_KEPT
-    )
-    """Function that returns the fitted estimator; None if the choice was read alone."""
-
-    def shown_rows(self) -> list[ShownRow]:
-        """Return the bound, and the parameters that were chosen."""
-        chosen = f"Chosen: {short_params_text(self.params)}"
-        return [("", self.certificate.headline()), ("", chosen)]
-
-    def with_caveats(self, *caveats: Caveat) -> Self:
-        """Return the model with more caveats, in its certificate and its reports."""
-        caveats = collect_caveats(caveats, self.certificate.caveats)
-        certificate = replace(self.certificate, caveats=caveats)
-        return replace(self, certificate=certificate).name_in_reports()
-
-    def name_in_reports(self) -> Self:
-        """Return the model with reports that have its name and its bound's caveats.
-
-        A report is also printed alone, and then has to show both.
-        """
-        bound = self.certificate
-        shared: Any = {"model_text": bound.model_on_rows, "caveats": bound.all_caveats}
-        reports: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in ("report", "report_by_value", "tolerances", "baseline")
-        }
-        renamed = {k: replace(v, **shared) for k, v in reports.items() if v is not None}
-        return replace(self, **renamed)
-
-    @property
-    def fold(self) -> int | None:
-        """Fold that it was trained without; None if it was trained on all rows."""
-        return self.certificate.fold
-
-    @property
-    def model(self) -> Any:
-        """The fitted estimator, loaded or fitted again if necessary.
-
-        Raises ValueError if the choice was read alone: the outcome has its models.
-        """
-        if self.load_model is None:
-            raise ValueError(
-                f"the choice alone has no fitted model {self.name!r}; take it from "
-                f"`bounded_models` or `models` of the outcome."
-            )
-        return self.load_model()
-
-
-class ByModel(dict[str, T]):
-    """A value of each bounded model by the model's name; unknown names are explained.
-
-    Its print has the first line of each.
-    """
-
-    def __missing__(self, name: object) -> NoReturn:
-        raise KeyError(f"no model {name!r}; it has {', '.join(map(repr, self))}")
-
-    def __repr__(self) -> str:
-        if not any(isinstance(value, Shown) for value in self.values()):
-            return super().__repr__()
-        lines = (f"{n!r}: {str(value).splitlines()[0]}" for n, value in self.items())
-        text = "{" + ",\n ".join(lines) + "}"
-        width = terminal_width()
-        if width is None:
-            return text
-        return "\n".join(wrap_line(line, 2, width) for line in text.splitlines())
 
 
 OF_OUTCOME: Final = {
@@ -183,36 +90,6 @@ OF_OUTCOME: Final = {
     },
 }
 """Attributes that users of searches expect, and what has them."""
-
-
-@dataclass(frozen=True)
-class FoldForecast:
-    """Average bound of the model of a fold, with some number of folds; no guarantee.
-
-    It is that of models which err as often as those of the run.
-    """
-
-    n_folds: int
-    bound: float
-    is_of_run: bool
-    """Whether the run had that many folds."""
-
-    def advice(self, holdout_text: str) -> str:
-        """Return what to do if a hold-out set has the smaller bound."""
-        keep = "keep the bounds of this run"
-        bound = about_percent(self.bound)
-        if self.is_of_run:
-            return (
-                f"{keep}: over many runs the bound of the model trained without a fold "
-                f"is about {bound} on average, below {holdout_text}; these folds had "
-                f"less luck"
-            )
-        return (
-            f"{keep}. In another search, of as many other rows, with {self.n_folds} "
-            f"folds the bound of the model trained without a fold would be about "
-            f"{bound} on average, below {holdout_text}, if models trained on "
-            f"{1 - 1 / self.n_folds:.0%} of the labels err as often as these"
-        )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -340,7 +217,7 @@ class Choice(Renderable):
         """Comparison of each model with the baseline, if the plan has one."""
         return self._by_model(lambda model: model.baseline)
 
-    def _by_model(self, read: Callable[[BoundedModel], T | None]) -> "ByModel[T]":
+    def _by_model(self, read: Callable[[BoundedModel], T | None]) -> ByModel[T]:
         """Return a value of each model by its name, without models that have none."""
         values = {name: read(model) for name, model in self.bounded_models.items()}
         return ByModel({n: value for n, value in values.items() if value is not None})
@@ -363,32 +240,14 @@ class Choice(Renderable):
     def all_caveats(self) -> tuple[Caveat, ...]:
         """All caveats of the choice and its models, the gravest first, each once."""
         model_caveats = (bound.all_caveats for bound in self.certificates.values())
-        notes = [*self._note_on_other_params(), *self._why_much_larger()]
+        other_params = self.fold_choices.note_on_others(self.params, self.params_of)
+        notes = [*filter(None, [other_params]), *self._why_much_larger()]
         return collect_caveats(
             *model_caveats,
             make_caveats(Effect.INFO, filter(None, [self.why_useless])),
             self.caveats,
             make_caveats(Effect.INFO, notes),
         )
-
-    def _note_on_other_params(self) -> list[str]:
-        """Return a note if nearly all folds agree on other parameters."""
-        # Neighbors in a grid are often as good as one another: folds differ in 20 of 24
-        # searches with 400 labels, and nobody would do anything else for that.
-        counts = self._count_choices()
-        [(params, n_times)] = counts.most_common(1) or [("", 0)]
-        n_folds = counts.total()
-        chosen = short_params_text(self.params)
-        if n_times < AGREEMENT * n_folds or params == chosen or not n_folds:
-            return []
-        text = (
-            f"{n_times} of {n_folds} searches without a fold chose {params}, so the "
-            f"deployed model is likely not the best one; its bound holds nevertheless"
-        )
-        model_names = {short_params_text(p): n for n, p in self.params_of.items()}
-        if name := model_names.get(params):
-            text += f", and deploy={name!r} has these parameters"
-        return [text]
 
     def _why_much_larger(self) -> list[str]:
         """Return why the bound of the model of all rows is much larger."""
@@ -838,51 +697,28 @@ class Choice(Renderable):
                 f"a {holdout} would give a bound of about {text} on average"
                 f"{', between these two' * is_between}"
             )
-        constant, loss = self.best_constant
-        if bound.loss == "error" and constant:
-            texts.append(
-                f"always predicting the largest class, {constant}, errs on "
-                f"{about_percent(loss)} of the labeled rows"
-            )
-        elif constant:
-            verb = "at most" if bound.is_tolerance else "about"
-            what = bound.what[:1].lower() + bound.what[1:]
-            texts.append(
-                f"always predicting {constant}: {what} {verb} {bound.about(loss)} on "
-                f"the labeled rows"
-            )
-        return texts
+        return [*texts, *filter(None, [self.best_constant.compare(bound)])]
 
     @property
-    def best_constant(self) -> tuple[str, float]:
-        """The best constant prediction as text, and its loss on the labeled rows.
-
-        ``("", nan)`` if the loss has none, such as the recall of one class.
-        """
+    def best_constant(self) -> BestConstant:
+        """The best constant prediction by the loss of the search."""
         if not isnan(self.median_loss):
-            return f"the median, {self.median:,.6g}", self.median_loss
+            return BestConstant(f"the median, {self.median:,.6g}", self.median_loss)
         if not isnan(self.constant_loss):
-            return self.constant, self.constant_loss
+            return BestConstant(self.constant, self.constant_loss)
         # Records of before have the largest class alone, the best one for the error.
         if self.certificate.loss == "error" and not isnan(self.largest_class_error):
-            return self.largest_class, self.largest_class_error
-        return "", nan
+            return BestConstant(self.largest_class, self.largest_class_error)
+        return BestConstant()
 
     @property
     def why_useless(self) -> str:
         """Note that a constant may be as good as the model; "" if the bound is less."""
-        constant, loss = self.best_constant
-        bound = self.certificate
-        # A comparison with a baseline says more than its loss on the labeled rows, and
-        # a line in place of a bound says enough.
-        is_bound = bound.certified and not (bound.is_estimate or bound.says_nothing)
-        if not is_bound or self.baseline or not constant or bound.bound < loss:
+        # A comparison with a baseline says more than a loss on the labeled rows.
+        if self.baseline:
             return ""
-        advice = self.baseline_advice
-        is_below = f"below the {bound.about(loss)} of always predicting {constant}"
-        if bound.estimate_where_fitted >= loss:
-            return f"neither the bound nor the estimate is {is_below}{advice}"
-        return f"{bound.counted} are too few for a bound {is_below}{advice}"
+        why = self.best_constant.why_useless(self.certificate)
+        return f"{why}{self.baseline_advice}" if why else ""
 
     @property
     def baseline_advice(self) -> str:
@@ -927,21 +763,12 @@ class Choice(Renderable):
             return f"{self.procedure}, as it is"
         return f"{', but '.join(choices)} (by {self.procedure})"
 
-    def _count_choices(self) -> Counter[str]:
-        """Return how often each choice was made, among folds that have a model."""
-        chosen = (params for params in self.fold_params if params is not None)
-        return Counter(map(short_params_text, chosen))
+    @property
+    def fold_choices(self) -> FoldChoices:
+        """What was chosen without each fold, with its words."""
+        return FoldChoices(self.fold_params)
 
     @property
     def choices_of_folds(self) -> str:
         """The choices without each fold, as text; "" without any."""
-        if not any(self.fold_params):
-            return ""
-        counts = self._count_choices()
-        n = len(self.fold_params)
-        shown = "; ".join(
-            f"{params} ({n_times} of {n} times)"
-            for params, n_times in counts.most_common(MOST_CHOICES)
-        )
-        more = f"; and {len(counts) - MOST_CHOICES} more" * (len(counts) > MOST_CHOICES)
-        return f"{shown}{more}"
+        return self.fold_choices.text

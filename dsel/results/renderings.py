@@ -21,6 +21,7 @@ INTERNAL: Final = frozenset(
         "deployed_text",
         "details",
         "estimate_where_fitted",
+        "fold_choices",
         "fraction",
         "conditions",
         "shown_rows",

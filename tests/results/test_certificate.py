@@ -10,7 +10,8 @@ import pytest
 
 from dsel.results.caveats import Caveat, Effect
 from dsel.results.certificate import Assumption, Certificate, full_list
-from dsel.results.choice import BoundedModel, Choice
+from dsel.results.choice import Choice
+from dsel.results.choice_parts import BoundedModel
 from dsel.results.records import from_record, to_record
 
 ESTIMATE = Caveat(Effect.VOIDS, "it is an estimate")

@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import dsel
 from dsel.results import Choice
-from dsel.results.choice import FoldForecast
+from dsel.results.choice_parts import FoldForecast
 from dsel.results.queries import QueryForecast
 
 RNG = np.random.default_rng(1)

@@ -24,7 +24,8 @@ from dsel.results.baseline import BaselineComparison
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import CHOICE, NO_QUERIES
-from dsel.results.choice import OF_OUTCOME, ByModel
+from dsel.results.choice import OF_OUTCOME
+from dsel.results.choice_parts import ByModel
 from dsel.results.monitoring import MonitorReport
 from dsel.results.renderings import render_lines
 from dsel.results.tolerances import ToleranceReport

@@ -8,7 +8,7 @@ import numpy as np
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.joint import ModelBounds, bound_models
 from dsel.results import Certificate
-from dsel.results.choice import FoldForecast
+from dsel.results.choice_parts import FoldForecast
 from dsel.results.queries import LEAST_GAIN, Queries, QueryForecast
 from dsel.search.design.expected_bounds import Case, one_fold_terms
 from dsel.search.running.fit_chosen import BoundInputs

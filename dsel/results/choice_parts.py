@@ -1,0 +1,233 @@
+"""The parts of a choice: bounded models, forecasts, and what else can be compared."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from math import nan
+from typing import Any, Final, NamedTuple, NoReturn, Self, TypeVar
+
+from dsel.cards import ShownRow
+from dsel.results import records
+from dsel.results.baseline import BaselineComparison
+from dsel.results.by_class import CertifiedReport
+from dsel.results.by_value import ReportByValue
+from dsel.results.caveats import Caveat, collect_caveats
+from dsel.results.certificate import Certificate, short_params_text
+from dsel.results.renderings import Shown
+from dsel.results.tolerances import ToleranceReport
+from dsel.rounded_texts import about_percent, terminal_width, wrap_line
+
+T = TypeVar("T")
+Params = Mapping[str, Any]
+"""Values of parameters by name; a value may be any object."""
+AGREEMENT: Final = 0.75
+"""Part of the folds that choose the same, from which another choice is an exception."""
+MOST_CHOICES: Final = 5
+"""How many choices of a procedure are listed."""
+
+
+@dataclass(frozen=True, repr=False)
+class BoundedModel(Shown):
+    """One model of a search, with its parameters, certificate and reports."""
+
+    name: str
+    """``one_fold`` or ``all_rows``."""
+    candidate: int
+    """Number of its candidate, in the C order of the cube."""
+    params: Params
+    """Parameters that the grid sets, or that the procedure chose."""
+    certificate: Certificate
+    report: CertifiedReport | None = None
+    """Recall and precision of every class, if the plan declared a report."""
+    report_by_value: ReportByValue | None = None
+    """Limits by the values of a column, if the plan declared one."""
+    tolerances: ToleranceReport | None = None
+    """The report of a regressor, if the plan declared it."""
+    baseline: BaselineComparison | None = None
+    """Comparison with the baseline, if the plan has one."""
+    confusion: tuple[tuple[int, ...], ...] = ()
+    """Rows of its own fold by true class and prediction, in the order of the classes,
+    with a last row and column for others. An estimate; the fold was chosen by errors.
+    Empty for numbers, more than 20 classes, the model of all rows, and with a report.
+    """
+    load_model: Callable[[], Any] | None = field(
+        default=None, repr=False, compare=False, metadata=records.NOT_KEPT
+    )
+    """Function that returns the fitted estimator; None if the choice was read alone."""
+
+    def shown_rows(self) -> list[ShownRow]:
+        """Return the bound, and the parameters that were chosen."""
+        chosen = f"Chosen: {short_params_text(self.params)}"
+        return [("", self.certificate.headline()), ("", chosen)]
+
+    def with_caveats(self, *caveats: Caveat) -> Self:
+        """Return the model with more caveats, in its certificate and its reports."""
+        caveats = collect_caveats(caveats, self.certificate.caveats)
+        certificate = replace(self.certificate, caveats=caveats)
+        return replace(self, certificate=certificate).name_in_reports()
+
+    def name_in_reports(self) -> Self:
+        """Return the model with reports that have its name and its bound's caveats.
+
+        A report is also printed alone, and then has to show both.
+        """
+        bound = self.certificate
+        shared: Any = {"model_text": bound.model_on_rows, "caveats": bound.all_caveats}
+        reports: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in ("report", "report_by_value", "tolerances", "baseline")
+        }
+        renamed = {k: replace(v, **shared) for k, v in reports.items() if v is not None}
+        return replace(self, **renamed)
+
+    @property
+    def fold(self) -> int | None:
+        """Fold that it was trained without; None if it was trained on all rows."""
+        return self.certificate.fold
+
+    @property
+    def model(self) -> Any:
+        """The fitted estimator, loaded or fitted again if necessary.
+
+        Raises ValueError if the choice was read alone: the outcome has its models.
+        """
+        if self.load_model is None:
+            raise ValueError(
+                f"the choice alone has no fitted model {self.name!r}; take it from "
+                f"`bounded_models` or `models` of the outcome."
+            )
+        return self.load_model()
+
+
+class ByModel(dict[str, T]):
+    """A value of each bounded model by the model's name; unknown names are explained.
+
+    Its print has the first line of each.
+    """
+
+    def __missing__(self, name: object) -> NoReturn:
+        raise KeyError(f"no model {name!r}; it has {', '.join(map(repr, self))}")
+
+    def __repr__(self) -> str:
+        if not any(isinstance(value, Shown) for value in self.values()):
+            return super().__repr__()
+        lines = (f"{n!r}: {str(value).splitlines()[0]}" for n, value in self.items())
+        text = "{" + ",\n ".join(lines) + "}"
+        width = terminal_width()
+        if width is None:
+            return text
+        return "\n".join(wrap_line(line, 2, width) for line in text.splitlines())
+
+
+@dataclass(frozen=True)
+class FoldForecast:
+    """Average bound of the model of a fold, with some number of folds; no guarantee.
+
+    It is that of models which err as often as those of the run.
+    """
+
+    n_folds: int
+    bound: float
+    is_of_run: bool
+    """Whether the run had that many folds."""
+
+    def advice(self, holdout_text: str) -> str:
+        """Return what to do if a hold-out set has the smaller bound."""
+        keep = "keep the bounds of this run"
+        bound = about_percent(self.bound)
+        if self.is_of_run:
+            return (
+                f"{keep}: over many runs the bound of the model trained without a fold "
+                f"is about {bound} on average, below {holdout_text}; these folds had "
+                f"less luck"
+            )
+        return (
+            f"{keep}. In another search, of as many other rows, with {self.n_folds} "
+            f"folds the bound of the model trained without a fold would be about "
+            f"{bound} on average, below {holdout_text}, if models trained on "
+            f"{1 - 1 / self.n_folds:.0%} of the labels err as often as these"
+        )
+
+
+class FoldChoices(NamedTuple):
+    """The parameters that searches chose without each fold."""
+
+    params: tuple[Params | None, ...]
+    """By fold; None where no model could be fitted. Empty if nothing was chosen."""
+
+    @property
+    def n_times(self) -> Counter[str]:
+        """How often each choice was made, among folds that have a model."""
+        chosen = (params for params in self.params if params is not None)
+        return Counter(map(short_params_text, chosen))
+
+    @property
+    def text(self) -> str:
+        """All choices as text, the most frequent first; "" without any."""
+        if not any(self.params):
+            return ""
+        counts, n = self.n_times, len(self.params)
+        shown = "; ".join(
+            f"{params} ({n_times} of {n} times)"
+            for params, n_times in counts.most_common(MOST_CHOICES)
+        )
+        more = f"; and {len(counts) - MOST_CHOICES} more" * (len(counts) > MOST_CHOICES)
+        return f"{shown}{more}"
+
+    def note_on_others(self, chosen: Params, params_of: Mapping[str, Params]) -> str:
+        """Return a note if nearly all folds agree on others than the `chosen` ones.
+
+        `params_of` are those of each bounded model, one of which may have them.
+        """
+        # Neighbors in a grid are often as good as one another: folds differ in 20 of 24
+        # searches with 400 labels, and nobody would do anything else for that.
+        counts = self.n_times
+        [(params, n_times)] = counts.most_common(1) or [("", 0)]
+        n_folds = counts.total()
+        is_rare = n_times < AGREEMENT * n_folds or not n_folds
+        if is_rare or params == short_params_text(chosen):
+            return ""
+        text = (
+            f"{n_times} of {n_folds} searches without a fold chose {params}, so the "
+            f"deployed model is likely not the best one; its bound holds nevertheless"
+        )
+        model_names = {short_params_text(p): n for n, p in params_of.items()}
+        if name := model_names.get(params):
+            text += f", and deploy={name!r} has these parameters"
+        return text
+
+
+class BestConstant(NamedTuple):
+    """The best constant prediction by a loss."""
+
+    text: str = ""
+    """Its value in words; "" if the loss has none, such as the recall of one class."""
+    loss: float = nan
+    """Its loss on the labeled rows."""
+
+    def compare(self, bound: Certificate) -> str:
+        """Return what it gives, by the loss of a bound; "" without one."""
+        if not self.text:
+            return ""
+        if bound.loss == "error":
+            return (
+                f"always predicting the largest class, {self.text}, errs on "
+                f"{about_percent(self.loss)} of the labeled rows"
+            )
+        verb = "at most" if bound.is_tolerance else "about"
+        what = bound.what[:1].lower() + bound.what[1:]
+        return (
+            f"always predicting {self.text}: {what} {verb} {bound.about(self.loss)} on "
+            f"the labeled rows"
+        )
+
+    def why_useless(self, bound: Certificate) -> str:
+        """Return a note that it may be as good as a model; "" if the bound is less."""
+        # A line in place of a bound says enough.
+        is_bound = bound.certified and not (bound.is_estimate or bound.says_nothing)
+        if not is_bound or not self.text or bound.bound < self.loss:
+            return ""
+        of_constant = f"{bound.about(self.loss)} of always predicting {self.text}"
+        if bound.estimate_where_fitted >= self.loss:
+            return f"neither the bound nor the estimate is below the {of_constant}"
+        return f"{bound.counted} are too few for a bound below the {of_constant}"
