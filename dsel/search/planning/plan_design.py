@@ -141,7 +141,7 @@ def make_design(
         prior_shares=read_prior(search_options.prior, method, inputs.axes.candidates),
         n_queries=search_options.n_queries,
         # With all columns: a person who labels rows may need what no model reads.
-        source=(facts.queried_pool or divided_pool.source)
+        queried_pool=(facts.queried_pool or divided_pool.whole)
         if search_options.n_queries
         else None,
         # No family fits what a closed form ranks.

@@ -130,7 +130,7 @@ class SearchInputs:
 class DividedPool:
     """A pool, and its subsets for counts and for fits; all None without a pool."""
 
-    source: Pool | None = None
+    whole: Pool | None = None
     """All rows and columns."""
     counted: Pool | None = None
     """Rows on which models are compared."""
@@ -276,9 +276,9 @@ def divide_pool(
                 f"{listing(schema.names, 8)}, of which some hold no numbers, got "
                 f"{type(pool).__name__}."
             )
-    source = open_pool(pool)
-    counted, fitting = matching_pool(source, inputs.labeled), None
-    caveats = _caveats_of_columns(source, counted, inputs)
+    whole = open_pool(pool)
+    counted, fitting = matching_pool(whole, inputs.labeled), None
+    caveats = _caveats_of_columns(whole, counted, inputs)
     if inputs.takes_pool:
         # By random words, not by order: both subsets must be of one distribution.
         fitting = counted.subset(0.0, FITTING_FRACTION, seed=inputs.seed)
@@ -290,21 +290,21 @@ def divide_pool(
             "`pool` must have rows to be counted, got none; pass more, or None to go "
             "without it."
         )
-    return DividedPool(source, counted, fitting, caveats)
+    return DividedPool(whole, counted, fitting, caveats)
 
 
 def _caveats_of_columns(
-    source: Pool, counted: Pool, inputs: SearchInputs
+    whole: Pool, counted: Pool, inputs: SearchInputs
 ) -> tuple[Caveat, ...]:
     """Return how columns of the pool are found, and which of them are left out."""
-    source_names, counted_names = source.columns or (), counted.columns or ()
+    whole_names, counted_names = whole.columns or (), counted.columns or ()
     # With groups nothing of the pool is read, and a column may hold their keys.
-    if source_names == counted_names or inputs.row_groups is not None:
+    if whole_names == counted_names or inputs.row_groups is not None:
         return ()
     columns = list[str]()
-    if unused := describe_unused_columns(source_names, counted_names):
+    if unused := describe_unused_columns(whole_names, counted_names):
         columns = [f"not used: {unused}"]
-    if inputs.target in {*source_names} - {*counted_names}:
+    if inputs.target in {*whole_names} - {*counted_names}:
         columns = [
             f"column {inputs.target!r} of `pool` has the name of `y`, and is left "
             f"out: rows with a label are labeled rows, and no pool"

@@ -124,11 +124,11 @@ def read_queried_rows(run: Run, choice: Choice) -> pd.DataFrame | None:
 
     They have all columns: a person may need some that no model reads.
     """
-    source = run.plan.source
-    if choice.queries is None or not choice.queries.rows or source is None:
+    pool = run.plan.queried_pool
+    if choice.queries is None or not choice.queries.rows or pool is None:
         return None
-    with source.guard_pass():
-        rows = read_pool_rows(source, choice.queries.rows, client=run.options.client)
+    with pool.guard_pass():
+        rows = read_pool_rows(pool, choice.queries.rows, client=run.options.client)
     # A column of the pool with the name of the index would be there twice.
     return rows.drop(columns=rows.index.name, errors="ignore")
 

@@ -75,7 +75,7 @@ class SearchDesign:
     """Share of delta of each candidate, (n_candidates,); None for equal shares."""
     n_queries: int
     """Number of pool rows to label, on which both models differ."""
-    source: Pool | None
+    queried_pool: Pool | None
     """The pool with all columns, from which queried rows are read; None without one."""
     fit_notes: tuple[str, ...]
     """How families will fit the candidates; empty if a closed form does it."""
