@@ -21,7 +21,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from dsel.arrays import Features, Floats, Integers
-from dsel.checks import show
+from dsel.checks import listing, show
 from dsel.data.columns import check_columns
 from dsel.data.kinds import LARGEST_EXACT
 from dsel.errors import RowError
@@ -95,7 +95,7 @@ def columns_of(frame: pd.DataFrame) -> tuple[Column, ...]:
     return tuple(columns)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FrameSchema:
     """Library, names and types of a data frame."""
 
@@ -103,6 +103,9 @@ class FrameSchema:
     """The data frame without its rows, in its own library."""
     columns: tuple[Column, ...]
     """Names and types; the kind of Python objects comes from the original rows."""
+
+    def __repr__(self) -> str:
+        return f"<FrameSchema: {listing(self.names, 10)}>"
 
     @property
     def names(self) -> tuple[str, ...]:

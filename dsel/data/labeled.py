@@ -74,7 +74,7 @@ MISSING: Final = ("nan", "NaN", "None", "NaT", "<NA>")
 """Texts that `astype(str)` makes from missing labels."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LabeledRows:
     """Labeled rows, in which every class occurs, or rows with numbers as targets."""
 
@@ -87,6 +87,10 @@ class LabeledRows:
     columns: tuple[str, ...] | None = None
     schema: FrameSchema | None = None
     """Schema of the data frame whose columns the models know by name; else None."""
+
+    def __repr__(self) -> str:
+        target = "numbers" if self.is_regression else f"{len(self.classes)} classes"
+        return f"<LabeledRows: {self.n_rows:,} x {self.n_columns}, {target}>"
 
     @property
     def labels(self) -> NDArray[Any]:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from pandas.api.types import infer_dtype
 
 from dsel.arrays import ArrayLike, Integers
-from dsel.checks import MOST_COLUMNS_NAMED
+from dsel.checks import MOST_COLUMNS_NAMED, listing
 from dsel.data.columns import MissingColumnsError, check_columns
 from dsel.data.frames import (
     NOTHING,
@@ -119,7 +119,7 @@ class ColumnSchema:
         return convert(values, self.kind, mark, self.form, is_sure=is_sure)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TableSchema:
     """Kinds of the columns of a table, and classes of its labels.
 
@@ -154,6 +154,10 @@ class TableSchema:
     """Separator of the text file, where it was named."""
     encoding: str | None = None
     """Encoding of the text file, where it was named."""
+
+    def __repr__(self) -> str:
+        target = "" if self.target is None else f", target {self.target}"
+        return f"<TableSchema: {listing(self.names, 10)}{target}>"
 
     @property
     def names(self) -> tuple[str, ...]:

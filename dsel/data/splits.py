@@ -17,7 +17,7 @@ from dsel.data.row_random import (
     row_random,
 )
 from dsel.errors import OldName
-from dsel.rounded_texts import name_folds
+from dsel.rounded_texts import count_of, name_folds
 
 MOST_SPLITS: Final = 10_000
 """Largest number of splits of a splitter; no real search needs more."""
@@ -48,7 +48,7 @@ class SplitKind(StrEnum):
     """All rows but one, for each row in turn: one split that stands for many models."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Split:
     """Sorted training rows of a model, and the test rows on which it is counted."""
 
@@ -66,6 +66,13 @@ class Split:
     """The second fold of a pair."""
     counts_train: bool = False
     """Whether the training rows are the second part."""
+
+    def __repr__(self) -> str:
+        n_train, n_test = len(self.train_rows), sum(map(len, self.counted_parts))
+        return (
+            f"<Split {self.number}: trained {self.trained_on}, on "
+            f"{count_of(n_train, 'row')}, and tested on {n_test:,}>"
+        )
 
     @property
     def name(self) -> str:

@@ -54,6 +54,14 @@ class Table(NamedTuple):
     left_out: pd.DataFrame | None = None
     """Columns that were left out by request; None if none was."""
 
+    def __repr__(self) -> str:
+        n_rows, n_columns = self.X.shape
+        lines = [f"<Table: {n_rows:,} rows x {n_columns} columns>"]
+        if self.columns:
+            lines.append(f"columns  {listing(self.columns, 10)}")
+        lines += [f"{topic:8} {text}" for topic, text in self.notes]
+        return "\n".join([*lines, *(f"Warning  {text}" for text in self.caveats)])
+
     @property
     def repeats(self) -> list[str]:
         """Caveats about identifiers outside of the features that labeled rows share."""

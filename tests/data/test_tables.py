@@ -15,7 +15,9 @@ import pytest
 import xarray as xr
 import zarr
 from pyarrow import feather, parquet
+from sklearn.neighbors import KNeighborsClassifier
 
+import dsel
 from dsel.data import open_pool, write_pool
 from dsel.data.frames import native
 from dsel.data.kinds import Form, Kind
@@ -1290,3 +1292,18 @@ def test_read_table__decodes_bytes_of_npz(tmp_path):
         ValueError, match=r"one label for each row in 'y', got .* a, b;"
     ):
         read_table(tmp_path / "w.npz")
+
+
+def test_repr__of_a_wide_table_and_its_formats_is_short(tmp_path):
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 300))).add_prefix("c")
+    X.assign(label=np.where(X.c0 > 0, "yes", "no")).to_csv(tmp_path / "t.csv")
+    table = read_table(tmp_path / "t.csv", target="label")
+    plan = dsel.plan_search(
+        KNeighborsClassifier(), {"n_neighbors": [1, 3]}, X, table.y, random_state=0
+    )
+    outcome = plan.run(n_jobs=1)
+    assert repr(table).startswith("<Table: 60 rows x 300 columns>\ncolumns  c0, c1, ")
+    # Fields of every column, or of every row, fill a screen.
+    for shown in (table, table.schema, outcome.input_format, outcome.labeled,
+                  plan.labeled.schema, plan.scheme, plan.scheme.splits[0]):  # fmt: skip
+        assert len(repr(shown)) < 400

@@ -55,7 +55,7 @@ class InnerTest:
     n_rows: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CVScheme:
     """The splits of a search.
 
@@ -86,6 +86,13 @@ class CVScheme:
     first_round: tuple[int, ...] = ()
     """Nested searches: the splits that every candidate is trained on before any is
     dropped by halving."""
+
+    def __repr__(self) -> str:
+        nested = "nested, " * self.is_nested
+        return (
+            f"<CVScheme: {nested}{count_of(self.n_folds, 'fold')}, "
+            f"{count_of(len(self.splits), 'split')} of every candidate>"
+        )
 
     @property
     def n_folds(self) -> int:

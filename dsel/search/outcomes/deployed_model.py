@@ -45,7 +45,7 @@ class LabeledColumns(BaseEstimator):
             self.feature_names_in_ = np.array(names, dtype=object)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class InputFormat:
     """Format of the rows that a model gets."""
 
@@ -59,6 +59,12 @@ class InputFormat:
     """Number of the features; None if unknown: a store has no number without names."""
     frame_schema: FrameSchema | None = field(default=None, compare=False)
     """Types of the columns of data frames, which a store does not have."""
+
+    def __repr__(self) -> str:
+        kind = "array" if self.library is None else f"data frame of {self.library}"
+        columns = "" if self.columns is None else f": {listing(self.columns, 10)}"
+        number = "unknown" if self.n_columns is None else f"{self.n_columns:,}"
+        return f"<InputFormat: {kind}, columns {number}{columns}>"
 
     @classmethod
     def of(cls, labeled: LabeledRows) -> "InputFormat":
