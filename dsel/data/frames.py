@@ -31,6 +31,8 @@ NUMBER: Final = "number"
 TRUTH: Final = "truth value"
 TEXT: Final = "text"
 NOTHING: Final = "nothing but missing values"
+MOST_NAMED: Final = 8
+"""Most columns that a call to encode them names."""
 NUMERIC: Final = "buif"
 """Kinds of numpy's types of numbers and truth values."""
 _KINDS: Final = {
@@ -212,7 +214,7 @@ class Frame:
             if not column.is_number:
                 known = self.given[column.name].dropna()
                 value = known.iloc[0] if len(known) else None
-                way = _way_to_encode(column, known)
+                way = way_to_encode(self.given, column)
                 if are_texts_of_numbers(known):
                     way = _way_to_convert(self.given)
                 raise TypeError(
@@ -263,20 +265,35 @@ def _way_to_convert(frame: pd.DataFrame) -> str:
     return f"they are texts of numbers: pass X.astype({types})"
 
 
-def _way_to_encode(column: Column, known: pd.Series) -> str:
-    """Return how numbers are made of a column; `known` are its values."""
-    if column.kind in ("date", "time"):
+def way_to_encode(frame: pd.DataFrame, column: Column) -> str:
+    """Return how numbers are made of a column, and of others that need the same."""
+    if column.is_time:
         parts = f"X[{column.name!r}].dt.year and X[{column.name!r}].dt.month"
         return f"make columns of numbers of it, such as {parts}, and drop it"
-    encoder, where = "OneHotEncoder(handle_unknown='ignore')", f"[{column.name!r}]"
-    is_text = column.kind == "text" and all(isinstance(value, str) for value in known)
-    # Free text has words, and hardly a value twice, of which one-hot columns are noise.
-    if is_text and 2 * known.nunique() > len(known) and known.str.contains(" ").any():
+    encoder = "OneHotEncoder(handle_unknown='ignore')"
+    names = [
+        other.name
+        for other in columns_of(frame)
+        if not (other.is_number or other.is_time or _is_free_text(frame, other))
+    ]
+    where = f"{names}" if len(names) <= MOST_NAMED else "a list of these columns"
+    if _is_free_text(frame, column):
         encoder, where = "TfidfVectorizer()", repr(column.name)
     return (
         f"put an encoder in front of it, make_pipeline(make_column_transformer("
         f"({encoder}, {where}), remainder='passthrough'), estimator)"
     )
+
+
+def _is_free_text(frame: pd.DataFrame, column: Column) -> bool:
+    """Return whether a column has texts of words, of which hardly one occurs twice.
+
+    One-hot columns of such texts are noise.
+    """
+    known = frame[column.name].dropna()
+    if column.kind != "text" or not all(isinstance(value, str) for value in known):
+        return False
+    return bool(2 * known.nunique() > len(known) and known.str.contains(" ").any())
 
 
 def has_named_columns(rows: Any) -> bool:

@@ -538,3 +538,45 @@ def test_out__of_a_run_with_another_loss_names_the_loss_alone(tmp_path):
     assert found.startswith("loss is error there and balanced([")
     assert found.endswith(" now; choose another place, one for each plan.")
     assert "candidates" not in found
+
+
+def test_certify__names_the_columns_that_an_estimator_cannot_take():
+    rng = np.random.default_rng(0)
+    n = 80
+    X = pd.DataFrame({
+        "age": rng.normal(size=n), "job": rng.choice(["clerk", "nurse"], n),
+        "town": rng.choice(["Bonn", "Ulm"], n), "since": pd.Timestamp("2020-01-01"),
+    })  # fmt: skip
+    y = X.age > 0
+    # One call for all of them, and not one stop after the other.
+    with pytest.raises(TypeError, match=re.escape("['job', 'town']), remainder=")):
+        dsel.certify(LogisticRegression(), X, y)
+    encoder = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["town", "job"]),
+        remainder="passthrough",
+    )
+    model = make_pipeline(encoder, LogisticRegression())
+    message = r"\(column 'since'; make columns of numbers of it, such as X\['since'\]"
+    with pytest.raises(dsel.errors.AllFitsFailedError, match=message):
+        dsel.certify(model, X, y)
+
+
+def test_outcome__names_the_way_to_what_it_does_not_have():
+    X, y = make_classification(60, random_state=0)
+    outcome = dsel.certify(LogisticRegression(), X, y, random_state=0)
+    for name, way in (
+        ("save", "pass out='folder' to the run"),
+        ("summary", re.escape("print(outcome) has it")),
+    ):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'; {way}"):
+            getattr(outcome, name)
+
+
+def test_certify__does_not_take_the_default_of_scoring_for_another_criterion():
+    class Ranks(LogisticRegression):
+        """A learner with inner folds, whose default is a sentinel of scikit-learn."""
+
+        cv, scoring = 3, "warn"
+
+    X, y = make_classification(60, random_state=0)
+    assert "ranks by" not in str(dsel.certify(Ranks(), X, y, random_state=0))

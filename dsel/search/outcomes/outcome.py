@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Never, NoReturn, overload
+from typing import TYPE_CHECKING, Any, Final, Never, NoReturn, overload
 
 import numpy as np
 import pandas as pd
@@ -43,6 +43,16 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from dsel.accessor import ResultsPlots
+
+
+WAYS: Final[Mapping[str, str]] = {
+    "report": "dsel.write_report(outcome, path) writes a page, and `certified_report` "
+    "has the limits of each class",
+    "save": "pass out='folder' to the run, which `dsel.open_outcome` opens, or "
+    "pickle the outcome",
+    "summary": "print(outcome) has it",
+}
+"""Ways to what users look for under these names."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,11 +108,8 @@ class Outcome:
         end = ""
         if name in OF_OUTCOME:
             end = f"; it is `{OF_OUTCOME[name].removeprefix('outcome.')}` here."
-        elif name == "report":
-            end = (
-                "; dsel.write_report(outcome, path) writes a page, and "
-                "`certified_report` has the limits of each class."
-            )
+        elif name in WAYS:
+            end = f"; {WAYS[name]}."
         elif not name.startswith("_") and name in names_of(Choice):
             end = f"; it is `choice.{name}` here."
         raise no_attribute("an outcome", name, names_of(type(self)), end)
@@ -712,7 +719,7 @@ class Outcome:
         """Calls that run as they are printed, where `X_new` are new rows."""
         steps = [
             "`predict(X_new)`",
-            "`predict_table(X_new)` (`out='predictions.csv'` writes a file)",
+            "`predict_table(X_new)` (a data frame; with out='predictions.csv' a file)",
             "`plot()` for a figure",
             "`monitor(X_new)` to test whether the promise holds for new rows",
         ]

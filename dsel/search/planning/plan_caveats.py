@@ -76,6 +76,11 @@ OTHER_RECORDS: Final = (
 )
 
 
+BY_ACCURACY: Final = (None, "accuracy", "warn")
+"""Values of `scoring` that rank classifiers by accuracy; "warn" is the default of
+LogisticRegressionCV in scikit-learn 1.9."""
+
+
 def notes_on_scoring(inputs: SearchInputs, losses: DeclaredLosses) -> list[str]:
     """Return a note about a search that ranks by something else than is bounded."""
     if losses.main.is_regression:
@@ -96,9 +101,7 @@ def notes_on_scoring(inputs: SearchInputs, losses: DeclaredLosses) -> list[str]:
         type(estimator).__name__: getattr(estimator, "scoring", None)
         for estimator in with_scoring
     }
-    by_accuracy = [
-        kind for kind, scoring in scorings.items() if scoring in (None, "accuracy")
-    ]
+    by_accuracy = [kind for kind, scoring in scorings.items() if scoring in BY_ACCURACY]
     if losses.is_about_error:
         return [
             f"{kind} ranks by scoring={show(scoring)}, and the bound is about the "
