@@ -38,7 +38,7 @@ from dsel.option_values import (
     DEFAULT_MODELS,
     FOREST,
     LOGISTIC,
-    MODEL_OF_GRID,
+    MODELS_OF_GRID,
     RIDGE,
     SVM,
 )
@@ -77,23 +77,22 @@ NAMED: Final = {"true": True, "false": False, "none": None}
 
 
 def default_model(grid: Sequence[str], *, is_regression: bool) -> str:
-    """Return the model that is taken where none is named.
+    """Return what ``--model`` stands for where it is left out: one name, or several.
 
-    A grid of parameters that the default classifier lacks and an SVM has is of an SVM.
+    Values of parameters are those of one model.
     """
     names = parse_grid(grid).keys()
-    default = DEFAULT_MODELS[is_regression]
-    if is_regression or names <= MODELS[default][0].get_params().keys():
-        return default
-    is_of_svm = names <= MODELS[MODEL_OF_GRID][0].get_params().keys()
-    return MODEL_OF_GRID if is_of_svm else default
+    if is_regression or not names:
+        return DEFAULT_MODELS[is_regression]
+    fitting = (m for m in MODELS_OF_GRID if names <= MODELS[m][0].get_params().keys())
+    return next(fitting, MODELS_OF_GRID[0])
 
 
 def count_default_candidates(*, is_regression: bool) -> int:
     """Return the number of candidates of a search that names no model and no grid."""
     models = REGRESSORS if is_regression else MODELS
-    _, grid, _ = models[default_model((), is_regression=is_regression)]
-    return len(ParameterGrid(parse_grid(grid)))
+    named = names_of_models(default_model((), is_regression=is_regression))
+    return sum(len(ParameterGrid(parse_grid(models[each][1]))) for each in named)
 
 
 def build(

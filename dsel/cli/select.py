@@ -77,7 +77,6 @@ from dsel.losses.texts import (
 from dsel.option_values import (
     CLASSIFICATION,
     LARGEST_CLASS,
-    LOGISTIC,
     LOSS_FORMS,
     REGRESSION,
     RIDGE,
@@ -261,10 +260,9 @@ def read_inputs(options: SelectOptions) -> SelectInputs:
     report = parse_report(options.loss, classes, is_regression=table.is_regression)
     pool, people_pool, pool_notes, caveats = open_pools(unlabeled, table, options)
     by_default = "" if options.model else " by default; --model names another"
-    if by_default and not options.grid:
+    if by_default and table.is_regression and not options.grid:
         # It is said before the run: a choice after its result would break A5.
-        linear = RIDGE if table.is_regression else LOGISTIC
-        by_default = f" by default; --model {model},{linear} compares two"
+        by_default = f" by default; --model {model},{RIDGE} compares two"
     shown_rows = [
         ("model", model + by_default),
         *encoder_rows,

@@ -124,7 +124,7 @@ def test_plan_bound__refuses_in_one_line(words, code, message):
 
 
 def test_plan_bound__takes_as_many_candidates_as_select_has_by_default():
-    assert "and 3 candidates" in " ".join(run(500, 10_000).output.split())
+    assert "and 10 candidates" in " ".join(run(500, 10_000).output.split())
     numbers = run(500, 10_000, "--error-quantile", 0.9).output
     assert "with 6 candidates" in " ".join(numbers.split())
 

@@ -161,9 +161,9 @@ def test_select__says_all_with_verbose(numbers):
 
 def test_select__says_which_model_is_the_default(numbers):
     text = run(*numbers[:6]).stdout
-    two = "forest by default; --model forest,logistic compares two"
-    assert f"  model          {two}\n" in text
-    assert "Plan of 3 candidates that differ in max_features\n" in text
+    default = "forest,logistic by default; --model names another"
+    assert f"  model          {default}\n" in text
+    assert "Plan of 10 candidates that differ in model, C, max_features\n" in text
     assert "  model          svm by default; --model names another\n" in (
         run(*numbers).stdout
     )

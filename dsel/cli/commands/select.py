@@ -27,7 +27,7 @@ from dsel.option_values import (
     DEFAULT_MODELS,
     LARGEST_CLASS,
     LOSS_FORMS,
-    MODEL_OF_GRID,
+    MODELS_OF_GRID,
     ONE_FOLD,
     REGRESSORS,
     TASKS,
@@ -168,8 +168,9 @@ class GroupedCommand(click.Command):
     help=f"{', '.join(CLASSIFIERS)}; of numbers {', '.join(REGRESSORS)}: after "
     "encoders for text, categories and dates. Several, such as forest,logistic, are "
     "one search over all of their grids. Or MODULE:OBJECT, an estimator or a "
-    f"function that returns one. By default {DEFAULT_MODELS[0]}, or {MODEL_OF_GRID} "
-    f"for a --grid of its parameters; of numbers {DEFAULT_MODELS[1]}.",
+    f"function that returns one. By default {DEFAULT_MODELS[0]}, or with a --grid that "
+    f"of {' and '.join(MODELS_OF_GRID)} which has its parameters; of numbers "
+    f"{DEFAULT_MODELS[1]}.",
 )
 @click.option(
     "--grid",
