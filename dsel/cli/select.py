@@ -87,6 +87,7 @@ from dsel.results.caveats import Effect, make_caveats
 from dsel.results.query_files import write_query_rows
 from dsel.results.row_hashes import load_row_hashes
 from dsel.results.run_tables import RunTables
+from dsel.runtime.progress import phase_progress
 from dsel.search.design.baseline import check_unseen
 from dsel.search.outcomes.deployed_model import open_deployed_model
 from dsel.search.outcomes.outcome import Outcome
@@ -143,8 +144,10 @@ class SelectInputs:
 
 def run(options: SelectOptions) -> None:
     """Choose a model from labeled rows and bound its error."""
-    inputs = read_inputs(options)
-    plan = make_plan(options, inputs)
+    # A large table takes minutes to read.
+    with phase_progress(options.output.shows_progress, "Reading the tables"):
+        inputs = read_inputs(options)
+        plan = make_plan(options, inputs)
     # Notes come after all checks, so that a refusal is a single line, and before a run
     # that may take hours. What the plan found, too, is printed with the choice.
     known = {caveat.text for caveat in plan.caveats}

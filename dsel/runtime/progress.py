@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from numbers import Integral
-from threading import Lock
+from threading import Event, Lock, Thread
 from typing import Any, Final, NamedTuple
 
 from dsel.checks import check_integer, show
@@ -115,6 +115,12 @@ FIRST_LINE_SECONDS: Final = 5.0
 """Time after which a phase writes its first line; a shorter one writes its end only."""
 LINE_SECONDS: Final = 10.0
 """Least time between two lines about the same phase."""
+QUIET_SECONDS: Final = 30.0
+"""Time after which a phase has another line although nothing more was done."""
+REPEAT_SECONDS: Final = 1.0
+"""Time after which a state is shown again, with the time that has passed."""
+BAR_WIDTH: Final = 8
+"""Columns of a bar; with them the longest line has `FULL_WIDTH`."""
 TEXT_WIDTH: Final = 34
 """Number of characters of the text next to a bar."""
 
@@ -157,16 +163,18 @@ def progress_display(
                 progress.total_is_exact,
                 rows=progress.pool_rows_done if is_counting else None,
             )
-            if progress.fits_most:
+            if most := progress.fits_most:
+                # Once pruning has dropped all that it can, it is known how many remain.
+                needed = progress.fits_total - progress.fits_dropped
+                is_exact = progress.total_is_exact and 0 < needed <= most
                 # Counting takes no fits, but its bar says how far it is.
                 show(
                     _State(
                         WHOLE,
                         progress.fits_done,
-                        progress.fits_most,
+                        needed if is_exact else most,
                         progress.unit,
-                        progress.total_is_exact
-                        and progress.fits_most == progress.fits_total,
+                        is_exact,
                         has_rate=False,
                     )
                 )
@@ -192,6 +200,15 @@ def row_progress(
         if show is not None:  # the first rows may take long, and the phase has begun
             show(_State(phase, unit="rows", has_rate=False))
         yield None if show is None else update
+
+
+@contextmanager
+def phase_progress(verbose: bool | None, phase: str) -> Iterator[None]:
+    """Show a phase that counts nothing, and how long it has taken."""
+    with _display(verbose) as show:
+        if show is not None:
+            show(_State(phase))
+        yield
 
 
 class Compilers:
@@ -309,10 +326,16 @@ class _Phase:
         left = each * (total - self.state.done) - (now - self.changed)
         return left if left > 0 else None
 
-    def time_text(self, now: float) -> str:
-        """Return the time that is left where it is known, else the time so far."""
+    def time_text(self, now: float, part: "_Phase | None" = None) -> str:
+        """Return the time that is left where it is known, else the time so far.
+
+        What is left of a `part` of it is left of the whole, too: fits of the part may
+        be slower than those before it.
+        """
         left = self.time_left(now)
         if left is not None:
+            if part is not None:
+                left = max(left, part.time_left(now) or 0.0)
             return f"{_clock(left)} left"
         return f"{_clock(now - self.began)} elapsed"
 
@@ -327,12 +350,44 @@ def _display(verbose: bool | None) -> Iterator[Callable[[_State], None] | None]:
     if verbose is False or (verbose is None and is_task()):
         yield None
     elif _can_draw_bars():
-        with _bars() as show:
-            yield show
+        with _bars() as show, _repeating(show) as show_now:
+            yield show_now
     else:
         lines = _Lines(0.0 if verbose else SILENT_SECONDS)
-        yield lines.show
+        with _repeating(lines.show) as show_now:
+            yield show_now
         lines.end()
+
+
+@contextmanager
+def _repeating(
+    show: Callable[[_State], None],
+) -> Iterator[Callable[[_State], None]]:
+    """Yield a function that shows a state now, and again until there is another one.
+
+    A phase that reports nothing for a while, such as one long task, would look dead.
+    """
+    lock, is_over = Lock(), Event()
+    states: dict[bool, _State] = {}
+
+    def show_now(state: _State) -> None:
+        with lock:
+            states[state.phase == WHOLE] = state
+            show(state)
+
+    def repeat() -> None:
+        while not is_over.wait(REPEAT_SECONDS):
+            with lock:
+                for state in states.values():
+                    show(state)
+
+    thread = Thread(target=repeat, daemon=True)
+    thread.start()
+    try:
+        yield show_now
+    finally:
+        is_over.set()
+        thread.join()
 
 
 @contextmanager
@@ -350,7 +405,7 @@ def _bars() -> Iterator[Callable[[_State], None]]:
     is_narrow = console.width < FULL_WIDTH
     columns: list[shown.ProgressColumn] = [
         shown.TextColumn("{task.description:<23}", markup=False),
-        shown.BarColumn(bar_width=10),
+        shown.BarColumn(bar_width=BAR_WIDTH),
         shown.TextColumn(f"{{task.fields[text]:<{TEXT_WIDTH}}}", markup=False),
         shown.TextColumn("{task.fields[time]}", markup=False),
     ]
@@ -393,7 +448,8 @@ def _bars() -> Iterator[Callable[[_State], None]]:
             bars[name] = display.add_task(name, total=state.total, text="", time="")
         phase = phases[name]
         phase.take(state, now)
-        draw(name, state.done, state.total, phase.text(), phase.time_text(now))
+        when = phase.time_text(now, phases.get(current) if name == WHOLE else None)
+        draw(name, state.done, state.total, phase.text(), when)
 
     with display:
         yield show
@@ -409,8 +465,8 @@ class _Lines:
         self.phase: _Phase | None = None
         self.written: float | None = None
         """When the last line about this phase was written; None where none was."""
-        self.waiting = ""
-        """Text of this line, which may say what the phase waits for."""
+        self.shown_text = ""
+        """Text of this line, which says what was done, or what the phase waits for."""
         self.run: _Phase | None = None
         """All fits of the run, if they are known."""
         self.unwritten: list[str] = []
@@ -427,21 +483,24 @@ class _Lines:
             self.end()
             self.phase, self.written = _Phase(state, now), None
         phase = self.phase
-        is_new = state.done != phase.state.done
         phase.take(state, now)
-        if self.written is None:  # a short phase is one line, when it has ended
-            is_due = now - phase.began >= FIRST_LINE_SECONDS
-        else:
-            is_news = is_new or (not state.done and phase.text() != self.waiting)
-            is_due = is_news and now - self.written >= LINE_SECONDS
+        since, pause = self.written, QUIET_SECONDS
+        if since is None:  # a short phase is one line, when it has ended
+            since, pause = phase.began, FIRST_LINE_SECONDS
+        elif phase.text() != self.shown_text:
+            pause = LINE_SECONDS
+        if state.total and state.done >= state.total:
+            pause = QUIET_SECONDS  # the line of its end will say so
+        is_due = now - since >= pause
         if now >= self.begins_at and is_due:
-            run = ""
+            run, left = "", phase.time_text(now)
             if self.run is not None and self.run.time_left(now) is not None:
-                run = f"whole run {self.run.time_text(now)}"
-            line = self._line(phase.text(), phase.time_text(now), run)
+                run = self.run.time_text(now, phase)
+                run = f"whole run {run}" * (run != left)
+            line = self._line(phase.text(), left, run)
             self.unwritten.append(line)
             self._write()
-            self.waiting = phase.text()
+            self.shown_text = phase.text()
 
     def end(self) -> None:
         """Write that the phase has ended."""

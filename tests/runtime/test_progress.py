@@ -13,7 +13,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import dsel
-from dsel.runtime.progress import COMPILERS, Progress, progress_display, row_progress
+from dsel.runtime import progress
+from dsel.runtime.progress import (
+    COMPILERS,
+    Progress,
+    phase_progress,
+    progress_display,
+    row_progress,
+)
 
 
 class Terminal(io.StringIO):
@@ -194,7 +201,6 @@ def test_lines__begin_with_the_first_phase_however_short_it_was(monkeypatch):
                           phase=f"Fitting, round {n_round} of 2"))  # fmt: skip
     assert log.getvalue().splitlines() == [
         "Fitting, round 1 of 2: 15 fits, 5/s, done in 0:04",
-        "Fitting, round 2 of 2: 9 of 9 fits, 2/s, 0:05 elapsed",
         "Fitting, round 2 of 2: 9 fits, 2/s, done in 0:05",
     ]
 
@@ -216,6 +222,65 @@ def test_lines__say_that_a_run_waits_for_a_compiler(monkeypatch):
     assert log.getvalue().splitlines()[0] == (
         "Predicting: compiling, once an installation, 0:06 elapsed"
     )
+
+
+def test_lines__end_with_one_that_says_that_all_is_done(monkeypatch):
+    clock = Clock(monkeypatch)
+    monkeypatch.setattr(sys, "stderr", log := io.StringIO())
+    with row_progress(True, "Predicting") as show:
+        for clock.now, done in ((0, 0), (12, 2), (24, 4), (26, 4)):
+            show(done, 4)
+    assert log.getvalue().splitlines() == [
+        "Predicting: 2 of 4 rows, 0:12 left",
+        "Predicting: 4 rows, done in 0:26",
+    ]
+
+
+def test_lines__give_the_whole_run_as_much_time_as_its_phase_and_say_it_once(
+    monkeypatch,
+):
+    clock = Clock(monkeypatch)
+    monkeypatch.setattr(sys, "stderr", log := io.StringIO())
+    with progress_display(True) as show:
+        for clock.now, phase, total, done, n_run in (
+            (0, "Fitting, round 1 of 2", 50, 0, 0),
+            (10, "Fitting, round 2 of 2", 10, 0, 50),
+            (20, "Fitting, round 2 of 2", 10, 5, 55),
+        ):
+            show(Progress(fits_done=n_run, fits_most=62, phase_done=done,
+                          phase_total=total, phase=phase))  # fmt: skip
+    # By all 55 fits the other 7 would take 3 seconds, and those of the phase take 10.
+    assert log.getvalue().splitlines()[1] == (
+        "Fitting, round 2 of 2: 5 of 10 fits, 2.0 s each, 0:10 left"
+    )
+
+
+def test_lines__count_no_fits_of_the_whole_run_that_pruning_has_dropped(monkeypatch):
+    clock = Clock(monkeypatch)
+    monkeypatch.setattr(sys, "stderr", log := io.StringIO())
+    known = {"fits_most": 85, "fits_total": 105, "fits_dropped": 35}
+    with progress_display(True) as show:
+        for clock.now, done in ((0, 50), (10, 60)):
+            show(Progress(fits_done=done, phase_done=done - 50, phase_total=15,
+                          phase="Fitting, round 2 of 2", **known))  # fmt: skip
+    assert log.getvalue().splitlines()[0] == (
+        "Fitting, round 2 of 2: 10 of 15 fits, 1.0 s each, 0:05 left, whole run 0:10 "
+        "left"
+    )
+
+
+def test_lines__of_a_phase_that_reports_nothing_say_how_long_it_takes(monkeypatch):
+    clock = Clock(monkeypatch)
+    monkeypatch.setattr(progress, "REPEAT_SECONDS", 0.01)
+    monkeypatch.setattr(sys, "stderr", log := io.StringIO())
+    with phase_progress(None, "Reading the tables"):
+        for clock.now in (4.0, 6.0, 20.0, 37.0):
+            threading.Event().wait(0.3)
+    assert log.getvalue().splitlines() == [
+        "Reading the tables: 0:06 elapsed",
+        "Reading the tables: 0:37 elapsed",
+        "Reading the tables: done in 0:37",
+    ]
 
 
 def test_lines__of_a_short_phase_are_one(monkeypatch):
