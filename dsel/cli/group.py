@@ -22,6 +22,7 @@ from dsel.cli.users_code import user_frames
 from dsel.errors import (
     ClusterLostError,
     DselWarning,
+    OtherCommands,
     UserCodeError,
     forget_frames,
     notes_of,
@@ -62,8 +63,9 @@ WAYS_OF: Final = {
     "--folds": " --cv is the number of folds.",
     "--unlabeled-rows": " --pool names the rows without labels.",
     "--output": " --out names the place of the results.",
+    "plan-bound --groups": " Of rows in groups N_LABELED is the number of groups.",
 }
-"""What other programs call options of `dsel select`, and what these are here."""
+"""What other programs call options, and what these are here, also of one command."""
 SHOWS: Final = "Print the full traceback of an error before its message."
 
 
@@ -162,7 +164,10 @@ class LazyGroup(click.Group):
                     click.echo(f"{context.get_usage()}\n{hint}\n", err=True)
                 way = ""
                 if isinstance(error, click.NoSuchOption):
-                    way = WAYS_OF.get(error.option_name, "")
+                    option = error.option_name
+                    of_command = f"{context.info_name if context else ''} {option}"
+                    way = WAYS_OF.get(of_command) or WAYS_OF.get(option, "")
+                    way = way or _offer_arguments(error, words)
                 elif isinstance(error, click.MissingParameter):
                     way = f" {getattr(error.param, 'help', None) or ''}".rstrip()
                 _say_stop(error, f"{error.format_message()}{way}", words)
@@ -176,6 +181,31 @@ class LazyGroup(click.Group):
                 is_lost = isinstance(error, ClusterLostError)
                 code = ExitStatus.CLUSTER_LOST if is_lost else ExitStatus.FAILED
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _offer_arguments(error: click.NoSuchOption, words: Sequence[str]) -> str:
+    """Return which arguments were written as options; "" if none was.
+
+    The error gets the command with their values in their places.
+    """
+    context = error.ctx
+    parameters = [] if context is None else context.command.params
+    arguments = [p for p in parameters if isinstance(p, click.Argument)]
+    rest, values = split_options(words), dict[str, str]()
+    for argument in arguments:
+        option = f"--{str(argument.name).removeprefix('n_')}"
+        if option in rest[:-1] and not any(option in p.opts for p in parameters):
+            place = rest.index(option)
+            values[argument.human_readable_name] = rest[place + 1]
+            del rest[place : place + 2]
+    if context is None or not values:
+        return ""
+    is_first = arguments[0].human_readable_name in values
+    place = len(context.command_path.split()) - 1 if is_first else len(rest)
+    command = (*rest[:place], *values.values(), *rest[place:])
+    error.ways = (OtherCommands((command,)),)  # type: ignore[attr-defined]
+    verb = "is" if len(values) == 1 else "are"
+    return f" {' and '.join(values)} {verb} written without an option."
 
 
 def _describe_stored_work(words: Sequence[str]) -> str:

@@ -14,31 +14,36 @@ from dsel.cli.options import OutputOptions
 from dsel.cli.running import SELECT, numbers_in, print_json, print_next, print_rows
 from dsel.cli.stops import with_options
 from dsel.results.renderings import render_lines
-from dsel.search.planning.plan_bound import NEVER, plan_bound
+from dsel.search.planning.plan_bound import NEVER, BoundPlan, plan_bound
 
 
-def run(
+def check(
     n_labeled: int,
     n_unlabeled: int,
     candidates: int | None,
     folds: str,
-    output: OutputOptions,
     **assumed: Any,
-) -> None:
-    """Print the expected bound of each certificate for these numbers of rows."""
+) -> BoundPlan:
+    """Return the expected bounds; raise where an option is wrong."""
     is_regression = assumed["error_quantile"] is not None
     if assumed["error"] is None and not is_regression:
         assumed["error"] = ASSUMED_ERROR
     if candidates is None:
         candidates = count_default_candidates(is_regression=is_regression)
-    plan = plan_bound(
+    assumed.pop("output", None)
+    return plan_bound(
         n_labeled,
         n_unlabeled,
         n_candidates=candidates,
         cv=numbers_in(folds, int, "--folds"),
         **assumed,
     )
-    if not is_regression:
+
+
+def run(output: OutputOptions, **options: Any) -> None:
+    """Print the expected bound of each certificate for these numbers of rows."""
+    plan = check(**options)
+    if options["error_quantile"] is None:
         plan = plan.dropna(names.CERTIFICATE, how="all", subset=[names.BOUND])
     if output.as_json:
         sizes = plan.data_vars.items()
@@ -56,7 +61,7 @@ def run(
         click.echo("\n\n".join(render_lines(rows) for _, rows in plan.tables()))
     else:
         print_rows(plan.shown_rows())
-        print_next(*_reachable_command(plan, assumed), SELECT.format("UNLABELED"))
+        print_next(*_reachable_command(plan, options), SELECT.format("UNLABELED"))
 
 
 def _reachable_command(

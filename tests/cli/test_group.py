@@ -293,6 +293,25 @@ def test_main__loads_nothing_heavy_for_help_and_misspelled_options(words):
     assert not loaded & {*HEAVY}
 
 
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("--labeled 400", "plan-bound 400"),
+        ("--unlabeled=90 --labeled 400 --error 0.2", "plan-bound 400 90 --error 0.2"),
+        ("400 --unlabeled 90", "plan-bound 400 90"),
+    ],
+)
+def test_main__offers_the_command_whose_arguments_were_written_as_options(words, line):
+    done, _ = in_a_process("plan-bound", *words.split())
+    assert done.returncode == 2
+    assert f"written without an option.\nRun: dsel {line}\n" in done.stderr
+
+
+def test_main__says_how_groups_are_planned():
+    found = run("plan-bound", "400", "--groups", "80")
+    assert "Of rows in groups N_LABELED is the number of groups." in found.output
+
+
 def test_main__says_what_options_of_other_programs_are_here():
     found = run("select", "t.csv", "--confidence", "0.9")
     assert "'--confidence'. --delta 0.05 is 95% confidence." in found.output

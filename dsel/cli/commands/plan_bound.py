@@ -57,4 +57,8 @@ ASSUMED_ERROR: Final = 0.1
 @output_options
 @run_from("dsel.cli.plan_bound")
 def command() -> None:
-    """Print the expected bound of each certificate for these numbers of rows."""
+    """Print the expected bound of each certificate for these numbers of rows.
+
+    N_LABELED is the number of labeled rows, N_UNLABELED that of pool rows. Of rows in
+    groups, such as several of each customer, N_LABELED is the number of groups.
+    """
