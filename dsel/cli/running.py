@@ -69,10 +69,17 @@ OF_GROUPS: Final = (
     "rows of new ones"
 )
 """What is next where that is a column whose values several rows share."""
+LOST_GROUPS: Final = (
+    "the same command with --groups and the column that says which rows belong "
+    "together; if LABELED has lost it, join it again. The bound is then about rows of "
+    "new groups"
+)
+"""What is next where labeled rows seem to come in groups."""
 AFTER_SHIFT: Final = (
     "label a random sample of {}, some 300 rows, and run dsel select on these alone, "
     "with the others as --pool: that bound is about them. If the columns that differ "
-    "are row numbers or dates, which no model needs, the same command with --drop. "
+    "are row numbers or dates, which no model needs, the same command with --drop. If "
+    "several rows of one customer are labeled, the same command with --groups. "
     "Without --pool the first bound is about rows like those of LABELED. More in the "
     "documentation, docs/using/not_independent.md, Shift"
 )
@@ -387,6 +394,8 @@ def _next_step(
         return OF_GROUPS.format(*owners)
     if ids:
         return WITHOUT_IDS.format(listing([*map(repr, ids)], 8))
+    if any(each.has_lost_groups for each in outcome.choice.certificate.assumptions):
+        return LOST_GROUPS
     if tables is not None and tables.pool and _shifted_by(outcome) is not None:
         # A bound about other rows would be one command away, and none is printed.
         return AFTER_SHIFT.format(tables.pool)

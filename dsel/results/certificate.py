@@ -108,6 +108,8 @@ class Assumption:
     shifted_by: tuple[str, ...] | None = None
     """Columns by which pool rows are of another population than labeled ones, that
     which differs most first; None if no such difference violates it."""
+    has_lost_groups: bool = False
+    """Whether labeled rows seem to come in groups that were not named."""
 
     @property
     def statement(self) -> str:

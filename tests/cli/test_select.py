@@ -310,7 +310,7 @@ def test_select__reports_the_classes_that_it_names(numbers):
     ("words", "told"),
     [
         (("--deploy", "all_rows"), "model trained on all labels\n"),
-        (("--certificate", "holdout", "--verbose"), "\nBy       holdout"),
+        (("--certificate", "holdout", "--verbose"), "\nOrigin   holdout"),
     ],
 )
 def test_select__takes_other_certificates(numbers, words, told):
@@ -654,7 +654,9 @@ def test_select__records_that_rows_of_an_identifier_may_belong_together(
         assert effect == "WARNS"
 
 
-LOSSES = [((), 3, False), (("balanced",), 6, True), (("error", "report"), 3, False)]
+LOSSES = [
+    ((), 10, False), (("balanced",), 20, True), (("error", "report"), 10, False),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("losses", "n_candidates", "weighs"), LOSSES)

@@ -66,7 +66,12 @@ CLEAR: Final = 0.1
 ALARM: Final = 0.001
 """The largest p-value of an alarm: one false alarm in 1,000 searches."""
 COPIES_ALARM: Final = 1e-6
-"""The largest p-value by which rows of a table are copies."""
+"""The largest p-value by which rows of a table are copies, or come in groups."""
+NEIGHBOR_ROWS: Final = 1_000
+"""Most labeled rows whose nearest rows are found."""
+NEARER: Final = 0.75
+"""Ratio of the distances to the nearest of as many labeled rows, and pool rows, below
+which labeled rows come in groups."""
 TAKE_ONCE: Final = "take each record once (drop_duplicates), or pass `groups`"
 """Advice where labeled rows are copies."""
 MANY_DUPLICATES: Final = 0.01
@@ -93,10 +98,13 @@ class PoolFacts:
     them, if these are far more than among as many labeled rows."""
     pool_repeats: bool = False
     """Whether fresh pool rows repeat as independent draws cannot."""
+    near_rows: tuple[int, ...] = ()
+    """Labeled rows that are compared, how many of them have another labeled row as the
+    nearest one, and how many would by chance; empty unless these are far fewer."""
 
     @property
     def violation(self) -> str:
-        """Why A1 is violated by copies in the pool; "" if it is not."""
+        """Why A1 is violated by copies or groups of rows; "" if it is not."""
         if self.n_pool_copies:
             finding = (
                 f"{self.n_pool_copies:,} of about {SAMPLE_ROWS:,} sampled pool rows "
@@ -104,6 +112,14 @@ class PoolFacts:
             )
         elif self.pool_repeats:
             finding = "pool rows repeat as independent draws cannot"
+        elif self.near_rows:
+            n_rows, n_near, n_expected = self.near_rows
+            return (
+                f"{n_near:,} of {n_rows:,} labeled rows have another labeled row as "
+                f"their nearest one, and by chance {n_expected:,} would, so they seem "
+                f"to come in groups, such as several rows of one customer, of which "
+                f"the pool has others; pass groups='customer'"
+            )
         else:
             return ""
         return f"{finding}: copies; take each record of the pool once (drop_duplicates)"
@@ -174,11 +190,14 @@ def compare_pool(
     # Records of labeled rows may be in the pool, and often: the bounds allow for them.
     n_copies = count_copies(labeled.X, sample, np.concatenate(are_fresh), seed=seed)
     test = two_sample_test(labeled.X, sample, seed=seed, level=ALARM)
+    is_shifted = test.p_value <= ALARM
+    near_rows = find_near_rows(labeled.X, sample, seed=seed, is_shifted=is_shifted)
     pool_facts = make_facts(
         auc=test.auc,
         p_value=test.p_value,
         telling_columns=tuple(test.column_names(labeled.columns)),
         n_pool_copies=n_copies,
+        near_rows=near_rows,
     )
     return PoolFindings(pool_facts, sampled)
 
@@ -414,6 +433,61 @@ def count_copies(
     n_copies = int(is_copy[is_pool].sum())
     is_more = n_copies / is_pool.sum() > is_copy[~is_pool].mean()
     return n_copies if is_more and _has_one_more(is_copy, is_pool) else 0
+
+
+def find_near_rows(
+    labeled: Features, pool_rows: Features, *, seed: int, is_shifted: bool = False
+) -> tuple[int, ...]:
+    """Return `PoolFacts.near_rows`, by a test of nearest neighbors.
+
+    Rows of one customer are near each other. Where those of some customers are labeled,
+    and those of others are in the pool, labeled rows have labeled neighbors more often
+    than independent draws of one population, for which the number of pairs has a known
+    mean and variance (Schilling 1986, Henze 1988; these are of permutations, so that
+    the distribution of the rows does not matter). Where rows of a customer are in both,
+    new rows are of old customers, and the bound holds. Of equal rows one is taken:
+    other tests are about them, and neighbors at distance 0 would be of one table less
+    often.
+    """
+    from sklearn.neighbors import NearestNeighbors  # takes a while to import
+
+    if sparse.issparse(labeled):  # of words or counts, without a scale
+        return ()
+    rng = np.random.default_rng(derive_seed(seed, "nearest rows"))
+    rows = rng.permutation(labeled.shape[0])[:NEIGHBOR_ROWS]
+    X = concatenate_rows([encode_rows(labeled)[rows], encode_rows(pool_rows)])
+    is_labeled = np.arange(X.shape[0]) < len(rows)
+    # In a random order, since a search for neighbors takes the first of equally near.
+    order = rng.permutation(np.flatnonzero(~_find_repeats(X, is_labeled)))
+    X, is_labeled = np.asarray(X)[order], is_labeled[order]
+    N, n = len(X), int(is_labeled.sum())
+    if min(n, N - n) < FEWEST_TESTED_ROWS:
+        return ()
+    columns = rng.permutation(X.shape[1])[:MOST_COLUMNS]
+    ranks = stats.rankdata(X[:, columns], axis=0, nan_policy="omit")
+    ranks = np.nan_to_num(ranks, nan=N / 2)
+    search = NearestNeighbors(n_neighbors=1, metric="manhattan", algorithm="brute")
+    nearest = search.fit(ranks).kneighbors(return_distance=False).ravel()
+    n_near = int((is_labeled & is_labeled[nearest]).sum())
+    # Pairs of a row and its nearest one that share both rows, one, and none.
+    both = N + int((nearest[nearest] == np.arange(N)).sum())
+    one = int(((1 + np.bincount(nearest, minlength=N)) ** 2).sum()) - 2 * both
+    in_two, in_three, in_four = np.cumprod([(n - k) / (N - k) for k in range(4)])[1:]
+    expected = in_two * N
+    shared = in_two * both + in_three * one + in_four * (N**2 - both - one)
+    deviations = (n_near - expected) / np.sqrt(max(shared - expected**2, 1e-9))
+    if stats.norm.sf(deviations) > COPIES_ALARM:
+        return ()
+    if not is_shifted:
+        return n, n_near, round(expected)
+    # Rows of another population are far from labeled ones, too, which shows no groups:
+    # then labeled rows are as near to one another as pool rows are.
+    n_each = min(n, N - n)
+    near_labeled, near_pool = (
+        np.median(search.fit(ranks[is_labeled == kind][:n_each]).kneighbors()[0])
+        for kind in (True, False)
+    )
+    return (n, n_near, round(expected)) if near_labeled < NEARER * near_pool else ()
 
 
 def find_excess_repeats(X: Any, is_second: Bools) -> Bools:

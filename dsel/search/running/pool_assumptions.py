@@ -74,6 +74,7 @@ def with_pool_facts(
             state=VIOLATED if is_refuted else assumption.state,
             reason=finding,
             shifted_by=pool_facts.telling_columns if is_shifted else None,
+            has_lost_groups=bool(pool_facts.near_rows),
         )
         if assumption.name == "A1" and (is_refuted or not assumption.is_violated)
         else assumption

@@ -16,6 +16,7 @@ from dsel.search.design.assumptions import (
     FEWEST_TESTED_ROWS,
     PoolFacts,
     compare_pool,
+    find_near_rows,
     two_sample_test,
 )
 from dsel.search.running.pool_assumptions import with_pool_facts
@@ -219,6 +220,65 @@ def test_two_sample_test__finds_keys_of_which_each_is_in_one_table_alone():
         np.c_[rng.normal(size=n), keys[rng.integers(0, 300, n)]] for n in (400, 900)
     ]
     assert two_sample_test(*same, seed=0, level=0.001).p_value > 0.001
+
+
+def customers(rng, n, spread=0.2):
+    """Return rows of customers, 3 to 10 of each, and the customer of each row."""
+    of = np.repeat(np.arange(n), rng.integers(3, 11, size=n))
+    return rng.normal(size=(n, 8))[of] + spread * rng.normal(size=(len(of), 8)), of
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_find_near_rows__finds_groups_of_which_the_pool_has_others(missing):
+    rng = np.random.default_rng(0)
+    (X, _), (pool, _) = customers(rng, 50), customers(rng, 400)
+    X[rng.random(X.shape) < missing] = np.nan
+    pool[rng.random(pool.shape) < missing] = np.nan
+    pool = rng.permutation(pool)[:500]
+    n_rows, n_near, n_expected = find_near_rows(X, pool, seed=0)
+    assert n_rows == len(X)
+    assert n_near > 0.8 * n_rows
+    assert n_expected == pytest.approx(n_rows * (n_rows - 1) / (n_rows + 499), abs=1)
+
+
+def test_find_near_rows__finds_none_where_both_tables_are_of_the_same_rows():
+    rng = np.random.default_rng(0)
+    rows, _ = customers(rng, 200)
+    rows = rng.permutation(rows)
+    assert not find_near_rows(rows[:400], rows[400:800], seed=0)
+    for values in (rng.normal(size=(900, 4)), rng.integers(3, size=(900, 4)) * 1.0):
+        for seed in range(20):
+            X = rng.permutation(values)
+            assert not find_near_rows(X[:400], X[400:], seed=seed)
+    # Equal rows are for other tests: here each is there three times.
+    X = np.repeat(rng.normal(size=(100, 4)), 3, axis=0)
+    assert not find_near_rows(X, rng.normal(size=(400, 4)), seed=0)
+
+
+def test_find_near_rows__takes_no_other_population_for_groups():
+    rng = np.random.default_rng(0)
+    X, pool = rng.normal(size=(2, 400, 4))
+    pool[:, 0] += 3.0
+    assert find_near_rows(X, pool, seed=0)
+    assert not find_near_rows(X, pool, seed=0, is_shifted=True)
+    (X, _), (pool, _) = customers(rng, 80), customers(rng, 400)
+    pool = rng.permutation(pool)[:500]
+    assert find_near_rows(X, pool, seed=0, is_shifted=True)
+
+
+def test_search__of_customers_without_their_keys_certifies_nothing():
+    rng = np.random.default_rng(0)
+    (X, of), (pool, _) = customers(rng, 400), customers(rng, 1_500)
+    y = rng.integers(2, size=400)[of]
+    pool = rng.permutation(pool)[:1_000]
+    arguments = KNeighborsClassifier(), {"n_neighbors": [1]}, X, y
+    choice = dsel.plan_search(*arguments, pool, random_state=0).run().choice
+    text = " ".join(str(choice).split())
+    assert "No guarantee, since A1 is violated: " in text
+    assert "labeled rows have another labeled row as their nearest one" in text
+    assert "pass groups='customer'" in text
+    grouped = dsel.plan_search(*arguments, groups=of, random_state=0).run().choice
+    assert grouped.certificate.certified
 
 
 def test_copies__have_the_way_to_balance_classes_only_where_there_are_some():
