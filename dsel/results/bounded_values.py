@@ -8,12 +8,15 @@ from typing import Any, Final
 import pandas as pd
 
 from dsel.cards import ShownRow
-from dsel.results.caveats import POOLED, LimitsWithCaveats, warnings_first
+from dsel.results.caveats import (
+    FOLD_MODELS,
+    POOLED,
+    LimitsWithCaveats,
+    warnings_first,
+)
 from dsel.results.renderings import Renderable
 
-POOLED_NOTE: Final = (
-    f"Pooled: {POOLED.partition(',')[0]}, on all labeled rows (an estimate)"
-)
+POOLED_NOTE: Final = f"Pooled: {FOLD_MODELS}, on all labeled rows (an estimate)"
 """Line below a table with pooled numbers."""
 
 

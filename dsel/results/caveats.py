@@ -44,7 +44,8 @@ class Caveat:
         return self.text
 
 
-POOLED: Final = "models of all folds, pooled"
+FOLD_MODELS: Final = "models of all folds"
+POOLED: Final = f"{FOLD_MODELS}, pooled"
 """What an estimate is about that belongs to no single model: each fold tests one."""
 IF_COPIES: Final = (
     "if they are copies of the same records, bound and estimate may be too small (A1): "
