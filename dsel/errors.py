@@ -215,6 +215,10 @@ class RowError(ValueError):
         return "".join(parts)
 
 
+class PoolRowError(RowError):
+    """A row of a pool holds a wrong value; its number is no row of a labeled table."""
+
+
 class UserCodeError(DselError, RuntimeError):
     """Code of the user, which a command was asked to run, raised an error.
 

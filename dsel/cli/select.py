@@ -62,6 +62,7 @@ from dsel.errors import (
     Correction,
     NewFile,
     OtherCommands,
+    PoolRowError,
     RowError,
     UndecidedError,
     reword,
@@ -671,9 +672,9 @@ def _name_lines(labeled: str, y: AnyArray, text: TextOptions) -> Iterator[None]:
     """Name rows in errors about labeled rows as they are in their table."""
     try:
         yield
+    except PoolRowError:
+        raise
     except RowError as error:
-        if "`pool`" in str(error):
-            raise
         in_table = error.renumber(np.flatnonzero(~pd.isna(y)).tolist())
         if not is_text(labeled):
             raise in_table from error

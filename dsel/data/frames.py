@@ -513,8 +513,9 @@ def check_finite(
     row_numbers: Integers,
     names: Sequence[str] | None,
     allow_nan: bool,
+    error_type: type[RowError] = RowError,
 ) -> None:
-    """Raise ValueError where a value is infinite, or NaN where that is not allowed."""
+    """Raise RowError where a value is infinite, or NaN where that is not allowed."""
     imputer = "an imputer, such as SimpleImputer(),"
     if isinstance(X, Frame):
         texts = [column.name for column in X.schema.columns if not column.is_number]
@@ -553,7 +554,7 @@ def check_finite(
     if is_gap:
         what = "NaN, a missing value"
         way = f"put {imputer} in front of the estimator"
-    raise RowError(
+    raise error_type(
         f"{where} must hold finite numbers, but ",
         int(row_numbers[row]),
         f", column {which} is {what}; drop the row, or {way}.",

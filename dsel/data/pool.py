@@ -42,7 +42,13 @@ from dsel.data.frames import (
 from dsel.data.identity import content_hash, row_hashes
 from dsel.data.pool_parts import POOL, Blocks, Origin, RowFilter, StoredSchema
 from dsel.data.row_random import FITTING_STREAM, row_random_at
-from dsel.errors import OldName, PoolChangedError, RowError, reach_and_read
+from dsel.errors import (
+    OldName,
+    PoolChangedError,
+    PoolRowError,
+    RowError,
+    reach_and_read,
+)
 from dsel.rounded_texts import count_of
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import results_in_order
@@ -678,8 +684,14 @@ def read_blocks(
             block = _block(pool, start + at, take_rows(rows, chosen), mask[chosen])
             if len(block.row_numbers):
                 if allow_nan is not None:
-                    names = pool.columns
-                    check_finite(block.X, "`pool`", block.row_numbers, names, allow_nan)
+                    check_finite(
+                        block.X,
+                        "`pool`",
+                        block.row_numbers,
+                        pool.columns,
+                        allow_nan,
+                        PoolRowError,
+                    )
                 yield block
             del block
         del rows  # else they would be in memory while the next ones are read

@@ -44,7 +44,7 @@ from dsel.data.kinds import (
     trim,
 )
 from dsel.data.kinds import NUMBER as PLAIN_NUMBER
-from dsel.errors import RowError, ShellOptions, UndecidedError, Way
+from dsel.errors import NewerRecordError, RowError, ShellOptions, UndecidedError, Way
 from dsel.option_values import join_names
 
 FORMAT: Final = 2
@@ -188,9 +188,10 @@ class TableSchema:
             if kind != _FILE_KIND:
                 raise ValueError
             if version not in (1, FORMAT):
-                raise ValueError(
+                raise NewerRecordError(
                     f"the schema was written in version {version} of its format, and "
-                    f"this dsel reads version {FORMAT}; install the dsel that wrote it"
+                    f"this dsel reads version {FORMAT}; install the dsel that wrote "
+                    f"it, or run `dsel select` again to write it."
                 )
             columns = tuple(
                 ColumnSchema(
@@ -209,9 +210,12 @@ class TableSchema:
             if version == FORMAT:
                 content["target_form"] = _read_form(content["target_form"])
             return cls(columns, **content)
+        except NewerRecordError:
+            raise  # its message names the version
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            why = str(error) if "version" in str(error) else "the schema is damaged"
-            raise ValueError(f"{why}; run `dsel select` again to write it.") from error
+            raise ValueError(
+                "the schema is damaged; run `dsel select` again to write it."
+            ) from error
 
     @property
     def amount_marks(self) -> dict[str, str]:

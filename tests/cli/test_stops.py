@@ -596,3 +596,14 @@ def test_values_in_another_spelling__are_respelled_in_another_file(tables, endin
     written = read(f"u_respelled.{ending}", **{"dtype": str} if ending == "csv" else {})
     assert {*written["zip"]} == {"04711", "01067"}
     assert {*written["plan"]} == {"basic", "plus"}
+
+
+def test_pool__with_a_wrong_value_names_its_own_row(tables):
+    numbers = customers(200, 1)[["age", "left"]].assign(weight=1.5)
+    numbers.to_csv("l.csv", index=False)
+    pool = numbers[["age", "weight"]][:100].copy()
+    pool.loc[7, "weight"] = np.inf
+    pool.to_parquet("u.parquet")
+    error, _ = stop("select", "l.csv", "--target", "left", "--pool", "u.parquet")
+    assert "row 7, column 'weight' is inf" in error
+    assert "line" not in error

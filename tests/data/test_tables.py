@@ -27,6 +27,7 @@ from dsel.data.schema import ColumnSchema, TableSchema
 from dsel.data.table_files import ENDINGS
 from dsel.data.tables import FORMATS, read_table
 from dsel.data.text_tables import text_source
+from dsel.errors import NewerRecordError
 
 X = np.array([[1.0, 0.0, 2.5], [0.0, 0.0, 0.0], [3.0, 4.0, 0.0], [0.5, 0.0, 1.0]])
 LABELS = np.array(["no", "yes", "yes", "no"])
@@ -857,7 +858,7 @@ def test_schema__of_dsel_0_2_is_read():
 
 def test_schema__of_a_newer_version_is_refused():
     text = TableSchema(()).to_json().replace('"version": 2', '"version": 99')
-    with pytest.raises(ValueError, match="written in version 99"):
+    with pytest.raises(NewerRecordError, match="written in version 99"):
         TableSchema.from_json(text)
 
 
