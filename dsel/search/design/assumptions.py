@@ -451,7 +451,7 @@ def find_near_rows(
     """
     from sklearn.neighbors import NearestNeighbors  # takes a while to import
 
-    if sparse.issparse(labeled):  # of words or counts, without a scale
+    if any(map(sparse.issparse, (labeled, pool_rows))):  # words or counts, most often
         return ()
     rng = np.random.default_rng(derive_seed(seed, "nearest rows"))
     rows = rng.permutation(labeled.shape[0])[:NEIGHBOR_ROWS]

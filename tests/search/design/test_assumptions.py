@@ -5,7 +5,7 @@ import re
 import dask.array as da
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import sparse, stats
 from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
@@ -253,6 +253,12 @@ def test_find_near_rows__finds_none_where_both_tables_are_of_the_same_rows():
     # Equal rows are for other tests: here each is there three times.
     X = np.repeat(rng.normal(size=(100, 4)), 3, axis=0)
     assert not find_near_rows(X, rng.normal(size=(400, 4)), seed=0)
+
+
+def test_find_near_rows__takes_sparse_rows_of_either_table():
+    X, pool = np.random.default_rng(0).normal(size=(2, 60, 4))
+    assert find_near_rows(X, sparse.csr_array(pool), seed=0) == ()
+    assert find_near_rows(sparse.csr_array(X), pool, seed=0) == ()
 
 
 def test_find_near_rows__takes_no_other_population_for_groups():
