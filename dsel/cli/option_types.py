@@ -12,7 +12,7 @@ import click
 from dsel.checks import check_delta, check_level, check_probability
 
 
-class Fraction(click.ParamType[float]):
+class Fraction(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
     """A number that one of the library's functions checks; it is no percentage."""
 
     name = "float"

@@ -37,6 +37,7 @@ TRUSTED: Final = (
     "numpy.dtype",  # a fitted SimpleImputer has one
     # Types in the models that `dsel select` knows by name.
     "dsel.cli.encoders.days_since_1970",
+    "sklearn.compose._column_transformer._RemainderColsList",  # until scikit-learn 1.6
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
     "dsel.families.family.Candidate",
