@@ -1,6 +1,7 @@
 """Options, markers and fixtures shared by all tests."""
 
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -22,6 +23,11 @@ settings.register_profile(
     "dsel", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("dsel")
+
+# A shell has what it runs in the background ignore an interrupt, and so would all
+# processes that a test starts and interrupts.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser):
