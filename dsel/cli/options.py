@@ -62,6 +62,7 @@ NAMES: Final = {
     "report=True": "--loss report",
     "random_state=": "--seed ",
     "; prune='exact' never does": "",
+    "; prune=False compares all candidates": "",
     "see certified_report()": "see the report",
     "see plan_bound": "see dsel plan-bound",
     "pass delta=": "pass --delta ",

@@ -63,7 +63,7 @@ def test_plan_bound__has_tables_of_at_most_80_columns():
 
 def test_plan_bound__says_in_one_line_why_a_bound_cannot_be_had():
     text = " ".join(run(500, 10_000, "--wanted", 0.08).output.split())
-    assert "A bound of 0.08 cannot be expected of a model that errs on 0.1 of" in text
+    assert "A bound of 8% cannot be expected of a model that errs on 10% of" in text
     assert "never" not in text
     assert "labeled rows needed" not in text
     assert "No number" not in text

@@ -447,15 +447,16 @@ def _notes_on_limit(case: Case, folds: Sequence[int], limit: float) -> list[str]
     least = min(case.disagreement(k) for k in folds)
     if limit <= case.error:
         return [
-            f"A bound of {limit:g} cannot be expected of a model that errs on "
-            f"{case.error:g} of the rows, as assumed, with any number of rows: a bound "
-            f"is larger than the error; assume a smaller error, or want a larger bound."
+            f"A bound of {100 * limit:g}% cannot be expected of a model that errs on "
+            f"{100 * case.error:g}% of the rows, as assumed, with any number of rows: "
+            f"a bound is larger than the error; assume a smaller error, or want a "
+            f"larger bound."
         ]
     if limit <= case.error + least:
         return [
-            f"No number of labels gives {limit:g} for a model of all rows: its "
-            f"error ({case.error:g}) and disagreement ({least:.2g}) are both paid "
-            f"in full."
+            f"No number of labels gives {100 * limit:g}% for a model of all rows: its "
+            f"error ({100 * case.error:g}%) and disagreement ({100 * least:.2g}%) are "
+            f"both paid in full."
         ]
     return []
 

@@ -95,8 +95,8 @@ def notes_on_dropped_candidates(
     less = 100 * (1 - means[best] / means[chosen])
     text = (
         f"{params} was dropped early by some searches, and where it was not, its mean "
-        f"loss is {less:.0f}% below that of the choice on all labels: prune=False "
-        f"compares all candidates"
+        f"loss is {less:.0f}% below that of the choice on all labels"
+        f"; prune=False compares all candidates"
     )
     return [Caveat(Effect.INFO, text)]
 
