@@ -404,7 +404,7 @@ OTHERS = [
     (lambda _: predicted(X, dd.from_pandas(frame(X, "x"), npartitions=2)["x0"]),
      ValueError, "`X` table Series to_frame"),
     *((lambda _, rows=rows: predicted(X, rows), TypeError,
-       "`X` path 'new.csv'; predict_table('new.csv', out='predictions.csv')")
+       "`X` path 'new.csv'; predict_table('new.csv'), out='predictions.csv'")
       for rows in ("new.csv", Path("new.csv"))),
     *((lambda _, model=model: predict_pool(model, POOL, "x"), TypeError,
        f"`model` fitted `predict` outcome, got {got}")
