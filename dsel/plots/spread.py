@@ -230,9 +230,11 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
 
 
 def _name_estimate_of_search(results: xr.Dataset, certificate: Certificate) -> str:
-    """Return the end of a title: the error of a search whose candidates are drawn."""
+    """Return the end of a title: the loss of a search whose candidates are drawn."""
     estimate = certificate.estimate
-    is_another = is_inner(results) and certificate.loss == "error"
+    # Squared errors are no number of a tolerance.
+    is_same_loss = names.FOLD_LOSS_MEAN in results or certificate.loss == "error"
+    is_another = is_inner(results) and is_same_loss and not is_squared(results)
     if not is_another or not np.isfinite(estimate):
         return ""
     return f". The whole search: {certificate.about(estimate)} (cross-validation)"

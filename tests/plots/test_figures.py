@@ -946,3 +946,10 @@ def test_plots__of_a_list_that_is_no_grid_name_its_candidates():
     shown = "".join(texts(outcome.plot()))
     assert "m=KNeighborsClassifier()" in shown
     assert len(texts(outcome.plot.timing())) == 3
+
+
+def test_plot_folds__names_both_cross_validated_numbers_of_a_declared_loss():
+    cube = run({"n_neighbors": [1, 9]}, loss=dsel.losses.recall(1))
+    estimate = dsel.select(cube).certificate.estimate
+    end = f"The whole search: {100 * estimate:.1f}% (cross-validation)"
+    assert plot_folds(cube).get_title("left").replace("\n", " ").endswith(end)
