@@ -57,6 +57,9 @@ RENAMINGS: Final = {
     " (several rows of one customer: pass `groups`)": "",
     ", or pass `groups`": "",
     ", and where rows come in groups `groups`": "",
+    "; pass groups='customer'": (
+        "; search KernelLeastSquares with SemiSupervisedSearchCV, which takes groups"
+    ),
     "pass `groups` where it wants them, or ": "",
     "use plan_search without `certificate`": "leave `certificate` out",
     "pass report_by='site' or another column to the search, and an `out` of its own": (
