@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import dsel
+from dsel.cli.exit_status import ExitStatus
 from tests.shell import run, succeed
 
 ASKED = ("--target", "label", "--model", "logistic", "--grid", "C=0.1,1")
@@ -105,3 +106,21 @@ def test_select__needs_names_of_columns(tmp_path, rng):
     np.savez(tmp_path / "t.npz", X=rng.normal(size=(40, 2)), y=rng.integers(2, size=40))
     done = run("select", tmp_path / "t.npz", "--groups", "customer")
     assert "feature_names" in done.output
+
+
+def test_select__of_customers_without_their_column_says_how_to_go_on(tmp_path):
+    rng = np.random.default_rng(0)
+    # 100 customers with 4 rows are labeled, and one row each of 800 others is not.
+    of = np.append(np.repeat(np.arange(100), 4), np.arange(100, 900))
+    X = rng.normal(size=(900, 6))[of] + 0.1 * rng.normal(size=(1_200, 6))
+    rows = pd.DataFrame(X, columns=list("abcdef"))
+    rows["label"] = np.where(X[:, 0] > 0, "yes", "no")
+    rows[:400].to_csv(tmp_path / "labeled.csv", index=False)
+    rows[400:].drop(columns="label").to_csv(tmp_path / "pool.csv", index=False)
+    tables = tmp_path / "labeled.csv", "--pool", tmp_path / "pool.csv"
+    found = run("select", *tables, *ASKED)
+    assert found.exit_code == ExitStatus.REFUTED
+    text = " ".join(found.stdout.split())
+    assert "have another labeled row as their nearest one" in text
+    assert "write --groups 'customer'" in text
+    assert "Next the same command with --groups and the column that says " in text

@@ -51,6 +51,7 @@ STOPS = {
 WARNINGS = (
     "`a classifier distinguishes labeled rows from pool rows, most by column`",
     "`if rows of one NAME belong together`",
+    "`labeled rows have another labeled row as their nearest one`",
     "`labeled rows equal rows of other folds`",
 )
 """Messages of runs that ended, which other tests have."""
