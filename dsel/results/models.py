@@ -3,6 +3,7 @@
 import json
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import version
 from io import BytesIO
 from typing import Any, Final
@@ -62,6 +63,19 @@ TRUSTED: Final = (
 """Types that may be built in addition to those that skops trusts: dsel's own, those in
 the models of `dsel select`, and the types of their attributes. Full names only: a
 prefix such as ``dsel.`` would trust every name that dsel's modules import, too."""
+_OF_SEARCHES: Final = (
+    "sklearn.metrics._scorer._PassthroughScorer",
+    "sklearn.metrics._scorer._Scorer",
+    *(
+        f"sklearn.model_selection._split.{name}"
+        for name in (
+            "GroupKFold", "KFold", "RepeatedKFold", "RepeatedStratifiedKFold",
+            "ShuffleSplit", "StratifiedGroupKFold", "StratifiedKFold",
+            "StratifiedShuffleSplit", "TimeSeriesSplit",
+        )
+    ),
+)  # fmt: skip
+"""Types in a fitted `GridSearchCV`: its splitter and its scorer, plain values both."""
 IMPORTABLE: Final = (
     "define functions and classes at the top of a module that can be imported"
 )
@@ -220,12 +234,22 @@ def script_types(content: bytes) -> list[str]:
     return [name for name in types if name.startswith("__main__.")]
 
 
+@cache
+def _trusted_types() -> frozenset[str]:
+    """Return the types that may be built, with the metrics of `scoring` by name."""
+    from sklearn.metrics import get_scorer, get_scorer_names
+
+    metrics = [get_scorer(name)._score_func for name in get_scorer_names()]
+    names = [f"{each.__module__}.{each.__qualname__}" for each in metrics]
+    return frozenset((*TRUSTED, *_OF_SEARCHES, *names))
+
+
 def untrusted_types(model: Estimator) -> list[str]:
     """Return the types in a model that `open_model` does not trust by default."""
     from skops import io
 
     types = io.get_untrusted_types(data=io.dumps(model))
-    return sorted({*types} - {*TRUSTED})
+    return sorted({*types} - _trusted_types())
 
 
 def write_model(place: Place, name: str, content: bytes) -> str:
@@ -239,7 +263,7 @@ def read_model(place: Place, file: str, trusted: Sequence[str]) -> Any:
     """Return the model in a file; see `open_model`."""
     from skops import io
 
-    may_build = {*TRUSTED, *trusted}
+    may_build = {*_trusted_types(), *trusted}
     payload = unseal(place.read(f"{MODELS}/{file}")) or b""
     try:
         with ZipFile(BytesIO(payload)) as archive:

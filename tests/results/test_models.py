@@ -15,6 +15,7 @@ import pytest
 import sklearn
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
@@ -308,3 +309,13 @@ def test_open_model__says_what_is_newer_in_one_line(rows, tmp_path):
         opened = open_model(tmp_path)
     assert len(told) == 1
     assert (opened.predict(rows[0]) == rows[1]).mean() > 0.8
+
+
+@pytest.mark.parametrize("scoring", [None, "f1_macro"])
+def test_open_outcome__predicts_by_a_certified_search_without_asking(
+    rows, tmp_path, scoring
+):
+    search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1]}, scoring=scoring, cv=3)
+    outcome = dsel.certify(search, *rows, out=tmp_path, random_state=0)
+    opened = dsel.open_outcome(tmp_path)
+    assert (opened.predict(rows[0]) == outcome.predict(rows[0])).all()
