@@ -169,7 +169,8 @@ def test_write_pool__numbers_come_back_as_they_were_written(tmp_path, texts, dty
     (tmp_path / "pool.csv").write_text("".join(["code,other\n", *lines]))
     pool = write_pool(tmp_path / "pool.csv", path)
     rows = pool.reduce(lambda X, rows: native(X), lambda *both: None, allow_nan=True)
-    assert str(rows["code"].dtype) == dtype
+    # Texts have another type in pandas 3.
+    assert str(rows["code"].dtype).replace("object", "str") == dtype
     names = ("code", "other")
     schema = TableSchema(tuple(ColumnSchema(name, Kind.TEXT) for name in names))
     back = convert_pool(pool, schema, str(path))
