@@ -194,8 +194,8 @@ def best_fold(
 
     The limits of all folds hold at once, so that of the fold with the smallest error
     rate, :math:`i^*`, may replace their mean; disagreement is then counted against the
-    model of this fold. It is the smallest limit where folds differ in size by at most
-    one row:
+    model of this fold. Its limit is the smallest one where folds have as many rows, or
+    the larger ones come first and have one row more, as those that dsel draws:
 
     .. math::
         B\Big(c_{i^*}, n_{i^*}, \frac{\delta_1}{k}\Big)
@@ -228,7 +228,7 @@ def best_fold(
     Guarantee: that of :func:`cv_bound`; `label_term` alone bounds the error of the best
     fold's model.
     Assumes: what :func:`cv_bound` assumes, with no draw of folds; the fold is a
-    function of labeled rows, so it is picked before the pool is read.
+    function of labeled rows, so it is picked before the pool is counted.
     Source: union bound over folds and the triangle inequality for one fold;
     derived for dsel: docs/theory/best_fold.md. More errors can make another fold
     the best one and the bound smaller, so no candidate can be pruned by it.

@@ -161,6 +161,8 @@ def loss_of_name(text: str, classes: Sequence[Any], *, name: str = "`loss`") -> 
     argument = text[len(kind) + 1 :]
     must_be = f"{name} must be {LOSS_FORMS}, got {text!r}"
     if advice := _advise(kind, OTHER_SCORES if len(classes) else OTHER_NUMBER_SCORES):
+        if not name.startswith("-"):  # an argument, which is written in quotes
+            advice = reword(advice, IN_PYTHON)
         raise ValueError(f"{name} {text!r} {advice}.")
     if named is None:
         near = nearest_name(kind, LOSSES)

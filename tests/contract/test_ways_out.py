@@ -75,8 +75,8 @@ def test_unknown_attribute__names_what_is_meant(read, end):
     ({"scoring": "f1"}, "`scoring`: set scoring in your GridSearchCV, which chooses"),
     ({"refit": True}, "`refit`: the model that was counted is deployed, see `deploy`;"),
     ({"loss": "f1_macro"}, "`loss` 'f1_macro' has no bound here; report=True bounds r"),
-    ({"loss": "accuracy"}, "`loss` 'accuracy' is 1 minus the error: write error."),
-    ({"loss": "roc_auc"}, "since it ranks scores: write balanced."),
+    ({"loss": "accuracy"}, "'accuracy' is 1 minus the error: write loss='error'."),
+    ({"loss": "roc_auc"}, "since it ranks scores: write loss='balanced'."),
     ({"loss": "recall:b"}, "which is not a class (0, 1); name one of these."),
     ({"loss": dsel.losses.recall("b")}, "classes of `y` (0, 1); name one of these."),
     ({"pool": (X, Y)}, "must be rows without labels, got a tuple of 2 arrays; pass th"),
@@ -182,7 +182,7 @@ def test_pool__that_is_a_column_is_named(values):
 
 
 def test_score_of_regressors__gets_the_loss_that_takes_its_place():
-    with pytest.raises(ValueError, match="no bound here; error_quantile="):
+    with pytest.raises(ValueError, match=r"no bound here; loss=.error_quantile="):
         dsel.certify(Ridge(), X, X[:, 0], loss="neg_mean_absolute_error")
 
 

@@ -275,7 +275,10 @@ class FitLoop(Generic[TableT]):
                 if self.raise_failures and result.status is FitStatus.FAILED:
                     why = result.message.text if result.message else "the fit failed"
                     trained_on = table.scheme.splits[job.split_number].trained_on
-                    raise RuntimeError(f"candidate {candidate}, {trained_on}: {why}")
+                    raise RuntimeError(
+                        f"candidate {candidate}, {trained_on}: {why}; leave it out of "
+                        f"the grid, or leave on_failure='raise' out."
+                    )
                 self._add_result(job, candidate, result)
 
     def give_up(self, jobs: list[FitJob], error: BaseException) -> None:

@@ -63,14 +63,14 @@ def check_queries(design: SearchDesign) -> None:
         (losses.main.is_regression,
          "is for classifiers: two regressors differ on every row; leave it out"),
         (not method.is_nested,
-         f"queries labels where the two models of certificate='nested' differ, got "
+         f"is for labels where the two models of certificate='nested' differ, got "
          f"certificate={method.name or None!r}, which has one model; leave it out, and "
          f"give `cv` as a number"),
         (design.row_groups is not None,
-         "queries labels of pool rows, whose groups are not known; leave it out, "
+         "is for labels of pool rows, whose groups are not known; leave it out, "
          "or leave out `groups`"),
         (design.pool is None,
-         "queries labels of unlabeled rows, but `pool` is None; pass the pool"),
+         "is for labels of unlabeled rows, but `pool` is None; pass the pool"),
         (not losses.is_default,
          f"is for loss='error' without a report, got loss={losses.main!r}"
          f"{' and a report' * bool(losses.report_classes)}"

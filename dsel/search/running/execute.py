@@ -293,13 +293,14 @@ def trusted_types(estimators: Iterable[Estimator]) -> list[str]:
 
 
 def _one_of_each(estimators: Iterable[Estimator]) -> list[Any]:
-    """Return one estimator of each kind, by the types of its steps."""
+    """Return one estimator of each kind, by its type and those of its parts."""
     kinds: dict[str, Any] = {}
     for estimator in estimators:
         if isinstance(estimator, FunctionEstimator):
             continue  # the model that its function returns is kept
-        steps = getattr(estimator, "steps", None) or [("", estimator)]
-        kinds.setdefault(str([type(step) for _, step in steps]), estimator)
+        parts = [estimator, *estimator.get_params(deep=True).values()]
+        types = [type(part) for part in parts if hasattr(part, "get_params")]
+        kinds.setdefault(str(types), estimator)
     return list(kinds.values())[:MOST_TRIED]
 
 

@@ -1,7 +1,8 @@
 """The fits and counts of the candidates that a nested search has chosen.
 
 The k models without a fold and that of all rows come to this process with their counts,
-each in one message, before the pool is read. The pass over the pool gets these objects.
+each in one message, before the pool is counted. The pass over the pool gets these
+objects.
 Therefore none of its tasks depends on a fit that could run twice, and the deployed
 model is the counted one, even if the learner draws at random.
 """
@@ -271,8 +272,9 @@ def choose_deployed_fold(
 ) -> int:
     """Return the fold whose model is deployed.
 
-    Labeled rows alone decide it, before the pool is read: by the limits of all folds,
-    and where these are nearly equal by the scores of inner searches, one for each fold.
+    Labeled rows alone decide it, before the pool is counted: by the limits of all
+    folds, and where these are nearly equal by the scores of inner searches, one for
+    each fold.
     """
     limits = plan.context.losses.main_limits(fold_counts_of, plan.planned_delta)
     return fold_to_deploy(limits, has_model, tie_ranks(np.array(inner_scores)))
@@ -402,5 +404,5 @@ def refuse_other_models(model_sets: Sequence[int]) -> NoReturn:
     """Raise: a certificate must not rest on counts of other models."""
     raise RuntimeError(
         "models counted on the pool are not those that were sent with it; run the "
-        "search again with the same `out`."
+        "search again, with the same `out` if it had one."
     )

@@ -157,7 +157,7 @@ def test_plan__has_caveats_about_rows_that_weaken_a_search(rows, words):
     assert words not in " ".join(str(plan(pool=None)).split())
 
 
-def test_halving__keeps_the_best_third_of_each_search_and_chooses_among_them():
+def test_halving__keeps_the_best_quarter_of_each_search_and_chooses_among_them():
     halved, whole = plan().run(), plan(prune=False).run()
     counts = halved.pair_results["fold_errors"]
     same = whole.pair_results["fold_errors"]
