@@ -86,6 +86,8 @@ def test_save_model__lies_beside_a_cube_and_takes_our_own(rows, cube, tmp_path, 
 @pytest.mark.parametrize("name", [name for name in TRUSTED if name != "numpy.dtype"])
 def test_trusted__are_classes_by_their_own_names(name):
     module, _, last = name.rpartition(".")
+    if last == "_RemainderColsList" and not sklearn.__version__.startswith("1.6"):
+        pytest.skip("scikit-learn 1.6 alone has it")
     found = getattr(importlib.import_module(module), last)
     assert found.__module__ == module
     assert isinstance(found, type) or found is days_since_1970
