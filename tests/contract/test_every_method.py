@@ -13,6 +13,7 @@ from matplotlib import pyplot as plt
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import dsel
+from tests.contract.runs import CERTIFICATES
 
 pytestmark = [pytest.mark.contract, pytest.mark.filterwarnings("ignore")]
 
@@ -28,7 +29,6 @@ TARGETS = {
     "groups": (LogisticRegression(), CS, TWO, {"groups": KEYS}),
     "groups of numbers": (Ridge(), ALPHAS, NUMBERS, {"groups": KEYS}),
 }
-CERTIFICATES = ("nested", "cv_bound", "best_fold", "holdout")
 CRITERIA = ("cv_error", "loo_error", "max_dt_e")
 WAYS = {
     **{name: {"certificate": name} for name in CERTIFICATES},
@@ -138,6 +138,39 @@ def test_every_method__works_or_is_refused_in_one_line(target, way, has_pool, tm
 def test_every_method__most_combinations_work():
     made = [planned(*case) for case in product(TARGETS, WAYS, (False, True))]
     assert sum(not isinstance(plan, Exception) for plan in made) > 50
+
+
+OF_OTHERS = (
+    "with_leave_one_out", "certified_report", "report_by_value", "select cv_bound",
+    "select best_fold", "select holdout", "select loo_error", "select max_dt_e",
+)  # fmt: skip
+"""Beginnings of calls that are for other plans than a nested search with a pool."""
+REFUSED_BY = {
+    ("two classes", "nested"): (
+        *OF_OTHERS, "query_rows", "labels", "monitor groups", "predict_interval",
+    ),
+    ("numbers", "nested"): (
+        *OF_OTHERS, "query_rows", "labels", "monitor groups", "select cv_error",
+    ),
+    ("groups", "nested"): (
+        *OF_OTHERS, "query_rows", "labels", "predict_interval", "predict all_rows",
+        "predict_table all_rows",
+    ),
+    ("two classes", "queries"): (*OF_OTHERS, "monitor groups", "predict_interval"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("target", "way"), REFUSED_BY)
+def test_every_method__no_other_is_refused(target, way, tmp_path):
+    plan = planned(target, way, True)
+    outcome = plan.run()
+    calls = {name: (call, (plan,)) for name, call in PLANNED.items()} | {
+        name: (call, (outcome, tmp_path)) for name, call in ENDED.items()
+    }
+    for name, (call, arguments) in calls.items():
+        if not name.startswith(REFUSED_BY[target, way]):
+            call(*arguments)
+    plt.close("all")
 
 
 @pytest.mark.parametrize(

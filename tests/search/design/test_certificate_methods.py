@@ -6,6 +6,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import dsel
 from dsel.search.design.certificate_methods import METHODS
+from tests.contract.runs import CERTIFICATES
 
 RNG = np.random.default_rng(0)
 X, POOL = RNG.normal(size=(120, 2)), RNG.normal(size=(400, 2))
@@ -67,3 +68,8 @@ def test_scheme__is_no_value_of_cv():
     scheme = plan().scheme
     with pytest.raises(TypeError, match="`cv` must be a number of folds"):
         plan(cv=scheme)
+
+
+def test_methods__all_are_in_the_tests_of_the_contract():
+    # These import public names alone, so their list cannot be made from `METHODS`.
+    assert sorted(METHODS) == sorted(CERTIFICATES)
