@@ -25,6 +25,7 @@ from dsel.cli.running import (
 )
 from dsel.data.columns import MissingColumnsError, check_columns
 from dsel.data.frames import Frame
+from dsel.data.kinds import GAP_WORDS
 from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
@@ -314,7 +315,7 @@ def joint_schema(deployed: list[Deployed], location: str) -> TableSchema:
         new,
         columns=tuple(columns.values()),
         ids=(),
-        gap_words=tuple(dict.fromkeys((*old.gap_words, *new.gap_words))),
+        gap_words=(*GAP_WORDS, *dict.fromkeys((*old.named_gaps, *new.named_gaps))),
         separator=new.separator or old.separator,
         encoding=new.encoding or old.encoding,
     )

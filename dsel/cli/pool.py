@@ -23,7 +23,7 @@ from dsel.data.open import open_pool
 from dsel.data.schema import TableSchema
 from dsel.data.tables import read_table
 from dsel.data.text_tables import is_text, text_source
-from dsel.data.unknown_values import describe_alike
+from dsel.data.unknown_values import select_unexpected
 from dsel.data.write import pool_notes, write_pool
 from dsel.option_values import names_in
 from dsel.results.place import HEAD
@@ -57,8 +57,9 @@ def build(
         )
     print_notes(pool_notes(path))
     if schema is not None:
-        _, _, caveats, unknown = open_pool_like(path, opened.like)
-        print_notes([*caveats, *describe_alike(unknown)])
+        pool, _, caveats, unknown = open_pool_like(path, opened.like)
+        new_values = select_unexpected(unknown, pool.n_rows)
+        print_notes([*caveats, *(each.line for each in new_values)])
     if not quiet:
         info(path)
 

@@ -53,9 +53,9 @@ from dsel.data.tables import changed_file, read_table
 from dsel.data.text_tables import is_text, text_source
 from dsel.data.unknown_values import (
     check_spellings,
-    describe_alike,
     find_unknown_values,
     known_values,
+    select_unexpected,
 )
 from dsel.errors import (
     AllFitsFailedError,
@@ -554,7 +554,8 @@ def open_pools(
     check_spellings(unknown, pool.n_rows, partial(_respell_pool, location, text))
     known = {*schema.used_names, *schema.dropped}
     unused = describe_unused_columns(names, known)
-    caveats = (*notes_on_ids, *caveats, *describe_alike(unknown))
+    new_values = [each.line for each in select_unexpected(unknown, pool.n_rows)]
+    caveats = (*notes_on_ids, *caveats, *new_values)
     known_ids = RecordIds.of(None if ids is None else ids[~pd.isna(table.y)])
     if keyed is not None:
         pool, notes = leave_out_records(pool, keyed, [known_ids])

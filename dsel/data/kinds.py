@@ -337,7 +337,9 @@ class _PlainNumbers(NamedTuple):
 
 def _read_plain_numbers(texts: pa.StringArray) -> _PlainNumbers | None:
     """Return numbers, gaps as null; None if the patterns must decide."""
-    starts, stops, content = text_bytes(texts)
+    # A gap may still have the bytes of the word that was written for it.
+    known = texts.drop_null() if texts.null_count else texts
+    starts, stops, content = text_bytes(known)
     is_other = content - np.uint8(0x2B) > 0x0E  # not + to 9
     has_letters = bool(is_other.any())
     if has_letters and not ((content[is_other] | 0x20) == ord("e")).all():
@@ -350,9 +352,6 @@ def _read_plain_numbers(texts: pa.StringArray) -> _PlainNumbers | None:
     longest = (stops - starts).max() if len(starts) else 0
     if (has_letters or longest > 300) and _any(_underflow(texts, floats)):
         return None
-    if texts.null_count:
-        is_known = starts < stops
-        starts, stops = starts[is_known], stops[is_known]
     # Arrow also reads a plus and leading zeros.
     first = content.take(starts)
     if (first == ord("+")).any():

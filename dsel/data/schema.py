@@ -7,6 +7,7 @@ whatever their own values look like; a value of another kind is an error that na
 import json
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -172,7 +173,9 @@ class TableSchema:
     @property
     def named_gaps(self) -> tuple[str, ...]:
         """Words for a gap that were named for this table alone."""
-        return tuple(word for word in self.gap_words if word not in GAP_WORDS)
+        # One that all tables have was named where it stands twice: only then it is a
+        # gap among texts, too.
+        return tuple((Counter(self.gap_words) - Counter(GAP_WORDS)).elements())
 
     def to_json(self) -> str:
         """Return the schema as JSON with its kind and version."""

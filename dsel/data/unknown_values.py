@@ -181,11 +181,6 @@ def find_unknown_values(
     return found
 
 
-def describe_alike(unknown: Mapping[str, UnknownValues]) -> list[str]:
-    """Return lines about unknown values that labeled rows spell in another way."""
-    return [each.line for each in unknown.values() if each.n_alike]
-
-
 def check_spellings(
     unknown: Mapping[str, UnknownValues],
     n_rows: int,

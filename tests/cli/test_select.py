@@ -871,13 +871,14 @@ def test_select__ends_a_stop_with_the_command_that_goes_on(tmp_path, rng):
         assert "Error at most" in succeed(*commands[0]).stdout
 
 
-def test_gap__is_one_in_every_later_table(tmp_path, rng):
+@pytest.mark.parametrize("gap", ["unknown", "-"])  # "-" is one among numbers anyway
+def test_gap__is_one_in_every_later_table(tmp_path, rng, gap):
     values = rng.normal(size=1_000).round(3)
     texts = pd.DataFrame(
         {"x": values.astype(str), "town": rng.choice(["A", "B"], 1_000)}
     )
     found = []
-    for word in ("unknown", ""):
+    for word in (gap, ""):
         texts.loc[::9, "x"] = texts.loc[::7, "town"] = word
         rows, pool = (tmp_path / f"{name}{word}.csv" for name in ("rows", "pool"))
         out = tmp_path / f"results{word}"
@@ -886,7 +887,7 @@ def test_gap__is_one_in_every_later_table(tmp_path, rng):
         texts[120:].to_csv(pool, index=False)
         succeed(
             "select", rows, "--target", "label", "--pool", pool, "--model", "logistic",
-            "--grid", "C=1", "--cv", 2, "--out", out, "--gap", "unknown", "--quiet",
+            "--grid", "C=1", "--cv", 2, "--out", out, "--gap", gap, "--quiet",
         )  # fmt: skip
         succeed("predict", out, pool, "--out", tmp_path / f"{word}.csv")
         succeed("pool", "build", pool, tmp_path / f"{word}.parquet", "--like", out)

@@ -190,12 +190,17 @@ def compare_pool(
     # Records of labeled rows may be in the pool, and often: the bounds allow for them.
     n_copies = count_copies(labeled.X, sample, np.concatenate(are_fresh), seed=seed)
     test = two_sample_test(labeled.X, sample, seed=seed, level=ALARM)
-    is_shifted = test.p_value <= ALARM
-    near_rows = find_near_rows(labeled.X, sample, seed=seed, is_shifted=is_shifted)
+    telling_columns = tuple(test.column_names(labeled.columns))
+    near_rows: tuple[int, ...] = ()
+    # Rows that differ in some column are far from those of the other table: then this
+    # column is the reason, and no groups are needed for one.
+    if not telling_columns:
+        is_shifted = test.p_value <= ALARM
+        near_rows = find_near_rows(labeled.X, sample, seed=seed, is_shifted=is_shifted)
     pool_facts = make_facts(
         auc=test.auc,
         p_value=test.p_value,
-        telling_columns=tuple(test.column_names(labeled.columns)),
+        telling_columns=telling_columns,
         n_pool_copies=n_copies,
         near_rows=near_rows,
     )

@@ -63,6 +63,11 @@ def with_pool_facts(
             if others:
                 finding += f", then by {listing(others, 5)}"
         finding += f" ({test})"
+        if not (pool_facts.telling_columns or violation):
+            finding += (
+                ", by no column alone; rows that come in groups, such as several of "
+                "one customer, look so, too: then pass groups='customer'"
+            )
     if violation:
         finding = f"{violation}; {finding}" if is_shifted else violation
     is_refuted = bool(is_shifted or violation)

@@ -341,6 +341,12 @@ def test_with_pool_facts__a_classifier_refutes_and_names_its_column():
     )
 
 
+def test_with_pool_facts__speaks_of_groups_where_no_column_differs():
+    found = with_facts(auc=0.6, p_value=1e-3).reason
+    assert "(AUC 0.60, p = 0.001), by no column alone; rows that come in" in found
+    assert found.endswith("look so, too: then pass groups='customer'")
+
+
 def test_with_pool_facts__copies_refute_and_stand_first():
     assert with_facts("copies", p_value=0.4) == Assumption("A1", VIOLATED, "copies")
     found = with_facts("copies", auc=0.9, p_value=1e-5)
