@@ -559,6 +559,6 @@ def test_identifier_among_the_features__is_a_condition_of_the_bound(tmp_path):
         dsel.certify(LOGISTIC.fit(frame[:200], y[:200]), frame[200:], y[200:],
                      cv="prefit"),
     ):  # fmt: skip
-        assert f"(95% confidence, {condition})" in certificate.headline()
+        assert f"(95% confidence, {condition}" in certificate.headline()
     known = dsel.certify(LOGISTIC, frame, y, groups="customer", random_state=0)
     assert condition not in str(known)
