@@ -556,9 +556,11 @@ def test_identifier_among_the_features__is_a_condition_of_the_bound(tmp_path):
     for certificate in (
         made.certificate,
         dsel.open_outcome(tmp_path / "out").certificate,
-        dsel.certify(LOGISTIC.fit(frame[:200], y[:200]), frame[200:], y[200:],
-                     cv="prefit"),
-    ):  # fmt: skip
-        assert f"(95% confidence, {condition}" in certificate.headline()
+    ):
+        assert f"(95% confidence, {condition})" in certificate.headline()
+    fitted = LOGISTIC.fit(frame[:200], y[:200])
+    headline = dsel.certify(fitted, frame[200:], y[200:], cv="prefit").headline()
+    unseen = "the model has not seen these 200 rows"
+    assert f"(95% confidence, {condition} and {unseen})" in headline
     known = dsel.certify(LOGISTIC, frame, y, groups="customer", random_state=0)
     assert condition not in str(known)

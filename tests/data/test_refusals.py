@@ -181,7 +181,7 @@ ROWS = [
     (lambda: matching(TEXT, TEXT.assign(colour=3).iloc[[0, 0]]), T,
      r"holds text .*'colour', where `X` holds number \(int64\); convert one"),
     (lambda: matching(times(None), times(None).assign(t=date(2020, 1, 1))), T,
-     r"time .*'t', where `X` holds date .object.; .* astype.{'t': 'datetime64..s.'}"),
+     r"time .*'t', where `X` holds date .object.; .*astype.{'t': 'datetime64.[nu]s.'}"),
     (lambda: matching(GAPS[["a"]], GAPS), V, "lacks the column 'b' of `X`; it has 'a'"),
     (lambda: matching(times("UTC"), times(None)), T,
      "holds time in zone UTC .*'t', where `X` holds time .datetime64"),
