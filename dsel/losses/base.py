@@ -9,8 +9,10 @@ tolerance of regression counts the differences of two models in bins that depend
 residuals.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -21,6 +23,7 @@ from dsel.bounds.cross_validation import BoundTerms, upper_pool_rows
 from dsel.bounds.holdout import expected_holdout_bound
 from dsel.bounds.queries import QUERY_SHARES
 from dsel.bounds.shares import LABEL_SHARE
+from dsel.errors import OldName
 
 Predictions = NDArray[Any]
 """Predictions: class codes of the plan (codes below 0 are no class), or numbers of a
@@ -270,6 +273,48 @@ class PlannedDelta:
         )
 
 
+@dataclass(frozen=True)
+class RowSentence:
+    """A bound as a sentence about a round number of rows; certificates store it.
+
+    Examples
+    --------
+    >>> text = "Of {rows} {model} misses at most {count} on average."
+    >>> sentence = RowSentence(text, rows="rows of 'fraud'", n_rows=100)
+    >>> sentence.fill(0.057, "5.7%")
+    "Of 100 new rows of 'fraud' the model misses at most 6 on average."
+    """
+
+    text: str
+    """The sentence, with the words ``{rows}``, ``{model}``, ``{count}`` (the bound
+    times `n_rows`, rounded up) and ``{bound}``, which are replaced."""
+    rows: str = "rows"
+    """Name of the rows: ``rows of 'fraud'``."""
+    n_rows: int = 1_000
+
+    def fill(
+        self,
+        bound: float,
+        bound_text: str,
+        *,
+        model: str = "the model",
+        are_in_groups: bool = False,
+    ) -> str:
+        """Return the sentence for a bound, of rows each of which has its own group."""
+        rows = f"new {self.rows}"
+        if are_in_groups:
+            rows = f"{self.rows}, each of a new group,"
+        values = {
+            "rows": f"{self.n_rows:,} {rows}",
+            "model": model,
+            "count": f"{ceil(self.n_rows * min(bound, 1.0)):,}",
+            "bound": bound_text,
+        }
+        # `str.format` would read attributes, and a store may come from a stranger.
+        words = rf"\{{({'|'.join(values)})\}}"
+        return re.sub(words, lambda match: values[match[1]], self.text)
+
+
 @runtime_checkable
 class Loss(Protocol):
     """A loss that can be bounded, and the computation of its bounds from counts.
@@ -279,8 +324,12 @@ class Loss(Protocol):
     """
 
     @property
-    def label(self) -> str:
-        """Name of the bounded value: ``Error``, ``Misses of 'fraud'``."""
+    def title(self) -> str:
+        """Name of the bounded value in texts: ``Error``, ``Misses of 'fraud'``."""
+
+    @property
+    def sentence(self) -> RowSentence | None:
+        """Its bound as a sentence about a number of new rows; None for one without."""
 
     @property
     def largest(self) -> float:
@@ -374,6 +423,8 @@ class SingleLoss:
     """
 
     is_cost = False
+    sentence: RowSentence | None = None
+    label: Any = OldName("title")
 
     @property
     def components(self) -> Sequence[Loss]:

@@ -36,6 +36,7 @@ from dsel.losses.base import (
     PoolCounts,
     Predictions,
     Rows,
+    RowSentence,
     SingleLoss,
     Statistic,
     smallest_sum,
@@ -301,9 +302,15 @@ class Recall(ClassRate):
     """The fraction of one class that is missed: 1 - recall."""
 
     @property
-    def label(self) -> str:
+    def title(self) -> str:
         """Name of the bounded value."""
         return f"Misses of {self.classes[0]!r}"
+
+    @property
+    def sentence(self) -> RowSentence:  # type: ignore[override]
+        """Number of missed rows of the class."""
+        text = "Of {rows} {model} misses at most {count} on average."
+        return RowSentence(text, f"rows of {self.classes[0]!r}", 100)
 
     def __repr__(self) -> str:
         return f"recall({self.classes[0]!r})"
@@ -340,9 +347,19 @@ class Precision(ClassRate):
     """The fraction of one prediction that is wrong: 1 - precision."""
 
     @property
-    def label(self) -> str:
+    def title(self) -> str:
         """Name of the bounded value."""
         return f"False among predictions {self.classes[0]!r}"
+
+    @property
+    def sentence(self) -> RowSentence:  # type: ignore[override]
+        """Number of wrong predictions of the class."""
+        # Of groups, too, it is about rows: one of each group.
+        return RowSentence(
+            f"Of 100 times that {{model}} predicts {self.classes[0]!r}, it is wrong at "
+            f"most {{count}} times on average.",
+            n_rows=100,
+        )
 
     def __repr__(self) -> str:
         return f"precision({self.classes[0]!r})"
@@ -384,7 +401,7 @@ class Precision(ClassRate):
 class Balanced(TableLoss):
     """The mean over classes of the fraction that is missed: 1 - balanced accuracy."""
 
-    label = "Balanced error"
+    title = "Balanced error"
 
     def __repr__(self) -> str:
         return f"balanced({list(self.classes)!r})" if self.classes else "balanced()"
@@ -449,7 +466,7 @@ class Cost(TableLoss):
 
     matrix: tuple[tuple[float, ...], ...] = ()
     """Costs by true class and prediction; all other pairs have the largest cost."""
-    label: ClassVar[str] = "Mean cost"
+    title: ClassVar[str] = "Mean cost"
     is_cost = True
 
     def __repr__(self) -> str:

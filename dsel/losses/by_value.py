@@ -270,11 +270,11 @@ class LossAtValue(SingleLoss):
         )
 
     @property
-    def label(self) -> str:
+    def title(self) -> str:
         """Name of the bounded value."""
         column = self.statistic.column
         value = column.plain_values[self.index]
-        return f"{self.loss.label} where {column.name} is {value}"
+        return f"{self.loss.title} where {column.name} is {value}"
 
     @property
     def largest(self) -> float:

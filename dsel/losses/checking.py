@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from dsel.arrays import Floats, Integers
+from dsel.checks import show
 from dsel.losses.base import (
     Counts,
     DeltaDivision,
@@ -16,6 +17,7 @@ from dsel.losses.base import (
     PoolCounts,
     Predictions,
     Rows,
+    RowSentence,
     Statistic,
     no_predictions,
     stack_folds,
@@ -75,6 +77,11 @@ def check_loss(loss: Any, *, n_classes: int = 2, n_folds: int = 5) -> None:
                 f"{type(code).__name__} must have the members of {kind.__name__}; it "
                 f"lacks {', '.join(lacks) or 'none, but is a class'}."
             )
+    if not isinstance(loss.sentence, RowSentence | None):
+        raise TypeError(
+            f"{type(loss).__name__}.sentence must be a RowSentence, or None, got "
+            f"{show(loss.sentence)}."
+        )
     # Workers get a copy, and the repr is part of the identity of a plan.
     copy = deepcopy(loss)
     if copy != loss or repr(copy) != repr(loss):

@@ -16,6 +16,7 @@ from dsel.losses.base import (
     PoolCounts,
     Predictions,
     Rows,
+    RowSentence,
     SingleLoss,
     Statistic,
     expect_holdout_rate,
@@ -56,11 +57,12 @@ class ErrorCount(Statistic):
 class ErrorRate(SingleLoss):
     """The fraction of rows that are predicted wrongly, or as no class."""
 
-    label: str = "Error"
+    title: str = "Error"
     largest: float = 1.0
     is_regression: bool = False
     statistic: ErrorCount = ErrorCount()
     criterion: str = "cv_error"
+    sentence = RowSentence("Of {rows} {model} gets at most {count} wrong on average.")
 
     def __repr__(self) -> str:
         return "error"

@@ -39,7 +39,7 @@ def recall(label: object) -> Recall:
 
     Examples
     --------
-    >>> recall("fraud").label
+    >>> recall("fraud").title
     "Misses of 'fraud'"
     """
     return Recall((as_plain(label),))
@@ -53,7 +53,7 @@ def precision(label: object) -> Precision:
 
     Examples
     --------
-    >>> precision("fraud").label
+    >>> precision("fraud").title
     "False among predictions 'fraud'"
     """
     return Precision((as_plain(label),))
@@ -186,7 +186,7 @@ def error_quantile(fraction: float = 0.9) -> ErrorQuantile:
 
     Examples
     --------
-    >>> error_quantile(0.9).label
+    >>> error_quantile(0.9).title
     '90% of predictions are off by'
     """
     return ErrorQuantile(check_probability(fraction, "fraction"))
@@ -216,7 +216,7 @@ def beyond(tolerance: float) -> Beyond:
 
     Examples
     --------
-    >>> beyond(2.0).label
+    >>> beyond(2.0).title
     'Share of bad predictions (off by more than 2)'
     """
     return Beyond(check_positive(tolerance, "tolerance"))

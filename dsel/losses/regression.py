@@ -8,6 +8,7 @@ may rank them, and squares use all rows.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import floor
 from typing import ClassVar, Final
 
 import numpy as np
@@ -38,6 +39,7 @@ from dsel.losses.base import (
     PoolCounts,
     Predictions,
     Rows,
+    RowSentence,
     SingleLoss,
     Statistic,
     expect_holdout_rate,
@@ -215,9 +217,17 @@ class ErrorQuantile(RegressionLoss):
         return 1.0 - self.fraction
 
     @property
-    def label(self) -> str:
+    def title(self) -> str:
         """Name of the bounded value."""
         return f"{100 * self.fraction:.6g}% of predictions are off by"
+
+    @property
+    def sentence(self) -> RowSentence:  # type: ignore[override]
+        """Number of rows whose prediction keeps the tolerance."""
+        return RowSentence(
+            f"Of {{rows}} {{model}} predicts at least {floor(1000 * self.fraction):,} "
+            f"to within {{bound}} of the true value on average."
+        )
 
     @property
     def statistic(self) -> Residuals:
@@ -422,9 +432,17 @@ class Beyond(RegressionLoss):
         return Exceedance(self.tolerance, bound)
 
     @property
-    def label(self) -> str:
+    def title(self) -> str:
         """Name of the bounded value."""
         return f"Share of bad predictions (off by more than {self.tolerance:.12g})"
+
+    @property
+    def sentence(self) -> RowSentence:  # type: ignore[override]
+        """Number of rows that are off by more."""
+        return RowSentence(
+            f"Of {{rows}} {{model}} predicts at most {{count}} with an error above "
+            f"{self.tolerance:.12g} on average."
+        )
 
     @property
     def statistic(self) -> ExceedanceCount:

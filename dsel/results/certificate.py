@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from math import ceil, floor, isclose, isfinite, isinf, isnan, log10, nan
+from math import floor, isclose, isfinite, isinf, isnan, log10, nan
 from typing import Any, Final, TypeVar
 
 import xarray as xr
@@ -16,10 +16,9 @@ import xarray as xr
 from dsel import names
 from dsel.cards import ShownRow
 from dsel.errors import NewerRecordError, OldName
-from dsel.losses.base import Loss
-from dsel.losses.by_class import Precision, Recall
+from dsel.losses.base import Loss, RowSentence
+from dsel.losses.calls import rate_beyond
 from dsel.losses.error_rate import ERROR_RATE
-from dsel.losses.regression import Beyond, ErrorQuantile
 from dsel.losses.texts import loss_of_text
 from dsel.option_values import ALL_ROWS
 from dsel.results import records
@@ -85,7 +84,7 @@ RANDOM_ROW: Final = "a random row of a new group"
 """Subject of a bound if rows come in groups, of which one row each is counted."""
 CHOICE: Final = "choice"
 """Attribute of a search's cube: the run's choice, with its certificates."""
-LOSS_FIELDS: Final = ("loss", "says", "largest", "is_cost")
+LOSS_FIELDS: Final = ("loss", "what", "largest", "is_cost", "sentence", "fraction")
 """Fields of a certificate about its loss."""
 NO_QUERIES: Final = (
     "no rows are to be labeled: the search planned no queries, or has no model of all "
@@ -184,8 +183,11 @@ def loss_fields(loss: "Loss | Certificate") -> dict[str, Any]:
     """
     if isinstance(loss, Certificate):
         return {name: getattr(loss, name) for name in LOSS_FIELDS}
-    values = repr(loss), f"{loss.label} at most", loss.largest, loss.is_cost
-    return dict(zip(LOSS_FIELDS, values, strict=True))
+    beyond = rate_beyond(loss)
+    # 1 - (1 - 0.3) is 0.30000000000000004.
+    fraction = nan if beyond is None else round(1.0 - beyond, 15)
+    texts = repr(loss), loss.title, loss.largest, loss.is_cost, loss.sentence
+    return dict(zip(LOSS_FIELDS, (*texts, fraction), strict=True))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -244,10 +246,14 @@ class Certificate(Renderable):
     """Part of the labels that the model was trained on, as printed."""
     loss: str = "error"
     """The bounded loss: ``error``, or the one that the plan declared."""
-    says: str = "Error at most"
-    """First words of its line."""
+    what: str = ERROR_RATE.title
+    """Name of the bounded quantity: ``Error``, ``Misses of 'fraud'``."""
     largest: float = 1.0
     """The largest value of the loss: 1 of a rate, infinity of a tolerance."""
+    sentence: RowSentence | None = ERROR_RATE.sentence
+    """What the bound means for a number of new rows; None if the loss has no words."""
+    fraction: float = nan
+    """Share of the predictions that keep the tolerance; NaN for another loss."""
     n_queried: int = 0
     """Queried rows whose labels the number uses, too."""
     n_groups: int = 0
@@ -353,6 +359,12 @@ class Certificate(Renderable):
         record = upgrade_texts(record, "objections", Effect.VOIDS)
         record.pop(ALL_CAVEATS, None)  # it follows from the other fields
         name = record.get("criterion")
+        if "says" in record:  # then it lacks the other words of its loss
+            record["what"] = str(record.pop("says")).removesuffix(" at most")
+            loss = loss_of_text(str(record.get("loss")))
+            words = {} if loss is None else loss_fields(loss)
+            record["sentence"] = records.to_record(words.get("sentence"))
+            record["fraction"] = words.get("fraction", nan)
         # 0.2 knew both by the name, and had no other certificates.
         defaults = {
             "is_estimate": name not in ("nested", *BOUNDED_EACH),
@@ -487,20 +499,21 @@ class Certificate(Renderable):
         return has_new_rows and (is_large or self.says_nothing)
 
     @property
-    def what(self) -> str:
-        """Name of the bounded quantity: ``Error``, ``Misses of 'fraud'``."""
-        return self.says.removesuffix(" at most")
+    def says(self) -> str:
+        """First words of its line."""
+        return f"{self.what} at most"
+
+    @property
+    def how_far(self) -> str:
+        """Name of a bounded tolerance inside of a sentence."""
+        if isnan(self.fraction):
+            return "how far predictions are off"
+        return f"how far {100 * self.fraction:.6g}% of predictions are off"
 
     @property
     def is_tolerance(self) -> bool:
         """Whether it bounds a distance to the target, in units of the target."""
         return isinf(self.largest)
-
-    @property
-    def fraction(self) -> float:
-        """Share of the predictions that keep the tolerance; NaN for another loss."""
-        loss = loss_of_text(self.loss)
-        return loss.fraction if isinstance(loss, ErrorQuantile) else nan
 
     @property
     def is_rate(self) -> bool:
@@ -513,7 +526,7 @@ class Certificate(Renderable):
         what = f"{self.what[:1].lower()}{self.what[1:]}"
         begin = f"No bound below {self.most} for the {what}"
         if self.is_tolerance:
-            begin = f"No finite bound of how far {self.what.removesuffix(' by')}"
+            begin = f"No finite bound of {self.how_far}"
         rows = "groups" if self.n_groups else "labeled rows"
         if self.has_failed_folds:
             return f"{begin}: fits failed"
@@ -584,43 +597,19 @@ class Certificate(Renderable):
         return first, f"{total - label_part}{unit}"
 
     def in_numbers_of_rows(self, who: str = "the model") -> str:
-        """Return the bound as a sentence about 1,000 new rows.
+        """Return the bound as a sentence about a number of new rows.
 
-        "" for a loss that has no such numbers, and where nothing is guaranteed, or the
+        "" for a loss that has no such sentence, and where nothing is guaranteed, or the
         bound excludes nothing.
         """
-        if not self.certified or self.says_nothing:
+        if self.sentence is None or not self.certified or self.says_nothing:
             return ""
-        loss, amount = loss_of_text(self.loss), self.bound
-        each = ", each of a new group," if self.n_groups else ""
-        new_rows = f"rows{each}" if each else "new rows"
-        n_most = ceil(1000 * min(amount, 1.0))
-        if loss == ERROR_RATE:
-            return (
-                f"Of 1,000 {new_rows} {who} gets at most {n_most:,} wrong on average."
-            )
-        if isinstance(loss, Recall):
-            of_class = f"{'rows' if each else 'new rows'} of {loss.classes[0]!r}{each}"
-            most = ceil(100 * amount)
-            return f"Of 100 {of_class} {who} misses at most {most} on average."
-        if isinstance(loss, Precision):
-            # Of groups the rate is that of rows, one of each group.
-            return (
-                f"Of 100 times that {who} predicts {loss.classes[0]!r}, it is wrong at "
-                f"most {ceil(100 * amount)} times on average."
-            )
-        if isinstance(loss, ErrorQuantile):
-            return (
-                f"Of 1,000 {new_rows} {who} predicts at least "
-                f"{floor(1000 * loss.fraction):,} to within {self.amount(amount)} of "
-                f"the true value on average."
-            )
-        if isinstance(loss, Beyond):
-            return (
-                f"Of 1,000 {new_rows} {who} predicts at most {n_most:,} with an error "
-                f"above {loss.tolerance:.12g} on average."
-            )
-        return ""
+        return self.sentence.fill(
+            self.bound,
+            self.amount(self.bound),
+            model=who,
+            are_in_groups=self.n_groups > 0,
+        )
 
     @property
     def terms(self) -> str:

@@ -156,7 +156,7 @@ class ModelReports:
         pool_counts = self.evidence.pool_counts_of.get(by_value.statistic)
         n_pool = [] if pool_counts is None else pool_counts.counts[0, :, 0].tolist()
         quantity = SHARE_QUANTITY if loss.is_regression else ERROR_QUANTITY
-        what = loss.label
+        what = loss.title
         if isinf(loss.largest):
             quantity = OFF_BY_QUANTITY
         if (beyond := rate_beyond(loss)) is not None:

@@ -1,6 +1,7 @@
 """A loss that dsel has never heard of ranks, is counted, and is bounded."""
 
 from dataclasses import dataclass, replace
+from math import ceil
 
 import numpy as np
 import pytest
@@ -14,10 +15,18 @@ from dsel import losses
 from dsel.bounds import binomial_tail_inversion, fold_shares
 from dsel.bounds.binomial import sum_outward
 from dsel.bounds.duplicates import lower_rate_limits
-from dsel.losses.base import CubeVariable, Exceedance, Loss, Statistic, smallest_sum
+from dsel.losses.base import (
+    CubeVariable,
+    Exceedance,
+    Loss,
+    RowSentence,
+    Statistic,
+    smallest_sum,
+)
 from dsel.losses.calls import ConstantPrediction
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.regression import RegressionLoss
+from dsel.results import Certificate
 
 X, Y = make_classification(900, 6, n_informative=4, flip_y=0.05, random_state=1)
 NEW, TRUTH = X[300:], Y[300:]
@@ -62,11 +71,15 @@ class ErrorWhere:
     """The error on rows where a column is positive."""
 
     column: int
-    label: str = "Error where positive"
+    title: str = "Error where positive"
     largest: float = 1.0
     criterion: str = "mean_loss"
     is_regression: bool = False
     is_cost: bool = False
+    sentence = RowSentence(
+        "Of {rows} {model} gets at most {count} wrong on average.",
+        rows="rows where it is positive",
+    )
 
     @property
     def statistic(self):
@@ -159,6 +172,13 @@ def test_loss_of_a_third_party__takes_the_path_of_the_error():
         wrong = int((model.predict(X[rows]) != Y[rows]).sum())
         assert cube["positive_errors"][fold].values.tolist() == [wrong, len(rows)]
     found = outcome.certificates["one_fold"]
+    n_most = ceil(1000 * found.bound)
+    sentence = (
+        f"Of 1,000 new rows where it is positive the model gets at most {n_most} wrong "
+        f"on average."
+    )
+    for certificate in (found, Certificate.from_json(found.to_json())):
+        assert certificate.in_numbers_of_rows() == sentence
     limits = binomial_tail_inversion(
         *cube["positive_errors"].values.T, delta=0.95 * 0.05 * fold_shares(5)
     )
@@ -205,7 +225,7 @@ class OwnQuantile(RegressionLoss):
     """A tolerance that is none of dsel, and has the numbers of one."""
 
     share: float
-    label: str = "Own quantile"
+    title: str = "Own quantile"
     largest: float = np.inf
 
     @property

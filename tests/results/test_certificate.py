@@ -8,8 +8,14 @@ from types import MappingProxyType
 
 import pytest
 
+from dsel.losses.texts import loss_of_text
 from dsel.results.caveats import Caveat, Effect
-from dsel.results.certificate import Assumption, Certificate, full_list
+from dsel.results.certificate import (
+    Assumption,
+    Certificate,
+    full_list,
+    loss_fields,
+)
 from dsel.results.choice import Choice
 from dsel.results.choice_parts import BoundedModel
 from dsel.results.records import from_record, to_record
@@ -183,12 +189,12 @@ def test_certificate__is_read_in_plain_words(fields, is_certified, texts):
         ({"estimate": 0.1128}, None),
         ({"estimate": nan}, None),
         ({"estimate": 0.1621}, "folds (16.2%) is above the bound (15.1%) of the model"),
-        ({"estimate": 0.1621, "loss": "recall:7", "says": "Recall"}, "plan with 16.2%"),
+        ({"estimate": 0.1621, "loss": "recall:7", "what": "Recall"}, "plan with 16.2%"),
         (
             {
                 "estimate": 0.4,
                 "loss": "cost",
-                "says": "Cost",
+                "what": "Cost",
                 "largest": 2.0,
                 "is_cost": True,
             },
@@ -199,7 +205,7 @@ def test_certificate__is_read_in_plain_words(fields, is_certified, texts):
                 "estimate": 3.5,
                 "bound": 3.12,
                 "largest": inf,
-                "says": "90% off by at most",
+                "what": "90% off by",
             },
             "is above the bound (3.12)",
         ),
@@ -319,8 +325,15 @@ def test_rate_that_is_printed_as_100_percent__says_nothing():
             "the model predicts 'New York', it is",
         ),
         ("beyond(2.5)", "at most 200 with an error above 2.5 on average"),
+        ("error_quantile(0.9)", "at least 900 to within 0.200 of the true value"),
+        ("error", "Of 1,000 new rows the model gets at most 200 wrong on average."),
     ],
 )
 def test_in_numbers_of_rows__names_what_a_loss_counts(loss, meaning):
-    certificate = Certificate(0.2, 0.05, "nested", "all_rows", loss=loss)
-    assert meaning in certificate.in_numbers_of_rows()
+    fields = loss_fields(loss_of_text(loss))
+    made = Certificate(0.2, 0.05, "nested", "all_rows", **fields)
+    assert meaning in made.in_numbers_of_rows()
+    older = json.loads(made.to_json())
+    older["says"] = f"{older.pop('what')} at most"
+    del older["sentence"], older["fraction"]
+    assert Certificate.from_json(json.dumps(older)) == made

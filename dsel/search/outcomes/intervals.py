@@ -13,6 +13,7 @@ from dsel.families.predictions import predict_numbers
 from dsel.losses.regression import ErrorQuantile
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import Certificate, Choice
+from dsel.results.certificate import loss_fields
 
 
 def tolerance_certificates(choice: Choice) -> Mapping[str, Certificate]:
@@ -35,8 +36,7 @@ def tolerance_certificates(choice: Choice) -> Mapping[str, Certificate]:
             certificate,
             unclipped=choice.tolerances[name].off_by_at_most[place],
             delta=report.delta,
-            loss=repr(loss),
-            says=f"{loss.label} at most",
+            **loss_fields(loss),
             label_term=np.nan,
             disagreement_term=np.nan,
             estimate=np.nan,

@@ -110,7 +110,7 @@ def notes_on_scoring(inputs: SearchInputs, losses: DeclaredLosses) -> list[str]:
             for kind, scoring in scorings.items()
             if kind not in by_accuracy
         ]
-    what = losses.main.label[:1].lower() + losses.main.label[1:]
+    what = losses.main.title[:1].lower() + losses.main.title[1:]
     return [
         f"{kind} ranks by the accuracy, and the bound is about the {what}; "
         f"scoring='balanced_accuracy' in {kind} gives all classes the same weight"
@@ -490,7 +490,7 @@ def check_possible_bound(design: SearchDesign) -> None:
     # Other certificates bound no single fold, and may have folds of one row.
     bounds_folds = design.method.is_nested or design.scheme.is_holdout
     if bounds_folds and (note := note_on_possible_bound(design, USELESS)):
-        what = design.context.losses.main.label
+        what = design.context.losses.main.title
         name = "`y` has" if design.row_groups is None else "`groups` have"
         raise ValueError(f"{name} too few rows for a bound of {what!r}: {note}.")
     pool = design.pool
