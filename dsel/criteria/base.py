@@ -19,7 +19,10 @@ n^2 or more."""
 CandidateCounts = Mapping[str, NDArray[Any]]
 """Variables of the cube by name, the candidates flattened into the first axis.
 
-Counts that are not known (yet) are -1. Scalars have shape ().
+Counts that are not known (yet) are -1. Scalars have shape (). Only criteria read counts
+by name: they name what they need, so that one of yours may read any variable, and a
+cube of another system or version may lack some. A search passes its counts as records,
+and makes a mapping of them where it calls a criterion, and for the cube.
 """
 Formula = Callable[[CandidateCounts], Floats]
 """Function of counts, of which none is missing, that returns one value per

@@ -23,7 +23,7 @@ from dsel.plots.style import (
 )
 from dsel.results.certificate import Certificate
 from dsel.results.choice import Choice
-from dsel.results.cube import count_predictions, read_counts
+from dsel.results.cube import fold_error_rates, read_counts
 from dsel.results.tables import all_params
 from dsel.results.tolerances import amount_about
 from dsel.rounded_texts import about_percent
@@ -68,12 +68,7 @@ def fold_losses(results: xr.Dataset) -> FoldLosses:
         elif loss is not None:
             what, is_rate = loss.what[:1].lower() + loss.what[1:], loss.is_rate
         return FoldLosses(np.asarray(means, float), f"{what} on the fold", is_rate)
-    errors = np.asarray(counts[names.FOLD_ERRORS], float)
-    n_predictions = count_predictions(counts)
-    is_known = (errors >= 0) & (n_predictions > 0)
-    rates = np.where(
-        is_known, errors / np.where(n_predictions > 0, n_predictions, 1.0), np.nan
-    )
+    rates = fold_error_rates(counts)
     # Halvings have an axis of repeats and one of halves.
     rates = rates.reshape(len(rates), -1)
     return FoldLosses(rates, "error on the fold", in_percent=True)

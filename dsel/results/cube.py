@@ -21,7 +21,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import check_is_fitted
 
 from dsel import names
-from dsel.arrays import ArrayLike, as_plain
+from dsel.arrays import ArrayLike, Floats, Integers, as_plain
 from dsel.checks import describe_type, show
 from dsel.results.certificate import Assumption, full_list
 from dsel.results.records import check_version
@@ -375,21 +375,28 @@ def read_counts(cube: Any) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def count_predictions(counts: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    """Return the predictions behind the errors of each candidate on each fold.
+def error_rates(errors: Integers, n_predictions: Integers) -> Floats:
+    """Return error rates on folds, in the shape of `errors`; NaN where none is known.
 
-    In a nested search several models predict each row of a fold.
+    `n_predictions` are those behind the errors: the rows of each fold, or of each
+    candidate as many as its models make, since in a nested search several predict a
+    row.
     """
-    rows = counts.get(names.FOLD_PREDICTIONS, counts[names.FOLD_ROWS])
-    return np.broadcast_to(rows, counts[names.FOLD_ERRORS].shape)
+    is_known = (errors >= 0) & (n_predictions > 0)
+    return np.where(is_known, errors / np.maximum(n_predictions, 1), np.nan)
+
+
+def fold_error_rates(counts: Mapping[str, NDArray[Any]]) -> Floats:
+    """Return the error rates of the counts of a cube, as `error_rates` does."""
+    n_predictions = counts.get(names.FOLD_PREDICTIONS, counts[names.FOLD_ROWS])
+    return error_rates(counts[names.FOLD_ERRORS], n_predictions)
 
 
 def cv_error(counts: Mapping[str, NDArray[Any]], candidate: int) -> float:
     """Return a candidate's mean error on held-out rows; NaN if some are missing."""
-    errors = counts.get(names.FOLD_ERRORS)
-    if errors is None or (errors[candidate] < 0).any():
+    if names.FOLD_ERRORS not in counts:
         return np.nan
-    return float(np.mean(errors[candidate] / count_predictions(counts)[candidate]))
+    return float(fold_error_rates(counts)[candidate].mean())
 
 
 def check_schema(cube: xr.Dataset) -> None:

@@ -19,6 +19,7 @@ from dsel.arrays import Bools, Floats, Integers
 from dsel.checks import show
 from dsel.data.pool import PoolSlice
 from dsel.families.family import FitId
+from dsel.results.cube import error_rates
 from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.results.records import from_record
 from dsel.search.design.comparisons import Comparison, QueriedRows
@@ -46,7 +47,7 @@ class DataCounts:
 
 @dataclass(frozen=True)
 class SearchCounts:
-    """All counts of a search's candidates, by the names of the cube's variables.
+    """All counts of a search's candidates; each field is a variable of the cube.
 
     The first axis has the candidates, the second one the folds. A count that was not
     made is -1, a mean or a time NaN. None: searches of this kind have no such counts.
@@ -76,8 +77,37 @@ class SearchCounts:
     """The candidate that was chosen without each fold, (n_folds,)."""
 
     @property
+    def error_rates(self) -> Floats | None:
+        """The error rate on each fold, NaN where not counted; None of regressors.
+
+        Rates are stored, too: in a nested search several models predict each row, so
+        errors divided by rows would be wrong.
+        """
+        if self.fold_errors is None:
+            return None
+        predictions = self.fold_predictions
+        return error_rates(
+            self.fold_errors, self.fold_rows if predictions is None else predictions
+        )
+
+    @property
+    def fold_scores(self) -> Floats:
+        """The scores on each fold by which candidates are ranked, NaN if unknown.
+
+        These are mean losses, or error rates where these say the same.
+        """
+        scores = (
+            self.error_rates if self.fold_loss_mean is None else self.fold_loss_mean
+        )
+        assert scores is not None  # regressors have mean losses
+        return scores
+
+    @property
     def by_name(self) -> dict[str, NDArray[Any]]:
-        """The counts by the names of the cube's variables, as criteria read them."""
+        """The counts by the names of the cube's variables.
+
+        For a criterion and for the cube alone; see `CandidateCounts`.
+        """
         data = self.data
         counts: dict[str, Any] = {
             names.N_LABELED: data.n_labeled,

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel import names
-from dsel.arrays import Bools
+from dsel.arrays import Bools, Floats
 from dsel.bounds.cross_validation import best_fold_number
 from dsel.criteria import Settings
-from dsel.criteria.base import CandidateCounts, Criterion
+from dsel.criteria.base import Criterion
 from dsel.data.pool import PoolSlice
 from dsel.families.family import FitId
 from dsel.results.fit_messages import FitMessage
@@ -216,8 +216,8 @@ class ExactPruner:
         With more counts lower bounds only grow and the best estimate only falls, so
         that a dropped candidate would never win later.
         """
-        counts = table.counts(self.data).by_name
-        lower = np.asarray(self.criterion.lower_bound(counts, self.settings))
+        counts = table.counts(self.data)
+        lower = self._lower_bounds(counts)
         beaten = np.zeros(table.n_candidates, bool)
         # Complete candidates stay: their counts are there, and the cube shows them.
         if self.best_first:
@@ -225,9 +225,13 @@ class ExactPruner:
             beaten = table.active_candidates & is_worse
         return Standing(lower, np.ones(table.fit_status.shape, bool), beaten)
 
-    def _best(self, counts: CandidateCounts) -> float:
+    def _lower_bounds(self, counts: SearchCounts) -> Floats:
+        """Return a lower bound of the value of each candidate."""
+        return self.criterion.lower_bound(counts.by_name, self.settings)
+
+    def _best(self, counts: SearchCounts) -> float:
         """Return the smallest value of a complete candidate, or infinity."""
-        values = self.criterion.evaluate(counts, self.settings).value
+        values = self.criterion.evaluate(counts.by_name, self.settings).value
         return float(np.min(values[~np.isnan(values)], initial=np.inf))
 
     def final_counts(self, table: ExhaustiveTable) -> SearchCounts:
@@ -235,7 +239,7 @@ class ExactPruner:
         status, shown = table.status, table.consecutive_fits
         pool_shown = table.pool_table.is_complete
         if self.best_first:
-            best = self._best(table.counts(self.data).by_name)
+            best = self._best(table.counts(self.data))
             failed = table.failed_fits & shown
             none_counted = np.zeros(table.n_candidates, bool)
 
@@ -245,8 +249,7 @@ class ExactPruner:
                 counts = table.counts(
                     self.data, fits, none_counted, status=np.zeros_like(status)
                 )
-                lower = self.criterion.lower_bound(counts.by_name, self.settings)
-                is_worse = lower > margin_above(best)
+                is_worse = self._lower_bounds(counts) > margin_above(best)
                 return np.asarray(is_worse & ~(failed & fits).any(axis=1))
 
             shown, beaten = first_proofs(shown, table.scheme.n_folds, is_beaten)
@@ -262,6 +265,7 @@ class ExactPruner:
 
         That is the smallest one, or of equal ones what the criterion prefers.
         """
-        terms = self.criterion.evaluate(search_counts.by_name, self.settings)
-        candidate = self.criterion.choose(terms, search_counts.by_name)
+        counts = search_counts.by_name
+        terms = self.criterion.evaluate(counts, self.settings)
+        candidate = self.criterion.choose(terms, counts)
         return candidate, float(terms.value[candidate])

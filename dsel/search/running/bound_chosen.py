@@ -30,12 +30,15 @@ from dsel.search.running.class_checks import (
     count_confusion,
     notes_on_found_rows,
 )
-from dsel.search.running.cube_caveats import caveats_of_choice, caveats_of_counts
+from dsel.search.running.cube_caveats import (
+    caveats_of_choice,
+    caveats_of_evidence,
+    caveats_of_fits,
+)
 from dsel.search.running.cube_of_run import RunDescription
 from dsel.search.running.fit_chosen import (
     BoundInputs,
     ChosenModels,
-    mean_inner_score,
 )
 from dsel.search.running.forecasts import (
     forecast_folds,
@@ -83,10 +86,10 @@ def bound_chosen(
     bounded = {name: make_bounded_model(search, name) for name in chosen.bounded_folds}
     # The fit of all rows may have failed; the bound of a fold holds all the same.
     deployed = bounded[plan.deploy if plan.deploy in bounded else ONE_FOLD]
-    values, candidates = search_counts.by_name, plan.axes.candidates
+    candidates = plan.axes.candidates
     return Choice(
         criterion=plan.criterion.name,
-        criterion_value=mean_inner_score(values, deployed.candidate),
+        criterion_value=float(search_counts.fold_scores[deployed.candidate].mean()),
         bounded_models=bounded,
         deploy=deployed.name,
         expected_holdout=joint_bounds.expected_holdout,
@@ -99,13 +102,14 @@ def bound_chosen(
                 bounded[ONE_FOLD].certificate,
             ),
             notes_of_choice(plan, bounded, deployed),
-            notes_on_dropped_candidates(plan, values, bounded.get(ALL_ROWS)),
-            caveats_of_counts(
-                values | evidence.by_name,
+            notes_on_dropped_candidates(plan, search_counts, bounded.get(ALL_ROWS)),
+            caveats_of_fits(
+                search_counts.status,
                 search_counts.problems,
                 search_counts.texts,
                 candidates,
             ),
+            caveats_of_evidence(evidence),
         ),
         queries=make_queries(plan, bound_inputs, joint_bounds.main),
         forecast=forecast_queries(plan, bound_inputs),

@@ -1,21 +1,18 @@
 """Caveats of a choice about its models: failed fits, and better options."""
 
 from collections.abc import Mapping
-from math import nan
 from typing import Final
 
 import numpy as np
 
-from dsel import names
 from dsel.checks import listing
-from dsel.criteria.base import CandidateCounts
 from dsel.losses.declared import JointBounds
 from dsel.option_values import ALL_ROWS
 from dsel.results import BoundedModel, Certificate
 from dsel.results.caveats import Caveat, Effect, make_caveats
 from dsel.results.certificate import short_params_text
-from dsel.results.cube import count_predictions
 from dsel.rounded_texts import confidence, count_of, name_folds
+from dsel.search.engine.counts import SearchCounts
 from dsel.search.running.planned_search import PlannedSearch
 
 LARGE_EXCESS: Final = 1.2
@@ -70,7 +67,7 @@ def caveats_of_failed_all_rows(
 
 
 def notes_on_dropped_candidates(
-    plan: PlannedSearch, counts: CandidateCounts, of_all_rows: BoundedModel | None
+    plan: PlannedSearch, search_counts: SearchCounts, of_all_rows: BoundedModel | None
 ) -> list[Caveat]:
     """Return a note if a candidate that was dropped early seems better than the chosen.
 
@@ -79,10 +76,7 @@ def notes_on_dropped_candidates(
     """
     if of_all_rows is None or not plan.is_halved:
         return []
-    scores = counts.get(names.FOLD_LOSS_MEAN)
-    if scores is None:
-        errors = counts[names.FOLD_ERRORS]  # negative where a fold has none
-        scores = np.where(errors < 0, nan, errors / count_predictions(counts))
+    scores = search_counts.fold_scores
     # Over the folds that a candidate has; one that failed has none.
     is_known = ~np.isnan(scores)
     means = np.full(len(scores), np.inf)

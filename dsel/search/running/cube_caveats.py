@@ -7,10 +7,10 @@ A choice at the end of a search gets them from its counts; one that is made late
 import json
 import re
 from ast import literal_eval
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from math import floor
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import xarray as xr
@@ -23,6 +23,8 @@ from dsel.checks import listing, show
 from dsel.data.frames import Frame, way_to_encode
 from dsel.data.labeled import LabeledRows
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
+from dsel.losses.error_rate import ERROR_RATE
+from dsel.losses.joint import Evidence
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.certificate import attribute, params_text, short_params_text
 from dsel.results.cube import read_counts
@@ -59,10 +61,19 @@ def run_caveats(cube: xr.Dataset) -> tuple[Caveat, ...]:
 def caveats_of(cube: xr.Dataset) -> tuple[Caveat, ...]:
     """Return the caveats of any choice from a cube."""
     counts = read_counts(cube)
-    problems = problems_of_cube(cube)
     texts = cube[names.MESSAGE].values.ravel() if names.MESSAGE in cube else ()
-    added = caveats_of_counts(counts, problems, texts, all_params(cube))
-    return caveats_of_choice(run_caveats(cube), added)
+    caveats = caveats_of_fits(
+        counts[names.STATUS], problems_of_cube(cube), texts, all_params(cube)
+    )
+    if names.OUTER_ERRORS in counts and names.OUTER_DISAGREEMENTS in counts:
+        duplicates = counts.get(names.OUTER_DUPLICATE_DISAGREEMENTS, 0)
+        caveats += caveats_of_disagreements(
+            counts[names.OUTER_ERRORS],
+            counts[names.FOLD_ROWS],
+            counts[names.OUTER_DISAGREEMENTS] - duplicates,
+            int(counts[names.N_UNLABELED]),
+        )
+    return caveats_of_choice(run_caveats(cube), caveats)
 
 
 def caveats_of_choice(*groups: Iterable[Caveat]) -> tuple[Caveat, ...]:
@@ -71,41 +82,16 @@ def caveats_of_choice(*groups: Iterable[Caveat]) -> tuple[Caveat, ...]:
     return tuple(c for c in caveats if c.effect is not Effect.VOIDS)
 
 
-def caveats_of_counts(
-    counts: Mapping[str, NDArray[Any]],
+def caveats_of_fits(
+    status: AnyArray,
     problems: NDArray[np.object_],
     texts: Sequence[str] | AnyArray,
     candidates: Sequence[Options],
 ) -> list[Caveat]:
-    """Return the caveats that come from the counts of a search of these candidates.
+    """Return a caveat for each kind of problem, which names the first candidates.
 
-    `problems` and `texts` are those of their messages.
+    `problems` and `texts` are those of the candidates' messages.
     """
-    caveats = caveats_of_fits(counts[names.STATUS], problems, candidates)
-    failed_in_part = np.flatnonzero(problems == FitProblem.PARTLY)
-    if len(failed_in_part):
-        text = (
-            f"a search cannot choose candidates of its grid that it could not fit: "
-            f"{texts[failed_in_part[0]]}"
-        )
-        caveats.append(Caveat(Effect.INFO, text.rstrip(".")))
-    errors, differ = (
-        counts.get(name) for name in (names.OUTER_ERRORS, names.OUTER_DISAGREEMENTS)
-    )
-    if errors is not None and differ is not None:
-        duplicates = counts.get(names.OUTER_DUPLICATE_DISAGREEMENTS, 0)
-        fresh = differ - duplicates
-        n_pool_rows = int(counts[names.N_UNLABELED])
-        caveats += caveats_of_disagreements(
-            errors, counts[names.FOLD_ROWS], fresh, n_pool_rows
-        )
-    return caveats
-
-
-def caveats_of_fits(
-    status: AnyArray, problems: NDArray[np.object_], candidates: Sequence[Options]
-) -> list[Caveat]:
-    """Return a caveat for each kind of problem, which names the first candidates."""
     caveats: list[Caveat] = []
     has_failed = status == names.STATUS_FAILED
     has_raised = (problems == FitProblem.UNPREDICTED) & ~has_failed
@@ -129,7 +115,26 @@ def caveats_of_fits(
                 )
             text = text.format(count_of(n, "candidate"), examples=examples)
             caveats.append(Caveat(Effect.INFO, text))
+    failed_in_part = np.flatnonzero(problems == FitProblem.PARTLY)
+    if len(failed_in_part):
+        text = (
+            f"a search cannot choose candidates of its grid that it could not fit: "
+            f"{texts[failed_in_part[0]]}"
+        )
+        caveats.append(Caveat(Effect.INFO, text.rstrip(".")))
     return caveats
+
+
+def caveats_of_evidence(evidence: Evidence) -> list[Caveat]:
+    """Return the caveat of `caveats_of_disagreements`, if errors are counted."""
+    statistic = ERROR_RATE.statistic
+    if statistic not in evidence.pool_counts_of:
+        return []
+    folds = evidence.fold_counts_of[statistic]
+    pool = evidence.pool_counts_of[statistic]
+    return caveats_of_disagreements(
+        folds.integers, folds.n_rows, pool.counts - pool.duplicates, pool.n_rows
+    )
 
 
 def caveats_of_disagreements(

@@ -12,7 +12,6 @@ import numpy as np
 import xarray as xr
 
 from dsel import names
-from dsel.arrays import Floats
 from dsel.bounds.shares import uniform_deltas
 from dsel.criteria import CRITERIA, Settings, get_criterion
 from dsel.criteria.base import CandidateCounts, Criterion
@@ -153,24 +152,23 @@ def make_cube_of_run(
     It has the choice, if it is made already, and the evidence of its bounds, if these
     are not those of all candidates.
     """
-    scheme, values = plan.scheme, search_counts.by_name
-    if evidence is not None:
-        # Statistics of the declared losses describe their own variables; they are added
-        # by `add_evidence`.
-        by_name = evidence.by_name
-        values |= {name: n for name, n in by_name.items() if name in names.BY_NAME}
-    if (rates := error_rates(search_counts)) is not None:
-        values[names.ERROR] = rates
-    values[names.MESSAGE] = np.array(search_counts.texts, object)
-    codes = [0 if one is None else one.value for one in search_counts.problems]
-    values[names.FIT_PROBLEM] = np.array(codes, np.int8)
+    scheme, variables = plan.scheme, search_counts.by_name
+    if evidence is not None:  # `make_cube` takes those that `dsel.names` describes
+        variables |= evidence.by_name
+    if search_counts.error_rates is not None:
+        variables[names.ERROR] = search_counts.error_rates
+    variables[names.MESSAGE] = np.array(search_counts.texts, object)
+    codes = [
+        0 if problem is None else problem.value for problem in search_counts.problems
+    ]
+    variables[names.FIT_PROBLEM] = np.array(codes, np.int8)
     split_sizes = {names.FOLD: scheme.n_folds}
     if scheme.n_halvings:
         split_sizes = {names.REPEAT: scheme.n_halvings, names.HALF: 2}
     cube = make_cube(
         plan.axes,
         split_sizes,
-        values,
+        variables,
         assumptions=description.assumptions,
         attributes=attributes_of_run(plan, description),
     )
@@ -178,21 +176,6 @@ def make_cube_of_run(
     if evidence is not None:
         cube = add_evidence(cube, evidence)
     return cube if choice is None else cube.assign_attrs({CHOICE: choice.to_json()})
-
-
-def error_rates(search_counts: SearchCounts) -> Floats | None:
-    """Return the error rate on each fold, (n_candidates, n_folds); None of regressors.
-
-    Rates are stored, too: in a nested search several models predict each row, so errors
-    divided by rows would be wrong.
-    """
-    errors, predictions = search_counts.fold_errors, search_counts.fold_predictions
-    if errors is None:
-        return None
-    predictions = search_counts.fold_rows if predictions is None else predictions
-    predictions = np.broadcast_to(predictions, errors.shape)
-    is_known = (errors >= 0) & (predictions > 0)
-    return np.where(is_known, errors / np.maximum(predictions, 1), np.nan)
 
 
 def attributes_of_run(

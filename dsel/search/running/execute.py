@@ -229,8 +229,7 @@ def refit_models(run: Run, cube: xr.Dataset, choice: Choice) -> Mapping[str, Mod
     refit = refit_nested_models if run.plan.method.is_nested else refit_chosen_model
     refitted = refit(run, cube, choice)
     # Residuals of a fold with fewer rows than others end with NaN.
-    pairs = refitted.counts.values()
-    if not all(np.array_equal(*pair, equal_nan=True) for pair in pairs):
+    if not all(np.array_equal(*pair, equal_nan=True) for pair in refitted.counts):
         raise RuntimeError(
             "the models were fitted anew and are others than those that were counted, "
             "so no certificate is about them: the learner draws without a seed, or "

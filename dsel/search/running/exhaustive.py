@@ -34,6 +34,7 @@ from dsel.search.running.run import (
     Run,
     make_outcome,
     open_engine,
+    pair_evidence,
     replay_counts,
 )
 from dsel.search.running.select import choose
@@ -168,13 +169,12 @@ def refit_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedMo
         # Without the duplicates: counts are compared, and no bound is computed.
         repeated = loop.table.counts(make_data_counts(plan)).by_name
         if bound_inputs is not None:
-            evidence = bound_inputs.evidence.by_name
-            pairs = {name: (cube[name].values, n) for name, n in evidence.items()}
+            pairs = pair_evidence(cube, bound_inputs.evidence)
             return RefittedModels(bound_inputs.chosen.models_by_name, pairs)
     variables = names.FOLD_ERRORS, names.DISAGREEMENTS, names.BEST_FOLD_DISAGREEMENTS
-    pairs = {
-        name: (np.ravel(counts[name][candidate]), np.ravel(repeated[name][candidate]))
+    pairs = [
+        (np.ravel(counts[name][candidate]), np.ravel(repeated[name][candidate]))
         for name in variables
         if name in counts
-    }
+    ]
     return RefittedModels(models or {}, pairs)

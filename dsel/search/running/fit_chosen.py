@@ -10,20 +10,18 @@ model is the counted one, even if the learner draws at random.
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
 from dsel import names
 from dsel.arrays import Bools, Floats
-from dsel.criteria.base import CandidateCounts
 from dsel.data.duplicates import duplicate_finder
 from dsel.errors import AllFitsFailedError
 from dsel.losses.base import FoldCounts, PoolCounts, Statistic, stack_folds
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import Evidence, fold_to_deploy
 from dsel.option_values import ALL_ROWS, ONE_FOLD
-from dsel.results.cube import cv_error
 from dsel.results.fit_messages import FitMessage
 from dsel.runtime.tasks import Task
 from dsel.search.design.comparisons import EachFold, QueriedRows
@@ -131,47 +129,37 @@ def add_chosen(
     plan: PlannedSearch, inner_counts: SearchCounts, chosen: ChosenModels
 ) -> SearchCounts:
     """Return the counts of inner searches, completed by those of the chosen models."""
-    of_folds = dict[str, Any]()
+    counts = inner_counts
     if plan.n_candidates == 1:  # inner searches have counted nothing
         errors = chosen.fold_counts_of.get(ERROR_RATE.statistic)
-        of_folds = {
-            "fold_errors": None if errors is None else errors.integers[np.newaxis],
-            "fold_predictions": inner_counts.fold_rows[np.newaxis],
-            "fold_loss_mean": chosen.fold_scores[np.newaxis],
-        }
+        counts = replace(
+            counts,
+            fold_errors=None if errors is None else errors.integers[np.newaxis],
+            fold_predictions=counts.fold_rows[np.newaxis],
+            fold_loss_mean=chosen.fold_scores[np.newaxis],
+        )
     if names.FOLD_LOSS_MEAN not in plan.criterion.needs:  # errors say the same
-        of_folds["fold_loss_mean"] = None
+        counts = replace(counts, fold_loss_mean=None)
     return replace(
-        inner_counts,
-        **of_folds,
+        counts,
         messages={**chosen.messages, **inner_counts.messages},
         outer_candidate=np.array(chosen.candidates.by_fold),
     )
 
 
-def mean_inner_score(counts: CandidateCounts, candidate: int) -> float:
-    """Return the mean over folds of the score by which inner searches ranked it."""
-    means = counts.get(names.FOLD_LOSS_MEAN)
-    if means is None:
-        return cv_error(counts, candidate)
-    return float(means[candidate].mean())
-
-
 def fit_chosen(
-    run: Run,
-    engine: Engine,
-    candidates: ChosenCandidates,
-    inner_counts_by_name: CandidateCounts,
+    run: Run, engine: Engine, candidates: ChosenCandidates, inner_scores: Floats
 ) -> ChosenModels:
     """Fit the chosen candidates without each fold and on all rows; count the folds.
 
-    The counts of inner searches decide which model is deployed where limits are nearly
+    `inner_scores` are mean scores of the candidates without each fold in inner
+    searches, (n_folds,). They decide which model is deployed where limits are nearly
     equal.
 
     Raises AllFitsFailedError if no model of a fold could be fitted.
     """
     fits = run_chosen_fits(run, engine, candidates)
-    return collect_models(run, candidates, fits, inner_counts_by_name)
+    return collect_models(run, candidates, fits, inner_scores)
 
 
 def run_chosen_fits(
@@ -210,7 +198,7 @@ def collect_models(
     run: Run,
     candidates: ChosenCandidates,
     fits: Mapping[int, ChosenFit],
-    inner_counts_by_name: CandidateCounts,
+    inner_scores: Floats,
 ) -> ChosenModels:
     """Return the models of the chosen candidates, with the counts on their folds.
 
@@ -255,7 +243,7 @@ def collect_models(
             plan,
             fold_counts_of,
             np.isin(folds, list(fold_models)),
-            [mean_inner_score(inner_counts_by_name, n) for n in candidates.by_fold],
+            inner_scores,
         ),
         fits=fits,
         all_rows_failure=why_failed.get(scheme.all_rows_number, ""),
@@ -268,7 +256,7 @@ def choose_deployed_fold(
     plan: PlannedSearch,
     fold_counts_of: Mapping[Statistic, FoldCounts],
     has_model: Bools,
-    inner_scores: Sequence[float],
+    inner_scores: Floats,
 ) -> int:
     """Return the fold whose model is deployed.
 
@@ -277,7 +265,7 @@ def choose_deployed_fold(
     each fold.
     """
     limits = plan.context.losses.main_limits(fold_counts_of, plan.planned_delta)
-    return fold_to_deploy(limits, has_model, tie_ranks(np.array(inner_scores)))
+    return fold_to_deploy(limits, has_model, tie_ranks(inner_scores))
 
 
 def check_chosen_fits(

@@ -15,7 +15,7 @@ from dsel.arrays import Floats, Integers
 from dsel.data.query_rows import read_pool_rows
 from dsel.option_values import ALL_ROWS
 from dsel.results import Choice
-from dsel.results.cube import make_pair_cube, read_counts
+from dsel.results.cube import fold_error_rates, make_pair_cube, read_counts
 from dsel.search.engine.counts import FitTable, SearchCounts
 from dsel.search.engine.fit_loop import FitLoop
 from dsel.search.engine.inner_searches import ChosenCandidates, InnerSearches
@@ -41,6 +41,7 @@ from dsel.search.running.run import (
     Run,
     make_outcome,
     open_engine,
+    pair_evidence,
     replay_counts,
 )
 
@@ -100,7 +101,8 @@ def certify_choices(
     pass over the pool reads it.
     """
     plan = run.plan
-    chosen = fit_chosen(run, engine, candidates, inner_counts.by_name)
+    scores = inner_counts.fold_scores[list(candidates.by_fold)].mean(axis=1)
+    chosen = fit_chosen(run, engine, candidates, scores)
     search_counts = add_chosen(plan, inner_counts, chosen)
     # The counts on the folds are complete here. From now on only the pool is random,
     # which is the order in which the proof conditions (docs/theory/nested.md).
@@ -164,21 +166,19 @@ def refit_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedM
     )
     # The plan repeats what was declared of the pool, so the count is that of the run.
     n_duplicates = int(cube[names.N_DUPLICATES])
+    counts = read_counts(cube)
+    scores = counts.get(names.FOLD_LOSS_MEAN)
+    if scores is None:
+        scores = fold_error_rates(counts)
     with open_engine(run) as engine:
-        refitted = fit_chosen(run, engine, candidates, read_counts(cube))
+        refitted = fit_chosen(run, engine, candidates, scores[outer].mean(axis=1))
         bound_inputs = count_chosen(
             run, engine, refitted, n_duplicates, run.plan.context.reading
         )
-    # Runs of 0.2 have no counts of duplicates.
-    repeated = {
-        name: n for name, n in bound_inputs.evidence.by_name.items() if name in cube
-    }
-    counts = {name: (cube[name].values, n) for name, n in repeated.items()}
+    repeated = pair_evidence(cube, bound_inputs.evidence)
     if choice.queries is not None:
-        counts["queries"] = (
-            np.array(choice.queries.rows),
-            np.sort(bound_inputs.queried.rows),
-        )
+        queried_rows = np.sort(bound_inputs.queried.rows)
+        repeated.append((np.array(choice.queries.rows), queried_rows))
     # The choice has the deployed fold; another version may choose another one.
     models = {name: refitted.model(c.fold) for name, c in choice.certificates.items()}
-    return RefittedModels(models, counts)
+    return RefittedModels(models, repeated)

@@ -12,6 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dsel.checks import check_choice, check_storage_options
+from dsel.losses.joint import Evidence
 from dsel.results import Choice
 from dsel.results.run_store import Store
 from dsel.runtime.clients import count_threads
@@ -151,5 +152,16 @@ class RefittedModels(NamedTuple):
     """Models that were fitted again, since they were not stored."""
 
     models: Mapping[str, Model]
-    counts: dict[str, tuple[NDArray[Any], NDArray[Any]]]
-    """Counts by variable: those of the run, and the repeated ones."""
+    counts: list[tuple[NDArray[Any], NDArray[Any]]]
+    """Pairs of counts: those of the run, and the repeated ones."""
+
+
+def pair_evidence(
+    cube: xr.Dataset, evidence: Evidence
+) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+    """Return the counts of a cube, each with the same counts of repeated fits.
+
+    Cubes of 0.2 have no counts of duplicates.
+    """
+    repeated = evidence.by_name.items()
+    return [(cube[name].values, counts) for name, counts in repeated if name in cube]
