@@ -11,11 +11,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
 
-NESTED: Final = "nested"
-CV_BOUND: Final = "cv_bound"
-BEST_FOLD: Final = "best_fold"
-HOLDOUT: Final = "holdout"
-CERTIFICATES: Final = (NESTED, CV_BOUND, BEST_FOLD, HOLDOUT)
+CERTIFICATES: Final = ("nested", "cv_bound", "best_fold", "holdout")
 """Values of ``certificate``; `dsel.search.design.certificate_methods` has the methods.
 """
 

@@ -102,9 +102,9 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
     param_grid : dict, list of dicts or iterable
         Dict of parameter to values, list of such dicts, or list of estimators; or
         candidates one by one, such as a ``ParameterSampler``, see `plan_search`.
-    certificate : {"nested", "cv_bound", "best_fold", "holdout"} or None
-        Kind of bound: ``"nested"`` (the default), ``"cv_bound"``, ``"best_fold"`` or
-        ``"holdout"``, see `plan_search`. The bound itself is `certificate_`.
+    certificate : str or None
+        The method of the bound, ``"nested"`` by default; `plan_search` lists all. The
+        bound itself is `certificate_`.
     deploy : {"one_fold", "all_rows"} or None
         The model of a nested search that is `best_estimator_`: ``"one_fold"``, the
         default, or ``"all_rows"``, which needs a pool. Both are in `models_`.

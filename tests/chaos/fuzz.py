@@ -29,6 +29,7 @@ from scipy import sparse
 
 import dsel
 from dsel.cli import main as dsel_main
+from dsel.option_values import CERTIFICATES
 from tests.tables import NUMERIC, TABLES, write
 
 FEW, GRID = ["--model", "logistic", "--cv", "2"], ["--grid", "C=1"]
@@ -50,7 +51,7 @@ OPTIONS = {
             + ["C=nan", "C=-1", "C=a", "C=1,,2", "D=1", "C=1..1e300:1.0000001", *ODD],
         ),
         "--model": (["logistic"], ["magic", "a:b", "sklearn.svm:SVR", "os:sep", *ODD]),
-        "--certificate": (["nested", "cv_bound", "best_fold", "holdout"], ["x", ""]),
+        "--certificate": ([*CERTIFICATES], ["x", ""]),
         "--deploy": (["one_fold"], ["magic", ""]),
         "--cv": (["2", "3"], ["1", "46", "1000000000", *COUNTS]),
         "--delta": (["0.2", "1e-320"], ["1", "1.0", *NUMBERS]),

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
 import dsel
+from dsel.option_values import CERTIFICATES
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(200, 4))
@@ -48,7 +49,6 @@ def run(pool, estimator=None, **options):
     return plan.run(n_jobs=1)
 
 
-CERTIFICATES = ("nested", "cv_bound", "best_fold", "holdout")
 RECORDS = {
     "array": HOLDS,
     "float32": HOLDS.astype(np.float32),

@@ -6,8 +6,8 @@ Other files ask the object; they use its name in texts, and to decide whether a 
 is of the method that a plan declared.
 
 To add a certificate method: its formula in `dsel.bounds`, its criterion in
-`dsel.criteria`, its name in `dsel.option_values.CERTIFICATES`, and in the same place of
-`METHODS` an instance. The names are a list of their own since help must not import the
+`dsel.criteria`, an instance in `METHODS`, and its name in
+`dsel.option_values.CERTIFICATES`, since the help of the shell must not import the
 methods.
 """
 
@@ -17,7 +17,7 @@ from functools import cached_property
 from numbers import Real
 from typing import Final
 
-from dsel import names, option_values
+from dsel import names
 from dsel.checks import check_choice, check_integer, raise_first, show
 from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
@@ -399,7 +399,7 @@ def check_groups(row_groups: RowGroups | None, n_folds: int, fewest: int) -> Non
 # Halving may drop what the whole grid would choose, and no bound depends on it: the
 # searches without a fold are halved by rows that they may see.
 NESTED_METHOD: Final = CertificateMethod(
-    name=option_values.NESTED,
+    name="nested",
     ranks_by="cv_error",
     pruning=Pruning.HALVING,
     deploys=ONE_FOLD,
@@ -426,7 +426,7 @@ NESTED_METHOD: Final = CertificateMethod(
     },
 )
 CV_BOUND_METHOD: Final = CertificateMethod(
-    name=option_values.CV_BOUND,
+    name="cv_bound",
     ranks_by="cv_bound",
     pruning=Pruning.EXACT,
     deploys=ALL_ROWS,
@@ -447,7 +447,7 @@ CV_BOUND_METHOD: Final = CertificateMethod(
 # limits may rank, and the smallest of the chosen one is its bound.
 BEST_FOLD_METHOD: Final = replace(
     CV_BOUND_METHOD,
-    name=option_values.BEST_FOLD,
+    name="best_fold",
     expects={
         "best_fold": ExpectedBound(
             "model trained on all labels; holds for all candidates at once, from the "
@@ -461,7 +461,7 @@ BEST_FOLD_METHOD: Final = replace(
 # The first fold and no other: the smallest limit of several would have to be paid for.
 # Regressors are ranked by their squared errors on it, and what is chosen is bounded.
 HOLDOUT_METHOD: Final = CertificateMethod(
-    name=option_values.HOLDOUT,
+    name="holdout",
     ranks_by="holdout",
     pruning=Pruning.EXACT,
     deploys=ONE_FOLD,
@@ -477,13 +477,10 @@ HOLDOUT_METHOD: Final = CertificateMethod(
         )
     },
 )
-METHODS: Final[dict[str, CertificateMethod]] = dict(
-    zip(
-        option_values.CERTIFICATES,
-        (NESTED_METHOD, CV_BOUND_METHOD, BEST_FOLD_METHOD, HOLDOUT_METHOD),
-        strict=True,
-    )
-)
+METHODS: Final[dict[str, CertificateMethod]] = {
+    method.name: method
+    for method in (NESTED_METHOD, CV_BOUND_METHOD, BEST_FOLD_METHOD, HOLDOUT_METHOD)
+}
 """Methods that give a guarantee, by name."""
 
 
