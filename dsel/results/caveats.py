@@ -39,6 +39,10 @@ class Caveat:
     infinite_loss: str = ""
     """The loss, as in a certificate, for which the labeled rows are too few: its bound
     is infinite, and `text` says how many rows it needs. Empty for other caveats."""
+    short_text: str = ""
+    """The text without its details; empty if there are none to leave out."""
+    is_about_labels: bool = False
+    """Whether it is the advice to plan more labels, which `plan_bound` counts."""
 
     def __str__(self) -> str:
         return self.text

@@ -311,14 +311,17 @@ class Certificate(Renderable):
         # without the full list nothing is certified.
         if set(ALWAYS) - {assumption.name for assumption in self.assumptions}:
             reasons.append(LOST)
-        violated = [a for a in self.assumptions if a.is_violated]
-        reasons += [f"{a.name} is violated: {a.reason}" for a in violated]
-        caveats = (*self.caveats, *make_caveats(Effect.VOIDS, reasons))
+        caveats = [*self.caveats, *make_caveats(Effect.VOIDS, reasons)]
+        for violated in (each for each in self.assumptions if each.is_violated):
+            short = f"{violated.name} is violated"
+            text = f"{short}: {violated.reason}"
+            caveats.append(Caveat(Effect.VOIDS, text, short_text=short))
         if not texts_of(caveats, Effect.VOIDS):
             notes = [self.note_on_estimate] * self.is_below_estimate
             notes += filter(None, [self.note_on_duplicates])
-            notes += [HOW_MANY] * self.needs_labels
-            caveats += tuple(make_caveats(Effect.INFO, notes))
+            caveats += make_caveats(Effect.INFO, notes)
+            if self.needs_labels:
+                caveats.append(Caveat(Effect.INFO, HOW_MANY, is_about_labels=True))
         return collect_caveats(caveats)
 
     @property

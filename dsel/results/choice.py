@@ -29,7 +29,6 @@ from dsel.results.caveats import (
 )
 from dsel.results.certificate import (
     ALL_CAVEATS,
-    HOW_MANY,
     NO_QUERIES,
     ORIGIN,
     Certificate,
@@ -550,7 +549,7 @@ class Choice(Renderable):
         is_known = self.plan_call or self._knows_needed_rows
         needs_labels = self.certificate.needs_labels and not is_known
         by_text = merge_models(
-            c for c in self.all_caveats if needs_labels or c.text != HOW_MANY
+            c for c in self.all_caveats if needs_labels or not c.is_about_labels
         )
         shown_rows = [
             *(("", line) for line in lines),

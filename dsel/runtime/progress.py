@@ -275,22 +275,25 @@ class _Phase:
     def n_timed(self) -> int:
         return self.state.done - self.first.done
 
-    def text(self, *, has_ended: bool = False) -> str:
-        """Return as text how much is done, and how fast."""
+    def text(self, *, has_ended: bool = False, is_short: bool = False) -> str:
+        """Return as text how much is done, and unless it `is_short` how fast."""
         state, total = self.state, self.state.total
         if not state.unit:
             return ""
         n = f"{state.done:,}"
         if has_ended:
             n = f"{(total if state.is_exact and total else state.done):,}"
+        elif total and is_short:
+            n += f"/{total:,}"
         elif total:
             n += f" of {'' if state.is_exact else 'up to '}{total:,}"
-        (noun, *by), rate = state.unit.split(), self._rate()
+        (noun, *by), rate = state.unit.split(), "" if is_short else self._rate()
         if not (state.done or has_ended) and total and state.phase != WHOLE:
             # A count of 0 for a minute looks as if nothing happened.
             if COMPILERS.are_running:
-                return "compiling, once an installation"
-            return f"waiting for the first {_ONE.get(noun, noun)}"
+                return "compiling" if is_short else "compiling, once an installation"
+            what = "" if is_short else f" for the first {_ONE.get(noun, noun)}"
+            return f"waiting{what}"
         if n == "1":
             noun = _ONE.get(noun, noun)
         if by and len(" ".join([n, noun, *by]) + rate) > TEXT_WIDTH:
@@ -326,7 +329,9 @@ class _Phase:
         left = each * (total - self.state.done) - (now - self.changed)
         return left if left > 0 else None
 
-    def time_text(self, now: float, part: "_Phase | None" = None) -> str:
+    def time_text(
+        self, now: float, part: "_Phase | None" = None, *, is_short: bool = False
+    ) -> str:
         """Return the time that is left where it is known, else the time so far.
 
         What is left of a `part` of it is left of the whole, too: fits of the part may
@@ -337,7 +342,7 @@ class _Phase:
             if part is not None:
                 left = max(left, part.time_left(now) or 0.0)
             return f"{_clock(left)} left"
-        return f"{_clock(now - self.began)} elapsed"
+        return f"{_clock(now - self.began)}{'' if is_short else ' elapsed'}"
 
 
 @contextmanager
@@ -423,10 +428,6 @@ def _bars() -> Iterator[Callable[[_State], None]]:
     display = shown.Progress(*columns, console=console, transient=True)
 
     def draw(name: str, done: int, total: int | None, text: str, when: str) -> None:
-        if is_narrow:
-            text = text.partition(", ")[0].replace("up to ", "").replace(" of ", "/")
-            text = text.partition(" for ")[0]  # what it is waiting for
-            when = when.removesuffix(" elapsed")
         fields: Any = {"text": text, "time": when}
         display.update(bars[name], completed=done, total=total, **fields)
 
@@ -434,7 +435,8 @@ def _bars() -> Iterator[Callable[[_State], None]]:
         phase, now = phases[name], time.monotonic()
         # A phase without a total is a bar that moves; this fills it.
         n = max(1, phase.state.done)
-        draw(name, n, n, phase.text(has_ended=True), _clock(now - phase.began))
+        text = phase.text(has_ended=True, is_short=is_narrow)
+        draw(name, n, n, text, _clock(now - phase.began))
 
     def show(state: _State) -> None:
         nonlocal current
@@ -448,8 +450,9 @@ def _bars() -> Iterator[Callable[[_State], None]]:
             bars[name] = display.add_task(name, total=state.total, text="", time="")
         phase = phases[name]
         phase.take(state, now)
-        when = phase.time_text(now, phases.get(current) if name == WHOLE else None)
-        draw(name, state.done, state.total, phase.text(), when)
+        part = phases.get(current) if name == WHOLE else None
+        when = phase.time_text(now, part, is_short=is_narrow)
+        draw(name, state.done, state.total, phase.text(is_short=is_narrow), when)
 
     with display:
         yield show

@@ -418,8 +418,8 @@ def _reason_without_labels(context: MonitorContext, tally: Tally) -> str:
 def _reason_for_no_test(certificate: Certificate, loss: Loss | None) -> str:
     """Return why no new rows can refute a bound; "" if some can."""
     if not certificate.certified:
-        # The reason without its details, which the certificate has.
-        return f"it is no guarantee: {certificate.reasons[0].partition(':')[0]}"
+        gravest = certificate.all_caveats[0]
+        return f"it is no guarantee: {gravest.short_text or gravest.text}"
     if certificate.says_nothing:
         return NO_LIMIT
     if not isinstance(loss, RefutableLoss):
