@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dsel.arrays import Bools
+from dsel.arrays import Bools, Integers
 from dsel.data.amounts import (
     BLANK,
     GROUPED,
@@ -453,6 +453,36 @@ def parse_numbers(values: pa.Array, decimal: str = ".") -> pa.Array:
     return pc.cast(values, pa.float64())
 
 
+class DistinctValues(NamedTuple):
+    """Distinct values of a column, and in how many cells each of them is."""
+
+    values: pa.Array
+    counts: pa.Array
+
+    @classmethod
+    def of(cls, values: pa.Array) -> "DistinctValues":
+        """Return the distinct values of all cells."""
+        counted = pc.value_counts(values)
+        return cls(counted.field(0), counted.field(1))
+
+    @property
+    def n_cells(self) -> int:
+        """Number of all cells."""
+        return int(pc.sum(self.counts).as_py() or 0)
+
+    def select(self, mask: pa.Array) -> "DistinctValues":
+        """Return the values for which a mask is True."""
+        return DistinctValues(self.values.filter(mask), self.counts.filter(mask))
+
+    def split(self, mask: pa.Array) -> "tuple[DistinctValues, DistinctValues]":
+        """Return the values for which a mask is True, and all others."""
+        return self.select(mask), self.select(pc.invert(mask))
+
+    def matching(self, pattern: str) -> "DistinctValues":
+        """Return the values that match a pattern."""
+        return self.select(matches(self.values, pattern))
+
+
 class ColumnScan:
     """Counts of the forms of the values of a column; see `kind`.
 
@@ -533,19 +563,16 @@ class ColumnScan:
                 known = known.filter(pc.invert(is_whole))
         if not len(known):
             return
-        counted = pc.value_counts(known)
-        values, counts = counted.field(0), counted.field(1)
-        is_number = matches(values, NUMBER)
-        if _any(is_number):
-            n_of = counts.filter(is_number)
-            if not self._add_forms(values.filter(is_number), n_of):  # as with 1e999
-                n_numbers = pc.sum(n_of).as_py()
-                self.n_numbers += n_numbers
-                self.n_with_point += n_numbers
-                self.n_too_large += n_numbers
-        if not _all(is_number):
-            is_other = pc.invert(is_number)
-            self._add_others(values.filter(is_other), counts.filter(is_other))
+        distinct = DistinctValues.of(known)
+        is_number = matches(distinct.values, NUMBER)
+        numbers, others = distinct.split(is_number)
+        n_numbers = numbers.n_cells
+        if n_numbers and not self._add_forms(*numbers):  # as with 1e999
+            self.n_numbers += n_numbers
+            self.n_with_point += n_numbers
+            self.n_too_large += n_numbers
+        if len(others.values):
+            self._add_others(others)
         self._is_text = not self.n_numbers
 
     def _without_words(self, known: pa.Array) -> pa.Array:
@@ -596,52 +623,107 @@ class ColumnScan:
         self.n_point_zero += forms.n_point_zero
         return True
 
-    def _add_others(self, values: pa.Array, counts: pa.Array) -> None:
+    def _add_others(self, distinct: DistinctValues) -> None:
         """Count distinct values that are not numbers with a decimal point."""
+        first = distinct.values[0].as_py()
+        self.examples.setdefault("other", first)
+        # Each pattern takes time, so the first value decides whether this one is tried.
+        if re.match(IN_OTHER_QUOTES, first):
+            self.n_in_quotes += self._count(
+                distinct.matching(IN_OTHER_QUOTES), "quoted"
+            )
+        self.n_commas += self._count(distinct.matching(COMMA_NUMBER), "comma")
+        self.n_leading_zeros += distinct.matching(_LEADING_ZERO).n_cells
+        self._add_amounts(distinct)
+        self._add_dates(distinct)
+        self._add_truth_words(distinct.values)
 
-        def n_of(mask: pa.Array, name: str = "") -> int:
-            if name and name not in self.examples and _any(mask):
-                self.examples[name] = values.filter(mask)[0].as_py()
-            return int(pc.sum(counts.filter(mask)).as_py() or 0)
+    def _count(self, distinct: DistinctValues, form: str) -> int:
+        """Return the number of cells with a form, and keep an example of it."""
+        if len(distinct.values):
+            self.examples.setdefault(form, distinct.values[0].as_py())
+        return distinct.n_cells
 
-        self.examples.setdefault("other", values[0].as_py())
-        if re.match(IN_OTHER_QUOTES, values[0].as_py()):  # a pattern more takes time
-            self.n_in_quotes += n_of(matches(values, IN_OTHER_QUOTES), "quoted")
-        self.n_commas += n_of(matches(values, COMMA_NUMBER), "comma")
-        is_like = matches(values, LIKE_NUMBER)
-        n_like_numbers = n_of(is_like)
-        if n_like_numbers:
-            is_like = pc.and_(is_like, pc.invert(matches(values, _ADDRESS)))
-            n_like_numbers = n_of(is_like, "like")
-            self.n_like_numbers += n_like_numbers
-            is_amount = pc.and_(is_like, pc.invert(matches(values, _BASE_16)))
-            self.amounts.add(values.filter(is_amount), counts.filter(is_amount))
-        if n_like_numbers < pc.sum(counts).as_py():
-            no_amount = pc.invert(is_like)
-            n_of(no_amount, "no amount")
-            if len(self.no_amounts) <= MOST_GAPS_OFFERED:
-                first = values.filter(no_amount).slice(0, MOST_GAPS_OFFERED + 1)
-                self.no_amounts |= {*first.to_pylist()}
-        self.n_leading_zeros += n_of(matches(values, _LEADING_ZERO))
-        n_like_dates = n_of(matches(values, LIKE_NUMERIC_DATE), "like a date")
-        if n_like_dates:
-            self.n_like_dates += n_like_dates
-            self._add_numeric_dates(values, counts)
-        self._add_times(values, counts)
-        if self.truth_words is not None:
-            words = set(pc.utf8_lower(values).unique().slice(0, 9).to_pylist())
-            self.truth_words |= words
-            if len(self.truth_words) > 2:
-                self.truth_words = None
+    def _add_amounts(self, distinct: DistinctValues) -> None:
+        """Count amounts such as $1,234.50, and keep some values that are none."""
+        is_like = matches(distinct.values, LIKE_NUMBER)
+        if _any(is_like):
+            is_address = matches(distinct.values, _ADDRESS)
+            is_like = pc.and_(is_like, pc.invert(is_address))
+            like_numbers = distinct.select(is_like)
+            self.n_like_numbers += self._count(like_numbers, "like")
+            is_base_16 = matches(like_numbers.values, _BASE_16)
+            self.amounts.add(*like_numbers.select(pc.invert(is_base_16)))
+        # Of a column of texts a few are enough, and each batch has others.
+        if len(self.no_amounts) <= MOST_GAPS_OFFERED and not _all(is_like):
+            no_amounts = distinct.values.filter(pc.invert(is_like))
+            self.examples.setdefault("no amount", no_amounts[0].as_py())
+            self.no_amounts |= {*no_amounts[: MOST_GAPS_OFFERED + 1].to_pylist()}
 
-    def _add_numeric_dates(self, values: pa.Array, counts: pa.Array) -> None:
+    def _add_truth_words(self, values: pa.Array) -> None:
+        """Keep the words, in any case, of a column that has no more than two."""
+        if self.truth_words is None:
+            return
+        words = pc.utf8_lower(values).unique()
+        self.truth_words |= {*words[:9].to_pylist()}
+        if len(self.truth_words) > 2:
+            self.truth_words = None
+
+    def _add_dates(self, distinct: DistinctValues) -> None:
+        """Count dates and times by their forms, and keep one of each format."""
+        values = distinct.values
+        is_time, is_zoned = matches(values, TIME), matches(values, ZONED)
+        begins_as_iso, is_numeric = (
+            matches(values, _DAY),
+            matches(values, LIKE_NUMERIC_DATE),
+        )
+        is_other = pc.and_(
+            pc.invert(pc.or_(is_time, is_zoned)), matches(values, OTHER_DATE)
+        )
+        is_date = pc.or_(pc.or_(begins_as_iso, is_other), is_numeric)
+        if _any(is_date):
+            self._add_date_formats(values.filter(is_date))
+        if _any(is_numeric):
+            self.n_like_dates += self._count(distinct.select(is_numeric), "like a date")
+            self._add_numeric_dates(distinct)
+        self.n_other_dates += self._count(distinct.select(is_other), "other date")
+        if "no time" not in self.examples and not _all(begins_as_iso):
+            no_time = values.filter(pc.invert(begins_as_iso))[0].as_py()
+            self.examples["no time"] = no_time
+        if _any(is_time):
+            times = distinct.select(is_time)
+            weights = self._weights_of_real(times, zoned=False)
+            are_days = matches(times.values, DATE).to_numpy(zero_copy_only=False)
+            self.n_times += int(weights.sum())
+            self.n_dates += int(weights[are_days].sum())
+        if _any(is_zoned):
+            weights = self._weights_of_real(distinct.select(is_zoned), zoned=True)
+            self.n_zoned += int(weights.sum())
+
+    def _weights_of_real(self, times: DistinctValues, *, zoned: bool) -> Integers:
+        """Return the cells of each time, 0 where it is no real one, as 2023-02-30."""
+        weights: Integers = times.counts.to_numpy(zero_copy_only=False).copy()
+        bad = times_that_are_none(times.values, zoned=zoned)
+        if len(bad):
+            self.examples.setdefault("no day", times.values[int(bad[0])].as_py())
+        weights[bad] = 0
+        return weights
+
+    def _add_date_formats(self, dates: pa.Array) -> None:
+        """Keep the first of these dates of each format that has none yet."""
+        shapes = dates
+        for pattern, text in _SHAPES_OF_DATES:
+            shapes = pc.replace_substring_regex(shapes, pattern, text)
+        for shape in shapes.unique().to_pylist()[:MOST_GAPS_OFFERED]:
+            if shape not in self.date_formats:
+                place = pc.index(shapes, shape).as_py()
+                self.date_formats[shape] = dates[place].as_py()
+
+    def _add_numeric_dates(self, distinct: DistinctValues) -> None:
         """Count what is a real date if the day comes first, and if the month does."""
-        mask = matches(values, NUMERIC_DATE)
-        if not _all(mask):
-            other = values.filter(pc.invert(mask))[0].as_py()
-            self.examples.setdefault("no numeric date", other)
-        texts = values.filter(mask)
-        weights = counts.filter(mask).to_numpy(zero_copy_only=False)
+        dates, others = distinct.split(matches(distinct.values, NUMERIC_DATE))
+        self._count(others, "no numeric date")
+        texts, weights = dates.values, dates.counts.to_numpy(zero_copy_only=False)
         signs = pc.replace_substring_regex(texts, r"^[0-9]+(.).*", r"\1")
         self.date_signs |= set(signs.unique().to_pylist())
         has_time = pc.match_substring(texts, ":").to_numpy(zero_copy_only=False)
@@ -711,50 +793,6 @@ class ColumnScan:
         n_of = {True: self.n_day_first, False: self.n_month_first}
         return [first for first, n in n_of.items() if n + self.n_times == self.n_values]
 
-    def _add_times(self, values: pa.Array, counts: pa.Array) -> None:
-        """Count dates and times among distinct texts that occur `counts` times."""
-        is_time, is_zoned = matches(values, TIME), matches(values, ZONED)
-        is_other = pc.and_(
-            pc.invert(pc.or_(is_time, is_zoned)), matches(values, OTHER_DATE)
-        )
-        looks = matches(values, _DAY)
-        is_date = pc.or_(pc.or_(looks, is_other), matches(values, LIKE_NUMERIC_DATE))
-        if _any(is_date):
-            self._add_date_formats(values.filter(is_date))
-        if _any(is_other):
-            self.n_other_dates += pc.sum(counts.filter(is_other)).as_py()
-            self.examples.setdefault("other date", values.filter(is_other)[0].as_py())
-        if not _all(looks):
-            other = values.filter(pc.invert(looks))[0].as_py()
-            self.examples.setdefault("no time", other)
-        if not _any(looks):
-            return
-        for mask, zoned in ((is_time, False), (is_zoned, True)):
-            texts, times = values.filter(mask), counts.filter(mask)
-            if not len(texts):
-                continue
-            bad = times_that_are_none(texts, zoned=zoned)
-            if len(bad):
-                self.examples.setdefault("no day", texts[int(bad[0])].as_py())
-            weights = times.to_numpy(zero_copy_only=False).copy()
-            weights[bad] = 0
-            if zoned:
-                self.n_zoned += int(weights.sum())
-            else:
-                are_days = matches(texts, DATE).to_numpy(zero_copy_only=False)
-                self.n_times += int(weights.sum())
-                self.n_dates += int(weights[are_days].sum())
-
-    def _add_date_formats(self, dates: pa.Array) -> None:
-        """Keep the first of these dates of each format that has none yet."""
-        shapes = dates
-        for pattern, text in _SHAPES_OF_DATES:
-            shapes = pc.replace_substring_regex(shapes, pattern, text)
-        for shape in shapes.unique().to_pylist()[:MOST_GAPS_OFFERED]:
-            if shape not in self.date_formats:
-                place = pc.index(shapes, shape).as_py()
-                self.date_formats[shape] = dates[place].as_py()
-
     def number_kind(self, decimal: str) -> Kind | None:
         """Return the kind of a column of plain numbers; None for another column."""
         n, n_numbers = self.n_values, self.n_numbers
@@ -809,9 +847,9 @@ class ColumnScan:
 
     def _likeness(self, name: str) -> TextReason | None:
         """Return why a column of text is not of the kind that it resembles, or None."""
-        n, examples, n_times = self.n_values, self.examples, self.n_times + self.n_zoned
+        n = self.n_values
         if self.n_codes and self.n_codes + self.n_whole == n:
-            code = examples["code"]
+            code = self.examples["code"]
             return TextReason(
                 f"is read as text: {code!r} may be a code, or the number "
                 f"{float(code):.6g}; --number {shlex.quote(name)} reads it as numbers",
@@ -820,9 +858,15 @@ class ColumnScan:
         if 2 * self.n_in_quotes > n:
             return TextReason(
                 f"is read as text with the quotes of its values, such as "
-                f"{examples['quoted']}; only double quotes without blanks before them "
-                f"are left out"
+                f"{self.examples['quoted']}; only double quotes without blanks before "
+                f"them are left out"
             )
+        reason = self._likeness_to_dates()
+        return self._likeness_to_numbers(name) if reason is None else reason
+
+    def _likeness_to_dates(self) -> TextReason | None:
+        """Return why a column that is mostly dates is read as text, or None."""
+        n, examples, n_times = self.n_values, self.examples, self.n_times + self.n_zoned
         n_dates = n_times + self.n_like_dates + self.n_other_dates
         if 2 * n_dates > n and len(self.date_formats) > 1:
             return self._describe_mixed_dates(n - n_dates)
@@ -830,8 +874,7 @@ class ColumnScan:
             return self._describe_numeric_dates()
         if "no day" in examples and 2 * n_times > n:
             return self._describe_wrong_date(examples["no day"])
-        n_other = self.n_other_dates + self.n_like_dates
-        if n_other and 2 * (n_other + n_times) > n:
+        if n_dates > n_times and 2 * n_dates > n:
             other = examples.get("other date", examples.get("like a date"))
             if other is not None and re.search(_NANOSECONDS, other):
                 return TextReason(
@@ -849,12 +892,18 @@ class ColumnScan:
             )
         if 2 * n_times > n:
             return self._describe_wrong_date(examples.get("no time", examples["other"]))
+        return None
+
+    def _likeness_to_numbers(self, name: str) -> TextReason | None:
+        """Return why a column that is mostly numbers is read as text, or None."""
+        n = self.n_values
         if self.n_too_large and 2 * self.n_numbers > n:
             return TextReason(
                 "is read as text: its numbers are too large, or too near to 0, to be "
                 "held exactly"
             )
         n_like = self.n_numbers + self.n_like_numbers
+        # With leading zeros they are codes, such as 00123.
         if self.n_leading_zeros or 2 * n_like <= n:
             return None
         start = f"is read as text: {_part(n_like, n)} are numbers"
@@ -862,9 +911,9 @@ class ColumnScan:
             self.separator == ";" and n_like == self.n_whole + self.n_commas
         )
         if not self.n_like_numbers or (are_all_commas and self.no_amounts):
-            other = self.quote(examples["no amount"])
+            other = self.quote(self.examples["no amount"])
             return self._way_to_gaps(name).after(f"{start}, but not {other}")
-        start += f" written as text, such as {examples['like']!r}"
+        start += f" written as text, such as {self.examples['like']!r}"
         return self.way_to_amounts(name).after(start)
 
     def _way_to_gaps(self, name: str) -> TextReason:
