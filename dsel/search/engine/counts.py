@@ -7,7 +7,7 @@ criteria. Those of chosen models are computed from an `Evidence`, which has thei
 and no others.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,7 +24,13 @@ from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.results.records import from_record
 from dsel.search.design.comparisons import Comparison, QueriedRows
 from dsel.search.design.folds import CVScheme
-from dsel.search.engine.jobs import CandidateGroup, CountResult, FitResult, FitStatus
+from dsel.search.engine.jobs import (
+    CandidateGroup,
+    CountedJob,
+    CountResult,
+    FitResult,
+    FitStatus,
+)
 
 
 @dataclass(frozen=True)
@@ -349,8 +355,9 @@ class PoolTable:
     """Comparisons of the models of a set."""
     model_set_keys: Sequence[str]
     """Key of each model set in the store."""
-    token_of: Callable[[int], str]
-    """Function that returns the token of all present models of a set."""
+    tokens: list[str]
+    """Token of all present models of each set; those of a model that was fitted again
+    are replaced."""
     is_counted: Bools = field(init=False)
     """Whether each set is counted on each slice, (n_model_sets, n_slices)."""
     differences: list[Integers] = field(init=False)
@@ -377,21 +384,27 @@ class PoolTable:
         """Whether each set is counted on the whole pool, (n_model_sets,)."""
         return np.asarray(self.is_counted.all(axis=1))
 
-    def is_of_other_models(self, model_set: int, result: CountResult) -> bool:
-        """Return whether a slice that is not counted yet was counted by other models.
+    def sets_of_other_models(self, counted_job: CountedJob) -> list[int]:
+        """Return model sets for which a slice was counted by other models than these.
 
-        Fits may have been repeated while it was counted.
+        Fits may have been repeated while it was counted. Sets for which the slice is
+        counted already are left out.
         """
-        slice_number = self.slice_number[result.start, result.stop]
-        is_counted = self.is_counted[model_set, slice_number]
-        return not is_counted and result.token != self.token_of(model_set)
+        job = counted_job.job
+        slice_number = self.slice_number[job.start, job.stop]
+        return [
+            model_set
+            for model_set, result in counted_job.result_of.items()
+            if not self.is_counted[model_set, slice_number]
+            and result.token != self.tokens[model_set]
+        ]
 
     def add_slice(self, model_set: int, result: CountResult) -> None:
         """Add the counts of a slice, once, unless they are of other models."""
         slice_number = self.slice_number[result.start, result.stop]
         # A slice may come twice: from a task that was thought dead, and from its retry.
         is_counted = self.is_counted[model_set, slice_number]
-        if is_counted or result.token != self.token_of(model_set):
+        if is_counted or result.token != self.tokens[model_set]:
             return
         for comparison, differences, pool_rows in zip(
             self.comparisons, self.differences, self.pool_rows, strict=True

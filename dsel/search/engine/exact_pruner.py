@@ -51,11 +51,10 @@ class ExhaustiveTable(FitTable):
         self, comparisons: tuple[Comparison, ...], slices: tuple[PoolSlice, ...]
     ) -> None:
         super().__post_init__()
-        # It asks for tokens when a slice arrives, because fits may have been repeated
-        # by then.
-        self.pool_table = PoolTable(
-            slices, comparisons, self.candidate_keys, self.joined_token
-        )
+        tokens = [
+            self.joined_token(candidate) for candidate in range(self.n_candidates)
+        ]
+        self.pool_table = PoolTable(slices, comparisons, self.candidate_keys, tokens)
 
     def add_fit(self, candidate: int, split_number: int, result: FitResult) -> None:
         """Write the result of a fit; drop the counts of its earlier model."""
@@ -67,6 +66,7 @@ class ExhaustiveTable(FitTable):
             self.pool_table.forget_counts(candidate)
         super().add_fit(candidate, split_number, result)
         self.tokens[fit] = result.token
+        self.pool_table.tokens[candidate] = self.joined_token(candidate)
 
     def joined_token(self, candidate: int) -> str:
         """Return a text that identifies all models of a candidate."""

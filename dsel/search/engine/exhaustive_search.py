@@ -334,11 +334,14 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
             self.table.pool_table,
             make_batch,
             show_progress=partial(self.show_progress, self),
-            adopt_models=self.adopt_remade_models,
             input_tasks=self.tasks_of(candidate_numbers),
         )
         self.passes.append(pool_pass)
-        pool_pass.run(candidate_numbers)
+        for counted_job in pool_pass.run(candidate_numbers):
+            changed = self.table.pool_table.sets_of_other_models(counted_job)
+            if changed:
+                self.adopt_remade_models(changed)
+            pool_pass.add_counts(counted_job)
 
     def tasks_of(self, candidate_numbers: Iterable[int]) -> tuple[str, ...]:
         """Return the keys of the tasks that keep the models of some candidates."""
@@ -441,7 +444,7 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
         ]
         return replace(
             super().progress(),
-            slices_done=sum(one.n_slices_done for one in self.passes),
-            slices_total=sum(one.n_slices for one in self.passes),
+            slices_done=sum(pool_pass.n_slices_done for pool_pass in self.passes),
+            slices_total=sum(pool_pass.n_slices for pool_pass in self.passes),
             pool_rows_done=int(max(totals, default=0)),
         )

@@ -278,6 +278,11 @@ class CountedJob:
     results: tuple[CountResult, ...]
     """Result of each model set."""
 
+    @property
+    def result_of(self) -> dict[int, CountResult]:
+        """The results by the number of the model set."""
+        return dict(zip(self.job.model_sets, self.results, strict=True))
+
 
 def join_tokens(token_of_split: dict[int, str]) -> str:
     """Return the tokens of a candidate's models, by split, as one text."""

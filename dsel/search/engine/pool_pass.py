@@ -2,7 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,9 +30,6 @@ class PoolPass:
     show_progress: Callable[[], object]
     """Called before tasks are submitted, at least every half second; an error in it
     ends the run."""
-    adopt_models: Callable[[list[int]], object]
-    """Called with model sets of a slice that other models than those of the table have
-    counted. These counts are added if it gives their tokens to the table."""
     input_tasks: tuple[str, ...] = ()
     """Tasks that have kept what the work needs."""
     context_key: str | None = None
@@ -47,8 +44,13 @@ class PoolPass:
         assert self.engine.pool is not None  # else there are no slices
         self.pool = self.engine.pool
 
-    def run(self, model_sets: Sequence[int]) -> None:
-        """Count the slices that some of these model sets lack."""
+    def run(self, model_sets: Sequence[int]) -> Iterator[CountedJob]:
+        """Count the slices that some of these model sets lack, and yield the counts.
+
+        The caller passes them to `add_counts`, or raises: other models than those of
+        the table may have counted them, since Dask makes a model again that was lost
+        with its worker.
+        """
         model_set_numbers = np.array(model_sets)
         is_missing = ~self.pool_table.is_counted[model_set_numbers].T
         # A resumed run reads only the slices that no earlier run has counted.
@@ -64,8 +66,7 @@ class PoolPass:
             for _, ended in queue.run(
                 self.next_jobs, self.make_task, self.show_progress
             ):
-                for counted_job in ended.get():
-                    self.add_counts(counted_job)
+                yield from ended.get()
 
     def next_jobs(self) -> list[CountJob]:
         """Return slices of the same model sets, few enough to be read at once."""
@@ -102,7 +103,10 @@ class PoolPass:
         )
 
     def add_counts(self, counted_job: CountedJob) -> None:
-        """Write the counts of a slice to the table and the store."""
+        """Write the counts of a slice to the table and the store.
+
+        The table takes none of other models than its own.
+        """
         job, table, store = counted_job.job, self.pool_table, self.engine.store
         seconds = sum(result.seconds for result in counted_job.results)
         self.batch_size.recent_seconds.append(seconds)
@@ -113,11 +117,7 @@ class PoolPass:
             job.model_sets,
             seconds,
         )
-        results = dict(zip(job.model_sets, counted_job.results, strict=True))
-        # Dask may have made a model again that was lost with its worker.
-        if changed := [n for n in results if table.is_of_other_models(n, results[n])]:
-            self.adopt_models(changed)
-        for model_set, result in results.items():
+        for model_set, result in counted_job.result_of.items():
             table.add_slice(model_set, result)
             if store is not None:
                 store.append(table.key_of(model_set, result), to_record(result))

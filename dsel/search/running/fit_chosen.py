@@ -8,9 +8,8 @@ model is the counted one, even if the learner draws at random.
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import NoReturn
 
 import numpy as np
 
@@ -367,7 +366,7 @@ def count_chosen(
         {outer_split: fit.result.token for outer_split, fit in fits.items()}
     )
     key = key_of_chosen(plan, chosen)
-    table = PoolTable(plan.slices, (comparison,), [key], lambda _: token)
+    table = PoolTable(plan.slices, (comparison,), [key], [token])
     replay_counts(run, table)
     models = [((CHOSEN_SET,), join_models(plan.context, fits))]
     compared = ComparedModels(models, (token,), table.comparisons, reading)
@@ -378,19 +377,17 @@ def count_chosen(
         show_progress=lambda: run.progress.show_chosen(
             len(fits), int(table.is_counted.sum())
         ),
-        adopt_models=refuse_other_models,
         context_key=engine.executor.put(compared),
     )
-    pool_pass.run((CHOSEN_SET,))
+    for counted_job in pool_pass.run((CHOSEN_SET,)):
+        if table.sets_of_other_models(counted_job):
+            # A certificate must not rest on counts of other models.
+            raise RuntimeError(
+                "models counted on the pool are not those that were sent with it; run "
+                "the search again, with the same `out` if it had one."
+            )
+        pool_pass.add_counts(counted_job)
     counts = comparison.unpack(
         table.differences[0][CHOSEN_SET], pool.n_rows, n_duplicates
     )
     return BoundInputs(chosen, counts, table.queried)
-
-
-def refuse_other_models(model_sets: Sequence[int]) -> NoReturn:
-    """Raise: a certificate must not rest on counts of other models."""
-    raise RuntimeError(
-        "models counted on the pool are not those that were sent with it; run the "
-        "search again, with the same `out` if it had one."
-    )

@@ -59,10 +59,14 @@ def run_pass(table, adopt_models=lambda model_sets: None):
     tasks, shown = [], []
     run = Run(PLAN, RunOptions(client=faulty_threads(tasks.append)))
     with open_engine(run) as engine:
-        PoolPass(
-            engine, table, CountChosenBatch, partial(shown.append, 0), adopt_models,
+        pool_pass = PoolPass(
+            engine, table, CountChosenBatch, partial(shown.append, 0),
             context_key=engine.executor.put(COMPARED),
-        ).run((0,))  # fmt: skip
+        )  # fmt: skip
+        for counted_job in pool_pass.run((0,)):
+            if changed := table.sets_of_other_models(counted_job):
+                adopt_models(changed)
+            pool_pass.add_counts(counted_job)
     assert shown
     return [(job.start, job.stop) for task in tasks for job in task.work.jobs]
 
@@ -75,7 +79,7 @@ def test_count_slice__counts_where_models_differ_and_slices_add_up():
 
 
 def test_pass__reads_only_slices_that_are_not_counted():
-    table = PoolTable(SLICES, (COMPARISON,), ["key"], lambda _: "counted")
+    table = PoolTable(SLICES, (COMPARISON,), ["key"], ["counted"])
     table.add_slice(0, count(SLICES[0]))
     assert run_pass(table) == [(800, 2_000)]
     assert differences(table.differences[0][0]).tolist() == N_DIFFERING
@@ -84,12 +88,13 @@ def test_pass__reads_only_slices_that_are_not_counted():
 
 @pytest.mark.parametrize("is_adopted", [True, False])
 def test_pass__adds_counts_of_other_models_only_if_they_are_adopted(is_adopted):
-    tokens, asked = {0: "earlier"}, []
-    table = PoolTable(SLICES, (COMPARISON,), ["key"], tokens.get)
+    asked = []
+    table = PoolTable(SLICES, (COMPARISON,), ["key"], ["earlier"])
 
     def adopt_models(model_sets):
         asked.append(model_sets)
-        tokens.update(dict.fromkeys(model_sets * is_adopted, "counted"))
+        if is_adopted:
+            table.tokens[0] = "counted"
 
     run_pass(table, adopt_models)
     assert asked == [[0]] * (1 if is_adopted else 2)

@@ -27,6 +27,8 @@ from dsel.results.run_store import Store
 from dsel.search.engine.exact_pruner import ExhaustiveTable
 from dsel.search.engine.fit_batch import FitBatch
 from dsel.search.engine.jobs import (
+    CountedJob,
+    CountJob,
     CountResult,
     FitResult,
     FitStatus,
@@ -361,7 +363,9 @@ def test_count_table__drops_what_was_counted_with_other_models():
     assert table.pool_table.is_complete[0]
     table.add_fit(0, 1, replace(fit, token="b"))
     assert not table.pool_table.is_complete[0]
-    assert table.pool_table.is_of_other_models(0, counted)
+    job = CountJob(pool_slice.start, pool_slice.stop, (0,))
+    counted_job = CountedJob(job, (counted,))
+    assert table.pool_table.sets_of_other_models(counted_job) == [0]
     table.pool_table.add_slice(0, counted)
     assert not np.any(table.pool_table.differences[0])
 
