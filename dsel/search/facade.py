@@ -1,11 +1,11 @@
 """The search as a scikit-learn meta-estimator."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Self, overload
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.metrics import accuracy_score, r2_score
@@ -28,18 +28,12 @@ from dsel.errors import names_of
 from dsel.families.fit_arguments import RoutedFit, check_fit_names
 from dsel.families.kinds import is_regressor
 from dsel.losses.base import Loss
-from dsel.option_values import MONITOR_LEVEL
-from dsel.results.by_class import CertifiedReport
-from dsel.results.by_value import ReportByValue
 from dsel.results.choice import OF_OUTCOME
 from dsel.results.cube import is_list
-from dsel.results.monitoring import MonitorReport
 from dsel.results.tables import cv_results
-from dsel.results.tolerances import ToleranceReport
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.outcomes.intervals import predict_interval
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.outcomes.predict_table import PredictedTable
 from dsel.search.planning.plan_inputs import CallerFacts
 from dsel.search.planning.plan_search import make_plan
 from dsel.typing import (
@@ -56,9 +50,6 @@ from dsel.typing import (
     RowsLike,
     SplitsLike,
 )
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 SCORING = (
     "what ranks is certified, too: write loss=dsel.losses.recall(label), "
@@ -84,6 +75,23 @@ def _best_has(method: str) -> Any:
         return model is None or callable(getattr(model, method))
 
     return check
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def of_outcome(
+    method: Callable[Concatenate[Outcome, P], R],
+) -> Callable[Concatenate[Any, P], R]:
+    """Return a method of a fitted search that calls this one of its outcome."""
+
+    @wraps(method)
+    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        check_is_fitted(self, "choice_")
+        return method(self.outcome_, *args, **kwargs)
+
+    return call
 
 
 @explain_unknown(OF_OTHER_SEARCHES)
@@ -379,266 +387,18 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         super().set_params(**params)
         return self
 
-    def certified_report(
-        self, deploy: str | None = None
-    ) -> CertifiedReport | ToleranceReport:
-        """Return recalls and precisions, as `Outcome.certified_report` does.
-
-        Parameters
-        ----------
-        deploy
-            ``"one_fold"`` or ``"all_rows"``; by default the deployed model.
-
-        Returns
-        -------
-        CertifiedReport or ToleranceReport
-            Limits of a classifier's classes, or of a regressor's tolerances.
-
-        Raises
-        ------
-        NotFittedError
-            If `fit` was not called before.
-        ValueError
-            If the search had no ``report``.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from sklearn.svm import SVC
-        >>> X, y = load_iris(return_X_y=True)
-        >>> search = SemiSupervisedSearchCV(
-        ...     SVC(), {"C": [1, 10]}, report=True, random_state=0)
-        >>> search.fit(X, y).certified_report().classes
-        (0, 1, 2)
-        """
-        check_is_fitted(self, "choice_")
-        return self.choice_.report(deploy)
-
-    def report_by_value(self, deploy: str | None = None) -> ReportByValue:
-        """Return limits by the values of `report_by`, as `Outcome.report_by_value`.
-
-        Parameters
-        ----------
-        deploy
-            ``"one_fold"`` or ``"all_rows"``; by default the deployed model.
-
-        Returns
-        -------
-        ReportByValue
-            The error of each value with its limit, or the tolerance of a regressor.
-
-        Raises
-        ------
-        NotFittedError
-            If `fit` was not called before.
-        ValueError
-            If the search had no ``report_by``.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from sklearn.svm import SVC
-        >>> X, y = load_iris(return_X_y=True)
-        >>> site = [0, 1, 2] * 50
-        >>> X = np.column_stack([X, site])
-        >>> search = SemiSupervisedSearchCV(
-        ...     SVC(), {"C": [1, 10]}, report_by=4, random_state=0)
-        >>> search.fit(X, y).report_by_value().values
-        (0.0, 1.0, 2.0)
-        """
-        check_is_fitted(self, "choice_")
-        return self.choice_.report_by_value(deploy)
+    certified_report = of_outcome(Outcome.certified_report)
+    report_by_value = of_outcome(Outcome.report_by_value)
+    query_rows = of_outcome(Outcome.query_rows)
+    certify_with_labels = of_outcome(Outcome.certify_with_labels)
+    predict_table = of_outcome(Outcome.predict_table)
+    monitor = of_outcome(Outcome.monitor)
 
     @property
     def plot(self) -> Any:
         """Figures of the search, as `Outcome.plot` has them."""
         check_is_fitted(self, "choice_")
         return self.outcome_.plot
-
-    def query_rows(self) -> pd.DataFrame:
-        """Return the pool rows to label, as `Outcome.query_rows` does.
-
-        Returns
-        -------
-        pandas.DataFrame
-            All columns of the pool, one row for each query; the index, named
-            ``pool_row``, holds global row numbers.
-
-        Raises
-        ------
-        ValueError
-            If `n_queries` was 0, or the models differ on no pool row.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_digits
-        >>> from sklearn.svm import SVC
-        >>> X, y = load_digits(return_X_y=True)
-        >>> search = SemiSupervisedSearchCV(
-        ...     SVC(), {"C": [1, 10]}, n_queries=5, random_state=0)
-        >>> search.fit(X[:200], y[:200], X[200:]).query_rows().shape
-        (5, 64)
-        """
-        check_is_fitted(self, "choice_")
-        return self.outcome_.query_rows()
-
-    def certify_with_labels(
-        self, labels: LabelsLike, *, partial: bool = False, allow_unknown: bool = False
-    ) -> Outcome:
-        """Return an outcome with labels, as `Outcome.certify_with_labels` does.
-
-        Parameters
-        ----------
-        labels, partial, allow_unknown
-            As for `Outcome.certify_with_labels`.
-
-        Returns
-        -------
-        Outcome
-            The final outcome; the search itself stays as it is.
-
-        Raises
-        ------
-        NotFittedError
-            If `fit` was not called before.
-        ValueError
-            As `Outcome.certify_with_labels` does.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_digits
-        >>> from sklearn.svm import SVC
-        >>> X, y = load_digits(return_X_y=True)
-        >>> search = SemiSupervisedSearchCV(
-        ...     SVC(), {"C": [1, 10]}, n_queries=5, random_state=0)
-        >>> rows = search.fit(X[:200], y[:200], X[200:]).query_rows()
-        >>> outcome = search.certify_with_labels(y[200:][rows.index])
-        >>> outcome.choice.queries.labels is None
-        False
-        """
-        check_is_fitted(self, "choice_")
-        return self.outcome_.certify_with_labels(
-            labels, partial=partial, allow_unknown=allow_unknown
-        )
-
-    @overload
-    def predict_table(
-        self,
-        source: PoolLike,
-        *,
-        out: None = None,
-        deploy: str | None = None,
-        id: Sequence[str] | None = None,
-        client: "Client | None" = None,
-        verbose: bool | None = None,
-    ) -> pd.DataFrame: ...
-
-    @overload
-    def predict_table(
-        self,
-        source: PoolLike,
-        *,
-        out: PathLike,
-        deploy: str | None = None,
-        id: Sequence[str] | None = None,
-        client: "Client | None" = None,
-        verbose: bool | None = None,
-    ) -> PredictedTable: ...
-
-    def predict_table(
-        self,
-        source: PoolLike,
-        *,
-        out: PathLike | None = None,
-        deploy: str | None = None,
-        id: Sequence[str] | None = None,
-        client: "Client | None" = None,
-        verbose: bool | None = None,
-    ) -> PredictedTable | pd.DataFrame:
-        """Predict every row of a table, as `Outcome.predict_table` does.
-
-        Parameters
-        ----------
-        source, out, deploy, id, client, verbose
-            As for `Outcome.predict_table`.
-
-        Returns
-        -------
-        pandas.DataFrame or PredictedTable
-            The predictions; with `out` a description of the file that was written.
-
-        Raises
-        ------
-        NotFittedError
-            If `fit` was not called before.
-        FileExistsError, TypeError, ValueError
-            As `Outcome.predict_table` does.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from sklearn.svm import SVC
-        >>> X, y = load_iris(return_X_y=True)
-        >>> search = SemiSupervisedSearchCV(SVC(), {"C": [1, 10]}, random_state=0)
-        >>> search.fit(X, y).predict_table(X).columns.to_list()
-        ['row', 'label']
-        """
-        check_is_fitted(self, "choice_")
-        outcome: Any = self.outcome_  # no overload has either kind of `out`
-        predictions: PredictedTable | pd.DataFrame = outcome.predict_table(
-            source, out=out, deploy=deploy, id=id, client=client, verbose=verbose
-        )
-        return predictions
-
-    def monitor(
-        self,
-        source: PoolLike,
-        y: LabelsLike | None = None,
-        *,
-        target: str | None = None,
-        groups: GroupsLike = None,
-        level: float = MONITOR_LEVEL,
-        client: "Client | None" = None,
-        verbose: bool | None = None,
-    ) -> MonitorReport:
-        """Test on new rows whether the bounds still hold, as `Outcome.monitor` does.
-
-        Parameters
-        ----------
-        source, y, target, groups, level, client, verbose
-            As for `Outcome.monitor`.
-
-        Returns
-        -------
-        MonitorReport
-            Its print has one line for each test; `is_refuted` is true if any refutes.
-
-        Raises
-        ------
-        NotFittedError
-            If `fit` was not called before.
-        TypeError, ValueError
-            As `Outcome.monitor` does.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_digits
-        >>> from sklearn.svm import SVC
-        >>> X, y = load_digits(return_X_y=True)
-        >>> search = SemiSupervisedSearchCV(SVC(), {"C": [1, 10]}, random_state=0)
-        >>> search.fit(X[:900], y[:900]).monitor(X[900:] + 5.0).is_refuted
-        True
-        """
-        check_is_fitted(self, "choice_")
-        return self.outcome_.monitor(
-            source,
-            y,
-            target=target,
-            groups=groups,
-            level=level,
-            client=client,
-            verbose=verbose,
-        )
 
     def __getattr__(self, name: str) -> Any:
         # `available_if` hides methods that the estimator lacks: its error says so.

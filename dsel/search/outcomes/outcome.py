@@ -37,7 +37,7 @@ from dsel.search.outcomes.monitor import monitor_table
 from dsel.search.outcomes.new_labels import NewLabels, check_new_labels
 from dsel.search.outcomes.predict_table import PredictedTable, predict_table
 from dsel.search.outcomes.promises import Promises, disagreement_limit
-from dsel.typing import PathLike
+from dsel.typing import GroupsLike, LabelsLike, PathLike, PoolLike
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -240,7 +240,7 @@ class Outcome:
         return self.pool_rows
 
     def certify_with_labels(
-        self, labels: ArrayLike, *, partial: bool = False, allow_unknown: bool = False
+        self, labels: LabelsLike, *, partial: bool = False, allow_unknown: bool = False
     ) -> "Outcome":
         """Return the outcome with the labels of the queried rows; it is final.
 
@@ -372,7 +372,7 @@ class Outcome:
     @overload
     def predict_table(
         self,
-        source: object,
+        source: PoolLike,
         *,
         out: None = None,
         deploy: str | None = None,
@@ -384,7 +384,7 @@ class Outcome:
     @overload
     def predict_table(
         self,
-        source: object,
+        source: PoolLike,
         *,
         out: PathLike,
         deploy: str | None = None,
@@ -396,7 +396,7 @@ class Outcome:
     @explain_unknown()
     def predict_table(
         self,
-        source: object,
+        source: PoolLike,
         *,
         out: PathLike | None = None,
         deploy: str | None = None,
@@ -486,11 +486,11 @@ class Outcome:
 
     def monitor(
         self,
-        source: Any,
-        y: Any = None,
+        source: PoolLike,
+        y: LabelsLike | None = None,
         *,
-        target: Any = None,
-        groups: Any = None,
+        target: str | LabelsLike | None = None,
+        groups: GroupsLike = None,
         level: float = MONITOR_LEVEL,
         client: "Client | None" = None,
         verbose: bool | None = None,
