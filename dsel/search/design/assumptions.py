@@ -285,53 +285,55 @@ def two_sample_test(
     the classifier have half of `level` each, and both p-values are twice as large.
     """
     rng = np.random.default_rng(derive_seed(seed, "two-sample test"))
-    tables = []
-    for table in map(encode_rows, (labeled, unlabeled)):
-        if table.shape[0] > most_rows:
-            rows = rng.choice(table.shape[0], most_rows, replace=False)
-            table = table[np.sort(rows)]
-        tables.append(table)
-    # In float32, since the float32 and the float64 next to 0.1 differ, and trees would
-    # separate equal records of two tables. Values become ranks in their column, which
-    # do not change a forest, except that scikit-learn's treats values that differ by
-    # less than 1e-7 as equal. Zeros of CSR rows stay zeros.
-    with np.errstate(over="ignore"):
-        X = concatenate_rows(tables).astype(np.float32)
-    if sparse.issparse(X):
-        _, places = np.unique(np.append(X.data, 0.0), return_inverse=True)
-        X.data = (places[:-1] - places[-1]).astype(np.float64)
-    else:
-        X = stats.rankdata(X, method="dense", axis=0, nan_policy="omit")
+    tables = [
+        _draw_rows(encode_rows(table), most_rows, rng) for table in (labeled, unlabeled)
+    ]
+    X = _rank_values(concatenate_rows(tables))
     is_pool = np.arange(X.shape[0]) >= tables[0].shape[0]
     is_taken = ~find_excess_repeats(X, is_pool)
     X, is_pool = X[is_taken], is_pool[is_taken]
     if min(is_pool.sum(), (~is_pool).sum()) < FEWEST_TESTED_ROWS:
         return TwoSampleTest(float("nan"), 1.0, ())
-    of_column = np.arange(X.shape[1])
-    column_p_values = np.ones(0)
-    if each_column and not sparse.issparse(X):
-        column_p_values = _compare_columns(X, is_pool)
+    of_column, column_p_values = np.arange(X.shape[1]), None
     if not sparse.issparse(X):
+        if each_column:
+            column_p_values = _compare_columns(X, is_pool)
         frequencies, repeating = count_values(X)
         X = np.column_stack([X, frequencies])
         of_column = np.append(of_column, repeating)
-    is_scored = np.zeros(len(is_pool), dtype=bool)
-    for kind in (False, True):
-        rows = rng.permutation(np.flatnonzero(is_pool == kind))
-        is_scored[rows[: len(rows) // 2]] = True
     separate = partial(
-        _separate, is_pool=is_pool, is_scored=is_scored, seed=seed, rng=rng
+        _separate,
+        is_pool=is_pool,
+        is_scored=_draw_halves(is_pool, rng),
+        seed=seed,
+        rng=rng,
     )
-    if len(column_p_values):
-        auc, p_value, importances = separate(X, level=SMALLEST_LEVEL / 2)
-        p_value = min(1.0, 2 * p_value)
+    if column_p_values is not None:
+        auc, p_value, _ = separate(X, level=SMALLEST_LEVEL / 2)
         column_p_values = np.minimum(1.0, 2 * column_p_values)
         order = np.argsort(column_p_values, kind="stable")
         shifted = order[column_p_values[order] <= level][:MOST_SINGLE_TESTS].tolist()
-        return TwoSampleTest(auc, p_value, tuple(shifted), float(column_p_values.min()))
+        least = float(column_p_values.min())
+        return TwoSampleTest(auc, min(1.0, 2 * p_value), tuple(shifted), least)
     auc, p_value, importances = separate(X, level=SMALLEST_LEVEL)
-    if p_value > level:
-        return TwoSampleTest(auc, p_value, ())
+    columns: tuple[int, ...] = ()
+    if p_value <= level:
+        columns = _refute_columns(separate, X, of_column, importances, level)
+    return TwoSampleTest(auc, p_value, columns)
+
+
+def _refute_columns(
+    separate: Callable[..., tuple[float, float, Floats]],
+    X: Any,
+    of_column: Integers,
+    importances: Floats,
+    level: float,
+) -> tuple[int, ...]:
+    """Return those of the columns used most that a test of the column alone refutes.
+
+    `separate` is `_separate` with the rows of this test. `of_column` has the column
+    that each one of `X` was made of.
+    """
     # A forest uses unchanged columns, too, so its importances alone name none. They are
     # of rows that are not scored, so only the columns tested here share the level.
     # A stable sort puts the first of equal columns first, like `argmax`.
@@ -339,13 +341,45 @@ def two_sample_test(
     columns = list(dict.fromkeys(used))[:MOST_SINGLE_TESTS]
     column_level = level / len(columns)
     smallest = min(column_level, SMALLEST_LEVEL)
-    shifted = [
+    return tuple(
         column
         for column in columns
         if len(columns) == 1
         or separate(X[:, of_column == column], level=smallest)[1] <= column_level
-    ]
-    return TwoSampleTest(auc, p_value, tuple(shifted))
+    )
+
+
+def _draw_rows(table: Any, most_rows: int, rng: np.random.Generator) -> Any:
+    """Return a table, or as many of its rows, in order, if it has more."""
+    if table.shape[0] <= most_rows:
+        return table
+    return table[np.sort(rng.choice(table.shape[0], most_rows, replace=False))]
+
+
+def _rank_values(X: Any) -> Any:
+    """Return the rank of each value in its column; zeros of CSR rows stay zeros.
+
+    A forest depends on ranks alone, except that scikit-learn's treats values that
+    differ by less than 1e-7 as equal.
+    """
+    # In float32, since the float32 and the float64 next to 0.1 differ, and trees would
+    # separate equal records of two tables.
+    with np.errstate(over="ignore"):
+        X = X.astype(np.float32)
+    if not sparse.issparse(X):
+        return stats.rankdata(X, method="dense", axis=0, nan_policy="omit")
+    _, ranks = np.unique(np.append(X.data, 0.0), return_inverse=True)
+    X.data = (ranks[:-1] - ranks[-1]).astype(np.float64)
+    return X
+
+
+def _draw_halves(is_pool: Bools, rng: np.random.Generator) -> Bools:
+    """Return a mask of a random half of both tables, whose rows are scored."""
+    is_scored = np.zeros(len(is_pool), dtype=bool)
+    for kind in (False, True):
+        rows = rng.permutation(np.flatnonzero(is_pool == kind))
+        is_scored[rows[: len(rows) // 2]] = True
+    return is_scored
 
 
 def _compare_columns(X: Floats, is_pool: Bools) -> Floats:
