@@ -564,8 +564,10 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
     def predict_proba(self, X: RowsLike) -> Floats:
         """Predict probabilities of `classes_`; lazily for a Dask array."""
         rows = self._rows(X)
-        values = self.best_estimator_.predict_proba(rows)
-        return fill_class_columns(values, self.best_estimator_, self.classes_, 0.0)
+        probabilities = self.best_estimator_.predict_proba(rows)
+        return fill_class_columns(
+            probabilities, self.best_estimator_, self.classes_, 0.0
+        )
 
     @available_if(_best_has("predict_log_proba"))
     @takes_dask_arrays
@@ -583,8 +585,8 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         """
         rows = self._rows(X)
         least = np.finfo(np.float64).min
-        values = self.best_estimator_.decision_function(rows)
-        return fill_class_columns(values, self.best_estimator_, self.classes_, least)
+        scores = self.best_estimator_.decision_function(rows)
+        return fill_class_columns(scores, self.best_estimator_, self.classes_, least)
 
     def _rows(self, X: RowsLike) -> Any:
         check_is_fitted(self, "best_estimator_")
@@ -614,10 +616,10 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
 
 
 def fill_class_columns(
-    values: ArrayLike, model: Model, classes: AnyArray, lacking: float
+    scores: ArrayLike, model: Model, classes: AnyArray, lacking: float
 ) -> Floats:
     """Return one column for each class, also for those that the model does not know."""
-    columns, own = np.asarray(values), np.asarray(getattr(model, "classes_", classes))
+    columns, own = np.asarray(scores), np.asarray(getattr(model, "classes_", classes))
     if len(own) == len(classes):
         return columns
     if columns.ndim == 1 and len(own) == 2:

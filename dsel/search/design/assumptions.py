@@ -411,11 +411,11 @@ def count_values(X: Floats) -> tuple[Floats, Integers]:
     of values that hardly repeat, are left out.
     """
     n_rows, frequencies, repeating = len(X), list[Floats](), list[int]()
-    for place, values in enumerate(X.T):
-        _, codes, times = np.unique(values, return_inverse=True, return_counts=True)
+    for number, column in enumerate(X.T):
+        _, codes, times = np.unique(column, return_inverse=True, return_counts=True)
         if MANY_VALUES < len(times) <= 0.9 * n_rows:
             frequencies.append(times[codes].astype(np.float64))
-            repeating.append(place)
+            repeating.append(number)
     shape = len(frequencies), n_rows
     return np.reshape(frequencies, shape).T, np.array(repeating, dtype=np.int64)
 
@@ -508,12 +508,13 @@ def find_near_rows(
     search = NearestNeighbors(n_neighbors=1, metric="manhattan", algorithm="brute")
     nearest = search.fit(ranks).kneighbors(return_distance=False).ravel()
     n_near = int((is_labeled & is_labeled[nearest]).sum())
-    # Pairs of a row and its nearest one that share both rows, one, and none.
-    both = N + int((nearest[nearest] == np.arange(N)).sum())
-    one = int(((1 + np.bincount(nearest, minlength=N)) ** 2).sum()) - 2 * both
+    # Two pairs of a row and its nearest one share both rows, one, or none.
+    n_both = N + int((nearest[nearest] == np.arange(N)).sum())
+    n_one = int(((1 + np.bincount(nearest, minlength=N)) ** 2).sum()) - 2 * n_both
     in_two, in_three, in_four = np.cumprod([(n - k) / (N - k) for k in range(4)])[1:]
     expected = in_two * N
-    shared = in_two * both + in_three * one + in_four * (N**2 - both - one)
+    shared = in_two * n_both + in_three * n_one
+    shared += in_four * (N**2 - n_both - n_one)
     deviations = (n_near - expected) / np.sqrt(max(shared - expected**2, 1e-9))
     if stats.norm.sf(deviations) > COPIES_ALARM:
         return ()
@@ -613,8 +614,8 @@ class DuplicatesAcrossFolds:
         """
         hashes = row_hashes(comparable(labeled.X, np.dtype(np.float64)))
         if has_groups:
-            values = pd.DataFrame({"row": hashes, "target": labeled.y})
-            hashes = values.groupby(["row", "target"]).ngroup().to_numpy()
+            records = pd.DataFrame({"row": hashes, "target": labeled.y})
+            hashes = records.groupby(["row", "target"]).ngroup().to_numpy()
         fold_of = np.full(len(hashes), -1)
         for fold, split in enumerate(scheme.held_out):
             if scheme.is_plain_random:

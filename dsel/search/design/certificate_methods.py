@@ -500,7 +500,9 @@ def estimate_by(criterion: str) -> CertificateMethod:
 
 def names_of_methods(is_named: Callable[[CertificateMethod], bool]) -> str:
     """Return the names of the methods for which a function returns True, as a text."""
-    return " and ".join(repr(name) for name, one in METHODS.items() if is_named(one))
+    return " and ".join(
+        repr(name) for name, method in METHODS.items() if is_named(method)
+    )
 
 
 def is_nested(certificate: Certificate) -> bool:

@@ -246,13 +246,14 @@ def scheme_of_pairs(
     # A model without two folds serves two searches: each reads the fold that the other
     # one has not seen. So five searches take 10 fits a candidate, not 20.
     pairs = pairs_of_folds(n_folds) if n_candidates > 1 and n_folds > 2 else []
-    for split_number, (one, other) in enumerate(pairs):
-        rows = rows_of[one], rows_of[other]
-        train = np.flatnonzero((fold_of != one) & (fold_of != other))
-        splits.append(Split(split_number, SplitKind.PAIR, (one, other), train, *rows))
+    for split_number, pair in enumerate(pairs):
+        first, second = pair
+        rows = rows_of[first], rows_of[second]
+        train = np.flatnonzero((fold_of != first) & (fold_of != second))
+        splits.append(Split(split_number, SplitKind.PAIR, pair, train, *rows))
         inner_tests += [
-            InnerTest(other, split_number, 0, one, len(rows[0])),
-            InnerTest(one, split_number, 1, other, len(rows[1])),
+            InnerTest(second, split_number, 0, first, len(rows[0])),
+            InnerTest(first, split_number, 1, second, len(rows[1])),
         ]
     if n_candidates > 1 and n_folds == 2:
         # Folds and quarters are ranks of one random order, modulo 2 and modulo 4, so

@@ -109,7 +109,7 @@ def count_slice(
     # on the rows, so none are passed.
     n_predictions = sum(len(c.compared_splits(NO_ROWS, all_sets)) for c in comparisons)
     # Predictions are int64, and comparisons need as much memory again.
-    row_nbytes = max(one.row_nbytes for _, one in predictors)
+    row_nbytes = max(predictor.row_nbytes for _, predictor in predictors)
     row_nbytes += 16 * n_predictions * len(all_sets)
     counts = {c.key: np.zeros((len(all_sets), c.n_bins), np.int64) for c in comparisons}
     rows = {c.key: c.rows_by_bin(NO_ROWS) for c in comparisons}

@@ -231,8 +231,8 @@ class ExactPruner:
 
     def _best(self, counts: SearchCounts) -> float:
         """Return the smallest value of a complete candidate, or infinity."""
-        values = self.criterion.evaluate(counts.by_name, self.settings).value
-        return float(np.min(values[~np.isnan(values)], initial=np.inf))
+        terms = self.criterion.evaluate(counts.by_name, self.settings)
+        return float(np.nanmin(terms.value, initial=np.inf))
 
     def final_counts(self, table: ExhaustiveTable) -> SearchCounts:
         """Return the counts of a finished run, for the cube."""

@@ -193,12 +193,12 @@ def score_candidates(
     scores = [calls.score_from_errors(loss, n, len(rows)) for n in errors.tolist()]
     if None not in scores:
         return cast(list[float], scores)  # no row is predicted twice
-    predictions = fitted_group.test_predictions(split.number, part_number)
-    if predictions is None:
-        predictions = predict_labeled_rows(context, fitted_group, split.number, rows)
+    by_candidate = fitted_group.test_predictions(split.number, part_number)
+    if by_candidate is None:
+        by_candidate = predict_labeled_rows(context, fitted_group, split.number, rows)
     # One object for all candidates: `Rows.memo` keeps what depends on the rows only.
     tested = Rows(context.labeled.X[rows], context.labeled.y[rows])
-    return [calls.score_rows(loss, tested, one) for one in predictions]
+    return [calls.score_rows(loss, tested, predictions) for predictions in by_candidate]
 
 
 def count_statistics(

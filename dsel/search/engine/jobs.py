@@ -43,7 +43,7 @@ class CandidateGroup:
 
     def select(self, candidate_numbers: Collection[int]) -> list[Candidate]:
         """Return the candidates with these numbers."""
-        return [one for one in self.candidates if one.number in candidate_numbers]
+        return [c for c in self.candidates if c.number in candidate_numbers]
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ class JobContext:
         """The candidates, unfitted."""
         candidate_groups = self.candidate_groups
         return [
-            one.estimator
+            candidate.estimator
             for candidate_group in candidate_groups
-            for one in candidate_group.candidates
+            for candidate in candidate_group.candidates
         ]
 
     def candidate_group_of(self, candidate: int) -> CandidateGroup:

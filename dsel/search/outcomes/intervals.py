@@ -24,17 +24,18 @@ def tolerance_certificates(choice: Choice) -> Mapping[str, Certificate]:
     tolerances of a report hold at once.
     """
     certificates, report = choice.certificates, choice.tolerances.get(ONE_FOLD)
-    if report is None or any(isfinite(each.bound) for each in certificates.values()):
+    bounds = [certificate.bound for certificate in certificates.values()]
+    if report is None or any(map(isfinite, bounds)):
         return certificates
     finite = np.flatnonzero(np.isfinite(report.off_by_at_most))
     if not len(finite):
         return certificates
-    place = int(max(finite, key=report.fractions.__getitem__))
-    loss = ErrorQuantile(report.fractions[place])
+    largest = int(max(finite, key=report.fractions.__getitem__))
+    loss = ErrorQuantile(report.fractions[largest])
     return {
         name: replace(
             certificate,
-            unclipped=choice.tolerances[name].off_by_at_most[place],
+            unclipped=choice.tolerances[name].off_by_at_most[largest],
             delta=report.delta,
             **loss_fields(loss),
             label_term=np.nan,

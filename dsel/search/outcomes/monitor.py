@@ -171,7 +171,8 @@ def read_report(
         notes.append(
             f"{n_unknown:,} labels are no class of the search: every model errs there"
         )
-    notes += [each.line for each in select_unexpected(tally.unknown, tally.n_rows)]
+    unexpected = select_unexpected(tally.unknown, tally.n_rows)
+    notes += [column_values.line for column_values in unexpected]
     if promises.labeled is None:
         notes.append(
             "the labeled rows are not known, so new rows that equal one are counted as "

@@ -121,8 +121,8 @@ class MonitorContext:
     @property
     def kind_of_rows_text(self) -> str:
         """Kind of the rows that are counted: all labeled ones, or one of each group."""
-        one = "" if self.is_counted is None else ", one of each new group"
-        return f"rows with a label{one}"
+        of_groups = "" if self.is_counted is None else ", one of each new group"
+        return f"rows with a label{of_groups}"
 
     @classmethod
     def of(

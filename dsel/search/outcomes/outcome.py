@@ -289,8 +289,8 @@ class Outcome:
         >>> rows = outcome.query_rows()  # to be labeled; here the labels are known
         >>> labeled = outcome.certify_with_labels(known[rows.index])
         >>> before, after = (
-        ...     round(each.certificates["all_rows"].bound, 3)
-        ...     for each in (outcome, labeled))
+        ...     round(result.certificates["all_rows"].bound, 3)
+        ...     for result in (outcome, labeled))
         >>> before > after
         True
         """

@@ -233,10 +233,10 @@ def predict_table(
             file = predictions_file(path, head, table.dialect, rounded=rounded)
             append = stack.enter_context(file)
         while first is not None:
-            frame, values = first
+            frame, unknown_values = first
             append(frame)
             done += len(frame)
-            unknown = merge_unknown_values(unknown, values)
+            unknown = merge_unknown_values(unknown, unknown_values)
             show_progress(done, table.n_rows)
             first = next(records, None)
     frame = None
@@ -283,9 +283,9 @@ class _BlockPredictor:
         if self.tolerance is None:
             predicted = _predictions(self.model, prepared)
         else:
-            values = predict_numbers(self.model, prepared)
-            ends = self.tolerance.interval(prepared, values)
-            predicted = {PREDICTION: values} | dict(zip(ENDS, ends.T, strict=True))
+            numbers = predict_numbers(self.model, prepared)
+            ends = self.tolerance.interval(prepared, numbers)
+            predicted = {PREDICTION: numbers} | dict(zip(ENDS, ends.T, strict=True))
         if clashing := [name for name in carried if name in predicted]:
             raise ValueError(
                 f"`id` names {clashing[0]!r}, as a column of predictions is called; "
@@ -353,13 +353,13 @@ def _most_probable(
 
 def _check_predictions(predicted: Any, n_rows: int) -> NDArray[Any]:
     """Return what a model predicted as an array with one value for each row."""
-    values = np.asarray(predicted)
-    if values.shape != (n_rows,):
+    predictions = np.asarray(predicted)
+    if predictions.shape != (n_rows,):
         raise ValueError(
-            f"`predict` must return a label for each row, got the shape {values.shape} "
-            f"for {n_rows} rows; predict by the model itself."
+            f"`predict` must return a label for each row, got the shape "
+            f"{predictions.shape} for {n_rows} rows; predict by the model itself."
         )
-    return values
+    return predictions
 
 
 def _classes_of(model: Estimator) -> NDArray[Any] | None:

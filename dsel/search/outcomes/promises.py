@@ -136,7 +136,7 @@ def open_promises(
     tables = load_run_tables(place)
     input_format = next(iter(deployed.values())).input_format
     promises = Promises(
-        {name: one.model for name, one in deployed.items()},
+        {name: deployed_model.model for name, deployed_model in deployed.items()},
         choice,
         input_format,
         disagreement_limit(cube, choice),

@@ -251,12 +251,12 @@ class PoolRows(TableRows):
         slices = pool.slices(n_rows)
         # A Parquet file of a million rows often has one row group, for one task.
         are_few = client is None and len(slices) < 2 * count_threads()
-        if are_few and any(one.stop - one.start > 2 * n_rows for one in slices):
+        if are_few and any(rows.stop - rows.start > 2 * n_rows for rows in slices):
             tasks = self._tasks_of_blocks(work, slices, n_rows)
         else:
             tasks = (
-                Task(f"predict-{one.start}", work, partial(pool.sources, one))
-                for one in slices
+                Task(f"predict-{rows.start}", work, partial(pool.sources, rows))
+                for rows in slices
             )
         yield from results_in_order(context, tasks, client)
 
@@ -266,8 +266,8 @@ class PoolRows(TableRows):
         """Read large slices here, and yield a task for each of their blocks."""
         blocks = (
             block
-            for one in slices
-            for block in read_blocks(self._pool.sources(one), n_rows, allow_nan=True)
+            for rows in slices
+            for block in read_blocks(self._pool.sources(rows), n_rows, allow_nan=True)
         )
         for block in read_ahead(blocks):
             sources = partial(_block_sources, block)

@@ -53,7 +53,7 @@ class Plan(PlannedSearch):
             self.planned_delta.model_label_delta,
         )
         named = name_counted_rows(few_rows, self.scheme, self.row_groups)
-        texts = [few.text for few in named]
+        texts = [caveat.text for caveat in named]
         note = note_on_possible_bound(self)
         return [*texts, note] if note else texts
 
@@ -62,11 +62,11 @@ class Plan(PlannedSearch):
         """Variance of the targets of each fold, (n_folds,); None for classes."""
         if not self.is_regression:
             return None
-        every = np.arange(self.labeled.n_rows)
+        all_rows = np.arange(self.labeled.n_rows)
         rows = [  # of a group a fold tests one row, and inner searches read all of them
             split.test_rows
             if self.row_groups is None or not self.method.is_nested
-            else np.setdiff1d(every, split.train_rows)
+            else np.setdiff1d(all_rows, split.train_rows)
             for split in self.scheme.held_out
         ]
         return np.array([self.labeled.y[row_numbers].var() for row_numbers in rows])

@@ -174,11 +174,11 @@ def plan_caveats(
         # A run repeats how many rows it lacks for any bound.
         (
             Caveat(
-                Effect.INFO if few.infinite_loss else Effect.PLAN,
-                few.text,
-                infinite_loss=few.infinite_loss,
+                Effect.INFO if caveat.infinite_loss else Effect.PLAN,
+                caveat.text,
+                infinite_loss=caveat.infinite_loss,
             )
-            for few in name_counted_rows(few_rows, scheme, row_groups)
+            for caveat in name_counted_rows(few_rows, scheme, row_groups)
         ),
     )
 
@@ -213,10 +213,8 @@ def notes_on_names(labeled: LabeledRows, pool: Pool | None) -> list[str]:
 
 def notes_on_proofs(main: Loss, *others: object) -> list[str]:
     """Return a note about a bound of which parts are of users, as are their proofs."""
-    of_users = [
-        value for value in (main, main.statistic, *others) if not is_of_dsel(value)
-    ]
-    names = list(dict.fromkeys(type(value).__name__ for value in of_users))
+    objects = [part for part in (main, main.statistic, *others) if not is_of_dsel(part)]
+    names = list(dict.fromkeys(type(part).__name__ for part in objects))
     if not names:
         return []
     verb = "is" if len(names) == 1 else "are"
@@ -247,12 +245,12 @@ def name_counted_rows(
     # Of numbers, nothing but the number of groups counts.
     counts_groups = row_groups is not None and not scheme.is_holdout
     return [
-        few._replace(
-            text=few.text.replace("labeled rows", "groups")
-            if counts_groups and few.infinite_loss
-            else f"of {where}: {few.text}"
+        caveat._replace(
+            text=caveat.text.replace("labeled rows", "groups")
+            if counts_groups and caveat.infinite_loss
+            else f"of {where}: {caveat.text}"
         )
-        for few in few_rows
+        for caveat in few_rows
     ]
 
 
@@ -350,7 +348,7 @@ def _caveats_of_spelling(labeled: LabeledRows) -> list[str]:
     return texts[:MOST_CLASSES_NAMED]
 
 
-def is_one_letter_off(one: str, other: str) -> bool:
+def is_one_letter_off(text: str, other: str) -> bool:
     """Return whether two texts differ by one letter that is added or replaced.
 
     Examples
@@ -360,17 +358,17 @@ def is_one_letter_off(one: str, other: str) -> bool:
     >>> is_one_letter_off("Q1", "Q2"), is_one_letter_off("no", "yes")
     (False, False)
     """
-    if abs(len(one) - len(other)) > 1 or min(len(one), len(other)) < 2:
+    if abs(len(text) - len(other)) > 1 or min(len(text), len(other)) < 2:
         return False
     edits = [
         edit
-        for edit in SequenceMatcher(None, one, other).get_opcodes()
+        for edit in SequenceMatcher(None, text, other).get_opcodes()
         if edit[0] != "equal"
     ]
     if len(edits) != 1:
         return False
     _, start, stop, other_start, other_stop = edits[0]
-    changed = one[start:stop], other[other_start:other_stop]
+    changed = text[start:stop], other[other_start:other_stop]
     return max(map(len, changed)) == 1 and "".join(changed).isalpha()
 
 

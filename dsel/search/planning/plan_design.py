@@ -316,12 +316,14 @@ def own_code(context: JobContext, *others: object) -> list[str]:
     for candidate_group in context.candidate_groups:
         objects.append(type(candidate_group.family))
         if own := getattr(candidate_group.family, "own_kernels", {}):
-            values = [
-                v for c in candidate_group.candidates for v in c.all_params.values()
-            ]
-            named = {value for value in values if isinstance(value, str)}
+            named = {
+                value
+                for candidate in candidate_group.candidates
+                for value in candidate.all_params.values()
+                if isinstance(value, str)
+            }
             objects += [own[name] for name in sorted(named & own.keys())]
-    texts = [exact_text(value) for value in objects if not is_of_dsel(value)]
+    texts = [exact_text(part) for part in objects if not is_of_dsel(part)]
     return list(dict.fromkeys(texts))
 
 

@@ -74,7 +74,7 @@ def plan_rows(plan: PlannedSearch, *, in_short: bool = False) -> list[ShownRow]:
     )
     differing = [name for name, size in plan.axes.sizes.items() if size > 1]
     if differing == [names.CANDIDATE]:  # a list of several grids
-        differing = sorted({name for each in plan.axes.candidates for name in each})
+        differing = sorted({name for params in plan.axes.candidates for name in params})
     candidates = count_of(plan.n_candidates, "candidate")
     if differing:
         short = short_names(differing)
@@ -101,8 +101,8 @@ def _folds_and_fits(plan: PlannedSearch) -> tuple[str, str, dict[str, str]]:
     if scheme.n_halvings:
         folds = f"{scheme.n_halvings} random halvings"
     elif scheme.is_holdout:
-        every = " and all rows" * (scheme.all_rows is not None)
-        folds = f"1{whole}, of {scheme.fold_rows[0]:,} labeled rows{every}"
+        refit = " and all rows" * (scheme.all_rows is not None)
+        folds = f"1{whole}, of {scheme.fold_rows[0]:,} labeled rows{refit}"
     elif plan.method.is_nested:
         folds = f"{name}; "
         if splits:

@@ -209,17 +209,17 @@ def _way_of_one_candidate(estimator: Estimator, n_missed: int) -> str:
     """Return how the only candidate finds more rows of rare classes; "" if unknown."""
     get_params = getattr(estimator, "get_params", None)
     # A function that makes models has no parameters that are known.
-    values: dict[str, object] = {"scoring": None}
+    params: dict[str, object] = {"scoring": None}
     if get_params is not None:
-        values = {
+        params = {
             name.rpartition("__")[2]: value for name, value in get_params().items()
         }
     it = "it" if n_missed == 1 else "them"
-    if values.get("scoring") not in (None, "accuracy"):
+    if params.get("scoring") not in (None, "accuracy"):
         return f"label more rows of {it}"
-    if "scoring" in values:
+    if "scoring" in params:
         return f"scoring='balanced_accuracy' of the search inside chooses for {it}"
-    if "class_weight" in values:
+    if "class_weight" in params:
         return f"class_weight='balanced' of the model finds more of {it}"
     return ""
 

@@ -125,8 +125,8 @@ def describe_run(plan: PlannedSearch, pool_facts: PoolFacts) -> RunDescription:
     return RunDescription(
         data=make_data_counts(plan, plan.counted_duplicates(pool_facts)),
         assumptions=tuple(
-            replace(one, reason=reword(one.reason, plan.renamings))
-            for one in assumptions
+            replace(assumption, reason=reword(assumption.reason, plan.renamings))
+            for assumption in assumptions
         ),
         caveats=collect_caveats(
             caveats,
@@ -199,9 +199,10 @@ def attributes_of_run(
         ),
         names.LEARNERS: list(
             dict.fromkeys(
-                name_learner(one)
-                for one in plan.context.estimators
-                if not isinstance(one, FunctionEstimator)  # the choice names its model
+                name_learner(estimator)
+                for estimator in plan.context.estimators
+                # The choice names the model of a function.
+                if not isinstance(estimator, FunctionEstimator)
             )
         ),
         names.FOLD_ERROR_KIND: (

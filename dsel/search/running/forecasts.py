@@ -33,8 +33,8 @@ def make_queries(
     queried = bound_inputs.queried
     order = np.argsort(queried.rows)  # in that of the pool
     rows, one_fold_codes, all_rows_codes = (
-        tuple(values[n] for n in order)
-        for values in (queried.rows, queried.one_fold_codes, queried.all_rows_codes)
+        tuple(column[n] for n in order)
+        for column in (queried.rows, queried.one_fold_codes, queried.all_rows_codes)
     )
     without = bounds_with_queries(plan, bound_inputs, has_queries=False)
     return replace(

@@ -95,10 +95,10 @@ def as_estimator(
         is_regression = True
     elif loss is None or isinstance(loss, str):
         with suppress(TypeError, ValueError):
-            values = np.asarray(y)
-            if values.dtype.kind == "f":
-                is_regression = bool((values != np.rint(values)).any())
-                is_regression &= bool(np.isfinite(values).all())
+            targets = np.asarray(y)
+            if targets.dtype.kind == "f":
+                is_regression = bool((targets != np.rint(targets)).any())
+                is_regression &= bool(np.isfinite(targets).all())
     return (RegressionProcedure if is_regression else SelectionProcedure)(procedure)
 
 

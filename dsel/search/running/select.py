@@ -126,10 +126,10 @@ def _read_estimates(cube: xr.Dataset, counts: CandidateCounts, name: str) -> Eva
     """Return the stored estimates of all candidates, which counts cannot reproduce."""
     criteria = list(map(str, cube.get(names.CRITERION, xr.DataArray([])).values))
     check_choice(name, "criterion", criteria)
-    values = cube[names.CRITERION_VALUE].sel({names.CRITERION: name}).values.ravel()
+    estimates = cube[names.CRITERION_VALUE].sel({names.CRITERION: name}).values.ravel()
     # Models were trained without the rows that these numbers are counted on.
-    criterion = Estimate(name, lambda _: values, (), (), holds_out_one_fold=True)
-    settings = Settings(np.ones(len(values)))
+    criterion = Estimate(name, lambda _: estimates, (), (), holds_out_one_fold=True)
+    settings = Settings(np.ones(len(estimates)))
     return Evaluation(criterion, criterion.terms(counts, settings), counts, settings)
 
 
@@ -343,13 +343,13 @@ def _certify_candidate(
 
 def _check_winner(ranking: Evaluation, candidate: int) -> None:
     """Raise unless the counts prove that no pruned candidate wins against this one."""
-    criterion, counts, values = ranking.criterion, ranking.counts, ranking.terms.value
+    criterion, counts, numbers = ranking.criterion, ranking.counts, ranking.terms.value
     is_open = np.isin(counts[names.STATUS], (names.STATUS_PRUNED, names.STATUS_MISSING))
-    unfinished = is_open & np.isnan(values)
+    unfinished = is_open & np.isnan(numbers)
     if not unfinished.any():
         return
     lower = criterion.lower_bound(counts, ranking.settings)[unfinished]
-    may_win = (lower <= margin_above(values[candidate])) | (not criterion.can_prune)
+    may_win = (lower <= margin_above(numbers[candidate])) | (not criterion.can_prune)
     kind = "certificate" if criterion.is_guarantee else "criterion"
     shown = repr(criterion.name)
     if n := int(may_win.sum()):
