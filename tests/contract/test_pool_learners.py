@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
 import dsel
-from dsel.option_values import CERTIFICATES
+from tests.contract.runs import CERTIFICATES
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(200, 4))
