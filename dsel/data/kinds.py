@@ -793,6 +793,10 @@ class ColumnScan:
         n_of = {True: self.n_day_first, False: self.n_month_first}
         return [first for first, n in n_of.items() if n + self.n_times == self.n_values]
 
+    def has_gap(self, word: str, decimal: str) -> bool:
+        """Return whether a word is a gap in the column; in a text column it is none."""
+        return word in self.gap_words and self.kind(decimal) is not Kind.TEXT
+
     def number_kind(self, decimal: str) -> Kind | None:
         """Return the kind of a column of plain numbers; None for another column."""
         n, n_numbers = self.n_values, self.n_numbers

@@ -298,38 +298,8 @@ def one_column(y: LabelsLike) -> LabelsLike:
 
 def check_labels(y: LabelsLike) -> NDArray[Any]:
     """Return labels as a one-dimensional array of one type, or raise."""
-    _check_list(y, "labels", "a label")
-    # scikit-learn would turn a nullable integer column into floats.
-    given = np.asarray(y) if hasattr(y, "to_numpy") else y
-    try:
-        labels: NDArray[Any] = column_or_1d(as_array(given, "y"), warn=True)
-    except (TypeError, ValueError) as error:
-        shape = getattr(given, "shape", ())
-        why = f"{type(y).__name__}: {shorten(_first_line(error), 120).rstrip('.')}"
-        if isinstance(shape, tuple) and len(shape) > 1:
-            why = (
-                f"the shape {shape}, where 1d is wanted; pass one of its columns, such "
-                f"as y[:, 0], or y.ravel() if it has one"
-            )
-        raise ValueError(
-            f"`y` must be one column, a label for each row of `X`, got {why}."
-        ) from error
-    # numpy makes one type of all objects of a list: [1, "1"] and [1, True] would be one
-    # label each.
-    if isinstance(y, list | tuple) and len({*map(_is_text_or_truth, y)}) > 1:
-        labels = np.array(y, dtype=object)
-    if labels.dtype.kind == "V":  # records of several values
-        labels = labels.astype(object)
-    some = labels.tolist()[:1] if labels.dtype.kind in "OSc" else []
-    if labels.dtype.kind in "mM":  # `tolist` would turn them into integers
-        some = [pd.Series(labels[:1]).iloc[0]] if len(labels) else []
-    if some and isinstance(some[0], NO_CLASSES):
-        is_bytes = isinstance(some[0], bytes)
-        raise TypeError(
-            f"`y` must hold labels that are texts, whole numbers or truth values, got "
-            f"{show(some[0])} ({type(some[0]).__name__}); make texts of them, such as "
-            f"[{'label.decode()' if is_bytes else 'str(label)'} for label in y]."
-        )
+    labels = _one_dimension(y)
+    _refuse_no_classes(labels)
     is_float = labels.dtype.kind == "f"
     missing = np.flatnonzero(~np.isfinite(labels) if is_float else pd.isna(labels))
     if len(missing):
@@ -360,6 +330,48 @@ def check_labels(y: LabelsLike) -> NDArray[Any]:
         ) from error
     _check_marks(labels, y)
     return labels
+
+
+def _one_dimension(y: LabelsLike) -> NDArray[Any]:
+    """Return labels as an array, (n_rows,), that joins no two different ones."""
+    _check_list(y, "labels", "a label")
+    # scikit-learn would turn a nullable integer column into floats.
+    given = np.asarray(y) if hasattr(y, "to_numpy") else y
+    try:
+        labels: NDArray[Any] = column_or_1d(as_array(given, "y"), warn=True)
+    except (TypeError, ValueError) as error:
+        shape = getattr(given, "shape", ())
+        why = f"{type(y).__name__}: {shorten(_first_line(error), 120).rstrip('.')}"
+        if isinstance(shape, tuple) and len(shape) > 1:
+            why = (
+                f"the shape {shape}, where 1d is wanted; pass one of its columns, such "
+                f"as y[:, 0], or y.ravel() if it has one"
+            )
+        raise ValueError(
+            f"`y` must be one column, a label for each row of `X`, got {why}."
+        ) from error
+    # numpy makes one type of all objects of a list: [1, "1"] and [1, True] would be one
+    # label each.
+    if isinstance(y, list | tuple) and len({*map(_is_text_or_truth, y)}) > 1:
+        labels = np.array(y, dtype=object)
+    if labels.dtype.kind == "V":  # records of several values
+        labels = labels.astype(object)
+    return labels
+
+
+def _refuse_no_classes(labels: NDArray[Any]) -> None:
+    """Raise TypeError if the first label is of a type that no class has."""
+    if not len(labels) or labels.dtype.kind not in "OScmM":
+        return
+    is_time = labels.dtype.kind in "mM"  # `tolist` would turn it into an integer
+    first = pd.Series(labels[:1]).iloc[0] if is_time else labels.tolist()[0]
+    if isinstance(first, NO_CLASSES):
+        text = "label.decode()" if isinstance(first, bytes) else "str(label)"
+        raise TypeError(
+            f"`y` must hold labels that are texts, whole numbers or truth values, got "
+            f"{show(first)} ({type(first).__name__}); make texts of them, such as "
+            f"[{text} for label in y]."
+        )
 
 
 def check_numbers(y: LabelsLike) -> Floats:

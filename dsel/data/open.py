@@ -237,15 +237,28 @@ def _of_object(source: Any) -> Pool:
     if has_named_columns(source):
         frame = frame_of(source)
         return _of_memory(frame.given, frame.schema)
-    columns: Any = None
-    source = fill_masked_values(source, POOL)
-    if hasattr(source, "dims") and hasattr(source, "coords"):
-        if source.ndim == 2 and source.dims[1] in source.coords:
-            columns = source.coords[source.dims[1]].values
-        source = source.data
-    elif isinstance(source, pd.DataFrame):  # its names are no strings: a matrix
-        columns, source = source.columns, source.to_numpy()
-    elif isinstance(source, (list, tuple)):
+    rows, columns = _array_and_columns(fill_masked_values(source, POOL))
+    if not hasattr(rows, "shape") or not hasattr(rows, "dtype"):
+        raise TypeError(
+            "`pool` must be an array, a data frame, a sparse matrix, a Dask or zarr "
+            f"array, or the path of a pool, got {type(rows).__name__}"
+            f"{'; call its collect()' * hasattr(rows, 'collect')}."
+        )
+    _check_array(rows)
+    if isinstance(rows, zarr.Array):  # it may have names of columns of its own
+        return from_zarr(rows, *place_of(rows))
+    names = None if columns is None else tuple(map(str, columns))
+    return _change_stored_schema(_of_array(rows), columns=names)
+
+
+def _array_and_columns(source: Any) -> tuple[Any, Any]:
+    """Return the array that an object holds, and names of its columns, or None."""
+    if hasattr(source, "dims") and hasattr(source, "coords"):  # of xarray
+        has_names = source.ndim == 2 and source.dims[1] in source.coords
+        return source.data, source.coords[source.dims[1]].values if has_names else None
+    if isinstance(source, pd.DataFrame):  # its names are no strings: a matrix
+        return source.to_numpy(), source.columns
+    if isinstance(source, (list, tuple)):
         if isinstance(next(iter(source), None), (str, Path)):
             raise ValueError(
                 f"`pool` must be two-dimensional, or one path, got a list of "
@@ -253,45 +266,33 @@ def _of_object(source: Any) -> Pool:
                 f"Parquet files, or of texts pandas.DataFrame({{'text': pool}})."
             )
         _refuse_labels(source)
-        source = as_array(source, "pool")
-    if not hasattr(source, "shape") or not hasattr(source, "dtype"):
-        raise TypeError(
-            "`pool` must be an array, a data frame, a sparse matrix, a Dask or zarr "
-            f"array, or the path of a pool, got {type(source).__name__}"
-            f"{'; call its collect()' * hasattr(source, 'collect')}."
-        )
-    _check_array(source)
-    if isinstance(source, zarr.Array):
-        return from_zarr(source, *place_of(source))
-    if hasattr(source, "dask"):
-        if any(math.isnan(length) for length in source.chunks[0]):
+        return as_array(source, "pool"), None
+    return source, None
+
+
+def _of_array(rows: Any) -> Pool:
+    """Return the pool of an array of Dask, a sparse matrix, or an array in memory."""
+    if hasattr(rows, "dask"):
+        if any(math.isnan(length) for length in rows.chunks[0]):
             # It sets the lengths in place, and the array is the caller's.
-            source = source.copy().compute_chunk_sizes()
+            rows = rows.copy().compute_chunk_sizes()
         # A task reads whole rows, so columns must not be divided among chunks.
-        source = source.rechunk({1: -1})
-        task_keys, lengths = (
-            [row[0] for row in source.__dask_keys__()],
-            source.chunks[0],
-        )
-        pool = _of_collection(source, task_keys, lengths, source)
-        is_sparse = sparse.issparse(source._meta)
-        pool = _change_stored_schema(pool, is_sparse=is_sparse)
-    elif sparse.issparse(source):
-        pool = _of_memory(merge_entries(sparse.csr_matrix(source)))
-    else:
-        pool = _of_memory(as_array(source, "pool"))
-        if file := _mapped_file(source):
-            # It is identified by its content, like rows in memory, and its file is
-            # watched for changes.
-            origin = replace(
-                origin_of(file, {}),
-                fingerprint="",
-                is_content=True,
-                location=f"`pool` {file!r}",
-            )
-            pool = replace(pool, origin=origin)
-    names = None if columns is None else tuple(map(str, columns))
-    return _change_stored_schema(pool, columns=names)
+        rows = rows.rechunk({1: -1})
+        task_keys = [row[0] for row in rows.__dask_keys__()]
+        pool = _of_collection(rows, task_keys, rows.chunks[0], rows)
+        return _change_stored_schema(pool, is_sparse=sparse.issparse(rows._meta))
+    if sparse.issparse(rows):
+        return _of_memory(merge_entries(sparse.csr_matrix(rows)))
+    pool = _of_memory(as_array(rows, "pool"))
+    file = _mapped_file(rows)
+    if not file:
+        return pool
+    # It is identified by its content, like rows in memory, and its file is watched for
+    # changes.
+    location = f"`pool` {file!r}"
+    origin = origin_of(file, {})
+    origin = replace(origin, fingerprint="", is_content=True, location=location)
+    return replace(pool, origin=origin)
 
 
 def _change_stored_schema(pool: Pool, **changes: Any) -> Pool:

@@ -546,30 +546,34 @@ def _check_one_column(first: str, below: Sequence[str]) -> None:
             parts = list(csv.reader(lines, delimiter=sign, skipinitialspace=True))
         except csv.Error:  # a value of more than 128 KiB
             continue
-        n = len(parts[0])
+        header, *rows = parts
+        n = len(header)
         # R writes the names of rows into a column that the header does not have.
-        has_row_names = all(len(values) == n + 1 for values in parts[1:])
-        if n == 1 or not (has_row_names or {len(values) for values in parts} == {n}):
+        has_row_names = all(len(values) == n + 1 for values in rows)
+        is_table = has_row_names or all(len(values) == n for values in rows)
+        if n == 1 or not is_table:
             continue
         # "full name" may well be the header of names of two words.
         has_numbers = any(
-            all(re.match(NUMBER, values[k]) for values in parts[1:]) for k in range(n)
+            all(re.match(NUMBER, values[k]) for values in rows) for k in range(n)
         )
         has_quotes = lines[0].startswith('"') and lines[1].startswith('"')
-        if (n > 2 and not has_row_names) or sign != " " or has_numbers or has_quotes:
-            way = f"write --sep {sign!r}"
-            if any(2 * sign in line for line in lines):
-                way = "write it as CSV"
-            if has_row_names:
-                way = (
-                    "lines have one value more, as R writes the names of rows, so "
-                    f"write it by write.csv, or name that column and {way},"
-                )
-            raise ValueError(
-                f"it has one column, and {sign!r} separates each line, like the header "
-                f"{first.strip()[:60]!r}, into {n} parts; {way} if these are its "
-                f"values, and --sep , if not"
+        has_many = n > 2 and not has_row_names
+        if not (has_many or sign != " " or has_numbers or has_quotes):
+            continue
+        way = f"write --sep {sign!r}"
+        if any(2 * sign in line for line in lines):
+            way = "write it as CSV"
+        if has_row_names:
+            way = (
+                "lines have one value more, as R writes the names of rows, so write "
+                f"it by write.csv, or name that column and {way},"
             )
+        raise ValueError(
+            f"it has one column, and {sign!r} separates each line, like the header "
+            f"{first.strip()[:60]!r}, into {n} parts; {way} if these are its values, "
+            f"and --sep , if not"
+        )
 
 
 def header_line(path: str, encoding: str, names: Sequence[str]) -> int | None:

@@ -4,6 +4,7 @@ import math
 import os
 import re
 import shlex
+from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -459,24 +460,36 @@ def read_text(location: str, request: TableRequest) -> Table:
     X = frame[names]
     if like is not None:
         return Table(X, None, schema.names, schema, caveats=tuple(caveats), **more)
-    why_texts = {} if labels.why_text is None else {str(target): labels.why_text}
+    separator = source.files[0].separator
     for column in schema.columns:
-        name = column.name
-        if column.kind is Kind.TEXT and name not in request.text:
-            if reason := scans[name].looks_like(name):
-                why_texts[name] = reason
-        elif column.kind is Kind.NUMBERS and not column.form.is_amount:
-            separator = source.files[0].separator
-            caveats += _notes_on_spellings(name, rows.column(name), decimal, separator)
+        if column.kind is Kind.NUMBERS and not column.form.is_amount:
+            texts = rows.column(column.name)
+            caveats += _notes_on_spellings(column.name, texts, decimal, separator)
     return Table.from_frame(
         X,
         labels.values,
         _with_categories(schema, X, scans),
         caveats=caveats,
-        why_texts=why_texts,
+        why_texts=_why_texts(request, labels, schema, scans),
         is_regression=target is not None and labels.classes is None,
         **more,
     )
+
+
+def _why_texts(
+    request: TableRequest,
+    labels: "_Labels",
+    schema: TableSchema,
+    scans: Mapping[str, ColumnScan],
+) -> dict[str, TextReason]:
+    """Return why columns are texts, by name, where another kind was likely."""
+    reasons = {
+        column.name: scans[column.name].looks_like(column.name)
+        for column in schema.columns
+        if column.kind is Kind.TEXT and column.name not in request.text
+    }
+    reasons = {str(request.target): labels.why_text} | reasons
+    return {name: reason for name, reason in reasons.items() if reason is not None}
 
 
 def _labeled_schema(
@@ -741,28 +754,26 @@ def _check_gap_words(
             f"{minus[0]}, or give the class another name in the table.",
             [("--unlabeled", minus[0])],
         )
-    are_values = pc.all(
-        pc.or_(
-            pc.match_substring_regex(others, _NUMBER_OR_CODE),
-            pc.is_in(pc.utf8_lower(others), value_set=pa.array(sum(TRUTH_PAIRS, ()))),
-        )
-    ).as_py()
+    is_value = pc.or_(
+        pc.match_substring_regex(others, _NUMBER_OR_CODE),
+        pc.is_in(pc.utf8_lower(others), value_set=pa.array(sum(TRUTH_PAIRS, ()))),
+    )
+    are_values = pc.all(is_value).as_py()
+    largest_class = max(n_rows_of.values())
     for word in words:
         if word in (*gap_classes, *_MINUS_ONE):
             continue
         n_rows = n_rows_of[word]
-        gap_of = [
-            name
-            for name, scan in scans.items()
-            if word in scan.gap_words and scan.kind(decimal) is not Kind.TEXT
-        ]
-        why = "all its other labels are numbers or truth values"
-        if word in _NO_CLASSES and not are_values:
+        gaps_of = (name for name, scan in scans.items() if scan.has_gap(word, decimal))
+        gap_of = next(gaps_of, None)
+        if are_values:
+            why = "all its other labels are numbers or truth values"
+        elif word in _NO_CLASSES:
             why = "programs mark rows without a value by it"
-        elif not are_values:
-            if not gap_of or n_rows < max(n_rows_of.values()):
-                continue
-            why = f"{gap_of[0]!r} has it as a gap"
+        elif gap_of is not None and n_rows == largest_class:
+            why = f"{gap_of!r} has it as a gap"
+        else:
+            continue
         raise GapWordError(
             word,
             f"`target` {target!r} has {word!r} in {n_rows:,} of {len(cells):,} rows, "
@@ -874,41 +885,46 @@ def _text_rows(
     decimal: str,
 ) -> list[tuple[str, str]]:
     """Return what was read as what, as pairs of a title and a text."""
-    file = source.files[0]
+    file, columns = source.files[0], schema.columns
     sign = SHOWN.get(file.separator) or repr(file.separator)
     form = f"{file.encoding.upper()}, separated by {sign}"
     if decimal == ",":
         form += ", decimal commas"
     shown_rows = [("read as", form)]
-    words: dict[str, int] = {}
-    with_gaps = []
-    for column in schema.columns:
-        scan = scans[column.name]
-        found = dict(scan.gap_words) if column.kind is not Kind.TEXT else {}
-        if scan.n_empty:
-            found["empty cells"] = scan.n_empty
-        for word, n in found.items():
-            words[word] = words.get(word, 0) + n
-        if found:
-            with_gaps.append(column.name)
-    if source.files[0].gaps:
-        listed = ", ".join(map(repr, source.files[0].gaps))
+    if file.gaps:
+        listed = ", ".join(map(repr, file.gaps))
         shown_rows.append(("read as gaps", f"{listed}, among the empty cells"))
-    if words:
-        shown = ", ".join(
-            f"{n:,} {word if word == 'empty cells' else repr(word)}"
-            for word, n in sorted(words.items(), key=lambda item: -item[1])
-        )
-        shown_rows.append(("gaps", f"in {listing(with_gaps, 8)}: {shown}"))
+    shown_rows += _rows_on_gaps(columns, scans)
     for is_day, order in ((True, "day first"), (False, "month first")):
-        if named := [c.name for c in schema.columns if c.form.day_first is is_day]:
+        if named := [c.name for c in columns if c.form.day_first is is_day]:
             shown_rows.append(("dates", f"{order} in {listing(named, 8)}"))
-    signs: dict[str, list[str]] = {}
-    for column in schema.columns:
+    amounts = defaultdict[str, list[str]](list)
+    for column in columns:
         if column.form.is_amount:
-            signs.setdefault(column.noun, []).append(column.name)
+            amounts[column.noun].append(column.name)
     shown_rows += [
-        ("amounts", f"{noun} in {listing(c, 8)}") for noun, c in signs.items()
+        ("amounts", f"{noun} in {listing(named, 8)}") for noun, named in amounts.items()
     ]
     left_out = rows_on_left_out(schema, source.row_number_names, file.nameless)
     return [*shown_rows, *left_out]
+
+
+def _rows_on_gaps(
+    columns: Sequence[ColumnSchema], scans: Mapping[str, ColumnScan]
+) -> list[tuple[str, str]]:
+    """Return the line about empty cells and words for gaps; none without any."""
+    n_cells, with_gaps = Counter[str](), []
+    for column in columns:
+        scan = scans[column.name]
+        gaps = Counter({f"{word!r}": n for word, n in scan.gap_words.items()})
+        if column.kind is Kind.TEXT:  # there such words are values
+            gaps.clear()
+        if scan.n_empty:
+            gaps["empty cells"] = scan.n_empty
+        n_cells += gaps
+        if gaps:
+            with_gaps.append(column.name)
+    if not n_cells:
+        return []
+    shown = ", ".join(f"{n:,} {what}" for what, n in n_cells.most_common())
+    return [("gaps", f"in {listing(with_gaps, 8)}: {shown}")]
