@@ -57,7 +57,7 @@ class Criterion:
     """One way to compare candidates: a pure function of counts."""
 
     name: str
-    """Value of `criterion=`, and label along the cube's dimension ``criterion``."""
+    """Value of `criterion=`, and its name along the cube's dimension ``criterion``."""
     formula: Callable[..., Any]
     """Function of counts, of which none is missing."""
     counts: tuple[str, ...]

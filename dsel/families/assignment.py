@@ -17,7 +17,7 @@ from dsel.families.ensembles import EnsembleFamily
 from dsel.families.family import Candidate, Family
 from dsel.families.generic import ScikitLearnFamily
 from dsel.families.svm.family import KernelSVMFamily
-from dsel.results.values import value_label
+from dsel.results.values import entry_of
 from dsel.typing import AnyArray, Options
 
 FAMILIES: Final[list[type[Family]]] = [
@@ -105,7 +105,7 @@ def name_group(candidates: Sequence[Candidate], group_number: int) -> str:
     their group, ``group=3``.
     """
     first, *rest = (
-        [f"{name}={value_label(value)}" for name, value in candidate.params.items()]
+        [f"{name}={entry_of(value)}" for name, value in candidate.params.items()]
         for candidate in candidates
     )
     name = ",".join(text for text in first if all(text in texts for texts in rest))

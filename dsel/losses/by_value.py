@@ -398,8 +398,8 @@ error the limit would be above 50%; a value needs about 40 rows"]
             way_out = f", fewer for a smaller share than {100 * (1.0 - beyond):.6g}%"
         needed = n_folds * minimum_rows(level=level, delta=fold_delta)
         few = [
-            f"{GAP if label is None else repr(label)} ({n:,})"
-            for label, n in zip(self.column.plain_values, self.column.rows, strict=True)
+            f"{GAP if value is None else repr(value)} ({n:,})"
+            for value, n in zip(self.column.plain_values, self.column.rows, strict=True)
             if n < needed
         ]
         if not few:

@@ -84,7 +84,7 @@ RANDOM_ROW: Final = "a random row of a new group"
 """Subject of a bound if rows come in groups, of which one row each is counted."""
 CHOICE: Final = "choice"
 """Attribute of a search's cube: the run's choice, with its certificates."""
-LOSS_FIELDS: Final = ("loss", "what", "largest", "is_cost", "sentence", "fraction")
+LOSS_FIELDS: Final = ("loss", "says", "largest", "is_cost", "sentence", "fraction")
 """Fields of a certificate about its loss."""
 NO_QUERIES: Final = (
     "no rows are to be labeled: the search planned no queries, or has no model of all "
@@ -186,7 +186,8 @@ def loss_fields(loss: "Loss | Certificate") -> dict[str, Any]:
     beyond = rate_beyond(loss)
     # 1 - (1 - 0.3) is 0.30000000000000004.
     fraction = nan if beyond is None else round(1.0 - beyond, 15)
-    texts = repr(loss), loss.title, loss.largest, loss.is_cost, loss.sentence
+    says = f"{loss.title} at most"
+    texts = repr(loss), says, loss.largest, loss.is_cost, loss.sentence
     return dict(zip(LOSS_FIELDS, (*texts, fraction), strict=True))
 
 
@@ -246,8 +247,8 @@ class Certificate(Renderable):
     """Part of the labels that the model was trained on, as printed."""
     loss: str = "error"
     """The bounded loss: ``error``, or the one that the plan declared."""
-    what: str = ERROR_RATE.title
-    """Name of the bounded quantity: ``Error``, ``Misses of 'fraud'``."""
+    says: str = "Error at most"
+    """First words of its line."""
     largest: float = 1.0
     """The largest value of the loss: 1 of a rate, infinity of a tolerance."""
     sentence: RowSentence | None = ERROR_RATE.sentence
@@ -362,9 +363,8 @@ class Certificate(Renderable):
         record = upgrade_texts(record, "objections", Effect.VOIDS)
         record.pop(ALL_CAVEATS, None)  # it follows from the other fields
         name = record.get("criterion")
-        if "says" in record:  # then it lacks the other words of its loss
-            record["what"] = str(record.pop("says")).removesuffix(" at most")
-            loss = loss_of_text(str(record.get("loss")))
+        if "sentence" not in record:
+            loss = loss_of_text(str(record.get("loss", "error")))
             words = {} if loss is None else loss_fields(loss)
             record["sentence"] = records.to_record(words.get("sentence"))
             record["fraction"] = words.get("fraction", nan)
@@ -502,9 +502,9 @@ class Certificate(Renderable):
         return has_new_rows and (is_large or self.says_nothing)
 
     @property
-    def says(self) -> str:
-        """First words of its line."""
-        return f"{self.what} at most"
+    def what(self) -> str:
+        """Name of the bounded quantity: ``Error``, ``Misses of 'fraud'``."""
+        return self.says.removesuffix(" at most")
 
     @property
     def how_far(self) -> str:

@@ -362,7 +362,7 @@ class Choice(Renderable):
     estimate = OldName("criterion_value")
 
     def to_json(self) -> str:
-        """Return all fields, with parameters as labels, and `all_caveats`.
+        """Return all fields, with parameters as texts, and `all_caveats`.
 
         The labels keep 1, 1.0 and "1" apart.
         """
@@ -371,7 +371,7 @@ class Choice(Renderable):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read what `to_json` wrote; parameters are as `read_label` reads them."""
+        """Read what `to_json` wrote; parameters are as `read_entry` reads them."""
         choice = super().from_json(text)
         if choice.deploy not in choice.bounded_models:
             raise ValueError(f"a choice of {choice.deploy!r} has no such model")

@@ -1,9 +1,9 @@
 """Parameter values as text: exact, with their type, and unique.
 
-A label represents a value along an axis of the cube, and the value is read from the
-label alone, so that labels survive every operation on a cube. A label is Python:
-``1``, ``1.0`` and ``'1'`` are three settings, ``scale`` is short for ``'scale'``. A
-label ends with ``  # 2`` if it is that of the second value with this text.
+An *entry* is the text of a value in a coordinate of the cube. The value is read from
+the entry alone, so that it survives every operation on a cube. An entry is Python:
+``1``, ``1.0`` and ``'1'`` are three settings, ``scale`` is short for ``'scale'``. It
+ends with ``  # 2`` if it is that of the second value with this text.
 """
 
 import re
@@ -65,12 +65,12 @@ def value_text(value: object) -> str:
     return re.sub(r" at 0x[0-9a-f]+", "", re.sub(r"\s*\n\s*", " ", text))
 
 
-def value_label(value: object) -> str:
+def entry_of(value: object) -> str:
     """Return a value as its text, without quotes if these are not needed.
 
     Examples
     --------
-    >>> value_label("scale"), value_label("None"), value_label(None)
+    >>> entry_of("scale"), entry_of("None"), entry_of(None)
     ('scale', "'None'", 'None')
     """
     text = value_text(value)
@@ -78,19 +78,19 @@ def value_label(value: object) -> str:
         bare = str(value)
         is_bare = BARE.fullmatch(bare) and _literal(bare) is UNSET
         return bare if is_bare else text
-    # In <>, so that `read_label` does not take a one-word repr for a string.
+    # In <>, so that `read_entry` does not take a one-word repr for a string.
     return f"<{text}>" if _literal(text) is UNSET and BARE.fullmatch(text) else text
 
 
-def read_label(label: str) -> Any:
-    """Return the value of a label; a `ValueText` if the label is no literal.
+def read_entry(entry: str) -> Any:
+    """Return the value of an entry; a `ValueText` if the entry is no literal.
 
     Examples
     --------
-    >>> read_label("scale"), read_label("1.0"), read_label("1  # 2"), read_label("'1'")
+    >>> read_entry("scale"), read_entry("1.0"), read_entry("1  # 2"), read_entry("'1'")
     ('scale', 1.0, 1, '1')
     """
-    text = re.sub(r"  # \d+$", "", label)
+    text = re.sub(r"  # \d+$", "", entry)
     value = _literal(text)
     if value is not UNSET:
         return value
@@ -102,8 +102,8 @@ def coordinate_of(
 ) -> tuple[NDArray[Any], dict[str, Any]]:
     """Return a parameter's values as a coordinate, and attributes that restore types.
 
-    Numbers or booleans stay as they are, all other values become labels. Along an axis
-    of the grid labels are unique. In a list of candidates equal values share a label,
+    Numbers or booleans stay as they are, all other values become entries. Along an axis
+    of the grid these are unique. In a list of candidates equal values share an entry,
     and NaN or "" marks a candidate that does not set the parameter.
     """
     plain = [as_plain(value) for value in values]
@@ -119,7 +119,7 @@ def coordinate_of(
         by_kind: list[set[Any]] = [
             {value for value in plain if type(value) is kind} for kind in (int, float)
         ]
-        # Labels are needed where one array of numbers is ambiguous: it cannot keep 1
+        # Entries are needed where one array of numbers is ambiguous: it cannot keep 1
         # and 1.0 apart, a value that is listed twice, or NaN and a value not set.
         is_unique = is_exact and not (by_kind[0] & by_kind[1])
         if is_axis:
@@ -129,7 +129,7 @@ def coordinate_of(
         if is_unique:
             integers = sorted(map(float, by_kind[0])) if array.dtype.kind == "f" else []
             return array, {names.INTEGERS: integers} if integers else {}
-    return np.array(_labels(plain, is_axis), dtype=object), {}
+    return np.array(_entries(plain, is_axis), dtype=object), {}
 
 
 def read_coordinate(coordinate: xr.DataArray, *, may_lack: bool) -> list[Any]:
@@ -144,43 +144,43 @@ def read_coordinate(coordinate: xr.DataArray, *, may_lack: bool) -> list[Any]:
         values = [int(value) if value in integers else value for value in values]
         return [UNSET if may_lack and v != v else v for v in values]
     if coordinate.dtype.kind in "OUT":
-        # An empty label means "not set": the label of an empty string has quotes.
+        # An empty entry means "not set": that of an empty string has quotes.
         return [
-            (read_label(label) if label else UNSET) if isinstance(label, str) else label
-            for label in values
+            (read_entry(value) if value else UNSET) if isinstance(value, str) else value
+            for value in values
         ]
     return values
 
 
 def encode_params(params: Options) -> dict[str, str]:
     """Return a candidate's parameters as texts for JSON, which keep their types."""
-    return {name: value_label(value) for name, value in params.items()}
+    return {name: entry_of(value) for name, value in params.items()}
 
 
 def decode_params(params: Options) -> dict[str, Any]:
     """Invert `encode_params`; numbers, as in older files, stay numbers."""
     return {
-        name: read_label(value) if isinstance(value, str) else value
+        name: read_entry(value) if isinstance(value, str) else value
         for name, value in params.items()
     }
 
 
-def _labels(values: Sequence[object], is_axis: bool) -> list[str]:
-    """Return a label for each value, "" for one that is not set."""
+def _entries(values: Sequence[object], is_axis: bool) -> list[str]:
+    """Return an entry for each value, "" for one that is not set."""
     keys: dict[str, dict[Hashable, int]] = {}
-    labels = []
+    entries = []
     for i, value in enumerate(values):
         if value is UNSET:
-            labels.append("")
+            entries.append("")
             continue
-        text = value_label(value)
+        text = entry_of(value)
         exact_key: Hashable = i
         if not is_axis:
             exact_key = text if _literal(text) is not UNSET else exact_text(value)
         same = keys.setdefault(text, {})
         number = same.setdefault(exact_key, len(same) + 1)
-        labels.append(text if number == 1 else f"{text}  # {number}")
-    return labels
+        entries.append(text if number == 1 else f"{text}  # {number}")
+    return entries
 
 
 def _literal(text: str) -> Any:

@@ -142,6 +142,11 @@ def test_losses__have_the_members_of_the_protocol(loss):
     assert isinstance(loss.statistic, Statistic)
 
 
+def test_loss__has_its_title_by_the_old_name_too():
+    with pytest.warns(FutureWarning, match="`label` is now called `title`"):
+        assert losses.recall("fraud").label == "Misses of 'fraud'"
+
+
 def test_cost_of_a_third_party__is_shown_as_a_number_and_not_in_percent():
     options = {"random_state": 7, "prune": False, "deploy": "one_fold"}
     lines = []

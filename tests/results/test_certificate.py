@@ -189,12 +189,12 @@ def test_certificate__is_read_in_plain_words(fields, is_certified, texts):
         ({"estimate": 0.1128}, None),
         ({"estimate": nan}, None),
         ({"estimate": 0.1621}, "folds (16.2%) is above the bound (15.1%) of the model"),
-        ({"estimate": 0.1621, "loss": "recall:7", "what": "Recall"}, "plan with 16.2%"),
+        ({"estimate": 0.1621, "loss": "recall:7", "says": "Recall"}, "plan with 16.2%"),
         (
             {
                 "estimate": 0.4,
                 "loss": "cost",
-                "what": "Cost",
+                "says": "Cost",
                 "largest": 2.0,
                 "is_cost": True,
             },
@@ -205,7 +205,7 @@ def test_certificate__is_read_in_plain_words(fields, is_certified, texts):
                 "estimate": 3.5,
                 "bound": 3.12,
                 "largest": inf,
-                "what": "90% off by",
+                "says": "90% off by at most",
             },
             "is above the bound (3.12)",
         ),
@@ -334,6 +334,5 @@ def test_in_numbers_of_rows__names_what_a_loss_counts(loss, meaning):
     made = Certificate(0.2, 0.05, "nested", "all_rows", **fields)
     assert meaning in made.in_numbers_of_rows()
     older = json.loads(made.to_json())
-    older["says"] = f"{older.pop('what')} at most"
     del older["sentence"], older["fraction"]
     assert Certificate.from_json(json.dumps(older)) == made

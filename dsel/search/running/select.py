@@ -317,7 +317,7 @@ def _certify_candidate(
     if ranking.criterion.is_regression:
         fields: dict[str, Any] = {
             "loss": ranking.criterion.name,
-            "what": "Mean squared error",
+            "says": "Mean squared error at most",
             "largest": inf,
             "estimate": bound,
         }
