@@ -349,30 +349,33 @@ def read_counts(cube: Any) -> dict[str, NDArray[Any]]:
             )
         if spec.kind in ("text", "seconds") or names.CRITERION in spec.dims:
             continue
-        values = array.values
-        if spec.kind != "number":  # whole, and NaN where nothing was counted
-            unset, most = names.UNCOUNTED, np.inf
-            if spec.kind == "flag":  # the last status is "missing"
-                most = len(spec.meanings) - 1
-                unset = most if spec.name == names.STATUS else 0
-            lacking = np.isnan(values)
-            counted = np.where(lacking, 0, values)
-            is_wrong = (counted < 0) | (counted > most) | (counted != np.rint(counted))
-            if is_wrong.any():
-                raise ValueError(
-                    f"`results` has {spec.name} = {counted[is_wrong][0]:g}; it is a "
-                    f"whole number in [0, {most:g}], and NaN where nothing was counted."
-                )
-            values = np.where(lacking, unset, counted).astype(np.int64)
+        counts = array.values if spec.kind == "number" else _read_integers(spec, array)
         if names.CANDIDATES in spec.dims:
-            values = values.reshape(n, *values.shape[len(candidates) :])
-        arrays[spec.name] = values
+            counts = counts.reshape(n, *counts.shape[len(candidates) :])
+        arrays[spec.name] = counts
     if names.N_CANDIDATES in arrays:
         # Delta is divided among all candidates: those of both runs if cubes were
         # joined, and those of the whole run if only some of them were selected.
         most = max(int(arrays[names.N_CANDIDATES].max()), n)
         arrays[names.N_CANDIDATES] = np.array(most, np.int64)
     return arrays
+
+
+def _read_integers(spec: names.Variable, array: xr.DataArray) -> Integers:
+    """Return counts or flags of a cube, which has NaN where nothing was counted."""
+    unset, most = names.UNCOUNTED, np.inf
+    if spec.kind == "flag":  # the last status is "missing"
+        most = len(spec.meanings) - 1
+        unset = most if spec.name == names.STATUS else 0
+    is_unset = np.isnan(array.values)
+    counts = np.where(is_unset, 0, array.values)
+    is_wrong = (counts < 0) | (counts > most) | (counts != np.rint(counts))
+    if is_wrong.any():
+        raise ValueError(
+            f"`results` has {spec.name} = {counts[is_wrong][0]:g}; it is a whole "
+            f"number in [0, {most:g}], and NaN where nothing was counted."
+        )
+    return np.where(is_unset, unset, counts).astype(np.int64)
 
 
 def error_rates(errors: Integers, n_predictions: Integers) -> Floats:

@@ -1,5 +1,6 @@
 """Planning of a search: reads the inputs, chooses a design, and lists assumptions."""
 
+from dataclasses import fields
 from typing import Any
 
 from dsel.arrays import Estimator, RandomState
@@ -278,8 +279,8 @@ def make_plan(
         has_groups=design.row_groups is not None,
         have_unique_ids=facts.has_unique_ids,
     )
-    return Plan.of(
-        design,
+    return Plan(
+        **{field.name: getattr(design, field.name) for field in fields(design)},
         identity=plan_identity(design, search_options, inputs),
         assumptions=known_assumptions(design, inputs, duplicates, facts.violation),
         caveats=collect_caveats(

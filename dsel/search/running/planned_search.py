@@ -14,9 +14,9 @@ it equals the plan of a caller that wanted these errors from the beginning.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 
@@ -223,27 +223,6 @@ class PlannedSearch(SearchDesign):
     those with `Effect.PLAN`."""
     duplicates: DuplicatesAcrossFolds
     """Duplicates among labeled rows; only with the pool's can a run judge them."""
-
-    @classmethod
-    def of(
-        cls,
-        design: SearchDesign,
-        *,
-        identity: Mapping[str, str],
-        assumptions: tuple[Assumption, ...],
-        caveats: tuple[Caveat, ...],
-        duplicates: DuplicatesAcrossFolds,
-    ) -> Self:
-        """Return a design as a planned search."""
-        # Its own fields alone: `design` may be planned already.
-        decisions = {f.name: getattr(design, f.name) for f in fields(SearchDesign)}
-        return cls(
-            **decisions,
-            identity=identity,
-            assumptions=assumptions,
-            caveats=caveats,
-            duplicates=duplicates,
-        )
 
     def pool_reading(self, findings: PoolFindings) -> PoolReading:
         """Return how passes read the pool, which compare the sample of its check."""
