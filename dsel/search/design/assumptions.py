@@ -13,7 +13,7 @@ No check finds a learner that reads held-out rows from a file, a module or a clo
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil, isqrt
 from operator import add
@@ -135,6 +135,25 @@ class PoolFindings:
     pass."""
 
 
+class _BlockFindings(NamedTuple):
+    """Findings in the rows of a block, or of several blocks that follow one another."""
+
+    n_duplicates: int
+    """Rows that equal a labeled one."""
+    row_numbers: list[Integers]
+    """Numbers of the rows of the sample, of each block that has some."""
+    rows: list[Features]
+    """These rows."""
+    are_fresh: list[Bools]
+    """Which of these rows equal no labeled one."""
+    repeats: list["pd.Series[int]"]
+    """Results of `count_repeats`."""
+
+    def join(self, later: "_BlockFindings") -> "_BlockFindings":
+        """Return the findings in both."""
+        return _BlockFindings(*map(add, self, later))
+
+
 def compare_pool(
     pool: Pool,
     labeled: LabeledRows,
@@ -154,41 +173,55 @@ def compare_pool(
     hashed_fraction = min(1.0, HASHED_ROWS / pool.n_rows)
     find_duplicates = duplicate_finder(pool, labeled)
 
-    def check_block(X: Features, row_numbers: Integers) -> tuple[Any, ...]:
-        """Return the duplicates of a block, its rows of the sample, and repeats."""
+    def check_block(X: Features, row_numbers: Integers) -> _BlockFindings:
         words = row_random_at(seed, SHIFT_STREAM, row_numbers) >> np.uint64(11)
         sampled = np.flatnonzero(words * 2.0**-53 < fraction)
         is_duplicate = find_duplicates(X)
         n_duplicates = int(is_duplicate.sum())
         repeats = [count_repeats(X, ~is_duplicate, hashed_fraction)]
         if not len(sampled):
-            return n_duplicates, [], [], [], repeats
-        sample = [row_numbers[sampled]], [X[sampled]], [~is_duplicate[sampled]]
-        return n_duplicates, *sample, repeats
+            return _BlockFindings(n_duplicates, [], [], [], repeats)
+        return _BlockFindings(
+            n_duplicates,
+            [row_numbers[sampled]],
+            [X[sampled]],
+            [~is_duplicate[sampled]],
+            repeats,
+        )
 
-    n_duplicates, sampled_rows, rows, are_fresh, repeats = pool.reduce(
+    findings: _BlockFindings = pool.reduce(
         check_block,
-        lambda earlier, later: tuple(map(add, earlier, later)),
+        _BlockFindings.join,
         client=client,
         allow_nan=allow_nan,
         on_turn=on_turn,
     )
     if on_turn is not None:
         on_turn()  # before the test, which takes a while
-    make_facts = partial(
-        PoolFacts,
-        n_duplicates,
+    pool_facts = PoolFacts(
+        findings.n_duplicates,
         n_fitting_duplicates=n_fitting_duplicates,
-        pool_repeats=have_copies(merge_repeats(repeats)),
+        pool_repeats=have_copies(merge_repeats(findings.repeats)),
     )
-    if not rows:
-        return PoolFindings(make_facts())
-    sample = concatenate_rows(rows)
-    sampled = SampledRows.of(pool, np.concatenate(sampled_rows), sample)
-    if min(sample.shape[0], labeled.n_rows) < FEWEST_TESTED_ROWS:
-        return PoolFindings(make_facts(), sampled)
-    # Records of labeled rows may be in the pool, and often: the bounds allow for them.
-    n_copies = count_copies(labeled.X, sample, np.concatenate(are_fresh), seed=seed)
+    if not findings.rows:
+        return PoolFindings(pool_facts)
+    sample = concatenate_rows(findings.rows)
+    row_numbers = np.concatenate(findings.row_numbers)
+    sampled_rows = SampledRows.of(pool, row_numbers, sample)
+    if min(sample.shape[0], labeled.n_rows) >= FEWEST_TESTED_ROWS:
+        are_fresh = np.concatenate(findings.are_fresh)
+        pool_facts = _test_sample(pool_facts, labeled, sample, are_fresh, seed)
+    return PoolFindings(pool_facts, sampled_rows)
+
+
+def _test_sample(
+    pool_facts: PoolFacts,
+    labeled: LabeledRows,
+    sample: Features,
+    are_fresh: Bools,
+    seed: int,
+) -> PoolFacts:
+    """Return the facts with the results of tests of sampled pool rows."""
     test = two_sample_test(labeled.X, sample, seed=seed, level=ALARM)
     telling_columns = tuple(test.column_names(labeled.columns))
     near_rows: tuple[int, ...] = ()
@@ -197,14 +230,16 @@ def compare_pool(
     if not telling_columns:
         is_shifted = test.p_value <= ALARM
         near_rows = find_near_rows(labeled.X, sample, seed=seed, is_shifted=is_shifted)
-    pool_facts = make_facts(
+    return replace(
+        pool_facts,
         auc=test.auc,
         p_value=test.p_value,
         telling_columns=telling_columns,
-        n_pool_copies=n_copies,
+        # Records of labeled rows may be in the pool, and often: the bounds allow for
+        # them.
+        n_pool_copies=count_copies(labeled.X, sample, are_fresh, seed=seed),
         near_rows=near_rows,
     )
-    return PoolFindings(pool_facts, sampled)
 
 
 def count_repeats(
@@ -695,8 +730,10 @@ class DuplicatesAcrossFolds:
         )
         if not self.n_reported or p_value > COPIES_ALARM:
             return ""
-        few = f"only {n_in_pool:,} of {n_pool:,} pool rows equal" if n_in_pool else ""
+        in_pool = (
+            f"only {n_in_pool:,} of {n_pool:,} pool rows equal" if n_in_pool else ""
+        )
         return (
-            f"{self.text}, but {few or 'no pool row equals'} a labeled row: copies; "
-            f"{TAKE_ONCE}"
+            f"{self.text}, but {in_pool or 'no pool row equals'} a labeled row: "
+            f"copies; {TAKE_ONCE}"
         )
