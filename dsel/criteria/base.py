@@ -123,8 +123,8 @@ class Criterion:
         bound but 0.
         """
         if self.can_prune:
-            every = np.ones(len(counts[names.STATUS]), dtype=bool)
-            return self._mask_terms(counts, settings, every).value
+            is_known = np.ones(len(counts[names.STATUS]), dtype=bool)
+            return self._mask_terms(counts, settings, is_known).value
         values = self.evaluate(counts, settings).value
         return np.nan_to_num(values, nan=0.0, posinf=np.inf)
 

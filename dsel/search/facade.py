@@ -619,14 +619,14 @@ def fill_class_columns(
     scores: ArrayLike, model: Model, classes: AnyArray, lacking: float
 ) -> Floats:
     """Return one column for each class, also for those that the model does not know."""
-    columns, own = np.asarray(scores), np.asarray(getattr(model, "classes_", classes))
-    if len(own) == len(classes):
+    columns, known = np.asarray(scores), np.asarray(getattr(model, "classes_", classes))
+    if len(known) == len(classes):
         return columns
-    if columns.ndim == 1 and len(own) == 2:
+    if columns.ndim == 1 and len(known) == 2:
         columns = np.column_stack((-columns, columns))
-    if columns.ndim != 2 or columns.shape[1] != len(own):
+    if columns.ndim != 2 or columns.shape[1] != len(known):
         return columns  # scores of pairs of classes
     # Columns of unknown classes are filled as in scikit-learn's `cross_val_predict`.
     full = np.full((len(columns), len(classes)), lacking)
-    full[:, np.searchsorted(classes, own)] = columns
+    full[:, np.searchsorted(classes, known)] = columns
     return full

@@ -5,6 +5,7 @@ Design and options give the identity by which a store recognizes a plan.
 
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from sklearn import get_config
@@ -76,8 +77,8 @@ def check_queries(design: SearchDesign) -> None:
          f"{' and a report' * bool(losses.report_classes)}"
          f"{' and report_by' * (losses.by_value is not None)}; leave one of them out"),
     )  # fmt: skip
-    given = f"`n_queries` {design.n_queries}"
-    raise_first(*((is_wrong, f"{given} {why}.") for is_wrong, why in reasons))
+    argument = f"`n_queries` {design.n_queries}"
+    raise_first(*((is_wrong, f"{argument} {why}.") for is_wrong, why in reasons))
 
 
 def make_context(
@@ -192,6 +193,7 @@ def read_prior(
             f"which divide delta among the candidates, got {method.name or None!r}; "
             f"leave it out{'' if method.divides_delta else f': {why}'}."
         )
+    weights: Any = prior
     if callable(prior):
         weights = []
         for params in candidates:
@@ -203,26 +205,25 @@ def read_prior(
                     f"`prior` must return a weight for every candidate, but for "
                     f"{params_text(params)} it raised {type(error).__name__}: {error}"
                 ) from error
-        prior = weights
-    if isinstance(prior, Mapping | str) or not np.iterable(prior):
+    if isinstance(weights, Mapping | str) or not np.iterable(weights):
         raise TypeError(
             f"`prior` must be a list of {n} weights, one for each candidate, or a "
-            f"function of a candidate's parameters, got {prior!r:.60}."
+            f"function of a candidate's parameters, got {weights!r:.60}."
         )
     try:
-        given = np.asarray(fill_masked_values(prior, "`prior`"))
+        weights = np.asarray(fill_masked_values(weights, "`prior`"))
     except ValueError as error:
         raise TypeError(f"`prior` must have numbers as weights: {error}") from error
-    if given.dtype.kind not in "iuf":
+    if weights.dtype.kind not in "iuf":
         raise TypeError(
-            f"`prior` must have numbers as weights, got {given.ravel()[:3].tolist()}."
+            f"`prior` must have numbers as weights, got {weights.ravel()[:3].tolist()}."
         )
-    if given.shape != (n,):
+    if weights.shape != (n,):
         raise ValueError(
             f"`prior` must have one weight for each of the {n} candidates, got shape "
-            f"{given.shape}; plan.axes.candidates has their order."
+            f"{weights.shape}; plan.axes.candidates has their order."
         )
-    return proportional_shares(given.astype(np.float64))
+    return proportional_shares(weights.astype(np.float64))
 
 
 def choose_losses(
@@ -296,9 +297,8 @@ def plan_identity(
         identity["baseline"] = context.baseline.identity
     if inputs.row_groups is not None:
         identity["groups"] = inputs.row_groups.token
-    own = own_code(context, design.criterion, method)
-    if own:
-        identity["own_code"] = short_hash(own)
+    if code := own_code(context, design.criterion, method):
+        identity["own_code"] = short_hash(code)
     return identity
 
 

@@ -267,9 +267,9 @@ def divide_pool(
     if pool is None:
         return DividedPool()
     check_pool_learners(candidate.estimator for candidate in inputs.candidates)
-    given = inputs.given_rows
-    if isinstance(pool, np.ndarray) and isinstance(given, Frame):
-        schema = given.schema
+    rows = inputs.given_rows
+    if isinstance(pool, np.ndarray) and isinstance(rows, Frame):
+        schema = rows.schema
         if not schema.is_numeric:
             raise TypeError(
                 f"`pool` must be a data frame, as `X` is, with its columns "

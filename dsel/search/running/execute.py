@@ -253,10 +253,10 @@ def check_estimators(estimators: Iterable[Estimator], place: object) -> str:
             return str(error)
         except Exception:  # its fit will report that it cannot be cloned
             continue
-        if own := script_types(content):
+        if types := script_types(content):
             warn(
-                f"models with {own[0]} are kept in `out` {place}, but no other process "
-                f"finds what a script or notebook defines; {IMPORTABLE}.",
+                f"models with {types[0]} are kept in `out` {place}, but no other "
+                f"process finds what a script or notebook defines; {IMPORTABLE}.",
                 DselWarning,
             )
             break
