@@ -95,9 +95,7 @@ class FitLoop(Generic[TableT]):
 
     def fit(self) -> None:
         """Fit until no fit is needed."""
-        for jobs, ended in self.queue.run(
-            self.next_jobs, self.make_task, self.begin_turn
-        ):
+        for jobs, ended in self.queue.run(self):
             if ended.error is None:
                 self.add_results(ended)
             else:

@@ -1,7 +1,8 @@
 """What the loops of a run share: its engine, and the queue of jobs.
 
 These loops are `fit_loop.FitLoop`, `pool_pass.PoolPass` and
-`running.fit_chosen.run_chosen_fits`. Each submits jobs by `JobQueue.run`. The first two
+`running.fit_chosen.ChosenFitLoop`. Each has the methods of `JobLoop`, by which
+`JobQueue.run` gets its jobs, and iterates over the tasks that have ended. The first two
 write what comes back to their table and to the store, the third keeps the models that
 it was sent; no job writes anything.
 
@@ -19,7 +20,7 @@ them again.
 import logging
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import InitVar, dataclass, field
 from itertools import count
 from statistics import fmean
@@ -104,12 +105,25 @@ J = TypeVar("J", bound=RetriedJob)
 R = TypeVar("R")
 
 
+class JobLoop(Protocol[J, R]):
+    """A loop that makes jobs, which a queue submits as tasks."""
+
+    def begin_turn(self) -> object:
+        """Do what comes before tasks are submitted, at least every half second."""
+
+    def next_jobs(self) -> list[J]:
+        """Return the jobs of the next task, or none.
+
+        The last turn is that in which it returns none and nothing is running.
+        """
+
+    def make_task(self, jobs: list[J]) -> Task[Any, list[R]]:
+        """Return jobs as one task."""
+
+
 @dataclass(eq=False)
 class JobQueue(Generic[J, R]):
-    """Jobs of running tasks, and those that wait for another attempt.
-
-    A loop iterates over `run`, which submits them, and takes the results.
-    """
+    """Jobs of running tasks, and those that wait for another attempt."""
 
     executor: InitVar[Executor]
     may_give_up: bool = False
@@ -128,27 +142,20 @@ class JobQueue(Generic[J, R]):
     def __post_init__(self, executor: Executor) -> None:
         self.tasks = TaskQueue(executor)
 
-    def run(
-        self,
-        next_jobs: Callable[[], list[J]],
-        make_task: Callable[[list[J]], Task[Any, list[R]]],
-        on_turn: Callable[[], object],
-    ) -> Iterator[tuple[list[J], Finished[list[R]]]]:
+    def run(self, loop: JobLoop[J, R]) -> Iterator[tuple[list[J], Finished[list[R]]]]:
         """Submit jobs; yield those whose task has ended well, or that failed finally.
 
-        The end of the task comes with them. `next_jobs` returns the jobs of the next
-        task, or none; the last turn is that in which it does and nothing is running.
-        `on_turn` is called before tasks are submitted, at least every half second.
-        Raises an error that ends the run.
+        The end of the task comes with them. Raises an error that ends the run.
         """
         while True:
-            on_turn()
+            loop.begin_turn()
             while self.tasks.has_room:
                 # What failed goes first: an error that ends the run ends it early.
-                jobs = self.urgent_jobs.popleft() if self.urgent_jobs else next_jobs()
+                urgent = self.urgent_jobs
+                jobs = urgent.popleft() if urgent else loop.next_jobs()
                 if not jobs:
                     break
-                task = make_task(jobs)
+                task = loop.make_task(jobs)
                 self.running[task.key] = jobs
                 self.tasks.submit(task)
             if not self.running:

@@ -63,10 +63,12 @@ class PoolPass:
         queue: JobQueue[CountJob, CountedJob] = JobQueue(self.engine.executor)
         # A file that changes between two slices would give counts of no one pool.
         with self.pool.guard_pass():
-            for _, ended in queue.run(
-                self.next_jobs, self.make_task, self.show_progress
-            ):
+            for _, ended in queue.run(self):
                 yield from ended.get()
+
+    def begin_turn(self) -> None:
+        """Show the progress."""
+        self.show_progress()
 
     def next_jobs(self) -> list[CountJob]:
         """Return slices of the same model sets, few enough to be read at once."""

@@ -16,6 +16,7 @@ import numpy as np
 from dsel import names
 from dsel.arrays import Bools, Floats
 from dsel.data.duplicates import duplicate_finder
+from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError
 from dsel.losses.base import FoldCounts, PoolCounts, Statistic, stack_folds
 from dsel.losses.error_rate import ERROR_RATE
@@ -157,40 +158,55 @@ def fit_chosen(
 
     Raises AllFitsFailedError if no model of a fold could be fitted.
     """
-    fits = run_chosen_fits(run, engine, candidates)
+    splits = deque(run.plan.outer_splits_to_fit)
+    fits = ChosenFitLoop(run, engine, candidates, splits).fit()
     return collect_models(run, candidates, fits, inner_scores)
 
 
-def run_chosen_fits(
-    run: Run, engine: Engine, candidates: ChosenCandidates
-) -> dict[int, ChosenFit]:
-    """Fit the chosen candidates; return the results by number of the outer split."""
-    plan = run.plan
-    fits = dict[int, ChosenFit]()
-    # One model a task: these fits are few, and no slot should wait for another one.
-    waiting = deque[list[ChosenFitJob]]()
-    for split in plan.outer_splits_to_fit:
-        candidate = candidates.candidate_of(None if split.is_all_rows else split.number)
-        candidate_group = plan.context.candidate_group_of(candidate)
-        waiting.append([ChosenFitJob(candidate_group.number, candidate, split.number)])
+@dataclass(eq=False)
+class ChosenFitLoop:
+    """Fits of the chosen candidates, each without a fold or on all rows."""
 
-    def make_task(jobs: list[ChosenFitJob]) -> Task[JobContext, list[ChosenFit]]:
+    run: Run
+    engine: Engine
+    candidates: ChosenCandidates
+    waiting: deque[Split]
+    """Outer splits whose fits are not submitted yet."""
+    fits: dict[int, ChosenFit] = field(init=False, default_factory=dict)
+    """Results by the number of the outer split."""
+
+    def fit(self) -> dict[int, ChosenFit]:
+        """Make all fits; return the results by the number of the outer split."""
+        queue: JobQueue[ChosenFitJob, ChosenFit] = JobQueue(self.engine.executor)
+        for _, ended in queue.run(self):
+            self.fits.update((fit.job.outer_split, fit) for fit in ended.get())
+        return self.fits
+
+    def begin_turn(self) -> None:
+        """Show the progress."""
+        self.run.progress.show_chosen(len(self.fits))
+
+    def next_jobs(self) -> list[ChosenFitJob]:
+        """Return the next fit, or none."""
+        # One model a task: these fits are few, and no slot should wait for another one.
+        if not self.waiting:
+            return []
+        split = self.waiting.popleft()
+        fold = None if split.is_all_rows else split.number
+        candidate = self.candidates.candidate_of(fold)
+        candidate_group = self.run.plan.context.candidate_group_of(candidate)
+        return [ChosenFitJob(candidate_group.number, candidate, split.number)]
+
+    def make_task(self, jobs: list[ChosenFitJob]) -> Task[JobContext, list[ChosenFit]]:
+        """Return the task of a fit."""
         [job] = jobs
+        plan = self.run.plan
         candidate_group = plan.context.candidate_groups[job.candidate_group]
         split = plan.scheme.outer_splits[job.outer_split]
         key = f"fit-chosen-{candidate_group.short_name}-{split.short_name}"
-        key += f"-{next(engine.serial)}"
+        key += f"-{next(self.engine.serial)}"
         # Spread over the workers, as the first fits are.
         return Task(key, FitChosenBatch(job), affinity=job.outer_split)
-
-    queue: JobQueue[ChosenFitJob, ChosenFit] = JobQueue(engine.executor)
-    for _, ended in queue.run(
-        lambda: waiting.popleft() if waiting else [],
-        make_task,
-        lambda: run.progress.show_chosen(len(fits)),
-    ):
-        fits.update((fit.job.outer_split, fit) for fit in ended.get())
-    return fits
 
 
 def collect_models(
