@@ -322,7 +322,7 @@ def notes_on_repeats(values: pd.Series) -> list[str]:
     """Return a caveat where rows with one identifier may be no independent rows.
 
     Few values, or values of very many rows, are ordinary categories, such as towns;
-    values of mostly one row identify rows.
+    values of mostly one row identify rows; numbers with decimals are measured.
 
     Examples
     --------
@@ -334,6 +334,8 @@ def notes_on_repeats(values: pd.Series) -> list[str]:
     n_rows = values.dropna().value_counts()
     n_values, n_known = len(n_rows), int(n_rows.sum())
     if holds_categories(values) or 2 * int(n_rows[n_rows > 1].sum()) <= n_known:
+        return []
+    if (pd.to_numeric(n_rows.index.to_series(), errors="coerce") % 1 > 0).any():
         return []
     return [
         f"{values.name} has {n_values:,} values in {n_known:,} rows; if rows of one "

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dsel.arrays import ArrayLike, Floats
 from dsel.checks import list_columns, listing, nearest_name, show
 from dsel.data.frames import NUMERIC
-from dsel.data.groups import notes_on_repeats
+from dsel.data.groups import is_name_of_identifier, notes_on_repeats
 from dsel.data.kinds import LARGEST_EXACT, Kind, TextReason
 from dsel.data.schema import TableSchema
 from dsel.data.targets import notes_on_copies
@@ -75,6 +75,8 @@ class Table(NamedTuple):
             for frame in (self.ids, self.left_out)
             if frame is not None
             for name in frame
+            # What is left out may be any measurement, and is no identifier by request.
+            if frame is self.ids or is_name_of_identifier(name)
             for note in notes_on_repeats(frame[name][known])
         ]
 

@@ -49,7 +49,6 @@ from dsel.data.table_request import (
 from dsel.data.targets import notes_on_similar_labels, numbers_of_texts
 from dsel.data.text import (
     MOST_NBYTES,
-    SHOWN,
     TextFile,
     TextPart,
     UnreadableRowsError,
@@ -886,15 +885,10 @@ def _text_rows(
 ) -> list[tuple[str, str]]:
     """Return what was read as what, as pairs of a title and a text."""
     file, columns = source.files[0], schema.columns
-    sign = SHOWN.get(file.separator) or repr(file.separator)
-    form = f"{file.encoding.upper()}, separated by {sign}"
-    if decimal == ",":
-        form += ", decimal commas"
-    shown_rows = [("read as", form)]
-    if file.gaps:
-        listed = ", ".join(map(repr, file.gaps))
-        shown_rows.append(("read as gaps", f"{listed}, among the empty cells"))
-    shown_rows += _rows_on_gaps(columns, scans)
+    form = [] if file.encoding.lower().startswith("utf-8") else [file.encoding.upper()]
+    form += filter(None, [file.dialect(decimal).words])
+    shown_rows = [("read as", ", ".join(form))] * bool(form)
+    shown_rows += _rows_on_gaps(columns, scans, file.gaps)
     for is_day, order in ((True, "day first"), (False, "month first")):
         if named := [c.name for c in columns if c.form.day_first is is_day]:
             shown_rows.append(("dates", f"{order} in {listing(named, 8)}"))
@@ -910,17 +904,25 @@ def _text_rows(
 
 
 def _rows_on_gaps(
-    columns: Sequence[ColumnSchema], scans: Mapping[str, ColumnScan]
+    columns: Sequence[ColumnSchema],
+    scans: Mapping[str, ColumnScan],
+    declared: Sequence[str],
 ) -> list[tuple[str, str]]:
-    """Return the line about empty cells and words for gaps; none without any."""
+    """Return the line about empty cells and words for gaps; none without any.
+
+    Cells with a word that was `declared` to be one are counted as empty.
+    """
     n_cells, with_gaps = Counter[str](), []
+    empty = "empty cells"
+    if declared:
+        empty = f"cells that are empty or {' or '.join(map(repr, declared))}"
     for column in columns:
         scan = scans[column.name]
         gaps = Counter({f"{word!r}": n for word, n in scan.gap_words.items()})
         if column.kind is Kind.TEXT:  # there such words are values
             gaps.clear()
         if scan.n_empty:
-            gaps["empty cells"] = scan.n_empty
+            gaps[empty] = scan.n_empty
         n_cells += gaps
         if gaps:
             with_gaps.append(column.name)

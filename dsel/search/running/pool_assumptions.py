@@ -94,6 +94,7 @@ def notes_on_other_records(plan: PlannedSearch, pool_facts: PoolFacts) -> list[C
         return []
     text = (
         f"{n_duplicates:,} of {plan.pool.n_rows:,} pool rows equal labeled rows: they "
-        f"are counted as records of their own, as was declared or their ids show"
+        f"are counted as records of their own, since they have other ids (or "
+        f"open_pool(..., other_records=True))"
     )
     return [Caveat(Effect.INFO, text)]
