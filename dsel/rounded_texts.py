@@ -10,6 +10,8 @@ from typing import Final, TextIO
 
 PLAIN_WIDTH: Final = 80
 """Width of wrapped lines outside a terminal."""
+WIDEST: Final = 100
+"""Largest width of wrapped lines: longer ones are hard to read."""
 NONE: Final = "none"
 """Text in place of a number that is not finite, or of no rows."""
 EXACT: Final = Context(prec=800)
@@ -123,14 +125,14 @@ def confidence(delta: float, decimals: int = 4) -> str:
 
 
 def terminal_width(stream: TextIO | None = None) -> int | None:
-    """Return the width of the terminal of a stream; None if it is no terminal.
+    """Return the width of lines on a stream's terminal; None if it is no terminal.
 
-    By default the stream is standard output.
+    By default the stream is standard output. The width is at most `WIDEST`.
 
     Files and pipes get one line for each statement, which tools can search.
     """
     is_terminal = getattr(stream or sys.stdout, "isatty", bool)()
-    return shutil.get_terminal_size().columns if is_terminal else None
+    return min(shutil.get_terminal_size().columns, WIDEST) if is_terminal else None
 
 
 def wrap_line(line: str, indent: int = 0, width: int | None = None) -> str:

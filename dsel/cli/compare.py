@@ -17,7 +17,7 @@ from dsel.cli.options import ClusterOptions, OutputOptions, TextOptions
 from dsel.cli.running import (
     columns_in,
     format_names_columns,
-    insert_steps,
+    next_rows,
     open_client,
     print_json,
     print_notes,
@@ -36,7 +36,6 @@ from dsel.data.tables import read_table
 from dsel.data.text_tables import is_text, text_source
 from dsel.errors import naming
 from dsel.families.kinds import is_regressor
-from dsel.results.choice import NEXT
 from dsel.results.comparison import ModelComparison
 from dsel.results.query_files import check_new_place, check_target, write_comparison
 from dsel.results.row_hashes import RowHashes, load_row_hashes
@@ -114,9 +113,9 @@ def run(
         )
     shown_rows = comparison.shown_rows()
     if output.quiet:  # nobody else learns which file waits for labels
-        print_rows([shown_rows[0], *((NEXT, step) for step in steps)])
+        print_rows([shown_rows[0], *next_rows(*steps)])
     else:
-        print_rows(insert_steps(shown_rows, *steps))
+        print_rows([*shown_rows, *next_rows(*steps)])
     if queries and file is None:
         print_notes(["the models differ on no row that may be labeled"])
 

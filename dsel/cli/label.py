@@ -7,7 +7,7 @@ from dsel.cli.commands.label import LabelOptions
 from dsel.cli.options import TextOptions
 from dsel.cli.running import (
     choice_content,
-    insert_steps,
+    next_rows,
     print_choice,
     print_json,
     print_notes,
@@ -46,7 +46,7 @@ def run(options: LabelOptions) -> None:
             print_json("label", comparison=result)
             return
         rows = result.shown_rows()
-        print_rows(rows[:1] if output.quiet else insert_steps(rows, step))
+        print_rows(rows[:1] if output.quiet else [*rows, *next_rows(step)])
         return
     choice = keep_labeled_result(place, labeled)
     if output.as_json:

@@ -14,7 +14,7 @@ from dsel.cli.models import import_from_here
 from dsel.cli.new_run import offer_new_run
 from dsel.cli.running import (
     columns_in,
-    insert_steps,
+    next_rows,
     offer_renamed,
     open_client,
     print_json,
@@ -64,7 +64,7 @@ def run(options: MonitorOptions) -> None:
                 f"population (A1)"
             ]
         rows = report.shown_rows()
-        print_rows(rows[:1] if output.quiet else insert_steps(rows, *steps))
+        print_rows(rows[:1] if output.quiet else [*rows, *next_rows(*steps)])
     if not report.n_tested:
         # A cron job that reads statuses must not take silence for a kept promise.
         are_known = report.n_duplicates == report.n_rows

@@ -11,7 +11,7 @@ from dsel import names
 from dsel.cli.commands.plan_bound import ASSUMED_ERROR
 from dsel.cli.models import count_default_candidates
 from dsel.cli.options import OutputOptions
-from dsel.cli.running import SELECT, numbers_in, print_json, print_next, print_rows
+from dsel.cli.running import SELECT, next_rows, numbers_in, print_json, print_rows
 from dsel.cli.stops import with_options
 from dsel.results.renderings import render_lines
 from dsel.search.planning.plan_bound import NEVER, BoundPlan, plan_bound
@@ -61,7 +61,8 @@ def run(output: OutputOptions, **options: Any) -> None:
         click.echo("\n\n".join(render_lines(rows) for _, rows in plan.tables()))
     else:
         print_rows(plan.shown_rows())
-        print_next(*_reachable_command(plan, options), SELECT.format("UNLABELED"))
+        steps = *_reachable_command(plan, options), SELECT.format("UNLABELED")
+        print_rows(next_rows(*steps))
 
 
 def _reachable_command(

@@ -13,10 +13,11 @@ from dsel.cli.printing import say
 from dsel.cli.running import (
     SELECT,
     leave_out_lacking_ids,
+    next_rows,
     offer_renamed,
     open_client,
-    print_next,
     print_notes,
+    print_rows,
 )
 from dsel.data.like import open_pool_like
 from dsel.data.open import open_pool
@@ -158,4 +159,4 @@ def info(path: str) -> None:
     if columns:
         say(f"columns: {listing(columns, 10)}", indent=9)
     click.echo(f"fingerprint: {pool.token}")
-    print_next(SELECT.format(shlex.quote(path)))
+    print_rows(next_rows(SELECT.format(shlex.quote(path))))

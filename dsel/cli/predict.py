@@ -11,10 +11,10 @@ from dsel.cli.models import import_from_here
 from dsel.cli.new_run import offer_new_run
 from dsel.cli.printing import say
 from dsel.cli.running import (
+    next_rows,
     offer_renamed,
     open_client,
     print_json,
-    print_next,
     print_notes,
     print_rows,
 )
@@ -75,7 +75,8 @@ def run(options: PredictOptions) -> None:
         print_rows(("", line) for line in lines)
         if not output.quiet and made.certificate is not None:
             place = shlex.quote(options.results)
-            print_next(f"dsel monitor {place} NEXT_MONTH, once there are newer rows")
+            step = f"dsel monitor {place} NEXT_MONTH, once there are newer rows"
+            print_rows(next_rows(step))
     if made.says_nothing:
         # A script that reads statuses must not take the bound for one of these rows.
         click.get_current_context().exit(ExitStatus.REFUTED)

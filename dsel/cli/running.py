@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from itertools import groupby
 from math import isfinite
 from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Any, Final
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 """Version of the output of `print_json`; raised whenever a reader could misread it."""
-BACKGROUND: Final = ("Assumes", ORIGIN, "Folds", COMPARED, NEXT)
+BACKGROUND: Final = ("Assumes", ORIGIN, "Folds", COMPARED)
 """Names of rows that a terminal dims."""
 SELECT: Final = "dsel select LABELED --target COLUMN --pool {} --out FOLDER"
 """The command to write next, with its pool."""
@@ -84,10 +85,11 @@ AFTER_SHIFT: Final = (
     "documentation, docs/using/not_independent.md, Shift"
 )
 """What is next where the pool is of another population."""
-LIMITING: Final = ("Caveat", "Assumes", ORIGIN)
-"""Names of rows that say what limits a statement; they come last."""
-LATER: Final = (NEXT, *LIMITING)
-"""Names of rows that stand below the reports."""
+HEADINGS: Final = {
+    **dict.fromkeys(("Caveat", "Assumes", ORIGIN, "Folds"), "Before you trust it"),
+    NEXT: "What you can do next",
+}
+"""Heading in a terminal of the rows with a name, which stand below the reports."""
 MOST_NOTES: Final = 12
 """Largest number of notes of one kind that are printed."""
 
@@ -118,8 +120,9 @@ def _json_value(value: object) -> Any:
 def print_rows(shown_rows: Iterable[ShownRow], choice: Choice | None = None) -> None:
     """Print rows of texts in the shell's words, the first line without a name in bold.
 
-    Rows of a `choice` may have its call that plans labels. Where the output is no
-    terminal, or NO_COLOR is set, all lines are plain.
+    Rows of a `choice` may have its call that plans labels. A terminal gets headings,
+    a file or a pipe one line for each row. Without a terminal, or where NO_COLOR is
+    set, all lines are plain.
     """
     words = shell_names(click.get_current_context().command)
     if choice is not None:
@@ -134,19 +137,20 @@ def print_rows(shown_rows: Iterable[ShownRow], choice: Choice | None = None) -> 
         bold, dim = row[1] == head or None, row[0] in BACKGROUND or None
         return click.style(lines, bold=bold, dim=dim)
 
+    width = terminal_width()
     # Of a file or a pipe, click removes the codes.
-    click.echo(render_lines(shown_rows, terminal_width(), style))
+    for heading, group in groupby(shown_rows, lambda row: HEADINGS.get(row[0], "")):
+        rows = list(group)
+        if heading and width is not None:
+            click.echo(style(("", head), f"\n{heading}"))
+            if heading == HEADINGS[NEXT]:  # it says what the name says
+                rows = [("", f"- {text}") for _, text in rows]
+        click.echo(render_lines(rows, width, style))
 
 
-def print_next(*ways: str) -> None:
-    """Print which commands are useful next."""
-    print_rows([(NEXT, ", or ".join(ways))])
-
-
-def insert_steps(rows: Sequence[ShownRow], *steps: str) -> list[ShownRow]:
-    """Return rows with what to do next, above what limits the statement."""
-    place = next((k for k, row in enumerate(rows) if row[0] in LIMITING), len(rows))
-    return [*rows[:place], *((NEXT, step) for step in steps), *rows[place:]]
+def next_rows(*steps: str) -> list[ShownRow]:
+    """Return a row for each step that is useful next."""
+    return [(NEXT, step) for step in steps]
 
 
 def print_choice(
@@ -157,9 +161,9 @@ def print_choice(
     steps: Iterable[str] = (),
     further: Iterable[ShownRow] = (),
 ) -> None:
-    """Print a choice: bounds, reports, what to do next, and what limits the statement.
+    """Print a choice: bounds, reports, what limits the statement, and what to do next.
 
-    `lines` follow the bounds, `steps` are further commands to run, and `further` rows
+    `lines` follow the bounds, `steps` are commands to run, and `further` rows
     stand in place of the assumption that a choice shows. With ``--quiet`` there are
     no steps, no assumptions, and no words on what the bound means.
     """
@@ -168,7 +172,7 @@ def print_choice(
     meaning = ("", choice.certificate.in_numbers_of_rows().removesuffix("."))
     if meaning[1] and bound in rows and not output.quiet:
         rows.insert(rows.index(bound) + 1, meaning)
-    begin = next((k for k, (name, _) in enumerate(rows) if name in LATER), len(rows))
+    begin = next((k for k, (name, _) in enumerate(rows) if name in HEADINGS), len(rows))
     print_rows([*rows[:begin], *(("", line) for line in lines)], choice)
     reports: list[Renderable] = []
     if choice.reports or choice.tolerances:
@@ -181,12 +185,11 @@ def print_choice(
     if reports:
         click.echo()
     shown = [row for row in rows[begin:] if row not in assumption]
-    if output.quiet:
-        shown = [row for row in shown if row[0] != NEXT]
-    else:
-        shown = insert_steps([*shown, *(further or assumption)], *steps)
-    if shown:
-        print_rows(shown, choice)
+    advice = [row for row in shown if row[0] == NEXT]
+    shown = shown[: len(shown) - len(advice)]
+    if not output.quiet:
+        shown += [*(further or assumption), *next_rows(*steps), *advice]
+    print_rows(shown, choice)
 
 
 def choice_content(choice: Choice) -> dict[str, Any]:
@@ -367,7 +370,7 @@ def run_plan(
         words = with_options(click.get_current_context().obj, change)
         click.echo(f"Run: {shlex.join(['dsel', *words])}", err=True)
     if name == NEXT and output.quiet and not output.as_json:
-        print_next(text)  # else nobody learns which file waits for labels
+        print_rows(next_rows(text))  # else nobody learns which file waits for labels
     certificates = outcome.choice.certificates.values()
     if certificates and all(c.says_nothing or not c.certified for c in certificates):
         # A script that reads statuses must not take a refuted assumption, or "at most

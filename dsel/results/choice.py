@@ -54,8 +54,8 @@ COMPARED: Final = "For comparison"
 """Name of rows of texts that a bound can be compared with."""
 NEXT: Final = "Next"
 """Name of rows of texts that say what to do."""
-ORDER: Final = {NEXT: 1, NAMES[Effect.INFO]: 2, "Assumes": 3}
-"""Rank of rows by their names: what to do next, then what limits the statement. All
+ORDER: Final = {NAMES[Effect.INFO]: 1, "Assumes": 2, NEXT: 3}
+"""Rank of rows by their names: what limits the statement, then what to do next. All
 others are about the bounds, and stand above these."""
 USUAL_DELTA: Final = 0.05
 """Delta of a call that does not name it."""
@@ -526,7 +526,7 @@ class Choice(Renderable):
         """Return names and texts, which all renderings show; most have no name.
 
         The order is that of a reader's questions: the bounds and what they are about,
-        what to do next, and what limits the statement. Warnings come before all.
+        what limits the statement, and what to do next. Warnings come before all.
         """
         printed, deployed = [*self.certificate.reasons[:1]], self.deployed_text
         bounds = [self.certificate.headline()]
@@ -656,12 +656,13 @@ class Choice(Renderable):
         others = [name for name in self.bounded_models if name != self.deploy]
         if not others or any(b.says_nothing or not b.certified for b in bounds):
             return ""
-        # On average: a search of more labels chooses and trains a better model.
+        other = f"(the second with deploy={others[0]!r})"
+        # On average: a search of more labels chooses and trains a better model. Labels
+        # of queried rows say more of the two, and their line says it.
+        if self.queries is not None and self.queries.labels is not None:
+            return f"deployed: the first model {other}"
         if self.deploy == ALL_ROWS:
-            return (
-                f"deployed: the first model, on average the better one (the second "
-                f"with deploy={others[0]!r})"
-            )
+            return f"deployed: the first model, on average the better one {other}"
         return (
             f"deployed: the first model (the second, with deploy={others[0]!r}, is a "
             f"little better on average)"

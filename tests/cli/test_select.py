@@ -133,12 +133,12 @@ def test_select__says_the_plan_first_then_the_verdict_then_assumptions(numbers):
     deployed = "(the second, with --deploy all_rows, is a little better on average)"
     assert verdict[2].endswith(deployed)
     assert "; always predicting " in verdict[4]
-    assert verdict[5].startswith("Next     --queries 50 in your next search, of other ")
-    assert verdict[6:] == [
-        "Next     the same command with --out FOLDER keeps the model for dsel predict",
+    assert verdict[5:7] == [
         "Assumes  labeled rows and pool rows are independent draws from one population "
         "(several rows of one customer: name their --groups); --verbose lists all",
+        "Next     the same command with --out FOLDER keeps the model for dsel predict",
     ]
+    assert verdict[7].startswith("Next     --queries 50 in your next search, of other ")
     assert "  seed           0" in plan
     assert max(map(len, plan)) <= 80
     assert run(*numbers, "--quiet").output.splitlines() == verdict[:5]
