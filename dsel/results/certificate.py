@@ -287,7 +287,7 @@ class Certificate(Renderable):
     def number(self) -> float:
         """The number that is printed, as a guarantee or without one.
 
-        A text says "the bound would otherwise be" before a number without a guarantee:
+        A text says "the computed 21.8% is no bound" of a number without a guarantee:
         `bound` is NaN there. NaN if there is no number either.
         """
         return min(self.unclipped, self.largest)  # in this order NaN stays
@@ -410,10 +410,10 @@ class Certificate(Renderable):
             reason = self.reasons[0]
             is_bound, is_printed = not self.is_estimate, reason in printed
             if isfinite(self.number) and not (is_bound and self.says_nothing):
-                otherwise = (
-                    "otherwise" if is_printed else "the bound would otherwise be"
-                )
-                number = f"{otherwise if is_bound else 'about'} {amount}"
+                # What the bound would be without this reason is not known: it may hide
+                # others, such as rows in groups.
+                number = f"the computed {amount} is no bound" * is_bound
+                number = number or f"about {amount}"
             why = "for the reason above" if is_printed else f"since {reason}"
             return f"No guarantee, {why}: {number}"
         if self.says_nothing:

@@ -286,28 +286,29 @@ def _test_disagreement(promises: Promises, tally: Tally, level: float) -> Promis
         return replace(test, reason=why)
     if in_percent(limit) == in_percent(1.0):  # as it is printed
         return replace(test, limit=limit, reason=NO_LIMIT)
-    whole = promises.choice.delta
     # Without the last digits of the product, which would show as 99.7499% confidence.
     delta = float(f"{disagreement_delta(promises.choice):.12g}")
     promise = (
         f"Both models differ on at most {in_percent(limit)} of the rows "
-        f"({confidence(delta)}% confidence: of the {100 * whole:g}% by which the "
-        f"bounds may fail, {100 * delta:g}% are for this)"
+        f"({confidence(delta)}% confidence)"
     )
     test = replace(test, limit=limit, promise=promise)
     if tally.n_duplicates == tally.n_rows:
         return replace(test, reason=NO_FRESH)
     differ, duplicates = tally.n_differ.tolist()
     at_least = float(lower_rate_limits(differ, duplicates, tally.n_rows, level))
+    seen = differ / tally.n_rows
+    # A limit below what is promised, and below what was seen, decides nothing.
+    proved = f", so the true share is at least {floor_percent(at_least)}"
     return replace(
         test,
         result=REFUTED if at_least > limit else KEPT,
         at_least=at_least,
         n_found=differ - duplicates,
         n_rows=tally.n_rows,
-        seen=differ / tally.n_rows,
-        reason=f"seen {about_percent(differ / tally.n_rows)} of {tally.n_rows:,} rows, "
-        f"so the true share is at least {floor_percent(at_least)}",
+        seen=seen,
+        reason=f"seen {about_percent(seen)} of {tally.n_rows:,} rows"
+        f"{proved * (seen > limit)}",
     )
 
 
@@ -344,6 +345,7 @@ def _test_errors(
         is_cost = certificate.is_cost
         shown = certificate.about(at_least) if is_cost else floor_percent(at_least)
         kind = "error" if loss == ERROR_RATE else "value"
+        proved = f", so the true {kind} is at least {shown}"
         tests.append(
             replace(
                 test,
@@ -352,7 +354,7 @@ def _test_errors(
                 n_rows=n_labels,
                 seen=rates[index],
                 reason=f"seen {certificate.about(rates[index])} on {n_labels:,} "
-                f"{context.kind_of_rows_text}, so the true {kind} is at least {shown}",
+                f"{context.kind_of_rows_text}{proved * (rates[index] > bound)}",
             )
         )
     return tests
@@ -376,9 +378,9 @@ def _test_tolerances(
             continue
         n_off, n_duplicates = (int(n[index]) for n in tally.counts)
         at_least = float(lower_rate_limits(n_off, n_duplicates, n_labels, level))
-        text = f"{n_off:,} of {n_labels:,} {context.kind_of_rows_text} are off by more"
-        if context.is_counted is None:
-            text = f"{n_off:,} of {n_labels:,} rows are off by more"
+        kind = "rows" if context.is_counted is None else context.kind_of_rows_text
+        text = f"{n_off:,} of {n_labels:,} {kind} are off by more"
+        proved = f", so their true share is at least {floor_percent(at_least)}"
         tests.append(
             replace(
                 test,
@@ -387,8 +389,7 @@ def _test_tolerances(
                 n_found=n_off - n_duplicates,
                 n_rows=n_labels,
                 seen=n_off / n_labels,
-                reason=f"{text}, so their true share is at least "
-                f"{floor_percent(at_least)}",
+                reason=f"{text}{proved * (n_off / n_labels > limit)}",
             )
         )
     return tests
