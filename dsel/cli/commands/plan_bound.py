@@ -11,7 +11,15 @@ ASSUMED_ERROR: Final = 0.1
 """Default of the option --error."""
 
 
-@click.command
+EXAMPLES: Final = """\b
+Examples:
+  dsel plan-bound 400 3000               # 400 labeled rows, 3,000 without a label
+  dsel plan-bound 400 3000 --error 0.2   # a model that errs on 20% of the rows
+  dsel plan-bound 400 --wanted 0.15      # how many labels a bound of 15% needs
+"""
+
+
+@click.command(epilog=EXAMPLES)
 @click.argument("n_labeled", type=RowCount())
 @click.argument("n_unlabeled", type=RowCount(), default=0)
 @click.option(

@@ -435,8 +435,7 @@ CV_BOUND_METHOD: Final = CertificateMethod(
     takes_prior=True,
     expects={
         "cv_bound": ExpectedBound(
-            "model trained on all labels; holds for all candidates at once, from the "
-            "mean of folds",
+            "all candidates at once, trained on all labels, by the mean of folds",
             mean_of_folds_terms,
             all_labels,
             needs_pool=True,
@@ -450,8 +449,7 @@ BEST_FOLD_METHOD: Final = replace(
     name="best_fold",
     expects={
         "best_fold": ExpectedBound(
-            "model trained on all labels; holds for all candidates at once, from the "
-            "fold with the smallest limit",
+            "all candidates at once, trained on all labels, by one of the folds",
             best_fold_terms,
             all_labels,
             needs_pool=True,
@@ -470,7 +468,7 @@ HOLDOUT_METHOD: Final = CertificateMethod(
     allows_regression=True,
     expects={
         "holdout": ExpectedBound(
-            "model trained without the first fold; holds for all candidates at once",
+            "all candidates at once, trained without one fold, by that fold",
             first_fold_terms,
             all_but_one_fold,
             count_exceeding=count_exceeding_first,

@@ -68,7 +68,7 @@ QUANTITIES: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
 PARTS: Final = (names.LABEL_TERM, names.DISAGREEMENT_TERM)
 """Numbers that are shown for a single number of folds only."""
 PLAIN_HOLDOUT_ROW: Final = ExpectedBound(
-    "without dsel: 80% to search and train, 20% to test",
+    "without dsel, 80% to search and train, 20% to test",
     plain_holdout_terms,
     all_but_20_percent,
     bounds_losses=True,
@@ -201,7 +201,7 @@ def name_row(certificate: str) -> str:
     ('trained without a fold', 'cv_bound')
     """
     words = {
-        METHODS["holdout"].name: "first fold (holdout)",  # not the one of 20%
+        METHODS["holdout"].name: "one fold (holdout)",  # not the one of 20%
         ONE_FOLD: "trained without a fold",
         ALL_ROWS: "trained on all labels",
         PLAIN_HOLDOUT: "20% hold-out set",
@@ -398,15 +398,13 @@ def _notes_on_rates(
     folds = plan[names.N_FOLDS].values.tolist()
     notes = []
     if case.n_unlabeled > 0:
-        first, *others = (about_percent(case.disagreement(k)) for k in folds)
-        rates = [f"{first} of the rows{' of the class' * of_class}", *others]
-        shown = ", ".join(
-            f"{rate} with {k} folds" for rate, k in zip(rates, folds, strict=True)
-        )
+        k = DEFAULT_FOLDS
         how = "as declared" if is_declared else "a third of the assumed error"
+        more = "" if folds == [k] else ", and with fewer folds on more"
         notes.append(
             f"Guessed: the model trained on all labels differs from that of a fold on "
-            f"{shown} ({how}{' with 5 folds' * (folds != [5])})."
+            f"{about_percent(case.disagreement(k))} of the rows"
+            f"{' of the class' * of_class} with {k} folds ({how}){more}."
         )
     is_holdout = plan[names.CERTIFICATE].values == PLAIN_HOLDOUT
     dsel_bound = plan[names.BOUND][~is_holdout].min()

@@ -180,8 +180,8 @@ def test_plan_bound__refuses_to_plan_both_kinds():
     ({"wanted": 0.15}, ["rows needed for a bound of 15%:", "never"]),
     ({"cv": [2, 5], "wanted": 0.15},
      ["Labels needed:\n",
-      "\nPool rows needed (rows", "first fold (holdout): model trained without the",
-      "20% hold-out set: without dsel: 80% to search"]),
+      "\nPool rows needed (rows", "one fold (holdout): all candidates at once, trained",
+      "20% hold-out set: without dsel, 80% to search"]),
     ({"error": None, "error_quantile": 0.9}, ["quantiles with 600 labeled rows:"]),
 ])  # fmt: skip
 def test_plan_bound__is_shown_in_words_with_its_numbers(options, texts):
