@@ -23,6 +23,7 @@ from dsel.plots.style import (
     PALE,
     UNITS,
     candidate_labels,
+    count_shown,
     in_hundreds,
     label_rows,
     mark_unproved_bars,
@@ -425,7 +426,7 @@ def plot_terms(
     )
     is_bound = ranking.is_guarantee and select(results).certificate.certified
     mark_unproved_bars(ax, patches, certified=is_bound)
-    ax.set_xlabel(f"{ranking.title}, %")
+    ax.set_xlabel(f"{ranking.title}, %{count_shown(len(best), results)}")
     what = f"{labels[best[0]]} has the smallest {ranking.title}"
     tidy(ax, title=f"{what}: {amount(sums[0])}")
     return ax
@@ -466,7 +467,7 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     """
     there = timed_phases(results)
     seconds = np.array([float(results[name].sum()) for name in there])
-    texts, total = [PHASES[name] for name in there], seconds.sum()
+    texts, total, n_shown = [PHASES[name] for name in there], seconds.sum(), ""
     title = f"{format_time(total)} of work"
     if len(there) == 1:  # a single bar would say what the title says
         title = f"{title}, {texts[0]}"
@@ -479,6 +480,7 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         slowest = np.argsort(-by_candidate, kind="stable")[:MOST_CANDIDATES_DRAWN]
         labels, seconds = candidate_labels(all_params(cube)), by_candidate[slowest]
         texts = [labels[n] for n in slowest]
+        n_shown = count_shown(len(slowest), cube)
     texts = [
         f"{text}: {format_time(each)} ({each / (total or 1):.0%})"
         for text, each in zip(texts, seconds, strict=True)
@@ -486,7 +488,7 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     ax = new_axes(ax, height=1.4 + 0.5 * len(texts))
     _draw_bars(ax, texts, (seconds, seconds, np.nan * seconds), BLUE, label="")
     ax.xaxis.set_major_formatter(IN_UNITS)
-    ax.set_xlabel("seconds, summed over tasks")
+    ax.set_xlabel(f"seconds, summed over tasks{n_shown}")
     tidy(ax, title=title)
     return ax
 

@@ -16,6 +16,7 @@ from dsel.plots.style import (
     MIDDLE,
     UNITS,
     candidate_labels,
+    count_shown,
     in_hundreds,
     label_rows,
     new_axes,
@@ -209,7 +210,8 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     low, high = ax.get_xlim()
     if low < 0:  # no loss is, and where all are 0 the axis would go as far below
         ax.set_xlim(-0.02 * high, high)
-    ax.set_xlabel(name + (UNITS if is_squared(results) else ", %" * in_percent))
+    unit = UNITS if is_squared(results) else ", %" * in_percent
+    ax.set_xlabel(f"{name}{unit}{count_shown(len(order), results)}")
     about = about_percent if in_percent else choice.certificate.about
     if is_squared(results):
         about = amount_about

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import xarray as xr
 
+from dsel import names
 from dsel.checks import show
 from dsel.plots.fitting import ABOVE, ROW, SMALL, fit_texts, keep_inside
 from dsel.results.certificate import Certificate, params_text, short_names
@@ -168,22 +169,43 @@ def mark_unproved_bars(ax: "Axes", bars: Iterable[Any], *, certified: bool) -> N
 def candidate_labels(params: Sequence[Options]) -> list[str]:
     """Return a label for each candidate: the parameters in which candidates differ.
 
+    Models have the names of their classes, where these differ as the models do.
+
     Examples
     --------
     >>> candidate_labels([{"m__C": 1, "m__tol": 0.1}, {"m__C": 2, "m__tol": 0.1}])
     ['C=1', 'C=2']
+    >>> from sklearn.linear_model import LogisticRegression, RidgeClassifier
+    >>> models = LogisticRegression(max_iter=1000), RidgeClassifier()
+    >>> candidate_labels([{"model": model} for model in models])
+    ['model=LogisticRegression', 'model=RidgeClassifier']
     """
-    names = list(dict.fromkeys(name for each in params for name in each))
-    texts = {
-        name: {params_text({name: p[name]}) if name in p else "" for p in params}
-        for name in names
-    }
-    differ = [name for name in names if len(texts[name]) > 1] or names
-    short = short_names(names)
+    all_names = list(dict.fromkeys(name for each in params for name in each))
+    texts = [{name: value_text(value) for name, value in p.items()} for p in params]
+    values = {name: {each.get(name, "") for each in texts} for name in all_names}
+    differ = [name for name in all_names if len(values[name]) > 1] or all_names
+    short = short_names(all_names)
+    shown = {name: _shorten_models(values[name] - {""}) for name in differ}
     return [
-        params_text({short[name]: each[name] for name in differ if name in each})
-        for each in params
+        ", ".join(f"{short[n]}={shown[n][each[n]]}" for n in differ if n in each)
+        or params_text({})
+        for each in texts
     ]
+
+
+def _shorten_models(texts: set[str]) -> dict[str, str]:
+    """Return texts of values by the whole ones: names of classes if these differ."""
+    classes = {text: text.partition("(")[0] for text in texts if text.endswith(")")}
+    are_models = all(name.isidentifier() for name in classes.values())
+    if are_models and len(texts) == len({*classes.values()}):
+        return classes
+    return {text: text for text in texts}
+
+
+def count_shown(n_shown: int, results: xr.Dataset) -> str:
+    """Return how many of all candidates a figure shows; "" where it shows all."""
+    n = results[names.STATUS].size
+    return f" ({n_shown:,} of {n:,} candidates)" if n_shown < n else ""
 
 
 def label_rows(ax: "Axes", texts: Sequence[str]) -> None:

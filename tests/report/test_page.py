@@ -121,7 +121,7 @@ def test_report_html__begins_with_sections_open_and_comparisons_at_the_figure(ou
     assert text.index(" labeled rows 200") < at_figure[0]
     places = [text.index(line) for line in compared]
     assert at_figure[0] < min(places) <= max(places) < at_figure[1]
-    assert "The numbers (A1 and others) are those of the proofs." in text
+    assert "those of the proofs; what is not listed is not needed here." in text
     holdout = "bound that a 20% hold-out set would give on average" in text
     assert holdout == np.isfinite(outcome.choice.expected_holdout)
     assert "what always predicting the same gives on the labeled rows." in text
@@ -524,7 +524,7 @@ def test_report_html__has_the_confusion_matrix_of_one_fold_without_a_report(depl
         "on the fold that it had not seen true \u2193 predicted \u2192 no yes recall"
     )
     assert f"{model}, {heads} no {cells[0, 0]} {cells[0, 1]} " in text
-    assert "report=True for certified recall and precision" in text
+    assert "need report=True in the first run, before any result is seen" in text
 
 
 def run_of_texts(**options):
