@@ -547,7 +547,8 @@ class LeastSquaresSearch(BaseSearch):
     always predicting the median, 0.0856819: 90% of predictions are off by at most 0.720
     on the labeled rows
     Assumes  labeled rows and the rows that the model will meet are independent draws
-    from one population; the attribute `certificate` lists all
+    from one population, which nothing tests without a pool; the attribute
+    `certificate` lists all
     """
 
     _: KW_ONLY

@@ -596,8 +596,12 @@ class Choice(Renderable):
         if not bounds:
             return []
         [first] = [made for made in bounds[0].assumptions if made.name == "A1"]
-        advice = " (several rows of one customer: pass `groups`)"
-        text = f"{first.statement}{'' if bounds[0].n_groups else advice}"
+        text = first.statement
+        if not bounds[0].n_groups:
+            # Only a pool shows that labeled rows are nearest to other labeled ones.
+            untested = ", which nothing tests without a pool"
+            text += untested * (not bounds[0].n_unlabeled)
+            text += " (several rows of one customer: pass `groups`)"
         return [("Assumes", f"{text}; the attribute `certificate` lists all")]
 
     def _why_no_bound(self, name: str) -> str:

@@ -34,7 +34,7 @@ def test_print_facts__has_the_number_in_bold_and_the_rest_dim(variables):
 
 
 def test_rows__stand_under_headings_in_a_terminal(monkeypatch):
-    monkeypatch.setattr("dsel.cli.running.terminal_width", lambda: 40)
+    monkeypatch.setattr("dsel.cli.running.terminal_width", lambda: 80)
     lines = CliRunner().invoke(command).output.splitlines()
     assert lines[4:9] == [
         *("", "Before you trust it", "Assumes  random draws"),

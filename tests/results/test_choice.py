@@ -167,9 +167,9 @@ def test_choice__says_what_would_beat_a_hold_out_set(outcome):
     smaller = replace(large, expected_holdout=0.15)
     assert smaller.next_steps() == []  # nothing is known
     for forecast, text in [
-        (FoldForecast(3, 0.14, False), "on average, 15.0%. For a search of as many other "
-         "labeled rows cv=3 is better: its first bound would be about 14.0% on average, "
-         "if models trained on 67% of the labels"),
+        (FoldForecast(3, 0.14, False), "on average, 15.0%. For a search of as many "
+         "other labeled rows cv=3 is better: its first bound would be about 14.0% on "
+         "average, if models trained on 67% of the labels"),
         (FoldForecast(5, 0.14, True), "on average, 15.0%: such a run gives 14.0% on "
          "average, this one had bad luck"),
     ]:  # fmt: skip
