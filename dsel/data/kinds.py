@@ -7,7 +7,7 @@ Values are Arrow strings without surrounding blanks; an empty cell is null.
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
@@ -568,6 +568,7 @@ class ColumnScan:
         numbers, others = distinct.split(is_number)
         n_numbers = numbers.n_cells
         if n_numbers and not self._add_forms(*numbers):  # as with 1e999
+            self.examples.setdefault("number", numbers.values[0].as_py())
             self.n_numbers += n_numbers
             self.n_with_point += n_numbers
             self.n_too_large += n_numbers
@@ -615,6 +616,7 @@ class ColumnScan:
                 code = known[int(np.argmax(is_code))].as_py()
                 self.examples.setdefault("code", code)
                 self.n_codes += total(is_code)
+        self.examples.setdefault("number", known[0].as_py())
         n, n_whole = total(np.ones(len(known), dtype=np.bool_)), total(is_whole)
         self.n_numbers += n
         self.n_whole += n_whole
@@ -932,9 +934,9 @@ class ColumnScan:
             options, read = (("--number", name), *options), "reads it as numbers"
         return TextReason(f"; {shlex.join(chain(*options))} {read}", options)
 
-    def _gap_options(self) -> tuple[tuple[str, str], ...]:
+    def _gap_options(self, more: Iterable[str] = ()) -> tuple[tuple[str, str], ...]:
         """Return `--gap` options for values that are no numbers; () if many."""
-        words = sorted(self.no_amounts)
+        words = sorted({*self.no_amounts, *more})
         is_many = len(words) > MOST_GAPS_OFFERED
         return () if is_many else tuple(("--gap", word) for word in words)
 
@@ -951,24 +953,25 @@ class ColumnScan:
         way = f"; --number {shlex.quote(name)} reads it as numbers"
         if self.obstacle:
             return TextReason(f"{way} once this is mended: {self.obstacle}")
-        examples = self.amounts.examples.items()
-        others = [self.quote(text) for text_sign, text in examples if text_sign != sign]
-        if self.amounts.no_number is not None:
-            others.insert(0, self.quote(self.amounts.no_number))
+        others = {s: text for s, text in self.amounts.examples.items() if s != sign}
+        wrong = [*filter(None, [self.amounts.no_number]), *others.values()]
+        # A plain number is no word for a gap: other columns may have it.
+        has_plain = bool(sign) and self.n_numbers > 0
         is_sum = any(re.match(SUM_WORD, word) for word in self.no_amounts)
-        if not others and not (sign and self.n_numbers) and not is_sum:
-            gaps = self._gap_options()
-            if gaps or not self.no_amounts:
-                options = (("--number", name), *gaps)
-                words = shlex.join(chain(*options))
-                return TextReason(f"; {words} reads it as numbers", options)
-        if "no amount" in self.examples:
-            others.append(self.quote(self.examples["no amount"]))
-        if sign and self.n_numbers:
-            others.append(f"a number without {sign!r}")
-        if others:
-            return TextReason(f"{way} once {others[0]} is corrected")
-        return TextReason(way, (("--number", name),))
+        are_known = len(wrong) == sum(n_by_sign[other] for other in others)
+        gaps = self._gap_options(wrong)
+        are_gaps = bool(gaps) or not (wrong or self.no_amounts)
+        if not (are_known and are_gaps) or has_plain or is_sum:
+            wrong += filter(None, [self.examples.get("no amount")])
+            wrong += [self.examples["number"]] if has_plain else []
+            return TextReason(f"{way} once {self.quote(wrong[0])} is corrected")
+        options = (("--number", name), *gaps)
+        if not wrong:
+            words = shlex.join(chain(*options))
+            return TextReason(f"; {words} reads it as numbers", options)
+        way += f" once {self.quote(wrong[0])} is corrected; {shlex.join(chain(*gaps))} "
+        read = "reads it as a gap" if len(gaps) == 1 else "read them as gaps"
+        return TextReason(way + read, options)
 
     def _describe_mixed_dates(self, n_others: int) -> TextReason:
         """Return which formats of dates a column mixes, and the way out."""

@@ -164,11 +164,16 @@ def test_read_table__refuses_names_of_no_feature_as_amounts(options, words, tmp_
     ("values", "end"),
     [
         (["$1", "$2", "free"], " --gap free reads it as numbers"),
-        (["$1", "$2", "€3"], " reads it as numbers once '€3' in line 4 is corrected"),
         (
-            ["$1", "$2", "3"],
-            " reads it as numbers once a number without '$' is corrected",
+            ["$1", "$2", "€3"],
+            " reads it as numbers once '€3' in line 4 is corrected; --gap '€3' reads it "
+            "as a gap",
         ),
+        (
+            ["$1", "$2", "€3", "€4", "$4", "$5"],
+            " reads it as numbers once '€3' in line 4 is corrected",
+        ),
+        (["$1", "$2", "3"], " reads it as numbers once '3' in line 4 is corrected"),
     ],
 )
 def test_read_table__says_what_keeps_a_column_from_being_amounts(values, end, tmp_path):
