@@ -15,7 +15,7 @@ from dsel.cli.new_run import offer_new_run
 from dsel.cli.running import (
     columns_in,
     next_rows,
-    offer_renamed,
+    offer_changed_table,
     open_client,
     print_json,
     print_notes,
@@ -36,7 +36,7 @@ def run(options: MonitorOptions) -> None:
     promises, notes, source, labels = _open(options)
     text, output = options.text.arguments, options.output
     progress = row_progress(output.shows_progress, "Testing new rows")
-    renamed = offer_renamed(options.next_month, text)
+    renamed = offer_changed_table(options.next_month, text)
     again, client_of = offer_new_run(options.results), open_client(options.cluster)
     with again, renamed, client_of as client, progress as shown:
         report = monitor_table(
@@ -91,7 +91,7 @@ def check(options: MonitorOptions) -> None:
     """Raise what stops the command before it tests a row."""
     promises, _, source, labels = _open(options)
     text = options.text.arguments
-    with offer_new_run(options.results), offer_renamed(options.next_month, text):
+    with offer_new_run(options.results), offer_changed_table(options.next_month, text):
         open_new_rows(promises, source, labels, **text)
 
 

@@ -14,7 +14,7 @@ from dsel.cli.running import (
     SELECT,
     leave_out_lacking_ids,
     next_rows,
-    offer_renamed,
+    offer_changed_table,
     open_client,
     print_notes,
     print_rows,
@@ -115,7 +115,7 @@ def _open_source(
         schema, more = leave_out_lacking_ids(schema, source, text.arguments)
         notes = [*notes, *more]
     opened = text_source(source, **text.arguments, like=schema, drop=names_in(drop))
-    with offer_renamed(source, text.arguments):
+    with offer_changed_table(source, text.arguments):
         opened.features(target if schema is None else None)  # raises for missing ones
     if schema is not None and schema.target in opened.names:
         notes.append(f"column {schema.target!r}, the target, is left out")

@@ -12,7 +12,7 @@ from dsel.cli.new_run import offer_new_run
 from dsel.cli.printing import say
 from dsel.cli.running import (
     next_rows,
-    offer_renamed,
+    offer_changed_table,
     open_client,
     print_json,
     print_notes,
@@ -38,7 +38,7 @@ def run(options: PredictOptions) -> None:
     try:
         client_of = open_client(options.cluster)
         again = offer_new_run(options.results)
-        renamed = offer_renamed(options.new, options.text.arguments)
+        renamed = offer_changed_table(options.new, options.text.arguments)
         with again, renamed, client_of as client, progress as on_progress:
             made = predict_table(
                 deployed,
@@ -89,7 +89,7 @@ def check(options: PredictOptions) -> None:
     )
     check_new_file(options.out)
     text = options.text.arguments
-    with offer_new_run(options.results), offer_renamed(options.new, text):
+    with offer_new_run(options.results), offer_changed_table(options.new, text):
         open_table(
             deployed.input_format,
             options.new,

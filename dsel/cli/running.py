@@ -31,8 +31,17 @@ from dsel.data.open import open_pool
 from dsel.data.table_files import FEATHER, JSON_LINES, PARQUET
 from dsel.data.tables import changed_file
 from dsel.data.text_tables import is_text, text_source
-from dsel.errors import StoreMismatchError, UndecidedError, reword
-from dsel.option_values import join_names
+from dsel.errors import (
+    Correction,
+    NewFile,
+    StoreMismatchError,
+    UndecidedError,
+    Way,
+    reword,
+    ways_of,
+    with_ways,
+)
+from dsel.option_values import join_names, names_in
 from dsel.results.certificate import ORIGIN, assumption_rows
 from dsel.results.choice import COMPARED, NEXT, Choice
 from dsel.results.place import Place, read_outcome
@@ -243,8 +252,12 @@ def columns_in(
 
 
 @contextmanager
-def offer_renamed(location: str, text: Mapping[str, Any]) -> Iterator[None]:
-    """Add to an error about columns of a table the way that spells them as wanted."""
+def offer_changed_table(location: str, text: Mapping[str, Any]) -> Iterator[None]:
+    """Add to an error about a table the way that writes it as it is wanted.
+
+    Its columns get the names of the labeled table. Words among numbers become empty
+    cells, where the command has no --gap.
+    """
     try:
         yield
     except MissingColumnsError as error:
@@ -258,6 +271,32 @@ def offer_renamed(location: str, text: Mapping[str, Any]) -> Iterator[None]:
         raise UndecidedError(
             f"{error} Write names in one way: {listing([*names], 8)}.", file
         ) from error
+    except ValueError as error:
+        options = click.get_current_context().command.params
+        if not any("--gap" in option.opts for option in options):
+            file = _without_words(location, ways_of(error), text)
+            with_ways(error, *([file] if file else ways_of(error)))
+        raise
+
+
+def _without_words(
+    location: str, ways: Iterable[Way], text: Mapping[str, Any]
+) -> NewFile | None:
+    """Return a table without the words that a way of `dsel select` reads as gaps."""
+    options = [
+        option
+        for way in ways
+        if isinstance(way, list)
+        for option in way
+        if not isinstance(option, Correction)
+    ]
+    words = [value for option, value in options if option == "--gap"]
+    columns = [v for option, v in options if option == "--drop" for v in names_in(v)]
+    if not words or not os.path.isfile(location):
+        return None
+    empty = "''" if is_text(location) else "None"
+    change = f"t[{columns}] = t[{columns}].replace({words}, {empty})"
+    return changed_file(location, "_gaps", change, **text)
 
 
 def leave_out_lacking_ids(

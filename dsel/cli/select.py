@@ -33,7 +33,7 @@ from dsel.cli.running import (
     format_names_columns,
     leave_out_lacking_ids,
     numbers_in,
-    offer_renamed,
+    offer_changed_table,
     print_notes,
     run_plan,
 )
@@ -532,7 +532,7 @@ def open_pools(
         return open_pool(location), None, [], ()
     schema, notes_on_ids = leave_out_lacking_ids(schema, location, text)
     if "://" in location or not is_text(location):
-        with _naming_groups(table, options), offer_renamed(location, text):
+        with _naming_groups(table, options), offer_changed_table(location, text):
             pool, stored, caveats, unknown = open_pool_like(
                 location, schema, why_texts=table.why_texts
             )
@@ -542,7 +542,7 @@ def open_pools(
     else:
         names = text_source(location, **text, like=schema).names
         shown = None
-        with _naming_groups(table, options), offer_renamed(location, text):
+        with _naming_groups(table, options), offer_changed_table(location, text):
             if n_queries:
                 rows, shown = read_all_columns(location, schema, text)
             else:  # other columns would take memory

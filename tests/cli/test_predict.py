@@ -3,6 +3,7 @@
 import codecs
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -187,6 +188,11 @@ def test_predict__offers_no_option_that_it_lacks(results, new, tmp_path):
     assert done.exit_code == 1
     assert "or leave the cell of a gap empty." in done.output
     assert "--drop" not in done.output
+    [_, command] = done.output.splitlines()  # empties the cell in a file of its own
+    code, _, words = command.removeprefix("Run: python -c ").rpartition(" && dsel ")
+    exec(shlex.split(code)[0])
+    assert pd.read_csv(tmp_path / "new_gaps.csv").age.isna().all()
+    succeed(*shlex.split(words))
 
 
 @pytest.mark.parametrize(("changes", "words", "message"), WRONG)
@@ -207,7 +213,7 @@ def test_predict__refuses_in_one_line_and_writes_nothing(
     assert message.format(new="'new.csv'") in " ".join(found.output.split())
     error, *commands = found.output.splitlines()
     assert error.startswith("Error: ")
-    assert all(line.startswith("Run: dsel ") for line in commands)
+    assert all(line.startswith(("Run: dsel ", "Run: python ")) for line in commands)
     assert os.listdir() == ["new.csv"]
 
 
