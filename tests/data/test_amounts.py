@@ -166,8 +166,8 @@ def test_read_table__refuses_names_of_no_feature_as_amounts(options, words, tmp_
         (["$1", "$2", "free"], " --gap free reads it as numbers"),
         (
             ["$1", "$2", "€3"],
-            " reads it as numbers once '€3' in line 4 is corrected; --gap '€3' reads it "
-            "as a gap",
+            " reads it as numbers once '€3' in line 4 is corrected; --gap '€3' reads "
+            "it as a gap",
         ),
         (
             ["$1", "$2", "€3", "€4", "$4", "$5"],

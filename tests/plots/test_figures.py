@@ -944,7 +944,7 @@ def test_plots__of_a_list_that_is_no_grid_name_its_candidates():
     # The numbers of candidates have no order, and a line would go from one to another.
     assert outcome.plot().get_xlabel() == "error on the fold, %"
     shown = "".join(texts(outcome.plot()))
-    assert "m=KNeighborsClassifier()" in shown
+    assert "m=KNeighborsClassifier" in shown
     assert len(texts(outcome.plot.timing())) == 3
 
 
