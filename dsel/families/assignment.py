@@ -28,7 +28,7 @@ FAMILIES: Final[list[type[Family]]] = [
 """A candidate goes to the first family that does not refuse it; the last takes any."""
 
 MOST_NAME_LETTERS: Final = 60
-"""Characters of a group's label; a longer one would hide the rest of a task's name."""
+"""Characters of a group's name; a longer one would hide the rest of a task's name."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from dsel import names
 from dsel.losses.base import DeltaDivision
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.regression import ErrorQuantile
+from dsel.losses.texts import loss_of_text
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.plots.style import (
     BLUE,
@@ -243,7 +244,8 @@ def choice_by_labels(results: xr.Dataset) -> Choice:
             "`results` must be those of a nested search: certificate='nested', the "
             "default. plan_bound has the bounds to expect of others."
         )
-    if certificate.loss != "error" and not certificate.is_tolerance:
+    is_quantile = isinstance(loss_of_text(certificate.loss), ErrorQuantile)
+    if certificate.loss != "error" and not is_quantile:
         raise ValueError(
             f"`results` must bound the error, or how far off predictions are, got "
             f"{certificate.what!r}: what more labels would give for it depends on how "
