@@ -222,6 +222,7 @@ def divide_level(
 
     def failure_probability(count: int, first_level: float) -> float:
         """Return the probability that only the tolerance at the smaller level fails."""
+        # A number that is not below the first level is uniform above it.
         below = np.arange(count + 1)
         rest = stats.binom.sf(
             allowed - below, n - below, (beta - first_level) / (1.0 - first_level)
@@ -242,6 +243,8 @@ def divide_level(
         if not n or failure_probability(0, most) > extra * CAUTION:
             return DividedLevel(-1, 0.0)
     least = 0.0
+    # `most` always fits, so a bisection that stops early is on the safe side; 60 steps
+    # reach the last digit.
     for _ in range(60):  # the smallest level: failures fall where it rises
         middle_level = (least + most) / 2
         if failure_probability(count, middle_level) <= extra * CAUTION:

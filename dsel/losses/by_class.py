@@ -118,6 +118,7 @@ class ClassTable(Statistic):
     def narrow(self, tables: NDArray[Any], classes: Sequence[object]) -> NDArray[Any]:
         """Return tables of some classes, in this order; all others are joined."""
         n = len(classes)
+        # A matrix of 0 and 1 from both sides adds rows and columns that are joined.
         onto = np.zeros((len(self.classes) + 1, n + 1), np.int64)
         for index, label in enumerate((*self.classes, None)):
             is_named = index < len(self.classes) and label in classes
@@ -319,6 +320,8 @@ class Recall(ClassRate):
         self, folds: FoldCounts, pool_counts: PoolCounts, delta: float
     ) -> Floats:
         """Return how much more the model of all rows may miss, for each fold."""
+        # Pool rows have no class. What leaves the class is divided by the share of the
+        # class, which all labeled rows may estimate: docs/theory/by_class.md.
         left, _ = wrong_rows(self.narrow_tables(pool_counts.counts))
         duplicates, _ = wrong_rows(self.narrow_tables(pool_counts.duplicates))
         n_rows = self.narrow_tables(folds.integers)[:, 0].sum()
@@ -498,6 +501,7 @@ class Cost(TableLoss):
 
     def join_cells(self, table: Integers) -> NDArray[Any]:
         """Return a table in which one pair has the counts of all of the same cost."""
+        # Each cell is a dimension of quasi-random points: fewer are spread more evenly.
         _, first, value_of = np.unique(
             self.costs, return_index=True, return_inverse=True
         )
@@ -527,6 +531,7 @@ class Cost(TableLoss):
         k = len(folds.n_rows)
         # Pool rows have no true class, so it is taken to be the most expensive one.
         more = np.maximum(costs[:, np.newaxis] - costs[:, :, np.newaxis], 0).max(axis=0)
+        # A duplicate that is in no cell would pass for a fresh row.
         if (pool_counts.duplicates.sum(axis=(1, 2)) != pool_counts.n_duplicates).any():
             raise ValueError("tables of duplicates must count each duplicate once")
         limits = self.limits(folds, division.label_delta)

@@ -232,6 +232,7 @@ class CountByValue(Statistic):
         if shape is not None:
             return int(counts[index, 0]), counts[index, 1:].reshape(shape)
         n = int(counts[index])
+        # Numbers of all values are one array, behind the number of rows of each value.
         start = self.n_values + int(counts[:index].sum())
         return n, counts[start : start + n]
 
@@ -327,7 +328,8 @@ class LossAtValue(SingleLoss):
         shape = -1, *self.statistic.inner.pair_shape
         counts = pool_counts.counts[:, self.index]
         duplicates = pool_counts.duplicates[:, self.index]
-        # The first count is that of the rows, the same for all folds.
+        # The first count is that of the rows, the same for all folds. Limits are of the
+        # pool rows with the value alone.
         n_rows, n_duplicates = int(counts[0, 0]), int(duplicates[0, 0])
         counts = counts[:, 1:].reshape(shape)
         duplicates = duplicates[:, 1:]

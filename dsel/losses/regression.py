@@ -140,6 +140,7 @@ class Residuals(Statistic):
 @lru_cache(maxsize=256)
 def _bin_edges(residual_bytes: bytes, level: float) -> Floats:
     """Return the edges by the residuals of a fold, which are passed as bytes."""
+    # Of the fold alone: `deviation_limit` needs edges that no pool row has changed.
     residuals = np.frombuffer(residual_bytes, np.float64)
     # Shorter folds are padded with NaN, and missing predictions are infinitely far off.
     finite = residuals[np.isfinite(residuals)]
@@ -265,6 +266,7 @@ class ErrorQuantile(RegressionLoss):
             # Too few rows for any finite tolerance at this level.
             if levels.n_exceeding < 0:
                 continue
+            # At the smaller level, so it is no smaller than the tolerance of `limits`.
             tolerances[fold] = np.sort(by_fold[fold])[n_rows - 1 - levels.n_exceeding]
             deviations[fold] = self.limit_deviation(
                 fold, folds, pool_counts, division, levels.deviation_level

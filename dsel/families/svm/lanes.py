@@ -160,6 +160,8 @@ class Lanes:
         place = new(builder, self.constants(SIZE, [0] * self.count))
         with for_range(builder, n_blocks) as loop:
             values, before = values_of(loop.index), builder.load(most)
+            # Each lane keeps its last block of equals, and the largest position among
+            # the lanes with the maximum is then the last of all.
             is_last = builder.fcmp_ordered(">=", values, before, flags=FAST)
             builder.store(builder.select(is_last, values, before), most)
             block_index = self.spread(loop.index)
@@ -314,6 +316,7 @@ def _compare_lanes(
         for size, factor in zip(sizes, bounds[1:4], strict=True):
             error = lanes.add_product(error, size, factor)
         whole = ir.VectorType(ir.IntType(16), LANES)
+        # Within its error the decision may be of either sign: a vote for both.
         won = builder.fcmp_ordered(">", ahead, error)
         lost = builder.fcmp_ordered("<", ahead, builder.fneg(error))
         won, lost = builder.zext(won, whole), builder.zext(lost, whole)
@@ -387,6 +390,7 @@ def _best_partner(
             ahead = builder.fadd(builder.fsub(best, residual), fall)
             builder.store(lanes.larger(ahead, builder.load(gap)), gap)
             ahead = lanes.larger(ahead, zero)
+            # libsvm's order; a fused product would be rounded once in place of twice.
             curvature = builder.fadd(own, own_other)
             curvature = builder.fsub(curvature, builder.fmul(two, kernel))
             is_positive = builder.fcmp_ordered(">", curvature, zero)
@@ -430,6 +434,7 @@ def _subtract_rows(
             at = builder.mul(block, SIZE(WIDTH))
             rising = builder.fpext(lanes.load(lanes.start(1, at)), up.type)
             falling = builder.fpext(lanes.load_ahead(lanes.start(3, at)), up.type)
+            # As in libsvm both products are added before they change the residual.
             change = builder.fadd(builder.fmul(rising, up), builder.fmul(falling, down))
             changed = builder.fsub(lanes.load(lanes.start(4, at)), change)
             lanes.store(changed, lanes.start(4, at))

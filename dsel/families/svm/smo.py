@@ -92,6 +92,7 @@ def copy_row(gram: Any, svm: Any, t: Any) -> Any:
 @compile_with(fast=True, inline="always")
 def set_masks(svm: Any, t: Any) -> Any:
     """Set whether row t is in I_up and in I_low."""
+    # Added to a residual, -inf excludes a row without a branch, so loops stay vectors.
     svm.rise[t] = 0.0 if svm.beta[t] < svm.upper[t] else -np.inf
     svm.fall[t] = 0.0 if svm.beta[t] > svm.lower[t] else -np.inf
 
@@ -139,9 +140,11 @@ def smo_iterate(gram: Any, svm: Any, tol: Any, limit: Any, uncut: Any) -> Any:
         if gap < tol or steps >= limit:
             return False, steps, gap
         curvature = diagonal[i] + diagonal[j] - 2.0 * row[j]
+        # Kernel values are float32: of rows that are nearly equal it may be below 0.
         curvature = curvature if curvature > 0.0 else TAU
         step = (residual[i] - residual[j]) / curvature
         risen, fallen = clip_step(beta[i], beta[j], upper[i], lower[j], step)
+        # A bound of 0 is that of every C; only a bound of C ends the shared steps.
         if uncut and (0.0 < upper[i] <= risen or 0.0 > lower[j] >= fallen):
             return True, steps, gap
         if not is_copied[j]:
@@ -206,6 +209,7 @@ def solve_pair(
             svm.lower[t] = 0.0 if t < n_first else -bound
             svm.upper[t] = bound if t < n_first else 0.0
             svm.residual[t], svm.beta[t] = residual[t], beta[t]
+        # As in libsvm each C may take `most` steps; shared ones count for all.
         is_cut, taken, gap = smo_iterate(gram, svm, tol, most - n_shared, True)
         n_shared += taken
         n_taken = n_shared
@@ -250,6 +254,7 @@ def solve_pairs(
         np.zeros((n_pairs, n_C), np.int64),
         np.zeros((n_pairs, n_C)),
     )
+    # All pairs use the same memory, which has room for the two largest classes.
     sizes = np.sort(starts[1:] - starts[:-1])
     widest = (sizes[-2:].sum() + WIDTH - 1) // WIDTH * WIDTH
     kernel = np.empty(widest * widest if n_pairs else 0, np.float32)
@@ -284,6 +289,7 @@ def solve_pairs(
             solve_pair(gram, svm, limits, n_first, C_values, (tol, most), results)
             for t in range(n):
                 row = starts[i] + t if t < n_first else starts[j] + t - n_first
+                # libsvm's layout: the other classes in order, without the row's own.
                 other = j - 1 if t < n_first else i
                 for m in range(n_C):
                     paths.coefs[row, other, m] = betas[t, m]

@@ -76,6 +76,7 @@ def double_exponents(values: Singles, least: float, one: float) -> Any:
         for t in range(values.shape[1]):
             value = values[r, t]
             value = value if abs(value) >= least else nothing
+            # With v = exp(-x) - 1 it is (1 + v)^2 - 1; with v = exp(-x) the square.
             values[r, t] = value * (value + two)
 
 
@@ -128,6 +129,7 @@ def write_terms(
                 sums[1, i, other, m] += coef != 0.0
                 sums[2, i, other, m] += coef
                 is_used = is_used or coef != 0.0
+            # The next vector overwrites one that no model uses.
             pairs.columns[size] = columns[t]
             size += is_used
         pairs.starts[piece + 1] = size
@@ -169,6 +171,7 @@ def settle(
         np.empty(3),
         np.empty(ROWS, dtype=np.int64),
     )
+    # The guess may be a class without training rows: then the one before it is tried.
     for t in range(left):
         for i in range(1, n_classes):
             following[t] += present[i] <= guess[rows[t]]
@@ -318,6 +321,7 @@ def add_terms(
         row, model = rows[cell], model_numbers[cell]
         for i in range(n_classes):
             for q in range(n_others):
+                # Units of rounding: n + 8 cover the sums, see docs/theory/svm_votes.md.
                 total, size, count = 0.0, 0.0, 8.0
                 for t in range(starts[i], starts[i + 1]):
                     coef = coefs[t, q, model]
