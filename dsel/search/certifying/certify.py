@@ -257,26 +257,20 @@ def certify(
     rows), model as given
     """
     if isinstance(cv, str) and cv == PREFIT:  # arrays compare by element
-        given = {
-            "client": client,
-            "deploy": deploy,
-            "fit_params": fit_params,
-            "max_pool_rows": max_pool_rows,
-            "n_jobs": n_jobs,
-            "n_queries": n_queries or None,
-            "on_failure": None if on_failure == "record" else on_failure,
-            "on_progress": on_progress,
-            "out": out,
-            "pool": pool,
-            "storage_options": storage_options,
-            "verbose": verbose,
-        }
-        if unknown := [name for name, value in given.items() if value is not None]:
-            raise TypeError(
-                f"`{unknown[0]}` has no effect with cv='prefit', which fits nothing "
-                f"and reads the rows of `X` alone; leave it out, or pass cv=5 to fit "
-                f"the model anew without each fold."
-            )
+        check_unused(
+            client=client,
+            deploy=deploy,
+            fit_params=fit_params,
+            max_pool_rows=max_pool_rows,
+            n_jobs=n_jobs,
+            n_queries=n_queries or None,
+            on_failure=None if on_failure == "record" else on_failure,
+            on_progress=on_progress,
+            out=out,
+            pool=pool,
+            storage_options=storage_options,
+            verbose=verbose,
+        )
         return certify_prefit(
             model,
             X,
@@ -323,6 +317,17 @@ def certify(
         verbose=verbose,
         n_jobs=n_jobs,
     )
+
+
+def check_unused(**options: object) -> None:
+    """Raise TypeError if an option is not None; none has an effect without fits."""
+    for name, option in options.items():
+        if option is not None:
+            raise TypeError(
+                f"`{name}` has no effect with cv='prefit', which fits nothing and "
+                f"reads the rows of `X` alone; leave it out, or pass cv=5 to fit the "
+                f"model anew without each fold."
+            )
 
 
 def notes_on_fitted_model(model: Estimator) -> list[Caveat]:

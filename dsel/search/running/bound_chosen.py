@@ -7,7 +7,6 @@ errors.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -192,17 +191,12 @@ def certify_model(search: BoundedSearch, name: str) -> Certificate:
     # By the number of folds, as it is asked for: folds differ by a row in size.
     n_train = len(plan.scheme.held_out[chosen.deployed_fold].train_rows)
     fraction = 1 - 1 / k if k > 1 else n_train / plan.labeled.n_rows
-    fields_of_model: dict[str, Any] = {
-        ONE_FOLD: {
-            "label_term": model_bounds.one_fold_bound,
-            "fold": chosen.deployed_fold,
-            "trained_on": f"{fraction:.0%} of the labels",
-        },
-        ALL_ROWS: {
-            "label_term": model_bounds.label_term,
-            "disagreement_term": model_bounds.disagreement_term,
-        },
-    }
+    # One limit bounds the model of a fold; only the other bound is a sum of terms.
+    is_of_fold = name == ONE_FOLD
+    label_term, disagreement_term = model_bounds.one_fold_bound, np.nan
+    if not is_of_fold:
+        label_term = model_bounds.label_term
+        disagreement_term = model_bounds.disagreement_term
     return search.description.make_certificate(
         model_bounds.of(name),
         plan.delta,
@@ -212,6 +206,9 @@ def certify_model(search: BoundedSearch, name: str) -> Certificate:
         estimate_of_models=estimate_of_models,
         divides_delta=plan.method.divides_delta,
         is_holdout=plan.scheme.is_holdout,
-        **fields_of_model[name],
+        label_term=label_term,
+        disagreement_term=disagreement_term,
+        fold=chosen.bounded_folds[name],
+        trained_on=f"{fraction:.0%} of the labels" if is_of_fold else "",
         **loss_fields(loss),
     )
