@@ -90,6 +90,7 @@ from dsel.results.row_hashes import load_row_hashes
 from dsel.results.run_tables import RunTables
 from dsel.runtime.progress import phase_progress
 from dsel.search.design.baseline import check_unseen
+from dsel.search.design.search_options import SearchOptions
 from dsel.search.outcomes.deployed_model import open_deployed_model
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan
@@ -407,17 +408,19 @@ def make_plan(options: SelectOptions, inputs: SelectInputs) -> Plan:
             inputs.X,
             inputs.y,
             inputs.pool,
-            certificate=options.certificate,
-            deploy=options.deploy,
-            cv=options.cv,
-            delta=options.delta,
-            random_state=options.seed,
-            groups=table.labeled_groups,
-            loss=inputs.loss,
-            report=inputs.report,
-            report_by=column,
-            n_queries=options.queries,
-            baseline=open_baseline(options, table.schema, inputs.X),
+            SearchOptions(
+                certificate=options.certificate,
+                deploy=options.deploy,
+                cv=options.cv,
+                delta=options.delta,
+                random_state=options.seed,
+                groups=table.labeled_groups,
+                loss=inputs.loss,
+                report=inputs.report,
+                report_by=column,
+                n_queries=options.queries,
+                baseline=open_baseline(options, table.schema, inputs.X),
+            ),
         )
         # In Python this is a note: a search of few rows may be wanted for its choice.
         check_possible_bound(plan)

@@ -9,6 +9,7 @@ from dsel.arrays import ArrayLike, Estimator, RandomState
 from dsel.candidates import Grid
 from dsel.checks import check_integer, check_truth, explain_unknown
 from dsel.criteria import get_criterion
+from dsel.search.design.search_options import SearchOptions
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_inputs import CallerFacts
 from dsel.search.planning.plan_search import plan_for
@@ -194,13 +195,7 @@ def plan_covalidation(
     ):
         check_truth(flag, name)
     facts = CallerFacts(leave_one_out=leave_one_out, violation=PICKED if picked else "")
-    return plan_for(
-        facts,
-        estimator,
-        param_grid,
-        X,
-        y,
-        pool,
+    search_options = SearchOptions(
         criterion=criterion,
         cv=check_integer(repeats, "repeats", at_least=1),
         prune="exact" if prune else False,
@@ -208,3 +203,4 @@ def plan_covalidation(
         random_state=random_state,
         fit_params=fit_params,
     )
+    return plan_for(facts, estimator, param_grid, X, y, pool, search_options)

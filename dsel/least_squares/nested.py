@@ -32,6 +32,7 @@ from dsel.option_values import ALL_ROWS
 from dsel.results.cube import with_criterion_values
 from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.results.tables import content_token
+from dsel.search.design.search_options import SearchOptions
 from dsel.search.engine.counts import FitTable
 from dsel.search.engine.inner_searches import InnerSearches
 from dsel.search.engine.jobs import FitStatus
@@ -135,14 +136,16 @@ def plan_certified_search(
         X,
         y,
         pool,
-        certificate=search.certificate,
-        deploy=search.deploy,
-        cv=None if is_auto(search.cv) else search.cv,
-        delta=search.delta,
-        prune=False,
-        random_state=seed,
-        loss=search.loss,
-        report=search.report,
+        SearchOptions(
+            certificate=search.certificate,
+            deploy=search.deploy,
+            cv=None if is_auto(search.cv) else search.cv,
+            delta=search.delta,
+            prune=False,
+            random_state=seed,
+            loss=search.loss,
+            report=search.report,
+        ),
     )
     return plan
 

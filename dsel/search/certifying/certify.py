@@ -8,6 +8,7 @@ is tested on rows that it was not trained on.
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
@@ -22,6 +23,7 @@ from dsel.results.caveats import Caveat, Effect
 from dsel.results.prefit import PrefitCertificate
 from dsel.runtime.progress import Progress
 from dsel.search.certifying.prefit import certify_prefit
+from dsel.search.design.search_options import SearchOptions
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan_inputs import CallerFacts
 from dsel.search.planning.plan_search import plan_for
@@ -256,6 +258,19 @@ def certify(
     Error at most 12.1% (95% confidence, if the model has not seen these 284
     rows), model as given
     """
+    search_options = SearchOptions(
+        deploy=deploy,
+        delta=delta,
+        loss=loss,
+        report=report,
+        report_by=report_by,
+        groups=groups,
+        baseline=baseline,
+        n_queries=n_queries,
+        max_pool_rows=max_pool_rows,
+        random_state=random_state,
+        fit_params=fit_params,
+    )
     if isinstance(cv, str) and cv == PREFIT:  # arrays compare by element
         check_unused(
             client=client,
@@ -271,19 +286,8 @@ def certify(
             storage_options=storage_options,
             verbose=verbose,
         )
-        return certify_prefit(
-            model,
-            X,
-            y,
-            delta=delta,
-            loss=loss,
-            report=report,
-            report_by=report_by,
-            groups=groups,
-            baseline=baseline,
-            random_state=0 if random_state is None else random_state,
-        )
-    cv = check_folds(cv)
+        return certify_prefit(model, X, y, search_options)
+    search_options = replace(search_options, certificate="nested", cv=check_folds(cv))
     is_estimator = callable(getattr(model, "fit", None))
     check_model(model, fit_params, is_estimator=is_estimator)
     notes = notes_on_fitted_model(model) if is_estimator else []
@@ -294,19 +298,7 @@ def certify(
         X,
         y,
         pool,
-        certificate="nested",
-        deploy=deploy,
-        cv=cv,
-        delta=delta,
-        loss=loss,
-        report=report,
-        report_by=report_by,
-        groups=groups,
-        baseline=baseline,
-        n_queries=n_queries,
-        max_pool_rows=max_pool_rows,
-        random_state=random_state,
-        fit_params=fit_params,
+        search_options,
     )
     return plan.run(
         client,

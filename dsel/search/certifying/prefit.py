@@ -25,7 +25,7 @@ from dsel.data.labeled import (
 from dsel.data.row_random import seed_from
 from dsel.families.kinds import is_regressor
 from dsel.families.predictions import predict_codes_or_numbers
-from dsel.losses.base import FoldCounts, Loss, PlannedDelta, Rows
+from dsel.losses.base import FoldCounts, PlannedDelta, Rows
 from dsel.losses.by_value import find_column
 from dsel.losses.calls import count_rows
 from dsel.losses.declared import declare_losses
@@ -59,51 +59,41 @@ from dsel.search.design.baseline import (
     fitted_model,
     read_fixed_baseline,
 )
+from dsel.search.design.search_options import SearchOptions
 from dsel.search.planning.plan_caveats import caveats_of_copies
 from dsel.search.running.class_checks import describe_missed_classes
 from dsel.search.running.procedures import returned_model
 from dsel.typing import (
     AnyArray,
-    BaselineLike,
     GroupsLike,
     LabelsLike,
     Model,
-    ReportLike,
     RowsLike,
 )
 
 
 def certify_prefit(
-    model: Model,
-    X: RowsLike,
-    y: LabelsLike,
-    *,
-    delta: float = 0.05,
-    loss: Loss | str = "error",
-    report: ReportLike = False,
-    report_by: str | int | None = None,
-    groups: GroupsLike = None,
-    baseline: BaselineLike = None,
-    random_state: RandomState = 0,
+    model: Model, X: RowsLike, y: LabelsLike, options: SearchOptions
 ) -> PrefitCertificate:
     """Bound the loss of a fitted model, from rows that it was not trained on.
 
-    If rows come in groups, one row of each is drawn and counted. The default seed of
-    the draw is fixed, since the smallest of several bounds is no bound.
+    If rows come in groups, one row of each is drawn and counted. Without a random state
+    the seed of the draw is fixed, since the smallest of several bounds is no bound.
 
     Source: Clopper and Pearson (1934). See `dsel.certify`.
     """
-    delta = check_delta(delta)
+    delta = check_delta(options.delta)
     model = fitted_model(model, "model", allows_regression=True)
-    rows = _read_counted_rows(model, X, y, groups, random_state)
-    losses = declare_losses(loss, report, rows.classes)
-    column = find_column(report_by, rows.features, rows.columns, rows.target)
+    random_state = 0 if options.random_state is None else options.random_state
+    rows = _read_counted_rows(model, X, y, options.groups, random_state)
+    losses = declare_losses(options.loss, options.report, rows.classes)
+    column = find_column(options.report_by, rows.features, rows.columns, rows.target)
     if column is not None:
         losses = losses.with_column(column)
     baseline_codes = None
-    if baseline is not None:
+    if options.baseline is not None:
         fixed_baseline = read_fixed_baseline(
-            baseline, losses, rows.features, rows.classes
+            options.baseline, losses, rows.features, rows.classes
         )
         losses = losses.with_baseline(fixed_baseline.difference)
         baseline_codes = fixed_baseline.codes

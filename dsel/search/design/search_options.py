@@ -34,7 +34,7 @@ class SearchOptions:
     random_state: RandomState = None
     fit_params: Options | None = None
     groups: GroupsLike = None
-    """Key of each labeled row; a column of `X` is taken from it before."""
+    """Key of each labeled row; `plan_for` takes a column of `X` from it."""
     loss: Loss | str = "error"
     report: ReportLike = False
     report_by: str | int | None = None

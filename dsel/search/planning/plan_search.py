@@ -1,7 +1,6 @@
 """Planning of a search: reads the inputs, chooses a design, and lists assumptions."""
 
-from dataclasses import fields
-from typing import Any
+from dataclasses import fields, replace
 
 from dsel.arrays import Estimator, RandomState
 from dsel.candidates import Grid
@@ -196,13 +195,7 @@ def plan_search(
     >>> plan.run().results["status"].values.tolist()
     [0, 0]
     """
-    return plan_for(
-        CallerFacts(),
-        estimator,
-        param_grid,
-        X,
-        y,
-        pool,
+    search_options = SearchOptions(
         certificate=certificate,
         deploy=deploy,
         criterion=criterion,
@@ -220,6 +213,7 @@ def plan_search(
         n_queries=n_queries,
         baseline=baseline,
     )
+    return plan_for(CallerFacts(), estimator, param_grid, X, y, pool, search_options)
 
 
 def plan_for(
@@ -229,13 +223,11 @@ def plan_for(
     X: RowsLike,
     y: LabelsLike,
     pool: PoolLike,
-    *,
-    groups: GroupsLike = None,
-    **options: Any,
+    search_options: SearchOptions,
 ) -> Plan:
     """Plan a search, as `plan_search` does, for a system that knows more about it."""
-    X, groups = take_groups(X, groups)
-    search_options = SearchOptions(groups=groups, **options)
+    X, groups = take_groups(X, search_options.groups)
+    search_options = replace(search_options, groups=groups)
     return make_plan(
         estimator, param_grid, X, one_column(y), pool, search_options, facts
     )

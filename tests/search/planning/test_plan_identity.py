@@ -15,6 +15,7 @@ from dsel.data.identity import is_of_dsel
 from dsel.families.assignment import FAMILIES
 from dsel.kernels import KERNELS
 from dsel.search.design.certificate_methods import METHODS
+from dsel.search.design.search_options import SearchOptions
 from dsel.search.planning.plan_inputs import CallerFacts
 from dsel.search.planning.plan_search import plan_for
 
@@ -116,7 +117,7 @@ def test_identity__has_all_digits_of_delta():
 def test_with_leave_one_out__equals_the_plan_of_a_caller_that_wants_these_errors():
     options = {"certificate": "cv_bound", "random_state": 0}
     grid, facts = {"max_depth": [1, 2]}, CallerFacts(leave_one_out=True)
-    wanted = plan_for(facts, TREE, grid, X, Y, X[:30] + 0.01, **options)
+    wanted = plan_for(facts, TREE, grid, X, Y, X[:30] + 0.01, SearchOptions(**options))
     added = dsel.plan_search(TREE, grid, X, Y, X[:30] + 0.01, **options)
     added = added.with_leave_one_out()
     assert added.scheme.leave_one_out_number == wanted.scheme.leave_one_out_number
