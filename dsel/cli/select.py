@@ -402,7 +402,6 @@ def make_plan(options: SelectOptions, inputs: SelectInputs) -> Plan:
     )
     with _name_lines(options.labeled, np.asarray(table.y), options.text):
         plan = plan_for(
-            facts,
             inputs.estimator,
             inputs.grid,
             inputs.X,
@@ -421,6 +420,7 @@ def make_plan(options: SelectOptions, inputs: SelectInputs) -> Plan:
                 n_queries=options.queries,
                 baseline=open_baseline(options, table.schema, inputs.X),
             ),
+            facts,
         )
         # In Python this is a note: a search of few rows may be wanted for its choice.
         check_possible_bound(plan)

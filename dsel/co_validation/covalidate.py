@@ -203,4 +203,4 @@ def plan_covalidation(
         random_state=random_state,
         fit_params=fit_params,
     )
-    return plan_for(facts, estimator, param_grid, X, y, pool, search_options)
+    return plan_for(estimator, param_grid, X, y, pool, search_options, facts)

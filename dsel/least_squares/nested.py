@@ -130,7 +130,6 @@ def plan_certified_search(
     ]
     axes = axes_of(widths, regularizations, candidates)
     plan: Plan = naming(RENAMINGS)(plan_for)(
-        CallerFacts(axes=axes, renamings=RENAMINGS),
         KernelLeastSquares(penalty=search.penalty, fit_intercept=search.fit_intercept),
         [{name: [value] for name, value in params.items()} for params in candidates],
         X,
@@ -146,6 +145,7 @@ def plan_certified_search(
             loss=search.loss,
             report=search.report,
         ),
+        CallerFacts(axes=axes, renamings=RENAMINGS),
     )
     return plan
 

@@ -115,10 +115,9 @@ def run(name, rate, n, learner, draw, loss):
         outcome = plan.run(n_jobs=1)
     _, search_counts, bound_inputs, _ = bound.call_args.args
     chosen = bound_inputs.chosen
-    counts, numbers = search_counts.by_name, list(chosen.candidates.by_fold)
+    numbers = list(chosen.candidates.by_fold)
+    scores = search_counts.fold_scores[numbers]
     main, classes = plan.context.losses.main, range(len(shares))
-    if (means := counts.get("fold_loss_mean")) is None:
-        means = counts["fold_errors"] / counts["fold_answers"]
     models = [chosen.fold_models[fold] for fold in range(plan.scheme.n_folds)]
     predicted = np.array([model.predict(X[rest]) for model in models])
     truth = y[rest]
@@ -137,7 +136,7 @@ def run(name, rate, n, learner, draw, loss):
         "limits": main.limits(chosen.fold_counts_of[main.statistic], DELTA).tolist(),
         "fold": outcome.certificate.fold,
         "candidates": numbers,
-        "cv_losses": means[numbers].mean(axis=1).round(12).tolist(),
+        "cv_losses": scores.mean(axis=1).round(12).tolist(),
         "misses": by_class(wrong).tolist(),
         "error": (by_class(wrong) @ shares[has_class]).tolist(),
         "apart": (by_class(apart) @ shares[has_class]).sum(axis=1).tolist(),

@@ -292,13 +292,13 @@ def certify(
     check_model(model, fit_params, is_estimator=is_estimator)
     notes = notes_on_fitted_model(model) if is_estimator else []
     plan = naming(NAMES)(plan_for)(
-        CallerFacts(caveats=tuple(notes)),
         None,
         [model if is_estimator else as_estimator(model, y, loss)],
         X,
         y,
         pool,
         search_options,
+        CallerFacts(caveats=tuple(notes)),
     )
     return plan.run(
         client,

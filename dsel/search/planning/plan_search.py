@@ -213,17 +213,17 @@ def plan_search(
         n_queries=n_queries,
         baseline=baseline,
     )
-    return plan_for(CallerFacts(), estimator, param_grid, X, y, pool, search_options)
+    return plan_for(estimator, param_grid, X, y, pool, search_options, CallerFacts())
 
 
 def plan_for(
-    facts: CallerFacts,
     estimator: Estimator | None,
     param_grid: Grid,
     X: RowsLike,
     y: LabelsLike,
     pool: PoolLike,
     search_options: SearchOptions,
+    facts: CallerFacts,
 ) -> Plan:
     """Plan a search, as `plan_search` does, for a system that knows more about it."""
     X, groups = take_groups(X, search_options.groups)

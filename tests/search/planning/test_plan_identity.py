@@ -117,7 +117,7 @@ def test_identity__has_all_digits_of_delta():
 def test_with_leave_one_out__equals_the_plan_of_a_caller_that_wants_these_errors():
     options = {"certificate": "cv_bound", "random_state": 0}
     grid, facts = {"max_depth": [1, 2]}, CallerFacts(leave_one_out=True)
-    wanted = plan_for(facts, TREE, grid, X, Y, X[:30] + 0.01, SearchOptions(**options))
+    wanted = plan_for(TREE, grid, X, Y, X[:30] + 0.01, SearchOptions(**options), facts)
     added = dsel.plan_search(TREE, grid, X, Y, X[:30] + 0.01, **options)
     added = added.with_leave_one_out()
     assert added.scheme.leave_one_out_number == wanted.scheme.leave_one_out_number
