@@ -97,7 +97,7 @@ class ResultsAccessor:
         and for each criterion of the search its estimate, in a column with its name,
         and its two terms, if it has two. NaN where nothing was counted.
         """
-        from dsel.results.tables import candidate_table
+        from dsel.results.candidate_tables import candidate_table
 
         return candidate_table(self._results)
 

@@ -30,8 +30,8 @@ from dsel.data.frames import NOTHING, TEXT, Frame, number_matrix
 from dsel.data.groups import holds_categories, is_name_of_identifier
 from dsel.data.identity import exact_text
 from dsel.errors import naming
+from dsel.families.estimator_kinds import is_classifier, is_regressor
 from dsel.families.family import Candidate
-from dsel.families.kinds import is_classifier, is_regressor
 from dsel.families.prefixes import clone_value, first_step
 from dsel.results.cube import is_list, product_grids
 from dsel.typing import Options, RowsLike

@@ -35,7 +35,7 @@ from dsel.data.table_request import Table
 from dsel.data.tables import read_table
 from dsel.data.text_tables import is_text, text_source
 from dsel.errors import naming
-from dsel.families.kinds import is_regressor
+from dsel.families.estimator_kinds import is_regressor
 from dsel.results.comparison import ModelComparison
 from dsel.results.query_files import check_new_place, check_target, write_comparison
 from dsel.results.row_hashes import RowHashes, load_row_hashes

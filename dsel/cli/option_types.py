@@ -68,7 +68,7 @@ def check_predictions_ending(
 ) -> str:
     """Return the file of predictions to write, or raise where its ending is unknown."""
     # The module takes long to import, and `--help` does not need it.
-    from dsel.results.predictions import check_ending
+    from dsel.results.prediction_files import check_ending
 
     try:
         check_ending(value)

@@ -20,7 +20,7 @@ from dsel.cli.running import (
 )
 from dsel.data.groups import is_name_of_identifier
 from dsel.option_values import names_in
-from dsel.results.predictions import ROW, check_new_file
+from dsel.results.prediction_files import ROW, check_new_file
 from dsel.runtime.progress import row_progress
 from dsel.search.outcomes.deployed_model import open_deployed_model
 from dsel.search.outcomes.predict_table import PredictedTable, predict_table

@@ -68,7 +68,7 @@ from dsel.errors import (
     reword,
     with_ways,
 )
-from dsel.families.kinds import is_classifier, is_regressor
+from dsel.families.estimator_kinds import is_classifier, is_regressor
 from dsel.losses.texts import (
     UnfitLossError,
     UnknownClassError,

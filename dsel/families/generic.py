@@ -23,6 +23,7 @@ from dsel.data.pool import Pool
 from dsel.data.row_random import canonical_text, derive_seed
 from dsel.data.splits import Split
 from dsel.families.ensemble_sizes import size_parameter
+from dsel.families.estimator_kinds import reads_marks
 from dsel.families.family import (
     Cache,
     Candidate,
@@ -33,7 +34,6 @@ from dsel.families.family import (
     join_order,
 )
 from dsel.families.fit_arguments import groups_arguments, takes_pool
-from dsel.families.kinds import reads_marks
 from dsel.families.linear import LINEAR, stack_linear
 from dsel.families.predictions import FittedEstimators, predict_codes_or_numbers
 from dsel.families.prefixes import (

@@ -19,8 +19,8 @@ from dsel.data.identity import content_hash, exact_text
 from dsel.data.labeled import labels_of
 from dsel.data.row_random import derive_seed
 from dsel.data.splits import Split
+from dsel.families.estimator_kinds import is_fitted
 from dsel.families.family import Cache
-from dsel.families.kinds import is_fitted
 from dsel.typing import AnyArray, Options
 
 

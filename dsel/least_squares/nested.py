@@ -29,9 +29,9 @@ from dsel.least_squares.estimators import KernelLeastSquares
 from dsel.least_squares.losses import axes_of
 from dsel.losses.regression import mean_squared_error
 from dsel.option_values import ALL_ROWS
+from dsel.results.candidate_tables import content_token
 from dsel.results.cube import with_criterion_values
 from dsel.results.fit_messages import FitMessage, FitProblem
-from dsel.results.tables import content_token
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.engine.counts import FitTable
 from dsel.search.engine.inner_searches import InnerSearches

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, cast
 from dsel.arrays import Floats, Integers
 from dsel.checks import check_probability, did_you_mean, show
 from dsel.losses.base import DeltaDivision, FoldCounts, Loss, PlannedDelta, Statistic
-from dsel.losses.baseline import BaselineBound, BaselineDifference
+from dsel.losses.baseline_difference import BaselineBound, BaselineDifference
 from dsel.losses.by_class import (
     ClassRate,
     ClassTable,

@@ -22,10 +22,10 @@ from dsel.plots.style import (
     new_axes,
     tidy,
 )
+from dsel.results.candidate_tables import all_params
 from dsel.results.certificate import Certificate
 from dsel.results.choice import Choice
 from dsel.results.cube import fold_error_rates, read_counts
-from dsel.results.tables import all_params
 from dsel.results.tolerances import amount_about
 from dsel.rounded_texts import about_percent
 from dsel.search.design.certificate_methods import is_nested

@@ -45,13 +45,13 @@ from dsel.report.tables import (
     provenance_table,
 )
 from dsel.results import Choice
+from dsel.results.candidate_tables import all_params
 from dsel.results.certificate import short_params_text
 from dsel.results.comparison import ModelComparison
 from dsel.results.cube import cube_of, read_counts
 from dsel.results.prefit import PrefitCertificate
 from dsel.results.renderings import reword_rows
 from dsel.results.run_tables import RunTables
-from dsel.results.tables import all_params
 from dsel.rounded_texts import confidence, shorten_text
 from dsel.search.running.select import select
 from dsel.typing import PathLike, ResultsLike

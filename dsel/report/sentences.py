@@ -19,11 +19,11 @@ from dsel.plots.spread import (
 )
 from dsel.report.tables import about_root
 from dsel.results import Choice
+from dsel.results.candidate_tables import all_params
 from dsel.results.certificate import Certificate, attribute, short_params_text
 from dsel.results.cube import read_counts
 from dsel.results.prefit import PrefitCertificate
 from dsel.results.run_tables import RunTables
-from dsel.results.tables import all_params
 from dsel.rounded_texts import about_percent, confidence, count_of
 from dsel.search.design.certificate_methods import is_nested
 from dsel.search.running.select import select

@@ -15,8 +15,13 @@ from dsel.losses.by_class import OTHERS
 from dsel.option_values import ONE_FOLD
 from dsel.plots.spread import is_squared
 from dsel.results import Choice
+from dsel.results.candidate_tables import (
+    CV_ERROR,
+    all_params,
+    candidate_table,
+    class_rows,
+)
 from dsel.results.certificate import short_params_text
-from dsel.results.tables import CV_ERROR, all_params, candidate_table, class_rows
 from dsel.results.tolerances import amount_about
 from dsel.rounded_texts import about_percent, in_percent
 from dsel.search.design.expected_tolerances import MeasuredDistances

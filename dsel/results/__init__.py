@@ -18,7 +18,7 @@ a pool.
 """
 
 from dsel.checks import explain_public
-from dsel.results.baseline import BaselineComparison
+from dsel.results.baseline_comparison import BaselineComparison
 from dsel.results.bounded_values import BoundedValues
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue

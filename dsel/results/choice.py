@@ -12,7 +12,7 @@ from dsel.checks import check_choice, check_truth, no_attribute
 from dsel.errors import OldName, names_of, reword
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import records
-from dsel.results.baseline import BaselineComparison
+from dsel.results.baseline_comparison import BaselineComparison
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import (

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, NoReturn, Self, TypeVar
 
 from dsel.cards import ShownRow
 from dsel.results import records
-from dsel.results.baseline import BaselineComparison
+from dsel.results.baseline_comparison import BaselineComparison
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import Caveat, collect_caveats

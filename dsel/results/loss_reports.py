@@ -16,7 +16,7 @@ from dsel.losses.declared import DeclaredLosses, JointBounds
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import Evidence, ModelBounds
 from dsel.option_values import ONE_FOLD
-from dsel.results.baseline import BaselineComparison
+from dsel.results.baseline_comparison import BaselineComparison
 from dsel.results.bounded_values import BoundedValues
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import (

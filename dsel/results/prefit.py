@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 from dsel.cards import ShownRow
-from dsel.results.baseline import BaselineComparison
+from dsel.results.baseline_comparison import BaselineComparison
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import caveat_rows, texts_that_void_nothing, warnings_first

@@ -25,12 +25,12 @@ from dsel.checks import explain_unknown, no_attribute
 from dsel.data.groups import take_groups, without_column
 from dsel.data.lazy import takes_dask_arrays
 from dsel.errors import names_of
+from dsel.families.estimator_kinds import is_regressor
 from dsel.families.fit_arguments import RoutedFit, check_fit_names
-from dsel.families.kinds import is_regressor
 from dsel.losses.base import Loss
+from dsel.results.candidate_tables import cv_results
 from dsel.results.choice import OF_OUTCOME
 from dsel.results.cube import is_list
-from dsel.results.tables import cv_results
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.outcomes.intervals import predict_interval
 from dsel.search.outcomes.outcome import Outcome

@@ -10,8 +10,8 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from dsel import names
+from dsel.results.candidate_tables import all_params, candidate_table, cv_results
 from dsel.results.cube import grid_axes, make_cube, read_counts
-from dsel.results.tables import all_params, candidate_table, cv_results
 
 
 @pytest.mark.parametrize(

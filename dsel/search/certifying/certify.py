@@ -17,7 +17,7 @@ from sklearn.model_selection import KFold
 from dsel.arrays import Estimator, RandomState
 from dsel.checks import explain_unknown, show, show_model
 from dsel.errors import naming, warn
-from dsel.families.kinds import is_fitted
+from dsel.families.estimator_kinds import is_fitted
 from dsel.losses.base import Loss
 from dsel.results.caveats import Caveat, Effect
 from dsel.results.prefit import PrefitCertificate

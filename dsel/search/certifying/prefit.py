@@ -23,7 +23,7 @@ from dsel.data.labeled import (
     one_column,
 )
 from dsel.data.row_random import seed_from
-from dsel.families.kinds import is_regressor
+from dsel.families.estimator_kinds import is_regressor
 from dsel.families.predictions import predict_codes_or_numbers
 from dsel.losses.base import FoldCounts, PlannedDelta, Rows
 from dsel.losses.by_value import find_column

@@ -25,7 +25,7 @@ from dsel.data.labeled import LabeledRows, codes_of
 from dsel.data.splits import Split
 from dsel.errors import DselWarning, RowError, warn
 from dsel.families.predictions import predict_rows
-from dsel.losses.baseline import BaselineDifference
+from dsel.losses.baseline_difference import BaselineDifference
 from dsel.losses.declared import DeclaredLosses
 from dsel.option_values import LARGEST_CLASS
 from dsel.results.models import open_model

@@ -18,7 +18,7 @@ from dsel.bounds.duplicates import lower_rate_limits
 from dsel.checks import check_level, listing
 from dsel.data.targets import notes_on_blanks
 from dsel.data.unknown_values import select_unexpected
-from dsel.families.kinds import is_regressor
+from dsel.families.estimator_kinds import is_regressor
 from dsel.losses.base import FoldCounts, Loss, PoolCounts, RefutableLoss
 from dsel.losses.calls import naming_loss
 from dsel.losses.error_rate import ERROR_RATE

@@ -24,7 +24,7 @@ from dsel.data.unknown_values import (
     known_values,
     merge_unknown_values,
 )
-from dsel.families.kinds import is_regressor
+from dsel.families.estimator_kinds import is_regressor
 from dsel.losses.base import DistanceLoss, Exceedance, Loss, Rows, Statistic
 from dsel.losses.calls import count_rows, naming_loss
 from dsel.losses.declared import declare_losses

@@ -13,7 +13,7 @@ from dsel.checks import show_model
 from dsel.data.labeled import by_position, codes_of, names_of_columns, with_columns
 from dsel.data.open import open_pool
 from dsel.errors import GuaranteeWarning, warn
-from dsel.families.kinds import is_classifier
+from dsel.families.estimator_kinds import is_classifier
 from dsel.families.predictions import predict_rows
 from dsel.results.place import Place
 from dsel.results.rows import write_rows

@@ -35,6 +35,7 @@ from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.row_random import SUBSET_STREAM, seed_from
 from dsel.families.assignment import assign_families, name_group
+from dsel.families.estimator_kinds import is_classifier, reader_of_labels, reads_marks
 from dsel.families.family import Candidate
 from dsel.families.fit_arguments import (
     check_fit_params,
@@ -44,7 +45,6 @@ from dsel.families.fit_arguments import (
     groups_arguments,
     takes_pool,
 )
-from dsel.families.kinds import is_classifier, reader_of_labels, reads_marks
 from dsel.losses.by_value import ValueColumn, find_column
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.cube import GridAxes, grid_axes

@@ -14,9 +14,9 @@ from dsel.losses.calls import naming_loss
 from dsel.losses.declared import JointBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
+from dsel.results.candidate_tables import constant_fields, largest_class
 from dsel.results.certificate import loss_fields
 from dsel.results.loss_reports import ModelReports
-from dsel.results.tables import constant_fields, largest_class
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.running.chosen_caveats import (
     caveats_of_failed_all_rows,

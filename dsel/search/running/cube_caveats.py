@@ -25,12 +25,12 @@ from dsel.data.labeled import LabeledRows
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import Evidence
+from dsel.results.candidate_tables import all_params
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.certificate import attribute, params_text, short_params_text
 from dsel.results.cube import read_counts
 from dsel.results.fit_messages import FitProblem, problems_of_cube
 from dsel.results.records import from_record
-from dsel.results.tables import all_params
 from dsel.rounded_texts import count_of, shorten_text
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.running.planned_search import PlannedSearch

@@ -16,10 +16,11 @@ from dsel.bounds.shares import uniform_deltas
 from dsel.criteria import CRITERIA, Settings, get_criterion
 from dsel.criteria.base import CandidateCounts, Criterion
 from dsel.errors import reword
-from dsel.families.kinds import name_learner
+from dsel.families.estimator_kinds import name_learner
 from dsel.losses.calls import best_constant
 from dsel.losses.joint import Evidence
 from dsel.results import Certificate, Choice
+from dsel.results.candidate_tables import content_token
 from dsel.results.caveats import (
     OF_NUMBER,
     Caveat,
@@ -29,7 +30,6 @@ from dsel.results.caveats import (
 from dsel.results.certificate import CHOICE, Assumption
 from dsel.results.cube import make_cube, read_counts, with_criteria
 from dsel.results.records import to_record
-from dsel.results.tables import content_token
 from dsel.runtime.versions import installed_versions
 from dsel.search.design.assumptions import PoolFacts
 from dsel.search.engine.counts import DataCounts, SearchCounts

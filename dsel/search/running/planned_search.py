@@ -28,7 +28,7 @@ from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool, PoolSlice
 from dsel.data.splits import Split
 from dsel.errors import OldName
-from dsel.families.kinds import name_search
+from dsel.families.estimator_kinds import name_search
 from dsel.losses.base import PlannedDelta
 from dsel.option_values import Pruning
 from dsel.results.caveats import Caveat

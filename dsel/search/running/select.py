@@ -19,16 +19,16 @@ from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.regression import DEFAULT
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
-from dsel.results.caveats import Caveat, Effect, make_caveats
-from dsel.results.certificate import CHOICE, assumptions_of, attribute, loss_fields
-from dsel.results.cube import cube_of, cv_error, read_counts, restore_dims
-from dsel.results.tables import (
+from dsel.results.candidate_tables import (
     all_params,
     class_rows,
     constant_fields,
     largest_class,
     matches_token,
 )
+from dsel.results.caveats import Caveat, Effect, make_caveats
+from dsel.results.certificate import CHOICE, assumptions_of, attribute, loss_fields
+from dsel.results.cube import cube_of, cv_error, read_counts, restore_dims
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.engine.counts import DataCounts
 from dsel.search.engine.pruning import margin_above
