@@ -56,9 +56,9 @@ MODELS_OF_GRID: Final = FOREST, SVM
 """Classifiers of a grid without a model: the first one that has its parameters."""
 
 LOSS_FORMS: Final = (
-    "error, recall:CLASS, precision:CLASS, balanced, or cost:TRUE>PREDICTED=5,...; of "
-    "numbers error_quantile=0.9 (how far off 90% of them are at most) or beyond=2.0 "
-    "(how many are off by more)"
+    "error, recall:CLASS, precision:CLASS, balanced, or cost:TRUE>PREDICTED=5,...; for "
+    "a regression error_quantile=0.9 (how far off 90% of predictions are at most) or "
+    "beyond=2.0 (how many are off by more)"
 )
 """Values of ``loss``, as they are described to users."""
 

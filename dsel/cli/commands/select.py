@@ -165,12 +165,12 @@ class GroupedCommand(click.Command):
 )
 @click.option(
     "--model",
-    help=f"{', '.join(CLASSIFIERS)}; of numbers {', '.join(REGRESSORS)}: after "
-    "encoders for text, categories and dates. Several, such as forest,logistic, are "
-    "one search over all of their grids. Or MODULE:OBJECT, an estimator or a "
-    f"function that returns one. By default {DEFAULT_MODELS[0]}, or with a --grid that "
-    f"of {' and '.join(MODELS_OF_GRID)} which has its parameters; of numbers "
-    f"{DEFAULT_MODELS[1]}.",
+    help=f"{', '.join(CLASSIFIERS)}, or for a regression {', '.join(REGRESSORS)}; "
+    "texts, categories and dates are encoded for them. Several, such as "
+    "forest,logistic, are one search over all of their grids. Or MODULE:OBJECT, an "
+    f"estimator or a function that returns one. By default {DEFAULT_MODELS[0]}, and "
+    f"for a regression {DEFAULT_MODELS[1]}; with --grid alone the one of "
+    f"{' and '.join(MODELS_OF_GRID)} that has these parameters.",
 )
 @click.option(
     "--grid",
@@ -199,8 +199,8 @@ class GroupedCommand(click.Command):
 @click.option(
     "--report-by",
     help="Column, such as site: the error is certified for each of its values, too. "
-    "One that --drop names is no feature and stays in the table; of tables without "
-    "names its number, from 0.",
+    "A column that --drop names, too, is no feature. Where columns have no names, "
+    "their numbers from 0.",
 )
 @click.option(
     "--queries",
