@@ -400,7 +400,7 @@ def plot_terms(
     ...     certificate="cv_bound", random_state=0)
     >>> ax = plot_terms(plan.run().results)
     >>> ax.get_xlabel()
-    'cv_bound, %'
+    'cv_bound, % (1 of 2 candidates)'
     """
     check_integer(n_best, "n_best", at_least=1)
     evaluation, best = smallest_bounds(results, criterion)

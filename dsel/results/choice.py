@@ -97,10 +97,10 @@ class Choice(Renderable):
 
     Examples
     --------
-    >>> share = "80% of the labels"
+    >>> rows = {"trained_on": "80% of the labels", "n_unlabeled": 2000}
     >>> certificates = (
-    ...     Certificate(0.1507, 0.05, "nested", "one_fold", trained_on=share),
-    ...     Certificate(0.1777, 0.05, "nested", "all_rows"),
+    ...     Certificate(0.1507, 0.05, "nested", "one_fold", **rows),
+    ...     Certificate(0.1777, 0.05, "nested", "all_rows", **rows),
     ... )
     >>> models = {
     ...     made.model_name: BoundedModel(made.model_name, 3, {"C": 8.0}, made)
