@@ -77,7 +77,9 @@ class Kernel:
         ndarray
             Kernel values, shape (n_rows,).
         """
-        return self.values(base)
+        # A row has the distance 0 to itself, and its squared norm is its inner product.
+        own = np.zeros_like(base) if self.base == DISTANCES else base
+        return self.values(own)
 
     def rounding(self, base_error: Floats, base_size: Floats) -> tuple[Floats, Floats]:
         """Bound the error of kernel values from the error of the base.
@@ -181,21 +183,12 @@ class Rbf(Kernel):
         exponent = base * base.dtype.type(-self.gamma)
         return np.asarray(np.exp(exponent, out=exponent))
 
-    def diagonal(self, base: Floats) -> Floats:
-        """See `Kernel.diagonal`."""
-        return np.ones_like(base)
-
     def rounding(self, base_error: Floats, base_size: Floats) -> tuple[Floats, Floats]:
         """See `Kernel.rounding`."""
         # Beyond this exponent the bound is useless anyway; capped, it does not
         # overflow.
         relative = np.expm1(np.minimum(self.gamma * base_error, 500.0))
         return relative, np.zeros_like(base_error)
-
-
-def decay_of(kernel: Kernel) -> float | None:
-    """Return `Kernel.decay`; None for a kernel that has the other methods alone."""
-    return getattr(kernel, "decay", None)
 
 
 def errors_of(
@@ -210,8 +203,7 @@ def errors_of(
     beyond the reach are computed as less than exp(-640); else the bound for the row is
     so large that its values are not used.
     """
-    decay = decay_of(kernel)
-    reach = np.inf if decay is None else 800.0 / decay
+    reach = np.inf if kernel.decay is None else 800.0 / kernel.decay
     return kernel.rounding(*reference.rounding(X, reach))
 
 

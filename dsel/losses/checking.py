@@ -3,6 +3,7 @@
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -36,6 +37,8 @@ LOSS_CHECK_ROWS: Final = 200
 CHECK_DIVISION: Final = DeltaDivision(0.05, 0.95)
 TRIANGLES: Final = 20
 """Random pairs of models that are compared with the bound of the second one."""
+MOST_CASES: Final = 200
+"""Most triples of a class and two predictions that are tried: all of five classes."""
 _TRIANGLE_ROWS: Final = 4_000
 SHARING_FOLDS: Final = 20
 """Folds with equal counts that share the pool's delta; none gets nearly all of it."""
@@ -102,9 +105,8 @@ def check_loss(loss: Any, *, n_classes: int = 2, n_folds: int = 5) -> None:
     pool_counts = _count_pool(loss, folds, n_classes, rng)
     _check_bounds(loss, folds, pool_counts)
     _check_divided_delta(loss, folds, pool_counts)
-    constants = [] if loss.is_regression else range(n_classes)
-    for constant in (*[None] * TRIANGLES, *constants):
-        _check_triangle(loss, n_classes, rng, constant)
+    for case in (*[None] * TRIANGLES, *_draw_cases(loss, n_classes, rng)):
+        _check_triangle(loss, n_classes, rng, case)
     _check_divided_pool_delta(loss, n_classes, rng)
 
 
@@ -155,6 +157,16 @@ def _check_fold(
             f"{type(loss).__name__}.score must be in [0, {largest}], the largest "
             f"where nothing is predicted, got {score} and {worst}."
         )
+    if not loss.is_regression:
+        other = np.full_like(y, -1)
+        is_same = score_rows(loss, labeled, other) == worst and np.array_equal(
+            count_rows(statistic, labeled, other), count_rows(statistic, labeled, none)
+        )
+        if not is_same:
+            raise ValueError(
+                f"{name}.count and {type(loss).__name__}.score must take every code "
+                f"below 0 as no prediction, but differ for -1 and {none[0]}."
+            )
     error_score = score_from_errors(loss, n_wrong, len(y))
     if error_score is not None and not np.isclose(error_score, score):
         raise ValueError(
@@ -178,7 +190,7 @@ def _count_pool(
 
     X = rng.normal(size=(n, 3))
     all_rows_predictions = draw(0)
-    # A code of -1 is a prediction that is no class, which models may make.
+    # Codes below 0 are predictions that are no class, which models may make.
     pairs = []
     for fold_counts in folds.counts:
         is_same = rng.random(n) < 0.9
@@ -281,15 +293,31 @@ def _check_divided_delta(
             )
 
 
+def _draw_cases(
+    loss: Loss, n_classes: int, rng: np.random.Generator
+) -> list[tuple[int, ...]]:
+    """Return triples of a class and the predictions of two models; none of numbers."""
+    if loss.is_regression:
+        return []
+    codes = range(-1, n_classes)  # a prediction may be no class
+    if n_classes * len(codes) ** 2 <= MOST_CASES:
+        return list(product(range(n_classes), codes, codes))
+    drawn = rng.integers([0, -1, -1], n_classes, size=(MOST_CASES, 3))
+    return [tuple(case) for case in drawn.tolist()]
+
+
 def _check_triangle(
-    loss: Loss, n_classes: int, rng: np.random.Generator, constant: int | None
+    loss: Loss,
+    n_classes: int,
+    rng: np.random.Generator,
+    case: tuple[int, ...] | None,
 ) -> None:
     """Raise if the second of two models is worse than its bound on these very rows.
 
     The rows are the fold and the pool, so the counts themselves, whose limits are
-    larger, must bound the loss of the second model by that of the first one. Where the
-    second model differs it predicts the class `constant`, or anything: differences in
-    one direction alone show counts that miss this direction.
+    larger, must bound the loss of the second model by that of the first one. Nine of
+    ten rows are of one `case`, a class and both predictions, so that counts which miss
+    this case show; or all are random.
     """
     n, statistic = _TRIANGLE_ROWS, loss.statistic
     draw = partial(_draw_predictions, loss, n_classes, rng)
@@ -299,8 +327,13 @@ def _check_triangle(
     # missing shows.
     keeps = rng.random((2, n)) < rng.random((2, 1))
     first = np.where(keeps[0], targets, draw())
-    other = draw() if constant is None else np.full(n, constant)
-    second = np.where(keeps[1], first, other)
+    second = np.where(keeps[1], first, draw())
+    if case is not None:
+        is_of_case = rng.random(n) < 0.9
+        targets, first, second = (
+            np.where(is_of_case, code, drawn)
+            for code, drawn in zip(case, (targets, first, second), strict=True)
+        )
     rows = Rows(X, targets)
     n_rows = np.array([n])
     counted, of_second = (

@@ -189,7 +189,7 @@ def loss_of_name(text: str, classes: Sequence[Any], *, name: str = "`loss`") -> 
     try:
         return named.make(named.read(argument, classes, f"{name} {text}"))
     except ValueError as error:
-        if not named.is_regression:  # `read` has named the argument
+        if named.read is not number_of_text:  # else nothing has named the argument
             raise
         raise ValueError(
             f"{name} {kind}= needs a number, got {argument!r}: {error}"

@@ -5,8 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
+from sklearn.svm import SVC
 
-from dsel.kernels import Kernel, check_kernel
+import dsel
+from dsel.kernels import KERNELS, Kernel, check_kernel
 from dsel.kernels.functions import Linear, Polynomial, Precomputed, Rbf
 from dsel.kernels.reference_rows import DISTANCES
 
@@ -55,6 +58,14 @@ def spoils(self, base):
 def test_check_kernel__refuses(members, words):
     with pytest.raises(ValueError, match=words):
         check_kernel(gaussian(**members))
+
+
+def test_plan__tries_a_kernel_before_it_is_fitted(monkeypatch):
+    kernel = gaussian(diagonal=lambda self, base: base)
+    monkeypatch.setitem(KERNELS, "own", lambda svc, gamma: kernel)
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=r"Gaussian.diagonal must give the kernel"):
+        dsel.plan_search(SVC(kernel="own"), {"C": [1.0, 2.0]}, X, y, random_state=0)
 
 
 def test_check_kernel__refuses_what_is_no_kernel():

@@ -112,6 +112,12 @@ REFUSED = [
     (changed("count_pair", lambda self, rows, one, other, fold:
              np.array(((one != other) & (one == 0)).sum()), of_statistic=True),
      "bound_all_rows count_pair fold"),
+    (changed("count", lambda self, rows, predictions:
+             np.array(((predictions != rows.y) & (predictions != -1)).sum()),
+             of_statistic=True), "count score below 0 no prediction -1"),
+    (changed("score", lambda self, rows, predictions:
+             float(np.mean((predictions != rows.y) & (predictions != -1)))),
+     "score below 0 no prediction -1"),
 ]  # fmt: skip
 
 
@@ -120,6 +126,16 @@ def test_check_loss__refuses(loss, words):
     with pytest.raises(ValueError, match=r"must|denies") as caught:
         check_loss(loss)
     assert [word for word in words.split() if word not in str(caught.value)] == []
+
+
+def test_check_loss__tries_each_pair_of_predictions():
+    def count_pair(self, rows, one, other, fold):
+        return np.array(((one != other) & ~((one == 1) & (other == 2))).sum())
+
+    loss = changed("count_pair", count_pair, of_statistic=True)
+    check_loss(loss)  # of two classes, none is the third
+    with pytest.raises(ValueError, match="bound_all_rows must be above the loss"):
+        check_loss(loss, n_classes=3)
 
 
 def test_check_loss__names_the_members_that_are_missing():

@@ -27,6 +27,7 @@ from dsel.families.svm.machines import (
     split_svc,
 )
 from dsel.families.svm.predict import PackedSVMs
+from dsel.kernels.checking import check_kernel
 from dsel.kernels.functions import KERNELS, MakeKernel, own_kernels
 from dsel.results.fit_messages import FitProblem
 
@@ -85,8 +86,14 @@ class KernelSVMFamily(Family):
     def check(self, candidates: Sequence[Candidate], X: Features) -> None:
         """Raise if a candidate cannot be fitted; see `Family.check`."""
         kernels = set()
+        unchecked = dict(self.own_kernels)
         for candidate in candidates:
             steps, _, svc = split_svc(candidate.estimator)
+            if make := unchecked.pop(svc.kernel, None):
+                # A kernel that is none would make fits that do not end.
+                check_kernel(
+                    make(svc, 1.0 if isinstance(svc.gamma, str) else svc.gamma)
+                )
             # The rows that a pipeline passes to its SVC are known only once it is
             # fitted.
             check_svc(svc, None if steps else number_matrix(X))

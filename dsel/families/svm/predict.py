@@ -26,7 +26,7 @@ from dsel.families.svm.decisions import (
 )
 from dsel.families.svm.fit import KERNEL_BLOCK_NBYTES
 from dsel.families.svm.machines import Machines, RowsByClass, make_svc
-from dsel.kernels.functions import Kernel, decay_of
+from dsel.kernels.functions import Kernel
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
 from dsel.typing import SplitNumbers
 
@@ -82,7 +82,7 @@ class SharedSupport:
         # since an exponential was computed.
         before, n_doublings = ("", 0.0, False), 0
         for kernel in self.by_kernel:
-            base, decay = bases[kernel.base], decay_of(kernel)
+            base, decay = bases[kernel.base], kernel.decay
             less_one = decay is not None and bool(decay * far <= 1.0)
             if decay is None:
                 values[:] = kernel.values(base)
@@ -160,7 +160,7 @@ class PackedSVMs(FittedGroup):
 
         def order(machines: Machines) -> tuple[str, float, str]:
             kernel = machines.kernel
-            return type(kernel).__name__, decay_of(kernel) or 0.0, repr(kernel)
+            return type(kernel).__name__, kernel.decay or 0.0, repr(kernel)
 
         supports = []
         for origin, labeled in self.row_sets.items():

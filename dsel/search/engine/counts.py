@@ -384,6 +384,19 @@ class PoolTable:
         """Whether each set is counted on the whole pool, (n_model_sets,)."""
         return np.asarray(self.is_counted.all(axis=1))
 
+    def whole_counts(self, model_set: int) -> list[Integers]:
+        """Return the counts of each comparison on the whole pool, (n_bins,).
+
+        Raises RuntimeError where slices are missing, or were counted by other models
+        alone: a bound from a part of the pool, taken for the whole, would be too small.
+        """
+        if n_missing := int((~self.is_counted[model_set]).sum()):
+            raise RuntimeError(
+                f"{n_missing} of {len(self.slices)} slices of the pool were not "
+                f"counted; run the search again, with the same `out` if it had one."
+            )
+        return [counts[model_set] for counts in self.differences]
+
     def sets_of_other_models(self, counted_job: CountedJob) -> list[int]:
         """Return model sets for which a slice was counted by other models than these.
 

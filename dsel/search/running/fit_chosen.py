@@ -396,14 +396,7 @@ def count_chosen(
         context_key=engine.executor.put(compared),
     )
     for counted_job in pool_pass.run((CHOSEN_SET,)):
-        if table.sets_of_other_models(counted_job):
-            # A certificate must not rest on counts of other models.
-            raise RuntimeError(
-                "models counted on the pool are not those that were sent with it; run "
-                "the search again, with the same `out` if it had one."
-            )
         pool_pass.add_counts(counted_job)
-    counts = comparison.unpack(
-        table.differences[0][CHOSEN_SET], pool.n_rows, n_duplicates
-    )
-    return BoundInputs(chosen, counts, table.queried)
+    [counts] = table.whole_counts(CHOSEN_SET)
+    pool_counts = comparison.unpack(counts, pool.n_rows, n_duplicates)
+    return BoundInputs(chosen, pool_counts, table.queried)

@@ -14,7 +14,7 @@ from dsel.losses.joint import fold_to_deploy
 from dsel.results.caveats import Effect
 from dsel.results.cube import cv_error, read_counts
 from dsel.search.design.assumptions import PoolFacts
-from dsel.search.engine.counts import SearchCounts
+from dsel.search.engine.counts import PoolTable, SearchCounts
 from dsel.search.engine.inner_searches import ChosenCandidates, tie_ranks
 from dsel.search.running.bound_chosen import bound_chosen
 from dsel.search.running.cube_of_run import describe_run
@@ -73,6 +73,17 @@ def test_fit_chosen__ends_with_an_error_that_comes_again():
 
     with pytest.raises(OSError, match="a file system"):
         fit(fault=fault)
+
+
+def test_bounds__are_not_made_of_a_part_of_the_pool(monkeypatch):
+    def add_other_slices(table, model_set, result):
+        if result.start:
+            add_slice(table, model_set, result)
+
+    add_slice = PoolTable.add_slice
+    monkeypatch.setattr(PoolTable, "add_slice", add_other_slices)
+    with pytest.raises(RuntimeError, match=r"1 of \d+ slices of the pool were not"):
+        PLAN.run()
 
 
 def test_bounds__are_those_of_the_counts():
