@@ -231,7 +231,7 @@ def validate_data(
         name = "y" if re.search(r"\by\b", text) and "X" not in text else "X"
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(
-            f"`{name}` is not as it must be: {' '.join(text.split())[:LONGEST]}"
+            f"`{name}` was refused: {' '.join(text.split())[:LONGEST]}"
         ) from error
 
 

@@ -254,7 +254,7 @@ class PlannedDelta:
     has_queries: bool = False
     """Whether pool rows will be labeled."""
     n_compared: int = 1
-    """Models among which the rows choose the one that they bound."""
+    """Number of models that are compared on the same rows; delta is divided by it."""
 
     @property
     def model_delta(self) -> float:

@@ -94,7 +94,7 @@ class DeclaredLosses:
 
     @property
     def unpredicted_text(self) -> str:
-        """As what rows count for which there is no prediction."""
+        """What rows without a prediction are counted as."""
         return "errors" if self.is_about_error else "the largest loss"
 
     @property

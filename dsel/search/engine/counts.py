@@ -280,7 +280,7 @@ class FitTable:
     def failed_candidates(self) -> Bools:
         """Whether each candidate is out because a fit of it failed.
 
-        A later fit than one that has not ended does not count yet.
+        A failure counts once all earlier fits of the candidate have ended.
         """
         return np.asarray((self.failed_fits & self.consecutive_fits).any(axis=1))
 

@@ -59,9 +59,9 @@ FITTING_FRACTION: Final = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class CallerFacts:
-    """Facts that no option of a search says, of a system that plans by it.
+    """What a system that is built on the search knows, beyond the options of a search.
 
-    They are here so that a plan is complete when it is made.
+    It is passed to the plan, so that a plan is complete when it is made.
     """
 
     axes: GridAxes | None = None
