@@ -86,12 +86,11 @@ LOST_GROUPS: Final = (
 )
 """What is next where labeled rows seem to come in groups."""
 AFTER_SHIFT: Final = (
-    "label a random sample of {}, some 300 rows, and run dsel select on these alone, "
-    "with the others as --pool: that bound is about them. If the columns that differ "
-    "are row numbers or dates, which no model needs, the same command with --drop. If "
-    "several rows of one customer are labeled, the same command with --groups. "
-    "Without --pool the first bound is about rows like those of LABELED. More in the "
-    "documentation, docs/using/not_independent.md, Shift"
+    "label a random sample of the pool, some 300 rows, and run dsel select on these "
+    "alone, with the others as --pool: that bound is about them",
+    "the same command with --groups, if several rows of one customer are labeled",
+    "without --pool the first bound is about rows like those of LABELED; more in the "
+    "documentation, docs/using/not_independent.md, Shift",
 )
 """What is next where the pool is of another population."""
 HEADINGS: Final = {
@@ -399,8 +398,10 @@ def run_plan(
     keys = [column for column in _shifted_by(outcome) or () if column in likely_keys]
     owners = [column for column in keys if likely_keys[column] == "--groups"][:1]
     ids = [] if owners else keys
-    step = text if name == NEXT else _next_step(outcome, out, tables, ids, owners)
-    print_outcome(outcome, text, output, out, steps=[step])
+    steps = [text]
+    if name != NEXT:
+        steps = _next_steps(outcome, out, tables, ids, owners)
+    print_outcome(outcome, text, output, out, steps=steps)
     if keys:
         option = "--groups" if owners else "--id"
         change = [(option, join_names(owners or ids))]
@@ -417,33 +418,39 @@ def run_plan(
         click.get_current_context().exit(ExitStatus.REFUTED)
 
 
-def _next_step(
+def _next_steps(
     outcome: "Outcome",
     out: str | None,
     tables: RunTables | None,
     ids: Sequence[str],
     owners: Sequence[str],
-) -> str:
-    """Return which command is useful after a run that waits for no labels.
+) -> list[str]:
+    """Return which commands are useful after a run that waits for no labels.
 
     `ids` are the identifiers by which the pool differs from the labeled rows, `owners`
     columns of which several rows share a value.
     """
     place = shlex.quote(out or "")
     if tables is None and out is None:  # the demo
-        return SELECT.format("UNLABELED")
+        return [SELECT.format("UNLABELED")]
     if owners:
-        return OF_GROUPS.format(*owners)
+        return [OF_GROUPS.format(*owners)]
     if ids:
-        return WITHOUT_IDS.format(listing([*map(repr, ids)], 8))
+        return [WITHOUT_IDS.format(listing([*map(repr, ids)], 8))]
     if any(each.has_lost_groups for each in outcome.choice.certificate.assumptions):
-        return LOST_GROUPS
+        return [LOST_GROUPS]
     if tables is not None and tables.pool and _shifted_by(outcome) is not None:
         # A bound about other rows would be one command away, and none is printed.
-        return AFTER_SHIFT.format(tables.pool)
+        names = _shifted_by(outcome) or ()
+        option = f"--drop {shlex.quote(join_names(names))}"
+        what = "this is only a row number or a date of entry"
+        if len(names) > 1:
+            what = "these are only row numbers or dates of entry"
+        drop = f"the same command with {option}, if {what}"
+        return [*[drop] * bool(names), *AFTER_SHIFT]
     if out is None:
-        return "the same command with --out FOLDER keeps the model for dsel predict"
-    return f"dsel predict {place} NEW --out FILE, or dsel report {place}"
+        return ["the same command with --out FOLDER keeps the model for dsel predict"]
+    return [f"dsel predict {place} NEW --out FILE", f"dsel report {place}"]
 
 
 def _shifted_by(outcome: "Outcome") -> tuple[str, ...] | None:
