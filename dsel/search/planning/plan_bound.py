@@ -136,12 +136,11 @@ class BoundPlan(xr.Dataset):  # type: ignore[no-untyped-call]  # of xarray
         ]
 
     def shown_rows(self) -> list[ShownRow]:
-        """Return the title, tables, notes, and an explanation of each table row."""
+        """Return the title, tables, an explanation of each table row, and notes."""
         (_, first), *others = self.tables()
         shown_rows: list[ShownRow] = [("", f"{self.attrs['title']}:"), *first]
         for title, rows in others:
             shown_rows += [("", f"{title.capitalize()}:"), *rows]
-        shown_rows += [("Note", note) for note in self.attrs["remarks"]]
         heads = [name for name, *_ in first]
         defaults = [name_row(name) for name in (ONE_FOLD, ALL_ROWS)]
         defaults = [name for name in defaults if name in heads]
@@ -154,11 +153,12 @@ class BoundPlan(xr.Dataset):  # type: ignore[no-untyped-call]  # of xarray
                 )
             )
         # Names of up to 8 letters would have a column, and longer ones a colon.
-        return shown_rows + [
+        shown_rows += [
             ("", f"{name_row(name)}: {row.text}")
             for name, row in table_rows().items()
             if name not in (ONE_FOLD, ALL_ROWS) and name_row(name) in heads
         ]
+        return shown_rows + [("Note", note) for note in self.attrs["remarks"]]
 
     @property
     def _is_whole(self) -> bool:
