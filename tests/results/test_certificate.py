@@ -29,9 +29,9 @@ COMPARED = (
 )
 BETWEEN = ", between these two"
 ASSUMED = (
-    "Assumes  labeled rows and pool rows are independent draws from one population "
-    "(several rows of one customer: pass `groups`); the attribute `certificate` lists "
-    "all"
+    "Assumes  labeled rows and pool rows are independent draws from one population, "
+    "which nothing tests without a pool (several rows of one customer: pass `groups`); "
+    "the attribute `certificate` lists all"
 )
 JOINTLY = "95% confidence that both bounds hold"
 
@@ -113,6 +113,8 @@ def test_choice__is_a_few_lines(fields, lines):
     ({"assumptions": full_list([Assumption("A1", says="groups are")]), "n_groups": 9},
      ["Assumes  groups are; the attribute `certificate` lists all"]),
     ({"assumptions": full_list([Assumption("A1", says="new rows")], has_pool=False)},
+     ["Assumes  new rows, which nothing tests without a pool (several rows of one cu"]),
+    ({"assumptions": full_list([Assumption("A1", says="new rows")]), "n_unlabeled": 9},
      ["Assumes  new rows (several rows of one customer: pass `groups`); the attri"]),
     # Without a bound nothing is assumed: its line says why there is none.
     ({"assumptions": full_list([Assumption("A1", "violated", "copies")])}, []),
