@@ -21,7 +21,7 @@ from sklearn.preprocessing import (
 from dsel.arrays import Features
 from dsel.checks import listing
 from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, Column, columns_of
-from dsel.data.groups import is_name_of_identifier
+from dsel.data.groups import holds_sentences, is_name_of_identifier
 from dsel.data.kinds import DATE_ORDERS, TextReason
 from dsel.errors import ShellOptions, UndecidedError
 
@@ -125,8 +125,10 @@ def _undecided_error(
     # would be about other rows, so that no command leaves it out.
     owners = [t for t in texts if t in dropped and is_name_of_identifier(t)]
     owners = [t for t in owners if t not in why_texts and t not in singles]
-    owners = [] if has_groups else owners[:1]
+    owners = [t for t in owners if not has_groups and not holds_sentences(X[t])][:1]
     ways = [_options(dropped, ids, owners)]
+    if owners and _is_prose(X[owners[0]]):  # a name of two words, or a short text
+        ways.append(_options(dropped, ids))
     # Another option reads some of the columns, and the rest is left out.
     rest = [name for name in dropped if name not in named]
     dated = [reason.date_orders for reason in named.values() if reason.date_orders]

@@ -318,11 +318,19 @@ def holds_categories(values: pd.Series) -> bool:
     return n_values <= MOST_CATEGORIES or n_known > MOST_REPEATS * n_values
 
 
+def holds_sentences(values: pd.Series) -> bool:
+    """Return whether most texts have at least three words, as few names have."""
+    return bool(
+        values.dropna().astype(str).str.contains(r"\S(?:\s+\S+){2}").mean() > 0.5
+    )
+
+
 def notes_on_repeats(values: pd.Series) -> list[str]:
     """Return a caveat where rows with one identifier may be no independent rows.
 
     Few values, or values of very many rows, are ordinary categories, such as towns;
-    values of mostly one row identify rows; numbers with decimals are measured.
+    values of mostly one row identify rows; numbers with decimals are measured;
+    sentences are free text.
 
     Examples
     --------
@@ -335,7 +343,8 @@ def notes_on_repeats(values: pd.Series) -> list[str]:
     n_values, n_known = len(n_rows), int(n_rows.sum())
     if holds_categories(values) or 2 * int(n_rows[n_rows > 1].sum()) <= n_known:
         return []
-    if (pd.to_numeric(n_rows.index.to_series(), errors="coerce") % 1 > 0).any():
+    numbers = pd.to_numeric(n_rows.index.to_series(), errors="coerce")
+    if (numbers % 1 > 0).any() or holds_sentences(values):
         return []
     return [
         f"{values.name} has {n_values:,} values in {n_known:,} rows; if rows of one "

@@ -563,6 +563,26 @@ def test_free_text__is_kept_by_the_pipeline_of_the_page(tables, monkeypatch):
     succeed("predict", "r", "u.csv", "--out", "p.csv")
 
 
+@pytest.mark.parametrize(
+    ("n_words", "ways"),
+    [(4, ["--drop"]), (1, ["--groups"]), (2, ["--groups", "--drop"])],
+)
+def test_texts_named_subject__are_groups_unless_they_are_sentences(
+    tables, n_words, ways
+):
+    texts = [
+        " ".join([f"w{row % 150}", *["open"] * (n_words - 1)]) for row in range(200)
+    ]
+    for seed, name in ((1, "l.csv"), (2, "u.csv")):
+        frame = customers(200, seed).assign(subject=texts)
+        frame.drop(columns="customer_id").to_csv(name, index=False)
+    select = ["select", "l.csv", "--target", "left", "--pool", "u.csv", *MODEL]
+    error, commands = stop(*select)
+    assert "150 different texts in 200 rows" in error
+    assert ("belong together" in error) == ("--groups" in ways)
+    assert commands == [shlex.join([*select, way, "subject"]) for way in ways]
+
+
 def test_a_file_without_an_ending__is_copied_to_one_that_has_it(tables):
     tables("u.parquet", ["customer_id"])
     Path("l.csv").rename("labeled.data")
