@@ -13,7 +13,7 @@ from dsel.data.duplicates import find_equal, known_hashes
 from dsel.data.frames import Frame, encode_rows
 from dsel.data.labeled import LabeledRows
 from dsel.results.place import ROW_HASHES, Place, check_has_results, seal, stamp
-from dsel.typing import PathLike
+from dsel.typing import Options, PathLike
 
 COLUMNS: Final = "columns"
 
@@ -67,12 +67,14 @@ def save_row_hashes(place: Place, labeled: LabeledRows) -> None:
     place.write({f"{ROW_HASHES}/{stamp()}.npz": seal(content.getvalue())})
 
 
-def load_row_hashes(place: PathLike) -> RowHashes | None:
+def load_row_hashes(
+    place: PathLike, *, storage_options: Options | None = None
+) -> RowHashes | None:
     """Return the hashes of a run's labeled rows; None if none are stored.
 
     Those of a run of an older version are not, and neither are those of `save_model`.
     """
-    where = Place(place, name="place")
+    where = Place(place, storage_options=storage_options, name="place")
     check_has_results(where)
     if (body := where.read_last(ROW_HASHES)) is None:
         return None

@@ -135,8 +135,12 @@ def test_copy__predicts_and_monitors_as_before(copied):
     assert (other.predict(POOL) == outcome.predict(POOL)).all()
     with pytest.raises(ValueError, match=r"3 columns, but .* 4"):
         other.predict(POOL[:, :3])
-    tests = {test.name: test.result for test in other.monitor(POOL).tests}
-    assert (tests["rows"], tests["disagreement"]) == ("cannot be tested", "kept")
+    rows, disagreement, *_ = other.monitor(POOL).tests
+    assert (rows.result, disagreement.result) == ("cannot be tested", "kept")
+    assert rows.reason.endswith("pass the X of the search as `labeled`")
+    assert other.monitor(POOL, labeled=X) == outcome.monitor(POOL)
+    with pytest.raises(ValueError, match="but 1 of the passed rows are not among them"):
+        other.monitor(POOL, labeled=np.concatenate([X[1:], POOL[:1]]))
 
 
 def test_pickle__without_models_says_why(tmp_path):

@@ -7,6 +7,7 @@ from dsel.results.choice import Choice
 from dsel.results.models import open_model
 from dsel.results.place import PAIRS, Place, check_has_results, read_outcome
 from dsel.results.query_files import read_labeled_result
+from dsel.results.row_hashes import load_row_hashes
 from dsel.results.run_store import open_results, read_dataset, read_query_rows
 from dsel.results.run_tables import load_run_tables
 from dsel.search.outcomes.deployed_model import InputFormat, read_input_format
@@ -40,7 +41,7 @@ def open_outcome(
     Outcome
         As the run returned it. Where queried rows were labeled by ``dsel label``, its
         choice has the bounds that these labels give. It has no labeled rows: `monitor`
-        tests what needs none.
+        takes them as `labeled`.
 
     Raises
     ------
@@ -101,6 +102,7 @@ def open_outcome(
             place, statements, InputFormat(), storage_options=storage_options
         ),
         group_column=_group_column(place, storage_options),
+        labeled_hashes=load_row_hashes(place, storage_options=storage_options),
     )
 
 

@@ -18,6 +18,7 @@ from dsel.data.labeled import LabeledRows
 from dsel.data.lazy import by_block
 from dsel.errors import GuaranteeWarning, names_of, warn
 from dsel.losses.base import Loss
+from dsel.names import N_LABELED
 from dsel.option_values import MONITOR_LEVEL
 from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.baseline_comparison import BaselineComparison
@@ -28,6 +29,7 @@ from dsel.results.choice import OF_OUTCOME
 from dsel.results.choice_parts import ByModel
 from dsel.results.monitoring import MonitorReport
 from dsel.results.renderings import render_lines
+from dsel.results.row_hashes import RowHashes
 from dsel.results.tolerances import ToleranceReport
 from dsel.rounded_texts import terminal_width
 from dsel.runtime.progress import check_verbose, row_progress
@@ -36,8 +38,12 @@ from dsel.search.outcomes.intervals import predict_interval, tolerance_certifica
 from dsel.search.outcomes.monitor import monitor_table
 from dsel.search.outcomes.new_labels import NewLabels, check_new_labels
 from dsel.search.outcomes.predict_table import PredictedTable, predict_table
-from dsel.search.outcomes.promises import Promises, disagreement_limit
-from dsel.typing import GroupsLike, LabelsLike, PathLike, PoolLike
+from dsel.search.outcomes.promises import (
+    Promises,
+    check_labeled,
+    disagreement_limit,
+)
+from dsel.typing import GroupsLike, LabelsLike, PathLike, PoolLike, RowsLike
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -60,8 +66,8 @@ class Outcome:
     """The result of a search.
 
     A pickle or a copy of it has the fitted models, and neither the labeled rows nor the
-    keys of their groups: its `monitor` tests what needs none of them. Queried rows of
-    the pool stay, for `query_rows`.
+    keys of their groups: its `monitor` takes the rows as `labeled`. Queried rows of the
+    pool stay, for `query_rows`.
     """
 
     results: xr.Dataset
@@ -83,6 +89,8 @@ class Outcome:
     """The bounded loss, for `monitor`."""
     group_column: str | None = field(default=None, compare=False)
     """Name of the column that had the keys of the groups, if it is known."""
+    labeled_hashes: RowHashes | None = field(default=None, compare=False)
+    """Hashes of labeled rows that are not there, by which `monitor` checks others."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of a pickle, without the labeled rows.
@@ -100,9 +108,16 @@ class Outcome:
         return {
             **state,
             "labeled": None,
+            "labeled_hashes": self._labeled_hashes,
             "group_keys": None,
             "make_models": make_models,
         }
+
+    @property
+    def _labeled_hashes(self) -> RowHashes | None:
+        return (
+            self.labeled_hashes if self.labeled is None else RowHashes.of(self.labeled)
+        )
 
     def __getattr__(self, name: str) -> NoReturn:
         end = ""
@@ -490,6 +505,7 @@ class Outcome:
         y: LabelsLike | None = None,
         *,
         target: str | LabelsLike | None = None,
+        labeled: RowsLike | None = None,
         groups: GroupsLike = None,
         level: float = MONITOR_LEVEL,
         client: "Client | None" = None,
@@ -513,6 +529,9 @@ class Outcome:
             of errors; a label that is no class is an error of every model.
         target
             Column of `source` with the labels, instead of `y`.
+        labeled
+            The labeled rows of the search, its `X`, shape (n_labeled, n_columns), for
+            an outcome without them: one that `open_outcome` or a pickle has opened.
         groups
             Of a search with groups: the column of `source` with the key of each row's
             group, or the keys of all rows in order. Then one row with a label is drawn
@@ -535,8 +554,8 @@ class Outcome:
         TypeError
             If a column holds something else than that of the labeled rows.
         ValueError
-            If a column is missing, no label is a class of the search, or `level` is
-            outside of its range.
+            If a column is missing, no label is a class of the search, `labeled` holds
+            other rows than the search had, or `level` is outside of its range.
 
         Examples
         --------
@@ -563,13 +582,22 @@ class Outcome:
         labels = NewLabels(
             target, None if y is None else check_new_labels(y), groups=groups
         )
+        known = self.labeled
+        if labeled is not None:
+            passed = check_labeled(
+                labeled,
+                self.input_format,
+                int(self.results[N_LABELED]),
+                self._labeled_hashes,
+            )
+            known = passed if known is None else known
         promises = Promises(
             self.models,
             self.choice,
             self.input_format,
             disagreement_limit(self.results, self.choice),
-            self.labeled,
-            "the outcome does not know them",
+            known,
+            "the outcome does not have them; pass the X of the search as `labeled`",
             self.group_keys,
             self.loss,
             group_column=self.group_column,

@@ -12,6 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dsel import names
+from dsel.arrays import check_rows
 from dsel.bounds import binomial_tail_inversion, upper_pool_rows
 from dsel.data.frames import take_rows
 from dsel.data.labeled import LabeledRows, seen_rows
@@ -24,10 +25,11 @@ from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.choice import Choice
 from dsel.results.place import Place
 from dsel.results.query_files import read_choice, read_labeled_result
+from dsel.results.row_hashes import RowHashes
 from dsel.results.run_store import open_results
 from dsel.results.run_tables import load_run_tables
 from dsel.search.outcomes.deployed_model import InputFormat, open_deployed_model
-from dsel.typing import PathLike
+from dsel.typing import PathLike, RowsLike
 
 NAME_LABELED: Final = "name it by --labeled"
 
@@ -167,6 +169,28 @@ def open_promises(
         f"{n_labeled:,}: it is another table, or was changed"
     )
     return promises, (note,)
+
+
+def check_labeled(
+    X: RowsLike, input_format: InputFormat, n_labeled: int, known: RowHashes | None
+) -> LabeledRows:
+    """Return the labeled rows of a search; ValueError if these are others.
+
+    `known` are the hashes of its rows; None if it kept none, as runs of dsel 0.2.
+    """
+    check_rows(X, "`labeled`")
+    rows = seen_rows(input_format.convert(X), "`labeled`")
+    wanted = f"`labeled` must hold the {n_labeled:,} labeled rows of the search, its X"
+    if rows.n_rows != n_labeled:
+        raise ValueError(f"{wanted}, got {rows.n_rows:,} rows.")
+    if known is None:
+        return rows
+    if len(others := np.flatnonzero(~known.find(rows.X))):
+        raise ValueError(
+            f"{wanted}, but {len(others):,} of the passed rows are not among them, the "
+            f"first at index {others[0]}."
+        )
+    return rows
 
 
 def read_labeled_rows(

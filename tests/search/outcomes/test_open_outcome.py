@@ -51,7 +51,18 @@ def test_open_outcome__is_the_outcome_of_the_run(run, rows, tmp_path):
     table = opened.predict_table(rows[2], out=tmp_path / "p.csv")
     assert table.n_rows == 450
     pd.testing.assert_frame_equal(opened.query_rows(), run.query_rows())
-    assert not opened.monitor(rows[2]).is_refuted
+    report = opened.monitor(rows[2], labeled=rows[0].assign(more=1)[::-1])
+    assert report.tests[0].result == "kept"
+    with pytest.raises(
+        ValueError, match="150 labeled rows of the search, its X, got 9"
+    ):
+        opened.monitor(rows[2], labeled=rows[0][:9])
+    with pytest.raises(ValueError, match="but 150 of the passed rows are not among"):
+        opened.monitor(rows[2], labeled=rows[2][:150])
+    with pytest.raises(
+        TypeError, match="`labeled` must hold rows of features, got str"
+    ):
+        opened.monitor(rows[2], labeled="labeled.csv")
 
 
 def test_open_outcome__needs_nothing_but_the_place(run, tmp_path):
