@@ -48,6 +48,8 @@ class Progress:
     """Name of the current phase, such as ``Fitting, round 1 of 2``."""
     fits_most: int = 0
     """Largest possible number of fits of the run, from the plan; it never changes."""
+    fits_least: int = 0
+    """Smallest possible number of fits of the run if none fails, from the plan."""
     phase_done: int = 0
     """Fits of this phase that are done, or slices of the pool."""
     phase_total: int = 0
@@ -165,8 +167,10 @@ def progress_display(
             )
             if most := progress.fits_most:
                 # Once pruning has dropped all that it can, it is known how many remain.
+                # In a first round fewer are wanted than the plan makes at least.
                 needed = progress.fits_total - progress.fits_dropped
-                is_exact = progress.total_is_exact and 0 < needed <= most
+                is_known = max(1, progress.fits_least) <= needed <= most
+                is_exact = progress.total_is_exact and is_known
                 # Counting takes no fits, but its bar says how far it is.
                 show(
                     _State(

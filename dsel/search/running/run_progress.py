@@ -59,6 +59,7 @@ class RunProgress:
         if self.on_progress is None:
             return
         plan, progress = self.plan, self.loop_progress
+        fits_least, fits_most = plan.fits_range()
         if plan.method.is_nested:
             progress += progress_of_chosen(plan, n_fits, n_slices)
         self.on_progress(
@@ -70,7 +71,8 @@ class RunProgress:
                 phase_total=phase.total,
                 total_is_exact=phase.is_exact,
                 unit=plan.fit_unit,
-                fits_most=plan.fits_range()[1],
+                fits_least=fits_least,
+                fits_most=fits_most,
             )
         )
 
