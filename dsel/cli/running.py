@@ -272,9 +272,10 @@ def offer_changed_table(location: str, text: Mapping[str, Any]) -> Iterator[None
         ) from error
     except ValueError as error:
         options = click.get_current_context().command.params
-        if not any("--gap" in option.opts for option in options):
-            file = _without_words(location, ways_of(error), text)
-            with_ways(error, *([file] if file else ways_of(error)))
+        takes_gaps = any("--gap" in option.opts for option in options)
+        file = None if takes_gaps else _without_words(location, ways_of(error), text)
+        if file is not None:
+            with_ways(error, file)
         raise
 
 
