@@ -16,7 +16,6 @@ from dsel.cards import mark_code
 from dsel.checks import check_path
 from dsel.errors import read_old_arguments, reword
 from dsel.files import check_free, check_no_link, whole_file
-from dsel.option_values import ALL_ROWS
 from dsel.plots import plot_comparison
 from dsel.plots.bars import estimate_name
 from dsel.plots.spread import (
@@ -279,11 +278,8 @@ def _plain_words(choice: Choice) -> dict[str, str]:
     if choice.baseline_advice:
         words[choice.baseline_advice] = ""
     if choice.deployed_text:
-        better = "and the second is a little better on average"
-        if choice.deploy == ALL_ROWS:
-            better = "on average the better one"
         words[f"; {choice.deployed_text}"] = (
-            f". Predictions are made by the first of these two models, {better}."
+            ". Predictions are made by the first of these two models."
         )
     return words
 

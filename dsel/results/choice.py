@@ -111,8 +111,7 @@ class Choice(Renderable):
     Error at most 15.1% (95% confidence), model trained on 80% of the labels
     Error at most 17.8% (95% confidence that both bounds hold), model trained
     on all labels
-    Chosen: C=8.0; deployed: the first model (the second, with deploy='all_rows', is a
-    little better on average)
+    Chosen: C=8.0; deployed: the first model (the second with deploy='all_rows')
     For comparison: a 20% hold-out set would give a bound of about 16.4% on average,
     between these two
     Assumes  labeled rows and pool rows are independent draws from one population
@@ -660,17 +659,8 @@ class Choice(Renderable):
         others = [name for name in self.bounded_models if name != self.deploy]
         if not others or any(b.says_nothing or not b.certified for b in bounds):
             return ""
-        other = f"(the second with deploy={others[0]!r})"
-        # On average: a search of more labels chooses and trains a better model. Labels
-        # of queried rows say more of the two, and their line says it.
-        if self.queries is not None and self.queries.labels is not None:
-            return f"deployed: the first model {other}"
-        if self.deploy == ALL_ROWS:
-            return f"deployed: the first model, on average the better one {other}"
-        return (
-            f"deployed: the first model (the second, with deploy={others[0]!r}, is a "
-            f"little better on average)"
-        )
+        # Which one is better is not said: the run has measured no difference of errors.
+        return f"deployed: the first model (the second with deploy={others[0]!r})"
 
     def _estimate(self) -> list[str]:
         """Return the line of the estimate; none if the number itself is one."""

@@ -130,8 +130,7 @@ def test_select__says_the_plan_first_then_the_verdict_then_assumptions(numbers):
     assert all(map(str.startswith, verdict, begins))
     n_wrong = round(10 * float(re.search(r"[\d.]+", verdict[0])[0]))
     assert meaning.startswith(f"Of 1,000 new rows the model gets at most {n_wrong} wro")
-    deployed = "(the second, with --deploy all_rows, is a little better on average)"
-    assert verdict[2].endswith(deployed)
+    assert verdict[2].endswith("the first model (the second with --deploy all_rows)")
     assert "; always predicting " in verdict[4]
     assert verdict[5:7] == [
         "Assumes  labeled rows and pool rows are independent draws from one population "

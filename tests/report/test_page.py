@@ -71,10 +71,7 @@ def test_report_html__says_what_is_guaranteed_as_the_choice_does(outcome):
     shown_rows = [row for name, row in outcome.choice.shown_rows() if name != "Assumes"]
     options = [row for row in shown_rows if "; deployed: the first" in row]
     assert [row for row in shown_rows if row not in text] == options
-    is_said = (
-        "Predictions are made by the first of these two models, and the second is a "
-        "little better on average." in text
-    )
+    is_said = "Predictions are made by the first of these two models." in text
     assert is_said == bool(options)
     assert "Error at most" in text
     has_terms = outcome.choice.certificate.method == "cv_bound"

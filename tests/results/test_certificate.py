@@ -58,10 +58,8 @@ def bounded(made, candidate=3, params=MappingProxyType({"C": 8.0, "gamma": 0.1})
 
 CHOSEN = "Chosen: C=8.0, gamma=0.1"
 DEPLOYED = {
-    "one_fold": "; deployed: the first model (the second, with deploy='all_rows', is a "
-    "little better on average)",
-    "all_rows": "; deployed: the first model, on average the better one (the second "
-    "with deploy='one_fold')",
+    "one_fold": "; deployed: the first model (the second with deploy='all_rows')",
+    "all_rows": "; deployed: the first model (the second with deploy='one_fold')",
 }
 LINES = [
     ({}, [f"Error at most 15.1% (95% confidence), {ONE}",
