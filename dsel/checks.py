@@ -452,6 +452,20 @@ def letters_of(label: object) -> str:
     return "".join(unicodedata.normalize("NFKC", text).split()).casefold()
 
 
+def alike_texts(labels: Iterable[object]) -> list[list[str]]:
+    """Return the texts among labels that have the same letters, in sorted order.
+
+    Examples
+    --------
+    >>> alike_texts(["basic", "Basic", "plus", 1])
+    [['Basic', 'basic']]
+    """
+    by_letters: dict[str, list[str]] = {}
+    for text in sorted(label for label in labels if isinstance(label, str)):
+        by_letters.setdefault(letters_of(text), []).append(text)
+    return [texts for texts in by_letters.values() if len(texts) > 1]
+
+
 def class_without_blanks(text: str, classes: Iterable[Any]) -> Any:
     """Return the class that is this text, without the blanks around the class, or None.
 

@@ -29,7 +29,7 @@ from dsel.arrays import (
     fill_masked_values,
     find_mask,
 )
-from dsel.checks import as_array, letters_of, listing, show
+from dsel.checks import alike_texts, as_array, listing, show
 from dsel.data.frames import (
     NOTHING,
     NUMBER,
@@ -519,11 +519,7 @@ def check_spelling(
     frequent ones, and returns the text that says how to replace the former by the
     latter, and perhaps the file that has it done.
     """
-    by_letters: dict[str, list[str]] = {}
-    for label in sorted(label for label in n_rows if isinstance(label, str)):
-        by_letters.setdefault(letters_of(label), []).append(label)
-    alike = [labels for labels in by_letters.values() if len(labels) > 1]
-    if not alike:
+    if not (alike := alike_texts(n_rows)):
         return
     other = {
         label: frequent

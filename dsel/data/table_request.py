@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dsel.arrays import ArrayLike, Floats
-from dsel.checks import list_columns, listing, nearest_name, show
+from dsel.checks import alike_texts, list_columns, listing, nearest_name, show
 from dsel.data.frames import NUMERIC
 from dsel.data.groups import is_name_of_identifier, notes_on_repeats
 from dsel.data.kinds import LARGEST_EXACT, Kind, TextReason
@@ -20,6 +20,7 @@ from dsel.data.schema import TableSchema
 from dsel.data.targets import notes_on_copies
 from dsel.errors import Correction, UndecidedError
 from dsel.option_values import CLASSIFICATION, REGRESSION
+from dsel.rounded_texts import count_of
 
 FEWEST_ROWS: Final = 20
 """Rows from which numbers in any order count as row numbers."""
@@ -108,6 +109,8 @@ class Table(NamedTuple):
         for column in schema.columns:
             if reason := why_texts.get(column.name):
                 notes.append(reason.text)
+            elif column.kind is Kind.TEXT and column.categories:
+                notes += notes_on_spellings(X[column.name])
             if column.kind.is_number:
                 values = X[column.name].to_numpy(np.float64, na_value=np.nan)
                 notes += notes_on_row_numbers(column.name, values)
@@ -118,6 +121,27 @@ class Table(NamedTuple):
         if not len(X) or all(getattr(t, "kind", "O") in NUMERIC for t in X.dtypes):
             X = X.to_numpy(dtype=np.float64, na_value=np.nan)
         return cls(X, y, schema.names, schema, caveats=tuple(notes), **more)
+
+
+def notes_on_spellings(values: pd.Series) -> list[str]:
+    """Return a caveat about texts that differ by blanks or case, and may be one value.
+
+    Examples
+    --------
+    >>> notes_on_spellings(pd.Series(["Basic", "basic", "plus", "Basic"], name="plan"))
+    ["column 'plan' has 'Basic' (2 rows) and 'basic' (1 row), which differ by blanks or case only; write one of them everywhere if they are one value"]
+    """  # noqa: E501
+    n_rows = values.value_counts()
+    shown = [
+        " and ".join(
+            f"{show(text)} ({count_of(int(n_rows[text]), 'row')})" for text in texts[:3]
+        )
+        for texts in alike_texts(n_rows.index)
+    ]
+    return [
+        f"column {values.name!r} has {listing(shown, 3)}, which differ by blanks or "
+        f"case only; write one of them everywhere if they are one value"
+    ] * bool(shown)
 
 
 class TableRequest(NamedTuple):

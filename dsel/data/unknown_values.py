@@ -70,8 +70,14 @@ class UnknownValues:
     """The other spelling of the first one; None where it is the empty cell."""
     new_share: float = 0.0
     """Share of rows of the labeled population that are expected to have such values."""
-    spellings: tuple[tuple[str, str], ...] = ()
-    """Values with what labeled rows have in their place, but for gaps."""
+    spellings: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Values with what labeled rows have in their place, in one or several spellings,
+    but for gaps."""
+
+    @property
+    def several(self) -> tuple[str, ...]:
+        """Spellings of labeled rows of which none is chosen; () where each has one."""
+        return next((texts for _, texts in self.spellings if len(texts) > 1), ())
 
     @property
     def record(self) -> dict[str, object]:
@@ -105,10 +111,11 @@ class UnknownValues:
             )
         hint = ""
         if self.n_alike:
-            spelling = (
-                "gaps" if self.alike is None else repr(self.alike[:_MOST_LETTERS])
+            spellings = " and ".join(
+                "gaps" if text is None else repr(text[:_MOST_LETTERS])
+                for text in self.several or (self.alike,)
             )
-            hint = f"; labeled rows have {spelling}"
+            hint = f"; labeled rows have {spellings}"
             if (
                 self.values
                 and _has_zeros(self.alike)
@@ -165,15 +172,21 @@ def find_unknown_values(
             n_rows_of = {None: n_gaps, **n_rows_of}
         if n_rows_of:
             # In sorted order, since that of a set differs from process to process.
-            spellings = {_meaning(v): v for v in sorted(values, key=str)}
+            spellings = dict[str, list[str | None]]()
+            for value in sorted(values, key=str):
+                spellings.setdefault(_meaning(value), []).append(value)
             alike = [
                 value
                 for value in islice(n_rows_of, _MOST_COMPARED)
                 if _meaning(value) in spellings
             ]
-            first = spellings[_meaning(alike[0])] if alike else None
             meant = [(value, spellings[_meaning(value)]) for value in alike]
-            pairs = tuple((v, m) for v, m in meant if v is not None and m is not None)
+            first = meant[0][1][-1] if meant else None
+            pairs = tuple(
+                (value, tuple(text for text in texts if text is not None))
+                for value, texts in meant
+                if value is not None and None not in texts
+            )
             n_alike = sum(n_rows_of[value] for value in alike)
             found[name] = UnknownValues(
                 name, n_rows, shown, n_gaps, n_alike, first, texts.new_share, pairs
@@ -195,12 +208,23 @@ def check_spellings(
     often = [e for e in unknown.values() if e.n_alike > MOST_MISSPELLED * n_rows]
     if often:
         names = ",".join(each.column for each in often)
-        pairs = {each.column: dict(each.spellings) for each in often if each.spellings}
-        file = respell(pairs) if pairs else None
+        pairs = {
+            each.column: {value: texts[0] for value, texts in each.spellings}
+            for each in often
+            if each.spellings
+        }
+        several = [each.column for each in often if each.several]
+        file = respell(pairs) if pairs and not several else None
+        which = ""
+        if several:
+            which = (
+                f" Which spelling of {several[0]!r} is meant, only you know: write it "
+                f"in the labeled table, too."
+            )
         raise UndecidedError(
             f"the pool has other spellings than the labeled table: "
             f"{'; '.join(each.line for each in often)}. Write both tables in one way, "
-            f"or leave the columns out by --drop {shlex.quote(names)}.",
+            f"or leave the columns out by --drop {shlex.quote(names)}.{which}",
             *([] if file is None else [file]),
             [("--drop", names)],
         )

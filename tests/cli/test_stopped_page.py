@@ -53,6 +53,7 @@ WARNINGS = (
     "`if rows of one NAME belong together`",
     "`labeled rows have another labeled row as their nearest one`",
     "`labeled rows equal rows of other folds`",
+    "`differ by blanks or case only`",
 )
 """Messages of runs that ended, which other tests have."""
 

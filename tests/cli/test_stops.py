@@ -619,6 +619,22 @@ def test_values_in_another_spelling__are_respelled_in_another_file(tables, endin
     assert {*written["plan"]} == {"basic", "plus"}
 
 
+def test_a_value_with_two_spellings_in_the_labeled_table__is_not_respelled(tables):
+    labeled, pool = customers(200, 1), customers(600, 2).drop(columns="left")
+    labeled.loc[labeled.index[labeled["plan"] == "basic"][:8], "plan"] = "Basic"
+    n_rows = labeled["plan"].value_counts()
+    pool["plan"] = pool["plan"].replace({"basic": "BASIC"})
+    labeled.to_csv("l.csv", index=False)
+    pool.to_csv("u.csv", index=False)
+    words = ["select", "l.csv", "--target", "left", "--id", "customer_id", *MODEL]
+    error, commands = stop(*words, "--pool", "u.csv")
+    assert "labeled rows have 'Basic' and 'basic'" in error
+    assert "Which spelling of 'plan' is meant, only you know" in error
+    assert commands == [shlex.join([*words, "--pool", "u.csv", "--drop", "plan"])]
+    said = " ".join(succeed(*words).output.split())
+    assert f"'plan' has 'Basic' (8 rows) and 'basic' ({n_rows['basic']} rows), " in said
+
+
 def test_pool__with_a_wrong_value_names_its_own_row(tables):
     numbers = customers(200, 1)[["age", "left"]].assign(weight=1.5)
     numbers.to_csv("l.csv", index=False)
