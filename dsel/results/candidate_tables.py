@@ -225,6 +225,10 @@ def _outcome_columns(cube: xr.Dataset) -> dict[str, Any]:
         if len(terms) == 2 and judged[terms[1]].notnull().any():
             columns |= {term: f"{name}_{term}" for term in terms}
         for variable, column in columns.items():
-            if variable in judged:
-                table[column] = judged[variable].values.ravel()
+            if variable not in judged:
+                continue
+            numbers = judged[variable].values.ravel()
+            if column in table:  # folds may have been cut off since it was stored
+                numbers = np.where(np.isnan(numbers), np.nan, table[column])
+            table[column] = numbers
     return table

@@ -327,6 +327,35 @@ def test_runs__of_nested_searches_are_joined_by_concat():
     assert dsel.select(by_run.isel(run=0)) == dsel.select(cubes[0])
 
 
+@pytest.mark.parametrize("certificate", ["nested", "cv_bound", "holdout"])
+def test_cut_cube__shows_the_chosen_candidate_at_its_place(certificate):
+    cube = searched(certificate).results
+    whole = dsel.select(cube)
+    chosen = {name: [whole.params[name]] for name in ("C", "gamma")}
+    last_first = cube.sortby("C", ascending=False)
+    one = cube.sel(chosen)
+    for changed in (last_first, last_first.sortby("gamma", ascending=False), one):
+        choice = dsel.select(changed)
+        assert choice.params == whole.params
+        row = changed.dsel.table().loc[choice.candidate, ["C", "gamma"]]
+        assert row.to_dict() == whole.params
+        assert not choice.certificate.certified
+        title = changed.dsel.plot().get_title(loc="left")
+        assert title.startswith(f"Chosen: C={whole.params['C']}")
+    others = cube.drop_sel(C=chosen["C"])
+    with pytest.raises(ValueError, match=r"lack the chosen candidate C=.* cut, sorted"):
+        dsel.select(others)
+    title = others.dsel.plot().get_title(loc="left")
+    assert title.startswith("no choice: `results` lack the chosen candidate")
+    assert dsel.select(others, "cv_error").params["C"] not in chosen["C"]
+
+
+def test_cut_cube__has_the_error_of_the_folds_that_are_left():
+    cube = searched("cv_bound").results.isel(fold=[0, 1])
+    rates = (cube.fold_errors / cube.fold_rows).mean("fold").values.ravel()
+    np.testing.assert_allclose(cube.dsel.table().cv_error, rates)
+
+
 @pytest.mark.parametrize("turn", ["fold", "gamma", "criterion", "reversed"])
 @pytest.mark.parametrize("certificate", ["nested", "cv_bound", "best_fold"])
 def test_select__takes_a_cube_whose_dimensions_are_in_another_order(certificate, turn):

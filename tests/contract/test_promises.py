@@ -73,7 +73,7 @@ def test_function__that_looks_at_all_rows_of_a_call_rules_its_candidate_out():
         ({"criterion": "cv_error"}, slice(None), "is an estimate, not a bound"),
         ({"criterion": "best_fold"}, slice(None), "is not the certificate that the"),
         ({"delta": 0.04}, slice(None), "the plan declared delta=0.05"),
-        ({}, slice(2), "was cut, sorted or changed after the run"),
+        ({}, slice(None, None, -1), "was cut, sorted or changed after the run"),
         ({"criterion": "cv_bound"}, slice(2), "was cut, sorted or changed after"),
     ],
 )

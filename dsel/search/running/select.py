@@ -27,7 +27,13 @@ from dsel.results.candidate_tables import (
     matches_token,
 )
 from dsel.results.caveats import Caveat, Effect, make_caveats
-from dsel.results.certificate import CHOICE, assumptions_of, attribute, loss_fields
+from dsel.results.certificate import (
+    CHOICE,
+    assumptions_of,
+    attribute,
+    loss_fields,
+    params_text,
+)
 from dsel.results.cube import cube_of, cv_error, read_counts, restore_dims
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.engine.counts import DataCounts
@@ -224,13 +230,34 @@ def select(
         # A cube that was cut or sorted would give another candidate its certificate.
         if matches_token(results, results.attrs.get(TOKEN)):
             return choice
-        changed = Caveat(Effect.VOIDS, CHANGED)
-        models = {  # the numbers stay, and are estimates
-            name: model.with_caveats(changed)
-            for name, model in choice.bounded_models.items()
-        }
-        return replace(choice, bounded_models=models)
+        return _find_chosen(results, choice)
     return choose(results, criterion or first_criterion(results), delta)
+
+
+def _find_chosen(cube: xr.Dataset, choice: Choice) -> Choice:
+    """Return a choice with the places of its candidates in a cut or sorted cube.
+
+    Its numbers stay, and are estimates. A model whose candidate was cut off is left
+    out. Raises ValueError if it is the deployed one.
+    """
+    changed = Caveat(Effect.VOIDS, CHANGED)
+    places = {repr(params): place for place, params in enumerate(all_params(cube))}
+    if cube[names.STATUS].size == choice.n_candidates:
+        # None was cut off: parameters were renamed, or are what a procedure has chosen.
+        chosen = choice.bounded_models.values()
+        places = {repr(model.params): model.candidate for model in chosen} | places
+    models = {
+        name: replace(model.with_caveats(changed), candidate=places[repr(model.params)])
+        for name, model in choice.bounded_models.items()
+        if repr(model.params) in places
+    }
+    if choice.deploy not in models:
+        raise ValueError(
+            f"`results` lack the chosen candidate {params_text(choice.params)}: "
+            f"{CHANGED}; dsel.select(results, 'cv_error') chooses among the others, or "
+            "take the results that the run returned."
+        )
+    return replace(choice, bounded_models=models)
 
 
 def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choice:
