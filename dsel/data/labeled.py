@@ -383,7 +383,7 @@ def check_numbers(y: LabelsLike) -> Floats:
     if given.ndim > 1 and given.shape[1:] != (1,) * (given.ndim - 1):
         raise ValueError(
             f"`y` must be one column, a number for each row of `X`, got shape "
-            f"{given.shape}; search a model for each output by itself."
+            f"{given.shape}; make a search for each output."
         )
     if given.dtype.kind == "c":
         raise TypeError("`y` must hold real numbers for a regressor, got complex ones.")

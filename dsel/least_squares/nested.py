@@ -117,7 +117,7 @@ def plan_certified_search(
          "`cv` must be a number of folds for certificate='nested', got None."),
         (y.ndim > 1 and y.shape[1] > 1,
          f"`y` must be one column for certificate='nested', got shape {y.shape}; "
-         f"search a model for each output by itself."),
+         f"make a search for each output."),
         ((regularizations <= limit).all(),
          f"`regularizations` must have one above {limit:.1e}, the rounding of a kernel "
          f"matrix of {len(y):,} rows, for certificate='nested', got at most "

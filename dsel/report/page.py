@@ -339,7 +339,7 @@ def _source(results: xr.Dataset, tables: RunTables) -> list[list[str]]:
     shown_rows = [
         ["labeled table", Path(tables.labeled).name],
         ["target", tables.target or ""],
-        ["pool, which nothing read" if is_unread else "pool", pool],
+        ["pool (not read)" if is_unread else "pool", pool],
         ["models" if "," in tables.model else "model", tables.model.replace(",", ", ")],
         ["date", tables.date],
         ["dsel", version],

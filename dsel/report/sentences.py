@@ -148,7 +148,7 @@ def why_holdout_may_be_smaller(choice: Choice) -> str:
     rate = f"{100 * choice.delta:g}%"
     others = " and the report" if choice.reports or choice.reports_by_value else ""
     return (
-        f" It can be below the bound of this run: a hold-out set is one test, which "
-        f"may fail with probability {rate}; here the tests of all folds{others} share "
-        f"these {rate}."
+        f" That bound can be below the bound of this run: a hold-out set is one test, "
+        f"which may fail with probability {rate}; here the tests of all folds{others} "
+        f"share these {rate}."
     )

@@ -134,15 +134,16 @@ class FoldForecast:
     def advice(self, holdout_text: str) -> str:
         """Return what to do if a hold-out set has the smaller bound."""
         keep = (
-            f"use the first bound, which is proved, although a hold-out set would give "
-            f"a smaller one on average, {holdout_text}"
+            f"keep the first bound: that of a hold-out set is smaller on average, "
+            f"{holdout_text}, but one that is taken now would prove nothing"
         )
         bound = about_percent(self.bound)
         if self.is_of_run:
-            return f"{keep}: such a run gives {bound} on average, this one had bad luck"
+            return f"{keep}. Such a run gives {bound} on average; this one had bad luck"
         return (
-            f"{keep}. For a search of as many other labeled rows cv={self.n_folds} is "
-            f"better: its first bound would be about {bound} on average, if models "
+            f"{keep}. In a search of as many other labeled rows take "
+            f"cv={self.n_folds}: its first bound would be about {bound} on average, if "
+            f"models "
             f"trained on {1 - 1 / self.n_folds:.0%} of the labels err as often as these"
         )
 

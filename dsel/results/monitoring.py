@@ -147,7 +147,7 @@ class MonitorReport(Renderable):
         )
         if n_tested > 1:  # the probabilities of all tests add up
             most = f"{100 * min(1.0, n_tested * self.level):g}%"
-            chance += f", any of {n_tested} true ones in at most {most}"
+            chance += f", one or more of {n_tested} true ones in at most {most}"
         return f"{what} refuted by {rows} ({chance})"
 
     def shown_rows(self) -> list[ShownRow]:

@@ -69,11 +69,11 @@ class QueryForecast:
         """Return what queries would change, of these two bounds."""
         return (
             f"n_queries={self.n_rows} in your next search, of other labeled rows: with "
-            f"labels of as many pool rows the bound of the {OF_ALL} would be about "
-            f"{_upper(self.all_rows_bound)} in place of {_upper(all_rows_bound)}, and "
-            f"the other one {_upper(self.one_fold_bound)} in place of "
-            f"{_upper(one_fold_bound)}. Of two searches of the same rows the smaller "
-            f"bound is no bound"
+            f"labels of {self.n_rows} pool rows the bound of the {OF_ALL} would be "
+            f"about {_upper(self.all_rows_bound)} in place of "
+            f"{_upper(all_rows_bound)}, and the other one "
+            f"{_upper(self.one_fold_bound)} in place of {_upper(one_fold_bound)}. A "
+            f"second search of the same labeled rows proves nothing"
         )
 
 
@@ -284,8 +284,8 @@ class Queries:
         if not isfinite(self.fold_limit_without) or before == now:
             return ""
         return (
-            f". These queries raised the other bound from {before} to {now}: its "
-            f"confidence is shared with them"
+            f". These queries raised the other bound from {before} to {now}, since "
+            f"all bounds of a run share its confidence"
         )
 
 

@@ -329,7 +329,7 @@ def test_monitor__explains_kept_where_something_is_kept(outcome):
         kept, tests=tuple(replace(t, result="refuted") for t in kept.tests)
     )
     assert no not in str(refuted)
-    assert "any of 4 true ones in at most 4%" in str(refuted)
+    assert "one or more of 4 true ones in at most 4%" in str(refuted)
 
 
 def test_monitor__of_groups_counts_no_row_twice_however_large_its_group_is(of_groups):

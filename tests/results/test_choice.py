@@ -145,9 +145,9 @@ def test_choice__advises_queries_where_they_are_expected_to_help(outcome):
     plain = with_bounds(outcome.choice, 0.1, 0.2, report=None)
     advice = (
         "Next     n_queries=50 in your next search, of other labeled rows: with labels "
-        "of as many pool rows the bound of the model trained on all labels would be "
-        "about 15.0% in place of 20.0%, and the other one 10.4% in place of 10.0%. Of "
-        "two searches of the same rows the smaller bound is no bound"
+        "of 50 pool rows the bound of the model trained on all labels would be about "
+        "15.0% in place of 20.0%, and the other one 10.4% in place of 10.0%. A second "
+        "search of the same labeled rows proves nothing"
     )
     assert advice in str(replace(plain, forecast=QueryForecast(50, 0.104, 0.15)))
     assert "n_queries" not in str(plain)  # nothing is known
@@ -167,11 +167,11 @@ def test_choice__says_what_would_beat_a_hold_out_set(outcome):
     smaller = replace(large, expected_holdout=0.15)
     assert smaller.next_steps() == []  # nothing is known
     for forecast, text in [
-        (FoldForecast(3, 0.14, False), "on average, 15.0%. For a search of as many "
-         "other labeled rows cv=3 is better: its first bound would be about 14.0% on "
-         "average, if models trained on 67% of the labels"),
-        (FoldForecast(5, 0.14, True), "on average, 15.0%: such a run gives 14.0% on "
-         "average, this one had bad luck"),
+        (FoldForecast(3, 0.14, False), "on average, 15.0%, but one that is taken now "
+         "would prove nothing. In a search of as many other labeled rows take cv=3: "
+         "its first bound would be about 14.0% on average, if models trained on 67%"),
+        (FoldForecast(5, 0.14, True), "would prove nothing. Such a run gives 14.0% on "
+         "average; this one had bad luck"),
     ]:  # fmt: skip
         [(name, advice)] = replace(smaller, fold_forecast=forecast).next_steps()
         assert (name, text in advice) == ("Next", True)
@@ -191,7 +191,7 @@ def test_run__expects_few_folds_to_beat_a_hold_out_set_where_they_do():
     limits = planned.bound.sel(certificate="one_fold").values
     assert made.fold_forecast.n_folds == 3
     assert made.fold_forecast.bound == pytest.approx(limits[0]) == limits.min()
-    assert "cv=3 is better" in str(made)
+    assert "labeled rows take cv=3: its first bound" in str(made)
 
 
 def test_holdout_set_with_a_smaller_bound__is_said_to_be_between(outcome):

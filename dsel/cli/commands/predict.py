@@ -61,6 +61,7 @@ def command() -> None:
     and size that `dsel select` reads; its columns are found by their names, and columns
     that the model does not use are left out. The file has labels, and probabilities if
     the model has them, in the order of NEW; CSV has the first 7 to 9 digits of
-    probabilities, and other files all. Numbers come with the ends of an interval
-    that contains a certified share of the targets.
+    probabilities, and other files all. A model that
+    predicts numbers adds the columns `lower` and `upper`, the prediction less and plus
+    the certified tolerance.
     """

@@ -44,7 +44,7 @@ NEVER: Final = -1
 """Number of needed rows where no number is enough."""
 NEVER_TEXT: Final = "never"
 """What is printed in its place."""
-LEFT_OUT: Final = " (rows for which no number is enough are left out)"
+LEFT_OUT: Final = " (lines for which no number is enough are left out)"
 """End of the title of a table without some rows."""
 
 NEXT: Final = (
@@ -453,8 +453,8 @@ def _notes_on_limit(case: Case, folds: Sequence[int], limit: float) -> list[str]
     if limit <= case.error + least:
         return [
             f"No number of labels gives {100 * limit:g}% for a model of all rows: its "
-            f"error ({100 * case.error:g}%) and disagreement ({100 * least:.2g}%) are "
-            f"both paid in full."
+            f"bound is larger than the assumed error ({100 * case.error:g}%) and "
+            f"disagreement ({100 * least:.2g}% with {max(folds)} folds) together."
         ]
     return []
 

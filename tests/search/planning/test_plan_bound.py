@@ -107,7 +107,10 @@ def test_plan_bound__finds_the_pool_rows_that_a_wanted_bound_needs():
 
 @pytest.mark.parametrize(
     ("wanted", "words"),
-    [(0.1, "a bound is larger than the error"), (0.12, "are both paid in full")],
+    [
+        (0.1, "a bound is larger than the error"),
+        (0.12, "is larger than the assumed error (10%) and"),
+    ],
 )
 def test_plan_bound__says_why_a_bound_cannot_be_had(wanted, words):
     plan = planned(500, 100_000, wanted=wanted)
@@ -189,7 +192,8 @@ def test_plan_bound__refuses_to_plan_both_kinds():
     ({"wanted": 0.15}, ["rows needed for a bound of 15%:", "never"]),
     ({"cv": [2, 5], "wanted": 0.15},
      ["Labels needed:\n",
-      "\nPool rows needed (rows", "one fold (holdout): all candidates at once, trained",
+      "\nPool rows needed (lines",
+      "one fold (holdout): all candidates at once, trained",
       "20% hold-out set: without dsel, 80% to search"]),
     ({"error": None, "error_quantile": 0.9}, ["quantiles with 600 labeled rows:"]),
 ])  # fmt: skip
