@@ -49,7 +49,8 @@ from dsel.typing import Options
 T = TypeVar("T")
 STATEMENTS: Final[Mapping[str, str]] = {
     "A1": "labeled rows and pool rows are independent draws from one population",
-    "A3": "your code sees only the rows that it is given",
+    "A3": "your code sees only the rows that it is given: no scaler or selection of "
+    "features was fitted to all rows before",
     "A4": "no model was trained or chosen with the pool rows that are counted",
     "A5": "you did not pick this plan after seeing another's results, nor change "
     "features after a look at the pool",
