@@ -529,6 +529,31 @@ def test_certify__says_once_which_fits_of_a_search_failed(grid, words):
     assert "\n" not in note
 
 
+@pytest.mark.filterwarnings("ignore:Scoring failed")
+@pytest.mark.parametrize("wrap", [lambda s: s, lambda s: lambda X, y: s.fit(X, y)])
+def test_certify__says_where_a_search_had_no_score_to_rank_by(wrap):
+    labels = np.where(Y > 4, "yes", "no")
+    for scoring, ranks in [("f1", False), ("f1_macro", True)]:
+        search = GridSearchCV(DecisionTreeClassifier(), GRID, cv=3, scoring=scoring)
+        outcome = dsel.certify(wrap(search), X, labels, POOL, random_state=0)
+        warned = [str(c) for c in outcome.choice.all_caveats if "has ranked" in str(c)]
+        assert outcome.certificate.certified  # of whatever it took
+        if ranks:
+            assert not warned
+            continue
+        assert warned[0].startswith(
+            "GridSearchCV has ranked no candidate, and took the first one: all of its "
+            "scores are NaN; correct scoring='f1', which fails (ValueError: pos_label="
+        )
+        assert str(outcome).startswith(f"Warning  {warned[0]}")
+        assert len(warned) == 1
+
+
+def test_certify__assumes_that_nothing_was_fitted_to_all_rows_before():
+    outcome = dsel.certify(DecisionTreeClassifier(), X, Y, random_state=0)
+    assert "rows that it is given: no scaler or selection" in str(outcome.certificate)
+
+
 def test_out__of_a_run_with_another_loss_names_the_loss_alone(tmp_path):
     model, out = LogisticRegression(), tmp_path / "out"
     dsel.certify(model, X, Y, cv=2, random_state=0, out=out)

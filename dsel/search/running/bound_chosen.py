@@ -21,6 +21,7 @@ from dsel.search.engine.counts import SearchCounts
 from dsel.search.running.chosen_caveats import (
     caveats_of_failed_all_rows,
     caveats_of_failed_folds,
+    caveats_of_unranked,
     notes_of_choice,
     notes_on_dropped_candidates,
 )
@@ -155,6 +156,7 @@ def make_bounded_model(search: BoundedSearch, name: str) -> BoundedModel:
         *caveats_of_failed_folds(plan, chosen.failed_folds, search.joint_bounds),
         *caveats_of_failed_all_rows(plan.deploy, chosen.all_rows_failure, certificate),
         *caveats_of_missed_classes(context, certificate, model),
+        *caveats_of_unranked(plan.labeled, model),
     ]
     reports = ModelReports(
         losses=context.losses,

@@ -1,11 +1,14 @@
 """Caveats of a choice about its models: failed fits, and better options."""
 
 from collections.abc import Mapping
-from typing import Final
+from numbers import Real
+from typing import Any, Final
 
 import numpy as np
 
-from dsel.checks import listing
+from dsel.checks import listing, show
+from dsel.data.labeled import LabeledRows
+from dsel.families.family import error_line
 from dsel.losses.declared import JointBounds
 from dsel.option_values import ALL_ROWS
 from dsel.results import BoundedModel, Certificate
@@ -14,6 +17,7 @@ from dsel.results.certificate import short_params_text
 from dsel.rounded_texts import confidence, count_of, name_folds
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.running.planned_search import PlannedSearch
+from dsel.search.running.procedures import find_searches, returned_model
 
 LARGE_EXCESS: Final = 1.2
 """Times the mean of a candidate that was dropped early, from which on it is named."""
@@ -64,6 +68,35 @@ def caveats_of_failed_all_rows(
         return [Caveat(Effect.INFO, text)]
     end = f"; the {one_fold.model_text} is deployed in its place"
     return [Caveat(Effect.WARNS, text + end)]
+
+
+def caveats_of_unranked(labeled: LabeledRows, model: Any) -> list[Caveat]:
+    """Return a warning of each search in a model whose scores are all NaN.
+
+    Such a search takes its first candidate, as if this one had been the best.
+    """
+    caveats = []
+    for path, search in find_searches(returned_model(model)):
+        score = getattr(search, "best_score_", None)
+        if not isinstance(score, Real) or not np.isnan(float(score)):
+            continue
+        why = ""
+        scorer = getattr(search, "scorer_", None)
+        # Steps of a pipeline before a search would change the rows.
+        if callable(scorer) and not path:
+            try:
+                scorer(
+                    search.best_estimator_, labeled.take(slice(None)), labeled.labels
+                )
+            except Exception as error:  # scorers of users may raise any error
+                why = f", which fails ({error_line(error)})"
+        scoring = f"scoring={show(getattr(search, 'scoring', None))}"
+        text = (
+            f"{type(search).__name__} has ranked no candidate, and took the first one: "
+            f"all of its scores are NaN; correct {scoring}"
+        )
+        caveats.append(Caveat(Effect.WARNS, f"{text}{why}"))
+    return caveats
 
 
 def notes_on_dropped_candidates(
