@@ -149,6 +149,8 @@ def as_array(values: Any, name: str, dtype: DTypeLike | None = None) -> NDArray[
 
 def _check_real(value: object, name: str, kind: str) -> float:
     """Return a value as a float; `kind` says in errors what it must be."""
+    if isinstance(value, np.floating):
+        return float(_as_written(value))
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"`{name}` must be {kind}, got {show(value)}.")
     try:
@@ -157,6 +159,15 @@ def _check_real(value: object, name: str, kind: str) -> float:
         raise ValueError(
             f"`{name}` must be {kind} below 1e308, got {show(value)}."
         ) from None
+
+
+def _as_written(values: Any) -> Any:
+    """Return numbers of numpy as float64; 0.1 of a shorter type is 0.1 there, too.
+
+    `float(np.float32(0.1))` is 0.10000000149, a number that nobody wrote.
+    """
+    is_short = values.dtype.kind == "f" and values.dtype.itemsize < 8
+    return (values.astype(str) if is_short else values).astype(np.float64)
 
 
 def check_probability(value: object, name: str) -> float:
@@ -205,7 +216,7 @@ def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
     array = as_array(values, name)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"`{name}` must hold numbers in (0, 1), got {array.dtype}.")
-    probabilities = array.astype(np.float64)
+    probabilities: NDArray[np.float64] = _as_written(array)
     outside = ~((probabilities > 0.0) & (probabilities < 1.0))
     if outside.any():
         wrong = float(probabilities[outside].flat[0])

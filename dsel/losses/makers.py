@@ -4,7 +4,6 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
-import numpy as np
 import pandas as pd
 
 from dsel.arrays import as_plain
@@ -147,6 +146,7 @@ def cost(costs: Any, classes: Sequence[object] | None = None) -> Cost:
         table = square.tolist()
     matrix: list[tuple[float, ...]] = []
     for true, row in zip(names, table, strict=True):
+        values = list[float]()
         for prediction, value in zip(names, row, strict=True):
             # Taken as 0, a forgotten pair would make an error free of cost.
             if value is None or pd.isna(value):
@@ -155,8 +155,9 @@ def cost(costs: Any, classes: Sequence[object] | None = None) -> Cost:
                     f"{show(true)} is "
                     f"true; give a cost for every pair of classes."
                 )
-            check_nonnegative(value, f"costs[{show(true)}, {show(prediction)}]")
-        matrix.append(tuple(np.asarray(row, np.float64).tolist()))
+            name = f"costs[{show(true)}, {show(prediction)}]"
+            values.append(check_nonnegative(value, name))
+        matrix.append(tuple(values))
     if not max(max(row) for row in matrix) > 0:
         raise ValueError("`costs` must have a cost above 0; all are 0.")
     return Cost(tuple(names), matrix=tuple(matrix))

@@ -549,6 +549,30 @@ def test_certify__says_where_a_search_had_no_score_to_rank_by(wrap):
         assert len(warned) == 1
 
 
+@pytest.mark.parametrize("short", [np.float16, np.float32])
+def test_options__of_short_floats_are_the_numbers_that_were_written(short):
+    tree = DecisionTreeClassifier(random_state=0)
+    made, wanted = (
+        dsel.certify(tree, X, Y, delta=delta, random_state=0).choice
+        for delta in (short(0.1), 0.1)
+    )
+    assert made == wanted
+    assert " (90% confidence)" in str(made)
+    assert dsel.losses.error_quantile(short(0.9)) == dsel.losses.error_quantile(0.9)
+    assert dsel.losses.beyond(short(2.1)) == dsel.losses.beyond(2.1)
+    costs = [
+        dsel.losses.cost({("a", "b"): cost, ("b", "a"): 1})
+        for cost in (short(0.3), 0.3)
+    ]
+    assert costs[0] == costs[1]
+    deltas = np.array([0.1, 0.05])
+    limits = [
+        dsel.bounds.binomial_tail_inversion(3, 100, delta=each)
+        for each in (deltas.astype(short), deltas)
+    ]
+    assert (limits[0] == limits[1]).all()
+
+
 def test_certify__assumes_that_nothing_was_fitted_to_all_rows_before():
     outcome = dsel.certify(DecisionTreeClassifier(), X, Y, random_state=0)
     assert "rows that it is given: no scaler or selection" in str(outcome.certificate)
