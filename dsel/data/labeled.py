@@ -343,9 +343,14 @@ def _one_dimension(y: LabelsLike) -> NDArray[Any]:
         shape = getattr(given, "shape", ())
         why = f"{type(y).__name__}: {shorten(_first_line(error), 120).rstrip('.')}"
         if isinstance(shape, tuple) and len(shape) > 1:
+            ways = "y[:, 0], or y.ravel() if it has one"
+            if isinstance(y, pd.DataFrame):
+                ways = f"y[{show(y.columns[0])}] or y.iloc[:, 0]"
+            elif has_named_columns(y):
+                ways = f"y[{show(next(iter(frame_of(y).schema.names)))}]"
             why = (
                 f"the shape {shape}, where 1d is wanted; pass one of its columns, such "
-                f"as y[:, 0], or y.ravel() if it has one"
+                f"as {ways}"
             )
         raise ValueError(
             f"`y` must be one column, a label for each row of `X`, got {why}."

@@ -8,6 +8,7 @@ import dask
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from scipy.stats import loguniform
@@ -149,7 +150,8 @@ PLANS = [
     ({"cv": {}}, TypeError, "`cv` list {}"),
     ({"cv": [5], "certificate": None}, ValueError, "`cv` pairs split 0"),
     ({"cv": 2.5}, TypeError, "`cv` integer 2.5"),
-    ({"cv": GroupKFold(3), "certificate": "nested"}, ValueError, "`cv` GroupKFold"),
+    ({"cv": GroupKFold(3), "certificate": "nested"}, ValueError,
+     "`cv` must be a number of folds GroupKFold"),
     ({"cv": 30, "groups": Y}, ValueError, "`groups` 30 cv=30 10 fewer"),
     ({"X": np.where(FIFTH, 1e160, X)}, ValueError, "squared lengths rbf scale"),
     ({"X": np.where(FIFTH, np.nan, X)}, ValueError, "`X` finite row column NaN"),
@@ -470,6 +472,12 @@ OTHERS = [
      "`X` shape (60,) X.reshape(-1, 1)"),
     (lambda _: dsel.certify(SVC(), X, np.c_[Y, Y]), ValueError,
      "`y` (60, 2) y[:, 0] y.ravel()"),
+    (lambda _: dsel.certify(SVC(), X, pd.DataFrame({"a": Y, "b": Y})), ValueError,
+     "`y` (60, 2) y['a'] or y.iloc[:, 0]"),
+    (lambda _: dsel.certify(SVC(), X, pl.DataFrame({"a": Y, "b": Y})), ValueError,
+     "`y` (60, 2) one of its columns, such as y['a']."),
+    (lambda _: dsel.certify(SVC(), X, Y, cv=KFold(5)), TypeError,
+     "`cv` must be a number of folds KFold(n_splits=5 plain random write cv=5"),
     (lambda _: dsel.certify(SVC(), X, Y, POOL[:, :5]), ValueError,
      "`pool` 5 `X` 64 pass rows same 64 columns order"),
     (lambda _: dsel.certify(SVC(), np.where(THIRD, np.nan, X), Y), ValueError,

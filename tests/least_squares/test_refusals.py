@@ -63,7 +63,7 @@ REFUSED = [
     (CERTIFIED, {"penalty": "coefficients"}, {}, "needs penalty='rkhs', got 'coeffi"),
     (CERTIFIED, {"criterion": "gcv"}, {}, "`criterion` 'gcv' is for estimates"),
     (CERTIFIED, {"cv": None}, {}, "`cv` must be a number of folds for certificate='n"),
-    (CERTIFIED, {"cv": TimeSeriesSplit(3)}, {}, "plain random folds, got a TimeSer"),
+    (CERTIFIED, {"cv": TimeSeriesSplit(3)}, {}, "certificate='nested', got a Time"),
     (CERTIFIED, {"cv": 20}, {}, "`cv` must leave at least 4 labeled rows to every"),
     (CERTIFIED, {"widths": "median"}, {}, "`widths` must be an array or a list"),
     (CERTIFIED, {"widths": [0.5, "scale"]}, {}, "`widths` must be a positive number"),

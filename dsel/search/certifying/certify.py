@@ -341,7 +341,7 @@ def check_folds(cv: int | str) -> int:
             f"`cv` must be a number of folds or 'prefit', got {show(cv)}; 'prefit' "
             f"is for a model that is fitted already and rows that it has not seen."
         )
-    is_plain = isinstance(cv, Real | KFold)
+    is_plain = isinstance(cv, Real | KFold) and getattr(cv, "shuffle", True)
     if not is_plain:
         raise TypeError(
             f"`cv` must be a number of folds or 'prefit', got {show(cv)}; a bound "

@@ -236,9 +236,10 @@ def check_nested_options(_: CertificateMethod, request: SchemeRequest) -> None:
     raise_first(
         (
             not request.is_plain,
-            f"`certificate` 'nested' needs plain random folds, got a {cv_type}; give "
-            f"`cv` as a number, and where rows come in groups `groups`. For estimates "
-            f"by other folds use plan_search without `certificate`.",
+            f"`cv` must be a number of folds, such as 5, for the bound of certificate="
+            f"'nested', got a {cv_type}: they are drawn here, at random. Where "
+            f"rows come in groups pass `groups`; for estimates by other folds use "
+            f"plan_search without `certificate`.",
         ),
         (
             not request.draws_independent_units,
