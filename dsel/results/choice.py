@@ -73,7 +73,7 @@ OLD_HOLDOUT: Final = "held_out_fifth"
 """Name of the field `expected_holdout` in records of 0.2."""
 
 
-OF_OUTCOME: Final = {
+NAMES_IN_OUTCOME: Final = {
     "best_estimator_": "outcome.model",
     "best_params_": "choice.params",
     "best_score_": "choice.criterion_value",
@@ -221,7 +221,7 @@ class Choice(Renderable):
         return ByModel({n: value for n, value in values.items() if value is not None})
 
     def __getattr__(self, name: str) -> NoReturn:
-        end = f"; it is `{OF_OUTCOME[name]}`." if name in OF_OUTCOME else ""
+        end = f"; it is `{NAMES_IN_OUTCOME[name]}`." if name in NAMES_IN_OUTCOME else ""
         raise no_attribute("a choice", name, names_of(type(self)), end)
 
     @property

@@ -29,7 +29,7 @@ from dsel.families.estimator_kinds import is_regressor
 from dsel.families.fit_arguments import RoutedFit, check_fit_names
 from dsel.losses.base import Loss
 from dsel.results.candidate_tables import cv_results
-from dsel.results.choice import OF_OUTCOME
+from dsel.results.choice import NAMES_IN_OUTCOME
 from dsel.results.cube import is_list
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.outcomes.intervals import predict_interval
@@ -81,7 +81,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def of_outcome(
+def forward_to_outcome(
     method: Callable[Concatenate[Outcome, P], R],
 ) -> Callable[Concatenate[Any, P], R]:
     """Return a method of a fitted search that calls this one of its outcome."""
@@ -387,12 +387,12 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         super().set_params(**params)
         return self
 
-    certified_report = of_outcome(Outcome.certified_report)
-    report_by_value = of_outcome(Outcome.report_by_value)
-    query_rows = of_outcome(Outcome.query_rows)
-    certify_with_labels = of_outcome(Outcome.certify_with_labels)
-    predict_table = of_outcome(Outcome.predict_table)
-    monitor = of_outcome(Outcome.monitor)
+    certified_report = forward_to_outcome(Outcome.certified_report)
+    report_by_value = forward_to_outcome(Outcome.report_by_value)
+    query_rows = forward_to_outcome(Outcome.query_rows)
+    certify_with_labels = forward_to_outcome(Outcome.certify_with_labels)
+    predict_table = forward_to_outcome(Outcome.predict_table)
+    monitor = forward_to_outcome(Outcome.monitor)
 
     @property
     def plot(self) -> Any:
@@ -407,9 +407,11 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         end = ""
         is_fitted = "choice_" in vars(self)
         # Fields without a default are no attributes of the class.
-        of_outcome = {*names_of(Outcome), *Outcome.__dataclass_fields__}
-        is_of_outcome = name in of_outcome and not name.startswith("_")
-        is_of_fit = name in OF_OUTCOME or name.removesuffix("_") in of_outcome
+        names_of_outcome = {*names_of(Outcome), *Outcome.__dataclass_fields__}
+        is_of_outcome = name in names_of_outcome and not name.startswith("_")
+        is_of_fit = (
+            name in NAMES_IN_OUTCOME or name.removesuffix("_") in names_of_outcome
+        )
         if f"{name}_" in vars(self):
             end = f"; it is `{name}_` here."
         elif is_of_outcome:

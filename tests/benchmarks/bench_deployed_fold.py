@@ -113,8 +113,8 @@ def run(name, rate, n, learner, draw, loss):
     # Outcomes keep the bounded models only; the call has those of all folds.
     with patch.object(nested, "bound_chosen", wraps=nested.bound_chosen) as bound:
         outcome = plan.run(n_jobs=1)
-    _, search_counts, bound_inputs, _ = bound.call_args.args
-    chosen = bound_inputs.chosen
+    _, search_counts, counted_models, _ = bound.call_args.args
+    chosen = counted_models.chosen
     numbers = list(chosen.candidates.by_fold)
     scores = search_counts.fold_scores[numbers]
     main, classes = plan.context.losses.main, range(len(shares))

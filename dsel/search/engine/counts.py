@@ -201,7 +201,7 @@ class FitTable:
     beaten_candidates: Bools = field(init=False)
     """Whether each candidate was ever beaten, by the pruner of the search."""
     needed_fits: Bools = field(init=False)
-    """Whether each fit can still change what is chosen; see `keep_standing`."""
+    """Whether each fit can still change what is chosen; see `apply_pruning`."""
     messages: dict[FitId, FitMessage] = field(init=False, default_factory=dict)
     candidate_keys: tuple[str, ...] = field(init=False)
     """Key of each candidate in the store."""
@@ -249,7 +249,7 @@ class FitTable:
             self.scheme.splits[split_number]
         )
 
-    def keep_standing(self, wanted_fits: Bools, beaten_candidates: Bools) -> None:
+    def apply_pruning(self, wanted_fits: Bools, beaten_candidates: Bools) -> None:
         """Take what a pruner has decided; a candidate that was beaten stays so."""
         self.beaten_candidates |= beaten_candidates
         self.needed_fits = wanted_fits & ~self.beaten_candidates[:, np.newaxis]

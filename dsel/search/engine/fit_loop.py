@@ -110,7 +110,7 @@ class FitLoop(Generic[TableT]):
         """Compare candidates by the counts so far, and note which fits are needed."""
         standing = self.pruner.compare(self.table)
         self.lower_bounds = standing.lower_bounds
-        self.table.keep_standing(standing.wanted_fits, standing.beaten_candidates)
+        self.table.apply_pruning(standing.wanted_fits, standing.beaten_candidates)
 
     @property
     def open_fits(self) -> Bools:

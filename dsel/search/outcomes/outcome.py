@@ -25,7 +25,7 @@ from dsel.results.baseline_comparison import BaselineComparison
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import CHOICE, NO_QUERIES
-from dsel.results.choice import OF_OUTCOME
+from dsel.results.choice import NAMES_IN_OUTCOME
 from dsel.results.choice_parts import ByModel
 from dsel.results.monitoring import MonitorReport
 from dsel.results.renderings import render_lines
@@ -121,8 +121,8 @@ class Outcome:
 
     def __getattr__(self, name: str) -> NoReturn:
         end = ""
-        if name in OF_OUTCOME:
-            end = f"; it is `{OF_OUTCOME[name].removeprefix('outcome.')}` here."
+        if name in NAMES_IN_OUTCOME:
+            end = f"; it is `{NAMES_IN_OUTCOME[name].removeprefix('outcome.')}` here."
         elif name in WAYS:
             end = f"; {WAYS[name]}."
         elif not name.startswith("_") and name in names_of(Choice):

@@ -37,8 +37,8 @@ from dsel.search.running.cube_caveats import (
 )
 from dsel.search.running.cube_of_run import RunDescription
 from dsel.search.running.fit_chosen import (
-    BoundInputs,
     ChosenModels,
+    CountedModels,
 )
 from dsel.search.running.forecasts import (
     forecast_folds,
@@ -55,7 +55,7 @@ class BoundedSearch:
     """A search, and the bounds that follow from the counts of its chosen models."""
 
     plan: PlannedSearch
-    bound_inputs: BoundInputs
+    counted_models: CountedModels
     description: RunDescription
     joint_bounds: JointBounds
     """The bounds of all declared losses, which hold at once."""
@@ -63,13 +63,13 @@ class BoundedSearch:
     @property
     def chosen(self) -> ChosenModels:
         """The fitted models of the chosen candidates."""
-        return self.bound_inputs.chosen
+        return self.counted_models.chosen
 
 
 def bound_chosen(
     plan: PlannedSearch,
     search_counts: SearchCounts,
-    bound_inputs: BoundInputs,
+    counted_models: CountedModels,
     description: RunDescription,
 ) -> Choice:
     """Return the choice of a search, with the bounds of its models.
@@ -78,11 +78,11 @@ def bound_chosen(
     bound of the model of all rows holds where the limits of all folds and of the pool
     counts do, and the bound of the deployed fold is one of these limits.
     """
-    chosen, evidence = bound_inputs.chosen, bound_inputs.evidence
+    chosen, evidence = counted_models.chosen, counted_models.evidence
     joint_bounds = plan.context.losses.bound(
         evidence, plan.planned_delta, chosen.deployed_fold
     )
-    search = BoundedSearch(plan, bound_inputs, description, joint_bounds)
+    search = BoundedSearch(plan, counted_models, description, joint_bounds)
     bounded = {name: make_bounded_model(search, name) for name in chosen.bounded_folds}
     # The fit of all rows may have failed; the bound of a fold holds all the same.
     deployed = bounded[plan.deploy if plan.deploy in bounded else ONE_FOLD]
@@ -111,8 +111,8 @@ def bound_chosen(
             ),
             caveats_of_evidence(evidence),
         ),
-        queries=make_queries(plan, bound_inputs, joint_bounds.main),
-        forecast=forecast_queries(plan, bound_inputs),
+        queries=make_queries(plan, counted_models, joint_bounds.main),
+        forecast=forecast_queries(plan, counted_models),
         fold_forecast=forecast_folds(
             plan, bounded[ONE_FOLD].certificate, joint_bounds.expected_holdout
         ),
@@ -160,7 +160,7 @@ def make_bounded_model(search: BoundedSearch, name: str) -> BoundedModel:
     ]
     reports = ModelReports(
         losses=context.losses,
-        evidence=search.bound_inputs.evidence,
+        evidence=search.counted_models.evidence,
         joint_bounds=search.joint_bounds,
         deployed_fold=chosen.deployed_fold,
         delta=plan.delta,

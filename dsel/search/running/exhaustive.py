@@ -26,7 +26,7 @@ from dsel.search.running.cube_of_run import (
     make_cube_of_run,
     make_data_counts,
 )
-from dsel.search.running.fit_chosen import BoundInputs, ChosenModels
+from dsel.search.running.fit_chosen import ChosenModels, CountedModels
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.pool_check import check_pool
 from dsel.search.running.run import (
@@ -64,15 +64,15 @@ def search_exhaustively(run: Run) -> Outcome:
             search_counts = pruner.final_counts(loop.table)
             check_failures(plan, search_counts, loop.table.unpredicting_candidates)
             if bounds_only_choice(plan):
-                bound_inputs = count_only_fold(
+                counted_models = count_only_fold(
                     plan, loop, *pruner.choose_candidate(search_counts)
                 )
-                if bound_inputs is None:  # its worker is gone, and it is fitted again
+                if counted_models is None:  # its worker is gone, and it is fitted again
                     continue
-                choice = bound_chosen(plan, search_counts, bound_inputs, description)
-                models = bound_inputs.chosen.models_by_name
+                choice = bound_chosen(plan, search_counts, counted_models, description)
+                models = counted_models.chosen.models_by_name
                 cube = make_cube_of_run(
-                    plan, search_counts, description, choice, bound_inputs.evidence
+                    plan, search_counts, description, choice, counted_models.evidence
                 )
             else:
                 cube = make_cube_of_run(plan, search_counts, description)
@@ -109,7 +109,7 @@ def bounds_only_choice(plan: PlannedSearch) -> bool:
 
 def count_only_fold(
     plan: PlannedSearch, loop: ExhaustiveLoop, candidate: int, score: float
-) -> BoundInputs | None:
+) -> CountedModels | None:
     """Count the losses of a candidate's model on the only fold; None if it is gone.
 
     The bounds of all candidates share delta equally and hold at once, so that the same
@@ -135,7 +135,7 @@ def count_only_fold(
         fold_scores=np.array([score]),
         deployed_fold=0,
     )
-    return BoundInputs(chosen)
+    return CountedModels(chosen)
 
 
 def fetch_deployed_model(
@@ -157,20 +157,20 @@ def refit_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedMo
     counts = read_counts(cube)
     with open_engine(run) as engine:
         loop = make_loop(run, engine, OnlyCandidate(candidate))
-        models = bound_inputs = None
-        while models is None and bound_inputs is None:
+        models = counted_models = None
+        while models is None and counted_models is None:
             loop.fit_and_count()
             if bounds_only_choice(plan):
-                bound_inputs = count_only_fold(
+                counted_models = count_only_fold(
                     plan, loop, candidate, choice.criterion_value
                 )
             else:
                 models = fetch_deployed_model(plan, loop, choice)
         # Without the duplicates: counts are compared, and no bound is computed.
         repeated = loop.table.counts(make_data_counts(plan)).by_name
-        if bound_inputs is not None:
-            pairs = pair_evidence(cube, bound_inputs.evidence)
-            return RefittedModels(bound_inputs.chosen.models_by_name, pairs)
+        if counted_models is not None:
+            pairs = pair_evidence(cube, counted_models.evidence)
+            return RefittedModels(counted_models.chosen.models_by_name, pairs)
     variables = names.FOLD_ERRORS, names.DISAGREEMENTS, names.BEST_FOLD_DISAGREEMENTS
     pairs = [
         (np.ravel(counts[name][candidate]), np.ravel(repeated[name][candidate]))

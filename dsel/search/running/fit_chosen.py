@@ -110,7 +110,7 @@ class ChosenModels:
 
 
 @dataclass(frozen=True)
-class BoundInputs:
+class CountedModels:
     """The chosen models, and the counts by which they are bounded."""
 
     chosen: ChosenModels
@@ -356,7 +356,7 @@ def count_chosen(
     chosen: ChosenModels,
     n_duplicates: int,
     reading: PoolReading,
-) -> BoundInputs:
+) -> CountedModels:
     """Return the chosen models with their counts on the pool, if there is one.
 
     They are compared on all pool rows, except those that an earlier run has counted.
@@ -366,7 +366,7 @@ def count_chosen(
     plan, pool = run.plan, run.plan.pool
     # Where the model of all rows failed, that of one fold still has its bound.
     if pool is None or chosen.all_rows_model is None:
-        return BoundInputs(chosen)
+        return CountedModels(chosen)
     fits = chosen.fits
     comparison = EachFold(
         plan.scheme.all_rows_number,
@@ -399,4 +399,4 @@ def count_chosen(
         pool_pass.add_counts(counted_job)
     [counts] = table.whole_counts(CHOSEN_SET)
     pool_counts = comparison.unpack(counts, pool.n_rows, n_duplicates)
-    return BoundInputs(chosen, pool_counts, table.queried)
+    return CountedModels(chosen, pool_counts, table.queried)

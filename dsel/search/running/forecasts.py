@@ -11,7 +11,7 @@ from dsel.results import Certificate
 from dsel.results.choice_parts import FoldForecast
 from dsel.results.queries import LEAST_GAIN, Queries, QueryForecast
 from dsel.search.design.expected_bounds import Case, one_fold_terms
-from dsel.search.running.fit_chosen import BoundInputs
+from dsel.search.running.fit_chosen import CountedModels
 from dsel.search.running.planned_search import PlannedSearch
 
 ADVISED_QUERIES: Final = 50
@@ -22,23 +22,23 @@ OTHER_FOLDS: Final = 3, 10
 
 
 def make_queries(
-    plan: PlannedSearch, bound_inputs: BoundInputs, bounds: ModelBounds
+    plan: PlannedSearch, counted_models: CountedModels, bounds: ModelBounds
 ) -> Queries | None:
     """Return the record of queried rows, with these bounds of the models.
 
     None if no queries were planned, or there is no model of all rows.
     """
-    if not plan.n_queries or bound_inputs.chosen.all_rows_model is None:
+    if not plan.n_queries or counted_models.chosen.all_rows_model is None:
         return None
-    queried = bound_inputs.queried
+    queried = counted_models.queried
     order = np.argsort(queried.rows)  # in that of the pool
     rows, one_fold_codes, all_rows_codes = (
         tuple(column[n] for n in order)
         for column in (queried.rows, queried.one_fold_codes, queried.all_rows_codes)
     )
-    without = bounds_with_queries(plan, bound_inputs, has_queries=False)
+    without = bounds_with_queries(plan, counted_models, has_queries=False)
     return replace(
-        queries_of_counts(plan, bound_inputs, bounds),
+        queries_of_counts(plan, counted_models, bounds),
         n_planned=plan.n_queries,
         fold_limit_without=without.one_fold_bound,
         rows=rows,
@@ -48,7 +48,7 @@ def make_queries(
 
 
 def forecast_queries(
-    plan: PlannedSearch, bound_inputs: BoundInputs
+    plan: PlannedSearch, counted_models: CountedModels
 ) -> QueryForecast | None:
     """Return the bounds to expect if rows were queried; None if that is impossible.
 
@@ -59,12 +59,12 @@ def forecast_queries(
         or plan.row_groups is not None
         or not plan.method.is_nested
         or plan.context.losses != DeclaredLosses()
-        or bound_inputs.chosen.all_rows_model is None
-        or not bound_inputs.pool_counts_of
+        or counted_models.chosen.all_rows_model is None
+        or not counted_models.pool_counts_of
     ):
         return None
-    bounds = bounds_with_queries(plan, bound_inputs, has_queries=True)
-    queries = queries_of_counts(plan, bound_inputs, bounds)
+    bounds = bounds_with_queries(plan, counted_models, has_queries=True)
+    queries = queries_of_counts(plan, counted_models, bounds)
     # Where both models agree, a label would say nothing about their difference.
     n_rows = min(ADVISED_QUERIES, queries.n_differ)
     expected = replace(queries, rows=tuple(range(n_rows))).expected
@@ -103,24 +103,24 @@ def forecast_folds(
 
 
 def bounds_with_queries(
-    plan: PlannedSearch, bound_inputs: BoundInputs, *, has_queries: bool
+    plan: PlannedSearch, counted_models: CountedModels, *, has_queries: bool
 ) -> ModelBounds:
     """Return the bounds of the error by a plan with queries, or by one without.
 
     They are for comparison: the plan that was run is the only one with a guarantee.
     """
-    losses, evidence = plan.context.losses, bound_inputs.evidence
+    losses, evidence = plan.context.losses, counted_models.evidence
     planned = replace(plan.planned_delta, has_queries=has_queries)
-    division, fold = losses.main_division(planned), bound_inputs.chosen.deployed_fold
+    division, fold = losses.main_division(planned), counted_models.chosen.deployed_fold
     return bound_models(losses.main, evidence, division, fold)
 
 
 def queries_of_counts(
-    plan: PlannedSearch, bound_inputs: BoundInputs, bounds: ModelBounds
+    plan: PlannedSearch, counted_models: CountedModels, bounds: ModelBounds
 ) -> Queries:
     """Return the record of queries with its bounds and counts, without any row."""
-    pool_counts = bound_inputs.pool_counts_of[plan.context.losses.main.statistic]
-    fold = bound_inputs.chosen.deployed_fold
+    pool_counts = counted_models.pool_counts_of[plan.context.losses.main.statistic]
+    fold = counted_models.chosen.deployed_fold
     n_duplicates_differ = int(pool_counts.duplicates[fold])
     return Queries(
         delta=plan.delta,

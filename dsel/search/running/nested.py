@@ -107,12 +107,12 @@ def certify_choices(
     # The counts on the folds are complete here. From now on only the pool is random,
     # which is the order in which the proof conditions (docs/theory/nested.md).
     n_duplicates = description.data.n_duplicates
-    bound_inputs = count_chosen(run, engine, chosen, n_duplicates, reading)
-    choice = bound_chosen(plan, search_counts, bound_inputs, description)
+    counted_models = count_chosen(run, engine, chosen, n_duplicates, reading)
+    choice = bound_chosen(plan, search_counts, counted_models, description)
     return make_outcome(
         plan,
         make_cube_of_run(
-            plan, search_counts, description, choice, bound_inputs.evidence
+            plan, search_counts, description, choice, counted_models.evidence
         ),
         choice,
         partial(dict, chosen.models_by_name),
@@ -172,12 +172,12 @@ def refit_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedM
         scores = fold_error_rates(counts)
     with open_engine(run) as engine:
         refitted = fit_chosen(run, engine, candidates, scores[outer].mean(axis=1))
-        bound_inputs = count_chosen(
+        counted_models = count_chosen(
             run, engine, refitted, n_duplicates, run.plan.context.reading
         )
-    repeated = pair_evidence(cube, bound_inputs.evidence)
+    repeated = pair_evidence(cube, counted_models.evidence)
     if choice.queries is not None:
-        queried_rows = np.sort(bound_inputs.queried.rows)
+        queried_rows = np.sort(counted_models.queried.rows)
         repeated.append((np.array(choice.queries.rows), queried_rows))
     # The choice has the deployed fold; another version may choose another one.
     models = {name: refitted.model(c.fold) for name, c in choice.certificates.items()}

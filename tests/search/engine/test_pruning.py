@@ -114,7 +114,7 @@ def test_compare__exactly_needs_no_fit_of_a_candidate_that_wins_nowhere():
     table = table_of(flat(0.1, 0.2, 0.9), done)
     standing = InnerSearches(SCHEME, "exact").compare(table)
     assert standing.beaten_candidates.tolist() == [False, False, True]
-    table.keep_standing(standing.wanted_fits, standing.beaten_candidates)
+    table.apply_pruning(standing.wanted_fits, standing.beaten_candidates)
     assert table.needed_fits.all(axis=1).tolist() == [True, True, False]
     assert not table.needed_fits[2].any()
 

@@ -51,8 +51,8 @@ def test_fit_chosen__counts_each_model_on_its_fold_and_on_the_pool(n_failures):
             failed.append(task)
             raise OSError("a file system")
 
-    bound_inputs = fit(shown, fault)
-    chosen = bound_inputs.chosen
+    counted_models = fit(shown, fault)
+    chosen = counted_models.chosen
     models = [chosen.fitted_estimator(fold) for fold in (*range(5), None)]
     depths = [model.max_depth for model in models]
     assert depths == [DEPTHS[number] for number in (0, 1, 2, 1, 0, 1)]
@@ -62,7 +62,7 @@ def test_fit_chosen__counts_each_model_on_its_fold_and_on_the_pool(n_failures):
         errors = (model.predict(X[rows]) != Y[rows]).sum()
         assert chosen.fold_counts_of[statistic].counts[fold] == errors
         differ = (model.predict(POOL) != predictions).sum()
-        assert bound_inputs.pool_counts_of[statistic].counts[fold] == differ
+        assert counted_models.pool_counts_of[statistic].counts[fold] == differ
     assert shown[0].fits_done == 0
     assert (shown[-1].fits_done, shown[-1].pool_rows_done) == (6, len(POOL))
 
