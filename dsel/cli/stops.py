@@ -40,7 +40,6 @@ MOST_PLACES: Final = 1000
 NO_FEATURES: Final = ("--drop", "--groups", "--id")
 """Options that name columns which are no features."""
 MEANINGS: Final = {
-    "--allow-unknown": "a label that is no class counts against the result, for good",
     "--class": "a class of the target: {}",
     "--dayfirst": "5/9/2023 is a day of September",
     "--drop": "used by no model: {}",
@@ -50,7 +49,6 @@ MEANINGS: Final = {
     "--monthfirst": "5/9/2023 is a day of May",
     "--number": "read as numbers: {}",
     "--target": "{} has the labels",
-    "--partial": "a row without a label counts against the result, for good",
     "--task classification": "the target has classes",
     "--task regression": "the target is a number",
     "--text": "read as text: {}",
@@ -125,6 +123,9 @@ class WaySearch:
     """Folder for trials of new files."""
     places: dict[str, str] = field(init=False, default_factory=dict)
     """Beginnings of the paths of trials, and those of the files they stand for."""
+    sources: dict[str, str] = field(init=False, default_factory=dict)
+    """Paths of trials, and of the tables that they are made of: a message names no file
+    that is not written yet."""
     lines: dict[str, None] = field(init=False, default_factory=dict)
     """Lines for the shell that go on, in the order in which they were found."""
     stops: list[tuple[Stop, bool]] = field(init=False, default_factory=list)
@@ -171,6 +172,7 @@ class WaySearch:
         self.places[trial] = real
         path = f"{trial}{name}"
         code = way.code.replace(repr(way.new), repr(path))
+        self.sources[path] = self._in_sources(way.old)
         done = subprocess.run([sys.executable, "-c", code], capture_output=True)
         return path if done.returncode == 0 and os.path.exists(path) else None
 
@@ -178,6 +180,12 @@ class WaySearch:
         """Return a text with the paths of files in the place of those of trials."""
         for trial, real in self.places.items():
             text = text.replace(trial, real)
+        return text
+
+    def _in_sources(self, text: str) -> str:
+        """Return a text with the tables from which trials are made in their place."""
+        for trial, source in self.sources.items():
+            text = text.replace(trial, source)
         return text
 
     def _goes_on(
@@ -196,7 +204,7 @@ class WaySearch:
             self.lines[" && ".join([*before, *lines])] = None
             return True
         number = len(self.stops)
-        stop = stop._replace(text=self._without_trials(stop.text))
+        stop = stop._replace(text=self._in_sources(stop.text))
         self.stops.append((stop, False))
         if not n_stops or len(commands) > 1:
             return False

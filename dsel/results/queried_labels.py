@@ -15,7 +15,6 @@ import pandas as pd
 from pandas.api.types import is_scalar
 
 from dsel.checks import as_array, class_of_same_letters, listing, show
-from dsel.errors import UndecidedError
 from dsel.rounded_texts import count_of
 
 FINAL: Final = (
@@ -161,27 +160,25 @@ def check_usable(
         )
     if unknown.total() == len(known) and (is_complete or not rules.allow_unknown):
         end = "" if is_complete else f", or pass {rules.unknown_option}"
-        raise UndecidedError(
+        raise ValueError(
             f"{rules.labels} must be classes, such as {shown}, but none of "
             f"{count_of(len(known), 'label')} is one, such as {known[0]!r}; correct "
-            f"them{end} (nothing was counted or stored).",
-            *([] if is_complete else [[(rules.unknown_option, "")]]),
+            f"them{end} (nothing was counted or stored)."
         )
     if unknown and is_complete and not rules.allow_unknown:
         rows = [f"{label!r} in {count_of(n, 'row')}" for label, n in unknown.items()]
-        raise UndecidedError(
+        # No command has an option whose effect is final.
+        raise ValueError(
             f"{rules.labels} must be classes, such as {shown}, got "
             f"{listing(rows, MOST_LABELS_SHOWN)}; correct them, or pass "
-            f"{rules.unknown_option}: then each {rules.effect}, and that is final.",
-            [(rules.unknown_option, "")],
+            f"{rules.unknown_option}: then each {rules.effect}, and that is final."
         )
     n_missing = n_rows - len(known)
     if n_missing and not rules.partial:
-        raise UndecidedError(
+        raise ValueError(
             f"{rules.labels} must have a label for each queried row, but {n_missing} "
             f"of {n_rows} rows have none; fill them in, or pass "
-            f"{rules.partial_option}: then each {rules.effect}, and that is final.",
-            [(rules.partial_option, "")],
+            f"{rules.partial_option}: then each {rules.effect}, and that is final."
         )
 
 

@@ -165,13 +165,19 @@ def test_label__prints_the_command_that_goes_on(place):
     [line] = commands(rows.rename(columns={"answer": "Answer"}))
     assert line == f"Run: dsel label {folder} --target Answer"
     rows.loc[3, "answer"] = "dunno"
-    assert commands(rows) == [f"Run: dsel label {folder} --allow-unknown"]
+    assert commands(rows) == []  # --allow-unknown would be final
     rows.loc[3, "answer"] = " YES"
-    rows.loc[5, "answer"] = ""
+    label, rows.loc[5, "answer"] = rows.loc[5, "answer"], ""
+    assert commands(rows) == []  # and so would be --partial
+    said = run("label", folder).stderr
+    assert "Also: column 'answer' of" in said
+    assert "1 of 40 rows have none; fill them in" in said
+    assert "respelled" not in said  # no such file is there
+    rows.loc[5, "answer"] = label
     [line] = commands(rows)
     write, _, command = line.removeprefix("Run: ").partition(" && ")
     new = folder / "query_rows_respelled.csv"
-    assert command == f"dsel label {folder} {new} --partial"
+    assert command == f"dsel label {folder} {new}"
     subprocess.run([sys.executable, *shlex.split(write)[1:]], check=True)
     succeed(*shlex.split(command)[1:])
 
