@@ -9,7 +9,7 @@ import click
 from dsel.cli.options import split_options
 from dsel.cli.stops import new_place, with_options
 from dsel.data.columns import MissingColumnsError
-from dsel.errors import OtherCommands, UndecidedError, Way
+from dsel.errors import NewFile, OtherCommands, UndecidedError, Way
 from dsel.option_values import join_names
 from dsel.results.run_tables import load_run_tables
 
@@ -39,7 +39,9 @@ def lacking(errors: Mapping[str, MissingColumnsError]) -> UndecidedError:
     whose = "The model needs" if len(errors) == 1 else "The models need"
     return UndecidedError(
         f"{texts} {whose} {what}: add {what} to the table, or select again without "
-        f"{what}, which makes another model with another bound.",
+        f"{what}. That makes another model with another bound, which holds if this "
+        f"table alone, and no result that you have seen, is the reason.",
+        *(w for error in errors.values() for w in error.ways if isinstance(w, NewFile)),
         *select_again(errors),
     )
 

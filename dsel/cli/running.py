@@ -261,15 +261,23 @@ def offer_changed_table(location: str, text: Mapping[str, Any]) -> Iterator[None
         yield
     except MissingColumnsError as error:
         file = None
-        if error.renamed and os.path.isfile(location):
-            change = f"t = t.rename(columns={error.renamed})"
+        new_names = error.renamed | error.similar
+        if new_names and os.path.isfile(location):
+            change = f"t = t.rename(columns={new_names})"
             file = changed_file(location, "_renamed", change, **text)
         if file is None:
             raise
-        names = (f"{new!r} is {old!r} there" for old, new in error.renamed.items())
-        raise UndecidedError(
-            f"{error} Write names in one way: {listing([*names], 8)}.", file
-        ) from error
+        names = (f"{new!r} is {old!r} there" for old, new in new_names.items())
+        shown = listing([*names], 8)
+        if not error.similar:
+            raise UndecidedError(
+                f"{error} Write names in one way: {shown}.", file
+            ) from error
+        error.args = (
+            f"{error} Rename a column only if it is the same measurement in the same "
+            f"unit: {shown}.",
+        )
+        raise error.or_else(file)  # noqa: B904
     except ValueError as error:
         options = click.get_current_context().command.params
         takes_gaps = any("--gap" in option.opts for option in options)

@@ -59,7 +59,7 @@ MEANINGS: Final = {
 
 PYTHON: Final = "python -c "
 """Beginning of a line that writes a file."""
-ANOTHER_FILE: Final = "the same rows and columns, in another file"
+ANOTHER_FILE: Final = "the same rows, in another file"
 
 
 class Stop(NamedTuple):
@@ -203,10 +203,12 @@ class WaySearch:
             lines = [shlex.join(["dsel", *command]) for command in words]
             self.lines[" && ".join([*before, *lines])] = None
             return True
+        if len(commands) > 1:  # it stops another command, and says nothing of this one
+            return False
         number = len(self.stops)
         stop = stop._replace(text=self._in_sources(stop.text))
         self.stops.append((stop, False))
-        if not n_stops or len(commands) > 1:
+        if not n_stops:
             return False
         goes_on = self.follow(commands[0], stop.ways, n_stops - 1, before)
         self.stops[number] = stop, goes_on

@@ -35,6 +35,13 @@ class MissingColumnsError(UndecidedError):
         }
         """Columns of the table that differ from a missing one by case, blanks or signs,
         with the name of that one."""
+        self.similar = dict[str, str]()
+        """Columns with a similar name as another missing one, which they may be."""
+        for name in missing:
+            others = [c for c in columns if c not in {**self.renamed, **self.similar}]
+            near = nearest_name(name, others)
+            if near is not None and name not in self.renamed.values():
+                self.similar[str(near)] = name
 
     def or_else(self, way: Way) -> Self:
         """Return the error with another way ahead of its own; () for none."""

@@ -512,6 +512,33 @@ def test_columns_in_another_spelling__are_renamed_in_another_file(tables):
         assert run(*words).stderr.count("u_renamed.csv") == 2, words
 
 
+def test_a_column_with_a_similar_name__is_renamed_first(tables):
+    frame = customers(200, 1).rename(columns={"age": "spend"})
+    frame.to_csv("l.csv", index=False)
+    new = customers(600, 2).drop(columns="left").rename(columns={"age": "Spend_EUR"})
+    new.to_csv("u.csv", index=False)
+    new[["customer_id"]].assign(rooms=3).to_csv("flats.csv", index=False)
+    select = ["select", "l.csv", "--target", "left", "--id", "customer_id", *MODEL]
+    succeed(*select, "--out", "r")
+    for words, way in (
+        (["predict", "r", "u.csv", "--out", "p.csv"], "--out r_2"),
+        (["monitor", "r", "u.csv"], "--out r_2"),
+        ([*select, "--pool", "u.csv"], "--drop spend"),
+    ):
+        error, *lines = run(*words).stderr.splitlines()
+        assert "did you mean 'Spend_EUR'?" in error
+        assert "only if it is the same measurement" in error
+        assert "'spend' is 'Spend_EUR' there" in error
+        assert ("no result that you have seen" in error) == ("r_2" in way)
+        lines = [line for line in lines if not line.startswith("(")]
+        assert [line.partition(" ")[0] for line in lines] == ["Run:", "Or:"]
+        assert "u_renamed.csv" in lines[0]
+        assert way in lines[1]
+    done = run("monitor", "r", "flats.csv")
+    assert "lacks the columns 'spend', 'plan', 'city'" in done.stderr
+    assert "learn" not in done.stderr
+
+
 @pytest.mark.parametrize("name", ["customer_id", "nr", "income"])
 def test_select__names_the_identifier_by_which_a_pool_differs(tables, name):
     rng = np.random.default_rng(3)
@@ -609,7 +636,7 @@ def test_values_in_another_spelling__are_respelled_in_another_file(tables, endin
              "customer_id", *MODEL]  # fmt: skip
     _, *lines = run(*words).stderr.splitlines()
     assert [line.partition(" ")[0] for line in lines[::2]] == ["Run:", "Or:"]
-    assert lines[1] == "(the same rows and columns, in another file)"
+    assert lines[1] == "(the same rows, in another file)"
     assert lines[2].endswith("--drop plan,zip")
     done = run_line(lines[0])
     assert done.exit_code == 0, done.output
