@@ -46,7 +46,7 @@ from dsel.data.labeled import MOST_WHOLE, check_labels, seen_rows
 from dsel.data.like import open_pool_like
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
-from dsel.data.record_ids import RecordIds, leave_out_records
+from dsel.data.record_ids import RecordIds, check_ids, leave_out_records
 from dsel.data.schema import TableSchema
 from dsel.data.table_request import Table, notes_on_row_numbers
 from dsel.data.tables import changed_file, read_table
@@ -559,8 +559,12 @@ def open_pools(
     unused = describe_unused_columns(names, known)
     new_values = [each.line for each in select_unexpected(unknown, pool.n_rows)]
     caveats = (*notes_on_ids, *caveats, *new_values)
-    known_ids = RecordIds.of(None if ids is None else ids[~pd.isna(table.y)])
+    is_labeled = ~pd.isna(table.y)
+    labeled_ids = None if ids is None else ids[is_labeled]
+    known_ids = RecordIds.of(labeled_ids)
     if keyed is not None:
+        features = pd.DataFrame(table.X, columns=list(schema.names))
+        check_ids(pool, keyed, features[is_labeled], labeled_ids)
         pool, notes = leave_out_records(pool, keyed, [known_ids])
         caveats = (*caveats, *notes)
     not_used = [("not used", unused)] if unused else []

@@ -1,7 +1,8 @@
 """Ids of records, which show that equal rows are different records."""
 
+import shlex
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,13 @@ from dsel.arrays import Bools, Integers
 from dsel.data.frames import native
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
+from dsel.errors import Correction, UndecidedError
+from dsel.option_values import join_names
 from dsel.rounded_texts import count_of
 from dsel.typing import Features
+
+FEWEST_EQUAL_IDS: Final = 10
+"""Pool rows with ids of labeled rows from which their other columns are compared."""
 
 
 class RecordIds(NamedTuple):
@@ -90,6 +96,63 @@ def leave_out_records(
     )
     pool = open_pool(pool, other_records=True).excluding(rows)
     return pool, [note] * (len(rows) > 0)
+
+
+def check_ids(
+    pool: Pool, keyed: Pool, X: pd.DataFrame, ids: pd.DataFrame | None
+) -> None:
+    """Raise ValueError where equal ids of a pool and labeled rows mean other records.
+
+    Numbers of the rows of each file are no ids. Rows of `keyed` are those of `pool`,
+    and `X` has the features of the labeled rows with these `ids`.
+    """
+    known = RecordIds.of(ids)
+    rows = known.find(keyed)
+    if ids is None or rows is None or len(rows) < FEWEST_EQUAL_IDS:
+        return
+
+    def read(source: Pool) -> pd.DataFrame:
+        def take(block: Features, row_numbers: Integers) -> pd.DataFrame:
+            frame = pd.DataFrame(native(block)).set_axis(row_numbers, axis=0)
+            return frame[np.isin(row_numbers, rows)]
+
+        frame = source.reduce(take, lambda a, b: pd.concat([a, b]), allow_nan=True)
+        return frame.set_axis([*(source.columns or ())], axis=1).loc[np.sort(rows)]
+
+    keys = pd.Index(_spelled_alike(read(keyed.with_columns(known.names))))
+    labeled = X.iloc[pd.Index(_spelled_alike(ids)).get_indexer(keys)]
+    others = read(pool)
+    names = [name for name in X if name in others]
+    is_equal = _equal_cells(labeled[names], others[names])
+    # Rows of other records are equal in some columns, too.
+    shifted = others[names].iloc[np.roll(np.arange(len(rows)), 1)]
+    by_chance = _equal_cells(labeled[names], shifted).mean()
+    n_other = int((~is_equal.all(axis=1)).sum())
+    if 2 * n_other <= len(rows) or 2 * is_equal.mean() > 1 + by_chance:
+        return
+    shown = " and ".join(map(repr, known.names))
+    names_of_ids = join_names(known.names)
+    raise UndecidedError(
+        f"{len(rows):,} pool rows have ids of labeled rows, but {n_other:,} of them "
+        f"differ in other columns: {shown} looks like the number of a row in each "
+        f"file, and not like an id of a record. Leave it out by --drop "
+        f"{shlex.quote(names_of_ids)}; or, if they are the same records with other "
+        f"values, remove them from the pool.",
+        [
+            *(Correction("--id", name, None) for name in known.names),
+            ("--drop", names_of_ids),
+        ],
+    )
+
+
+def _equal_cells(one: pd.DataFrame, other: pd.DataFrame) -> Bools:
+    """Return which cells of tables with the same columns are equal, or both gaps."""
+    columns = [
+        (one[name].to_numpy(object) == other[name].to_numpy(object))
+        | (one[name].isna() & other[name].isna().to_numpy()).to_numpy()
+        for name in one
+    ]
+    return np.array(columns, np.bool_).T
 
 
 def _spelled_alike(ids: pd.DataFrame) -> pd.Series:

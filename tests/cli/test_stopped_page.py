@@ -30,6 +30,8 @@ STOPS = {
     "it holds numbers": f"{SELECT} --pool pending.csv",
     "it holds dates": "predict dated narrow_dates.csv --out p.csv",
     "has other spellings than the labeled table": f"{SELECT} --pool spelled.csv",
+    "looks like the number of a row in each file":
+        "select nr.csv --target left --id nr --pool nr_pool.csv",
     "types that are not trusted": "predict own s.csv --out p.csv",
     "must leave at least 4 labeled rows to every fold": "select few.csv --target left",
     "must have at least NUMBER groups": f"{SELECT} --groups town",
@@ -80,6 +82,8 @@ def folder(tmp_path_factory):
         "narrow": good[["age"]],
         "pending": good.astype({"age": str}).replace({"age": {str(age[7]): "pending"}}),
         "spelled": good.replace({"town": {"Bonn": "BONN"}}),
+        "nr": good.assign(nr=range(n)),
+        "nr_pool": good[::-1].assign(nr=range(n)),
         "few": good.head(8),
         "dated": dated,
         "narrow_dates": dated.assign(seen="unknown"),

@@ -1,5 +1,7 @@
 """Ids that tell records apart whose features are equal."""
 
+import shlex
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -45,6 +47,36 @@ def categories(n_rows, first_id):
             "label": np.where(is_yes, "yes", "no"),
         }
     )
+
+
+def test_select__takes_numbers_of_rows_in_each_file_for_no_ids(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    labeled = categories(300, 1).assign(age=np.arange(300) % 50)
+    pool = categories(900, 2).assign(age=np.arange(900) % 47)
+    pool["id"] = labeled["id"][:200].tolist() + [*range(5_000, 5_700)]
+    same = labeled.copy()
+    same.loc[3:150, "visits"] = 3  # newer values of the same records
+    same = pd.concat([same[:200], pool[200:]])
+    labeled.to_csv("l.csv", index=False)
+    words = ["select", "l.csv", "--target", "label", "--model", "logistic", "--grid",
+             "C=1", "--id", "id", "--pool"]  # fmt: skip
+    for ending in ("csv", "parquet"):
+        for frame, name in ((pool, "u"), (same, "same")):
+            frame = frame.drop(columns="label")
+            path = f"{name}.{ending}"
+            frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(
+                path
+            )
+        done = run(*words, f"u.{ending}")
+        assert done.exit_code == 1
+        assert "200 pool rows have ids of labeled rows, but " in done.stderr
+        assert "looks like the number of a row in each file" in done.stderr
+        [line] = done.stderr.splitlines()[1:]
+        assert line.endswith(f" --pool u.{ending} --drop id")
+        assert "--id" not in line
+        said = succeed(*words, f"same.{ending}").stderr
+        assert "200 pool rows have ids of labeled rows: left out" in said
+    succeed(*shlex.split(line)[2:])
 
 
 @pytest.fixture(scope="module")
