@@ -463,6 +463,12 @@ class Certificate(Renderable):
             return (
                 "rows without a prediction count as infinitely far off; mend the fits"
             )
+        if self.has_short_pool:
+            return (
+                f"the {self.n_unlabeled:,} pool rows are too few for this part of the "
+                f"predictions; pass a larger pool, or ask for a smaller part, such as "
+                f"loss='error_quantile=0.5'"
+            )
         if self.is_tolerance:
             fewer = self.divides_delta
             return (
@@ -538,6 +544,8 @@ class Certificate(Renderable):
             return f"{begin}: no new rows in the pool"
         if self.disagreement_term > self.largest:
             return f"{begin}: the models differ too often on the pool"
+        if self.has_short_pool:
+            return f"{begin}: too few pool rows"
         if self.label_term < self.largest:
             return f"{begin}: too few {rows} and pool rows"
         if self.estimate >= self.largest:
@@ -550,6 +558,15 @@ class Certificate(Renderable):
         return not isnan(self.disagreement_term) and (
             0 < self.n_unlabeled == self.n_duplicates
         )
+
+    @property
+    def has_short_pool(self) -> bool:
+        """Whether a tolerance is infinite though the labeled rows give a finite part.
+
+        The bound of the model trained on all labels is a sum of two parts: residuals on
+        labeled rows, and distances of the two models on the pool.
+        """
+        return self.is_tolerance and isfinite(self.label_term) and self.says_nothing
 
     @property
     def has_failed_folds(self) -> bool:

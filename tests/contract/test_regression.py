@@ -274,6 +274,28 @@ def test_too_few_rows__are_told_of_before_the_run_with_how_many_are_needed(n_row
     assert np.isinf(fewer.run().choice.bound)
 
 
+@pytest.mark.parametrize(
+    ("n_labeled", "n_pool", "short"),
+    [(215, 2000, "labeled rows"), (300, 670, "pool rows"), (300, 671, "")],
+)
+def test_infinite_bound_of_all_labels__says_which_rows_are_too_few(
+    n_labeled, n_pool, short
+):
+    rows, targets = make_friedman1(3000, random_state=0)
+    pool = rows[n_labeled : n_labeled + n_pool]
+    outcome = dsel.plan_search(
+        Ridge(), {"alpha": [1.0]}, rows[:n_labeled], targets[:n_labeled], pool,
+        random_state=0,
+    ).run()  # fmt: skip
+    text, bound = str(outcome), outcome.certificates["all_rows"].bound
+    assert np.isfinite(bound) == (not short)
+    if short:
+        assert f"predictions are off: too few {short}, model trained on all" in text
+    assert (f"the {n_pool} pool rows are too few" in text) == (short == "pool rows")
+    assert ("pass a larger pool, or" in text) == (short == "pool rows")
+    assert ("label more rows, take fewer" in text) == (short == "labeled rows")
+
+
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
 def test_predictions_that_are_no_finite_numbers__are_infinitely_far_off(number):
     some = search(NoNumber(number=number), {"below": [0.02]}, pool=POOL)
