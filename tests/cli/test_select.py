@@ -186,7 +186,7 @@ def test_select__goes_on_from_out_and_report_reads_it(numbers, tmp_path):
     # The page says in plain words which model is deployed.
     verdict = [bound, meaning.partition(" the model ")[2], *verdict]
     assert all(line.partition("; deployed: ")[0] in shown for line in verdict)
-    assert "Predictions are made by the first of these two models, and" in shown
+    assert "Predictions are made by the first of these two models." in shown
     # The command on the page can be pasted, and makes what it says.
     [command] = re.findall("<pre>(.*)</pre>", page)
     succeed(*shlex.split(html.unescape(command))[1:])
