@@ -274,6 +274,15 @@ def test_too_few_rows__are_told_of_before_the_run_with_how_many_are_needed(n_row
     assert np.isinf(fewer.run().choice.bound)
 
 
+def test_cv_results__of_a_pruned_candidate_have_the_scores_of_the_first_round():
+    grid = {"alpha": [1e-3, 1.0, 1e3, 1e5, 1e6, 1e7]}
+    table = pd.DataFrame(search(Ridge(), grid, pool=POOL).cv_results_)
+    pruned = table[table.status == "pruned"]
+    assert len(pruned)
+    assert pruned.mean_test_score.notna().all()
+    assert pruned.rank_test_score.min() > 1
+
+
 @pytest.mark.parametrize(
     ("n_labeled", "n_pool", "short"),
     [(215, 2000, "labeled rows"), (300, 670, "pool rows"), (300, 671, "")],
