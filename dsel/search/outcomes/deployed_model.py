@@ -8,6 +8,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 from sklearn.base import BaseEstimator
 
 from dsel.arrays import Features, Integers, check_dimensions, check_rows, validate_data
@@ -133,6 +134,8 @@ class InputFormat:
         elif isinstance(X, pd.DataFrame) and self.columns is not None:
             X = X.set_axis([str(name) for name in X.columns], axis=1)
         rows = validate_data(expected, X, reset=False, skip_check_array=True)
+        if has_named_columns(rows):
+            self._check_numbers(rows)
         if self.library is not None and self.frame_schema is None:
             return rows
         if has_named_columns(rows):
@@ -140,6 +143,25 @@ class InputFormat:
                 return frame_like(frame_of(rows).given, self.frame_schema).native
             return frame_of(rows).numbers
         return rows.to_numpy() if hasattr(rows, "to_numpy") else rows
+
+    def _check_numbers(self, rows: Any) -> None:
+        """Raise ValueError that names a column with a text in place of a number."""
+        frame = nw.from_native(rows, eager_only=True).to_pandas()
+        others = [name for name in frame if not is_numeric_dtype(frame[name])]
+        schema = self.table_schema if others else None
+        for column in () if schema is None else schema.columns:
+            if column.kind is not Kind.NUMBERS or column.name not in others:
+                continue
+            values = frame[column.name].astype(object)
+            numbers = pd.to_numeric(values, errors="coerce")
+            wrong = np.flatnonzero(numbers.isna() & values.notna())
+            if len(wrong):
+                raise ValueError(
+                    f"column {column.name!r} of `X` has {show(values.iloc[wrong[0]])} "
+                    f"in row {wrong[0]:,}; it holds numbers in the labeled rows. "
+                    f"Correct the value, or pass None for a missing one (rows are "
+                    f"counted from 0)."
+                )
 
     def with_number_column(self, name: str) -> "InputFormat":
         """Return the format with one more column of numbers."""

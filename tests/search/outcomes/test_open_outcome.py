@@ -51,6 +51,13 @@ def test_open_outcome__is_the_outcome_of_the_run(run, rows, tmp_path):
     table = opened.predict_table(rows[2], out=tmp_path / "p.csv")
     assert table.n_rows == 450
     pd.testing.assert_frame_equal(opened.query_rows(), run.query_rows())
+    text = rows[2].astype({"b": object})
+    text.iloc[3, 1] = "old"
+    search = dsel.SemiSupervisedSearchCV(LogisticRegression(), {"C": [1.0]})
+    for model in (run, opened, search.fit(*rows[:2])):
+        with pytest.raises(ValueError, match="column 'b' of `X` has 'old' in row 3"):
+            model.predict(text)
+        assert (model.predict(rows[2].astype(str)) == model.predict(rows[2])).all()
     report = opened.monitor(rows[2], labeled=rows[0].assign(more=1)[::-1])
     assert report.tests[0].result == "kept"
     with pytest.raises(
