@@ -21,13 +21,16 @@ from sklearn.preprocessing import (
 from dsel.arrays import Features
 from dsel.checks import listing
 from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, Column, columns_of
-from dsel.data.groups import holds_sentences, is_name_of_identifier
+from dsel.data.groups import MOST_CATEGORIES, holds_sentences, is_name_of_identifier
 from dsel.data.kinds import DATE_ORDERS, TextReason
 from dsel.errors import ShellOptions, UndecidedError
+from dsel.option_values import join_names
 
 Steps = list[tuple[str, Any]]
 MOST_VALUES: Final = 100
 """Most different values of a column that is one-hot encoded."""
+MOST_WORDS: Final = 0.05
+"""Largest share of words in a column of numbers that are slips, or words for a gap."""
 MOST_NAMES: Final = 8
 """Most names of columns in a line."""
 MICROSECONDS_A_DAY: Final = 24 * 60 * 60 * 10**6
@@ -69,7 +72,10 @@ def encoders(
     undecided = []
     for column in columns_of(X) if isinstance(X, pd.DataFrame) else ():
         kind = _kind(column, X[column.name])
-        if kind is None:
+        reason = why_texts.get(column.name)
+        if kind is None or (
+            reason and _has_words_among_numbers(reason, X[column.name])
+        ):
             undecided.append(column)
         else:
             kinds[kind][2].append(column.name)
@@ -141,6 +147,11 @@ def _undecided_error(
             for option in reason.as_numbers or [(order, "")]
         )
         ways.insert(k, [*options, *_options(rest, ids, owners)])
+    kept = [c.name for c in undecided if _kind(c, X[c.name]) == "values"]
+    if kept:  # a column of numbers with a few words may have a column for each value
+        rest = [name for name in dropped if name not in kept]
+        as_texts = [("--text", join_names(kept)), *_options(rest, ids, owners)]
+        ways.insert(1, as_texts)
     advice, belong = "", ""
     if owners:
         [owner] = owners
@@ -216,6 +227,19 @@ def _kind(column: Column, values: pd.Series) -> str | None:
     if column.kind in (TEXT, TRUTH, NUMBER) and known.nunique() <= most:
         return "values"
     return None
+
+
+def _has_words_among_numbers(reason: TextReason, values: pd.Series) -> bool:
+    """Return whether a few words stand among many numbers, and may be slips or gaps.
+
+    As categories such numbers would say less, and a pool with a new one would stop.
+    """
+    if not any(option == "--gap" for option, _ in reason.as_numbers):
+        return False
+    known = values.dropna().astype(str)
+    numbers = pd.to_numeric(known.str.replace(",", "."), errors="coerce")
+    are_few = numbers.isna().mean() <= MOST_WORDS
+    return bool(are_few and numbers.nunique() > MOST_CATEGORIES)
 
 
 def _is_prose(values: pd.Series) -> bool:

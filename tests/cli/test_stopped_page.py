@@ -20,6 +20,7 @@ STOPS = {
     "holds NUMBER different texts": "select texts.csv --target left",
     "is read as text: all of its values are numbers written as text":
         "select amounts.csv --target left",
+    "values are numbers, but not": "select pending.csv --target left",
     "may be YEAR-09-05 or YEAR-05-09": "select dates.csv --target left",
     "may be classes or measurements": "select codes.csv --target code",
     "may be identifiers": "select texts.csv --target note",

@@ -212,6 +212,23 @@ def test_gap__makes_numbers_of_texts_in_tables_with_types_too(tables, ending):
     succeed("predict", "r", f"u.{ending}", "--out", "p.csv")
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_word_among_many_numbers__stops_select_as_it_does_in_the_pool(tables, ending):
+    frame = customers(200, 1).drop(columns="customer_id").astype({"age": str})
+    assert 20 < frame["age"].nunique() < 100  # there may be a column for each value
+    frame.loc[7, "age"] = "forty"
+    frame.to_csv("l.csv", index=False)
+    frame.to_parquet("l.parquet")
+    tables("u.csv", ["customer_id"])
+    words = ["select", f"l.{ending}", "--target", "left", "--pool", "u.csv", *MODEL]
+    error, commands = stop(*words)
+    assert "all but 1 of its 200 values are numbers, but not 'forty' in " in error
+    gap = ["--number", "age"] * (ending == "parquet") + ["--gap", "forty"]
+    ways = (gap, ["--text", "age"], ["--drop", "age"])
+    assert commands == [shlex.join([*words, *way]) for way in ways]
+    assert "Error at most" in succeed(*shlex.split(commands[0])).stdout
+
+
 def test_gap__is_the_first_way_where_only_words_are_no_numbers(tables):
     def amounts(n_rows, seed):
         values = np.random.default_rng(seed).normal(size=n_rows).round(3)
