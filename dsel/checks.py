@@ -696,16 +696,21 @@ def list_columns(columns: Iterable[str], missing: str, used: Iterable[str] = ())
     --------
     >>> list_columns(["age", "town"], "towns")
     "; it has 'age', 'town'; did you mean 'town'?"
+    >>> list_columns(["age;town"], "town")
+    "; it has 'age;town'; if ';' separates its values, leave --sep out."
     """
     names, hint = [name for name in map(str, columns) if name], ""
-    if len(names) == 1 and re.search(r"\S[ :]+\S", names[0]):
+    if len(names) == 1 and (found := re.search(r"\S([;,|\t])\S", names[0])):
+        hint = f"; if {found[1]!r} separates its values, leave --sep out"
+    elif len(names) == 1 and re.search(r"\S[ :]+\S", names[0]):
         sign = ":" if ":" in names[0] else " "
         hint = (
             f"; if this is a title, remove the lines above the header; if {sign!r} "
             f"separates its values, write --sep {sign!r}"
         )
     shown = listing([*map(repr, names)], MOST_LISTED) or "no names"
-    return f"; it has {shown}{hint}{did_you_mean(missing, names, used)}"
+    end = f"{hint}." if hint else did_you_mean(missing, names, used)
+    return f"; it has {shown}{end}"
 
 
 def describe_unused_columns(columns: Iterable[str], used: Iterable[str]) -> str:

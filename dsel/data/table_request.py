@@ -255,7 +255,8 @@ def feature_columns(
 ) -> list[str]:
     """Return the columns without the target, which must be one of them."""
     if target is not None and target not in columns:
-        near = nearest_name(target, filter(None, columns))
+        names = [name for name in columns if name]
+        near = nearest_name(target, names) if len(names) > 1 else None
         raise UndecidedError(
             f"`target` must be a column of {where}, got {show(target)}"
             f"{list_columns(columns, target)}",

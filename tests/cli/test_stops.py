@@ -136,6 +136,18 @@ def test_select__groups_rows_by_an_owner_that_the_pool_lacks(tables):
     assert "of a new group" in succeed(*shlex.split(commands[0])).stdout
 
 
+def test_separator__that_is_in_no_header_is_to_be_left_out(tables):
+    frame = customers(200, 1)[["age", "left"]]
+    frame.to_csv("l.csv", index=False, sep=";")
+    words = ["select", "l.csv", "--target", "left", *MODEL]
+    error, commands = stop(*words, "--sep", ",")
+    assert error.endswith(
+        "it has 'age;left'; if ';' separates its values, leave --sep out."
+    )
+    assert commands == []  # nor is 'age;left' meant
+    succeed(*words)
+
+
 def test_encoding__holds_for_the_table_that_is_no_utf8(tables):
     frame = customers(200, 1)
     tables("u.csv")
