@@ -57,7 +57,7 @@ AUTO: Final = "auto"
 RENAMINGS: Final = {
     " (several rows of one customer: pass `groups`)": "",
     ", or pass `groups`": "",
-    ", and where rows come in groups `groups`": "",
+    " Where rows come in groups pass `groups`; for estimates": " For estimates",
     "; pass groups='customer'": (
         "; search KernelLeastSquares with SemiSupervisedSearchCV, which takes groups"
     ),

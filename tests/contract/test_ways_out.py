@@ -144,7 +144,7 @@ def test_names_of_one_side__are_noted_in_the_plan_and_the_choice(rows, pool, not
     (lambda: dsel.certify(MODEL, X, Y, X, Y),
      "`certify` takes model, X, y, pool by position, got 5 values; pass the others by "
      "name: "),
-    (lambda: certify(MODEL).monitor(X, Y, X), "by name: target=, groups=, "),
+    (lambda: certify(MODEL).monitor(X, Y, X), "by name: target=, labeled=, groups=, "),
     (lambda: dsel.SemiSupervisedSearchCV(MODEL), "SemiSupervisedSearchCV needs `p"),
     (lambda: dsel.SemiSupervisedSearchCV(MODEL, {}).fit(X), "`fit` needs `y`: fit(X"),
     (lambda: dsel.plan_bound(), "plan_bound(n_labeled, n_candidates=...)"),
