@@ -54,7 +54,7 @@ NAMES: Final = {
     "got cv=": "got --cv ",
     "fewer folds, cv=": "fewer folds, --cv ",
     "groups for cv=": "groups for --cv ",
-    "labeled rows cv=": "labeled rows --cv ",
+    "labeled rows take cv=": "labeled rows take --cv ",
     "(drop_duplicates), or pass `groups`": "or name their --groups",
     ", and pass the labels as y=": "",
     "customer: pass `groups`": "customer: name their --groups",
