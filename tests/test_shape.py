@@ -7,6 +7,7 @@ import subprocess
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -168,4 +169,36 @@ def test_shares__are_fractions_of_delta_and_never_amounts_of_it():
         if isinstance(node, ast.Assign)
         and any(names_in(target, "share") for target in node.targets)
         and is_amount(node.value)
+    ] == []
+
+
+def test_loops__give_no_parameter_another_value_before_they_read_it():
+    # Such a name was meant for something else, and what comes after the loop reads it.
+    def lines_of(loop, name, context):
+        return [
+            part.lineno
+            for part in ast.walk(loop)
+            if isinstance(part, ast.Name)
+            and part.id == name
+            and isinstance(part.ctx, context)
+        ]
+
+    def replaced(function):
+        arguments = function.args
+        every = *arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs
+        for loop in ast.walk(function):
+            if isinstance(loop, ast.For | ast.While):
+                for argument in every:
+                    name = argument.arg
+                    stored = lines_of(loop, name, ast.Store)
+                    read = lines_of(loop, name, ast.Load)
+                    if stored and min(stored) < min(read, default=np.inf):
+                        yield name
+
+    assert [
+        f"{_relative(path)}:{node.lineno} {name}"
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+        for name in replaced(node)
     ] == []

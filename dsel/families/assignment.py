@@ -64,8 +64,8 @@ def assign_families(
         family = family_class(
             np.asarray(classes), seed, dict(fit_params), group_by_row, columns
         )
-        candidates, remaining, accepted = remaining, [], list[Candidate]()
-        for candidate in candidates:
+        unassigned, remaining, accepted = remaining, [], list[Candidate]()
+        for candidate in unassigned:
             refusal = family.refusal(candidate.estimator)
             (accepted if refusal is None else remaining).append(candidate)
             refusals[candidate.number] += filter(None, [refusal])

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel.bounds import cv_bound, nested_all_rows, upper_pool_rows
@@ -82,6 +84,19 @@ def test_select__certifies_what_the_plan_declared_and_nothing_else(asked, rows, 
     found = dsel.select(run.results.isel(max_depth=rows), **asked).certificate
     assert found.certified == (not why)
     assert why in "".join(found.reasons[:1])
+
+
+@pytest.mark.filterwarnings("ignore::dsel.errors.FitFailedWarning")
+@pytest.mark.parametrize("grid", [{"cv": [1, 2]}, {"cv": [2, 3]}, {"cv": [2]}])
+def test_search_in_a_search__says_what_failed_in_either(grid):
+    tree = DecisionTreeClassifier(random_state=0)
+    inner = GridSearchCV(tree, {"max_depth": [1, -1]})
+    choice = run_search(inner, grid, X, Y).choice
+    notes = " ".join(caveat.text for caveat in choice.caveats)
+    # A folding in one part is refused; the depth -1 fails in each of the others.
+    assert ("1 candidate failed (cv=1)" in notes) == (grid["cv"][0] == 1)
+    assert "could not fit all of its own grid, and chose among the others" in notes
+    assert "fits failed: The 'max_depth' parameter" in notes
 
 
 class Unable(ClassifierMixin, BaseEstimator):

@@ -109,17 +109,17 @@ def caveats_of_fits(
             named = np.array(candidates, object)[has_problem.ravel()]
             examples = ""
             if len(candidates) > 1:
-                texts = [f"({short_params_text(params)})" for params in named]
+                shown = [f"({short_params_text(params)})" for params in named]
                 examples = " " + shorten_text(
-                    listing(texts, MOST_CANDIDATES_NAMED), 200
+                    listing(shown, MOST_CANDIDATES_NAMED), 200
                 )
             text = text.format(count_of(n, "candidate"), examples=examples)
             caveats.append(Caveat(Effect.INFO, text))
     failed_in_part = np.flatnonzero(problems == FitProblem.PARTLY)
     if len(failed_in_part):
         text = (
-            f"a search cannot choose candidates of its grid that it could not fit: "
-            f"{texts[failed_in_part[0]]}"
+            f"a candidate that is a search could not fit all of its own grid, and "
+            f"chose among the others: {texts[failed_in_part[0]]}"
         )
         caveats.append(Caveat(Effect.INFO, text.rstrip(".")))
     return caveats
