@@ -90,6 +90,6 @@ def _check_values(kernel: Kernel, base: Floats) -> Floats:
             )
         if not np.array_equal(typed, base.astype(dtype)):
             raise ValueError(f"{name}.values must not change the base.")
-    if not np.isfinite(values).all():
-        raise ValueError(f"{name}.values must be finite.")
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name}.values must be finite.")
     return np.asarray(values)

@@ -332,7 +332,7 @@ class Certificate(Renderable):
 
         Or above what would be the bound, where nothing is certified.
         """
-        # Of a NaN, where there is no estimate, this is False.
+        # False without an estimate, which is NaN: comparisons with NaN are False.
         return not self.is_estimate and self.estimate_where_fitted > self.number
 
     @property

@@ -91,8 +91,7 @@ class PoolFacts:
     n_fitting_duplicates: int = field(default=0, metadata=kept_as("fitting_equal_rows"))
     """Rows that equal labeled ones in the subset of the pool for fits."""
     telling_columns: tuple[str, ...] = ()
-    """The columns a test of which alone refutes it, too; that which differs most first.
-    """
+    """Columns that fail the test alone, too; the one that differs most comes first."""
     n_pool_copies: int = 0
     """Sampled fresh pool rows, which equal no labeled one, that equal an earlier one of
     them, if these are far more than among as many labeled rows."""
@@ -600,10 +599,10 @@ def _permutation_p_value(
 ) -> float:
     """Compare the sum of `n` ranks with sums of random assignments; return a p-value.
 
-    A few permutations are enough where they show no sign of a difference. The p-value
-    is valid: at a level below `CLEAR` only the second stage can refute, and its p-value
-    is that of all permutations; at another level, whatever refutes has a p-value of the
-    first stage that does. The smallest one is `level`.
+    The first permutations are enough if their p-value is above `CLEAR`; else all are
+    made. The p-value is valid at each level. Below `CLEAR` a test refutes only after
+    all permutations. At `CLEAR` or above, a test that refutes would also refute by its
+    first permutations alone. The smallest p-value is `level`.
     """
     as_good = n_permutations = 0
     for n_more in (FIRST_PERMUTATIONS, ceil(1 / level) - 1 - FIRST_PERMUTATIONS):

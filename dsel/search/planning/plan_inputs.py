@@ -78,7 +78,7 @@ class CallerFacts:
     queried_pool: Pool | None = None
     """The pool from which queried rows are read; None for that of the search."""
     renamings: Mapping[str, str] = field(default_factory=dict)
-    """Words of texts of the search, and those of the caller's reader for them."""
+    """Phrases of messages of the search, and what the caller's messages say instead."""
 
 
 @dataclass(frozen=True)

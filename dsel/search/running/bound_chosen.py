@@ -150,8 +150,8 @@ def make_bounded_model(search: BoundedSearch, name: str) -> BoundedModel:
     candidate = chosen.candidates.candidate_of(fold)
     model = chosen.fitted_estimator(fold)
     certificate = certify_model(search, name)
-    # Of both models, whichever fold failed: its rows, which count as errors, are in the
-    # estimate of either.
+    # Both models get these caveats: rows of a failed fold count as errors in either
+    # estimate.
     caveats = [
         *caveats_of_failed_folds(plan, chosen.failed_folds, search.joint_bounds),
         *caveats_of_failed_all_rows(plan.deploy, chosen.all_rows_failure, certificate),
@@ -190,7 +190,7 @@ def certify_model(search: BoundedSearch, name: str) -> Certificate:
             estimate_of_models = loss.estimate(
                 chosen.without_failed_folds(loss.statistic)
             )
-    # By the number of folds, as it is asked for: folds differ by a row in size.
+    # Computed from the number of folds, since the sizes of folds differ by a row.
     n_train = len(plan.scheme.held_out[chosen.deployed_fold].train_rows)
     fraction = 1 - 1 / k if k > 1 else n_train / plan.labeled.n_rows
     # One limit bounds the model of a fold; only the other bound is a sum of terms.

@@ -268,7 +268,7 @@ def store_models(
 ) -> dict[str, str]:
     """Write models to a store; return, by name, why one could not be stored.
 
-    `warning` is the reason of which `check_estimators` has warned already.
+    `warning` is the reason that `check_estimators` has reported already; "" for none.
     """
     reasons = {}
     rows = labeled.take(slice(CHECK_ROWS))
