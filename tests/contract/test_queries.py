@@ -193,7 +193,7 @@ def test_choice__says_both_bounds_and_what_labels_are_expected_to_give(
     assert queries.fold_limit_without < queries.fold_limit == first
     limits = [f"{np.ceil(1000 * n) / 10:.1f}%" for n in
               (queries.fold_limit_without, first)]  # fmt: skip
-    assert f"the other bound from {limits[0]} to {limits[1]}: its confidence" in text
+    assert f"the other bound from {limits[0]} to {limits[1]}, since all bounds" in text
     # The smallest one has the labels that the model trained on all labels predicts.
     apart = Choice.from_json(outcome.choice.to_json())
     labels = [queries.classes[code] for code in queries.all_rows_codes]

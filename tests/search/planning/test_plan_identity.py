@@ -44,6 +44,9 @@ class OwnKernel(Kernel):
     def values(self, base):
         return base * NUMBER
 
+    def rounding(self, base_error, base_size):
+        return 0 * base_error, NUMBER * base_error
+
 def formula(counts, settings):
     return CRITERIA["holdout"].formula(counts, settings) if NUMBER else None
 
