@@ -185,8 +185,9 @@ def select(
     Raises
     ------
     ValueError
-        If counts that the criterion needs were not made, or candidates that were pruned
-        for another criterion or delta might win under this one.
+        If counts that the criterion needs were not made, if candidates that were pruned
+        for another criterion or delta might win under this one, or if the candidate
+        that the run chose was cut off from its cube.
     AllFitsFailedError
         If no candidate is complete.
 
