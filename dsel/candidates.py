@@ -154,12 +154,12 @@ def make_candidates(
             raise ValueError(
                 "`param_grid` must hold at least one estimator, got an empty list."
             )
-        for index, each in enumerate(grid):
-            _check_learner(each, f"param_grid[{index}]", allows_regression)
+        for index, grid_estimator in enumerate(grid):
+            _check_learner(grid_estimator, f"param_grid[{index}]", allows_regression)
         _check_one_kind(grid)
         listed = [
-            Candidate(index, {}, _copy_value(each, f"param_grid[{index}]"))
-            for index, each in enumerate(grid)
+            Candidate(index, {}, _copy_value(grid_estimator, f"param_grid[{index}]"))
+            for index, grid_estimator in enumerate(grid)
         ]
         _check_values(listed)
         return tuple(listed)
@@ -200,8 +200,8 @@ def caveats_of_parameters(
     for candidate in candidates:
         for name in candidate.params.keys() - known.keys() - owners.keys():
             # The part to which it belongs may come from the grid, too.
-            rest = {k: v for k, v in candidate.params.items() if k != name}
-            owner, last = _owner(_with_params(estimator, rest, known), name, {})
+            other_params = {k: v for k, v in candidate.params.items() if k != name}
+            owner, last = _owner(_with_params(estimator, other_params, known), name, {})
             if last not in owner.get_params(deep=True):
                 owners[name] = type(owner).__name__
     return [
@@ -258,20 +258,22 @@ def _check_has_names(estimator: Estimator, params: Options, error: Exception) ->
     """Raise ValueError if `set_params` raised an error since a part lacks a name."""
     for name in sorted(params):
         owner, last = _owner(estimator, name, params)
-        own = sorted(key for key in owner.get_params(deep=True) if "__" not in key)
+        parameters = sorted(
+            key for key in owner.get_params(deep=True) if "__" not in key
+        )
         # CatBoost's clones lose a parameter that is None: no other name would help.
-        if last in own or isinstance(error, KeyError):
+        if last in parameters or isinstance(error, KeyError):
             continue
         known = estimator.get_params(deep=True)
         full_names = sorted(key for key in known if key.endswith(f"__{last}"))
         # `get_params` of CatBoost lists only what was set.
         meant = NAMES_ELSEWHERE.get(last, last)
-        end = did_you_mean(meant, [*own, *signature(type(owner)).parameters])
+        end = did_you_mean(meant, [*parameters, *signature(type(owner)).parameters])
         if full_names:  # the parameter of a step without the name of the step
             end = f"; did you mean {' or '.join(map(repr, full_names))}?"
         raise ValueError(
             f"`param_grid` sets {name!r}, which {type(owner).__name__} lacks; it has "
-            f"{', '.join(n for n in own if n not in _NO_CHOICES) or 'none'}{end}"
+            f"{', '.join(n for n in parameters if n not in _NO_CHOICES) or 'none'}{end}"
         ) from error
 
 
@@ -385,10 +387,16 @@ def _readers_of_gaps(estimator: Any) -> Iterator[Any]:
     yield step
     if not isinstance(estimator, Pipeline):
         return
-    kept = [each for _, each in estimator.steps if each not in (None, "passthrough")]
-    if len(kept) > 1 and type(step).__module__.startswith(_LEAVE_GAPS):
-        rest = Pipeline([(str(n), each) for n, each in enumerate(kept[1:])])
-        yield from _readers_of_gaps(rest)
+    steps = [
+        transformer
+        for _, transformer in estimator.steps
+        if transformer not in (None, "passthrough")
+    ]
+    if len(steps) > 1 and type(step).__module__.startswith(_LEAVE_GAPS):
+        later_steps = Pipeline(
+            [(str(n), transformer) for n, transformer in enumerate(steps[1:])]
+        )
+        yield from _readers_of_gaps(later_steps)
 
 
 def _is_number(value: object) -> bool:
@@ -521,12 +529,13 @@ def _check_parts(estimator: Estimator, name: str) -> None:
     try:
         params: Any = estimator.get_params(deep=True)
     except TypeError as error:
-        held = _class_in(estimator)
-        if held is None:
+        class_in_value = _class_in(estimator)
+        if class_in_value is None:
             raise
         raise TypeError(
-            f"`{name}` holds the class {held.__name__} in the place of an estimator; "
-            f"write {held.__name__}()."
+            f"`{name}` holds the class {class_in_value.__name__} in the place of an "
+            f"estimator; "
+            f"write {class_in_value.__name__}()."
         ) from error
     if not isinstance(params, Mapping):  # Dask's delayed objects have any method
         raise TypeError(
@@ -598,8 +607,8 @@ def _class_in(value: Any) -> type | None:
         return value if hasattr(value, "get_params") else None
     if hasattr(value, "get_params"):
         value = list(value.get_params(deep=False).values())
-    found = map(_class_in, value) if isinstance(value, list | tuple) else ()
-    return next((known for known in found if known is not None), None)
+    classes = map(_class_in, value) if isinstance(value, list | tuple) else ()
+    return next((known for known in classes if known is not None), None)
 
 
 def _check_steps(estimator: Estimator, name: str) -> None:

@@ -307,7 +307,7 @@ def check_counts(values: ArrayLike, name: str) -> NDArray[np.int64]:
             array = array.astype(np.int64)
     # Nullable integers of pandas become an array of objects: integers if none is NA.
     if array.dtype == object and all(
-        isinstance(each, Integral) and abs(int(each)) < 2**63 for each in array.flat
+        isinstance(count, Integral) and abs(int(count)) < 2**63 for count in array.flat
     ):
         array = np.asarray(array.tolist())
     if array.dtype.kind not in "iu":
@@ -375,8 +375,8 @@ def nearest_name(
     value: object, choices: Iterable[object], used: Iterable[object] = ()
 ) -> object:
     """Return the nearest of `choices` but for those `used`; None if none is near."""
-    others = {*map(str, used)}
-    known = {str(each): each for each in choices if str(each) not in others}
+    used_names = {*map(str, used)}
+    known = {str(choice): choice for choice in choices if str(choice) not in used_names}
     by_case = {text.casefold(): text for text in known}
     if (same := by_case.get(str(value).casefold())) is not None:
         return known[same]
@@ -421,7 +421,7 @@ def no_attribute(
     >>> str(no_attribute("an outcome", "modl", ["_model"]))
     "an outcome has no attribute 'modl'."
     """
-    public = [each for each in known if not each.startswith("_")]
+    public = [attribute for attribute in known if not attribute.startswith("_")]
     end = why or ("." if name.startswith("_") else did_you_mean(name, public))
     return AttributeError(f"{owner} has no attribute {name!r}{end}")
 
@@ -489,7 +489,7 @@ def class_without_blanks(text: str, classes: Iterable[Any]) -> Any:
 def class_of_same_letters(label: object, classes: Iterable[Any]) -> Any:
     """Return the class that a label means which differs by blanks or case, or None."""
     letters = letters_of(label)
-    return next((each for each in classes if letters_of(each) == letters), None)
+    return next((known for known in classes if letters_of(known) == letters), None)
 
 
 def explain_unknown(
@@ -614,8 +614,8 @@ def _explain_call(
             f"pass the others by name{': ' * bool(named)}{named}."
         )
     needed = [p for p in known if p.default is p.empty and p.name in names]
-    given = {*params, *(p.name for p in ordered[: len(args)])}
-    if missing := [f"`{p.name}`" for p in needed if p.name not in given]:
+    passed = {*params, *(p.name for p in ordered[: len(args)])}
+    if missing := [f"`{p.name}`" for p in needed if p.name not in passed]:
         call = ", ".join(p.name + "=..." * (p not in ordered) for p in needed)
         if need := (reasons or {}).get(missing[-1].strip("`")):
             return f"{owner} needs {', '.join(missing)}, {need}."
@@ -652,7 +652,7 @@ def check_strings(values: Any, name: str) -> list[str]:
     """Return a list of texts, or raise TypeError; one text is no list."""
     if is_single(values) or not isinstance(values, Collection):
         raise TypeError(f"`{name}` must be a list of texts, got {show(values)}.")
-    return [check_string(each, name) for each in values]
+    return [check_string(value, name) for value in values]
 
 
 def check_kind(value: object, kind: type, name: str, maker: str) -> None:
@@ -700,8 +700,8 @@ def list_columns(columns: Iterable[str], missing: str, used: Iterable[str] = ())
     "; it has 'age;town'; if ';' separates its values, leave --sep out."
     """
     names, hint = [name for name in map(str, columns) if name], ""
-    if len(names) == 1 and (found := re.search(r"\S([;,|\t])\S", names[0])):
-        hint = f"; if {found[1]!r} separates its values, leave --sep out"
+    if len(names) == 1 and (separator := re.search(r"\S([;,|\t])\S", names[0])):
+        hint = f"; if {separator[1]!r} separates its values, leave --sep out"
     elif len(names) == 1 and re.search(r"\S[ :]+\S", names[0]):
         sign = ":" if ":" in names[0] else " "
         hint = (
@@ -743,8 +743,8 @@ def check_url(url: str, name: str) -> None:
             f"`{name}` must be a path or a URL such as s3://..., got {show(url)}, "
             f"which is none: {error}."
         ) from error
-    for each in url.split("::"):  # chains such as simplecache::s3://
-        protocol, _, rest = each.rpartition("://")
+    for part in url.split("::"):  # chains such as simplecache::s3://
+        protocol, _, rest = part.rpartition("://")
         if protocol in LOCAL:
             continue
         host = re.split("[/?]", rest, maxsplit=1)[0]

@@ -246,15 +246,15 @@ def _start_class(options: dict[str, Any], stack: ExitStack) -> tuple[Any, float]
     module, _, last = name.rpartition(".")
     try:
         # Importing a module runs its code: the author of the file is trusted.
-        found: Any = getattr(import_module(module or "builtins"), last, None)
+        start: Any = getattr(import_module(module or "builtins"), last, None)
     except ModuleNotFoundError as missing:
         raise ModuleNotFoundError(
             f"`class` {name!r} needs the package {missing.name!r}; install it, for "
             f"example with: pip install {module.partition('.')[0]}"
         ) from missing
     # No `isinstance`: the cluster of dask-gateway is no `distributed.deploy.Cluster`.
-    is_class, methods = isinstance(found, type), ("scale", "adapt")
-    if not (is_class and all(hasattr(found, each) for each in methods)):
+    is_class, methods = isinstance(start, type), ("scale", "adapt")
+    if not (is_class and all(hasattr(start, method) for method in methods)):
         raise ValueError(
             "`class` must be a cluster of Dask, such as dask_jobqueue.SLURMCluster, "
             f"got {checks.show(name)}."
@@ -277,7 +277,7 @@ def _start_class(options: dict[str, Any], stack: ExitStack) -> tuple[Any, float]
     if tls is not None:
         options |= {"protocol": "tls://", "security": _security(tls)}
     with _explain_arguments(name, options):
-        cluster = stack.enter_context(found(**options))
+        cluster = stack.enter_context(start(**options))
     if workers is not None:
         cluster.scale(workers)
     if adapt is not None:
@@ -320,13 +320,13 @@ def _connect_client(
                     f"dask scheduler --scheduler-file {scheduler}"
                 ) from error
             time.sleep(0.1)
-    found = ADDRESS.fullmatch(address)
-    if found is None:
+    parts = ADDRESS.fullmatch(address)
+    if parts is None:
         raise ValueError(
             "`scheduler` must look like tcp://host:8786 or tls://host:8786, or be the "
             f"path of a .json or .yaml file, got {checks.show(address)}."
         )
-    if tls is not None and found[1] == "tcp":
+    if tls is not None and parts[1] == "tcp":
         raise ValueError(
             f"`tls` was given but {address!r} is not encrypted; start the scheduler "
             "with certificates and use its tls:// address."
@@ -334,7 +334,7 @@ def _connect_client(
     security = Security() if tls is None else _security(tls)
     arguments = security.get_connection_args("client")
     # Checked here: a client that fails for this reason hangs when it is closed.
-    if found[1] == "tls" and arguments.get("ssl_context") is None:
+    if parts[1] == "tls" and arguments.get("ssl_context") is None:
         raise ValueError(
             f"`scheduler` {address!r} is encrypted and needs `tls`, a folder with "
             f"{', '.join(TLS_FILES)}."

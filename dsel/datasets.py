@@ -158,11 +158,15 @@ def check_files(wanted: Collection[str], *, folder: str | Path | None = None) ->
         Folder of the files; None takes the one in ``DSEL_DATA``.
     """
     place = _find_folder(folder)
-    found = {path.name.split(".")[0] for path in Path(place).glob("*")} if place else ()
+    file_names = (
+        {path.name.split(".")[0] for path in Path(place).glob("*")} if place else ()
+    )
     names = check_strings(wanted, "wanted")
     for name in names:
         check_choice(name, "wanted", [*PUBLIC_NAMES])
-    missing = [f"{name} ({PUBLIC_NAMES[name]})" for name in names if name not in found]
+    missing = [
+        f"{name} ({PUBLIC_NAMES[name]})" for name in names if name not in file_names
+    ]
     if missing:
         raise FileNotFoundError(
             f"{len(missing)} of {len(names)} benchmark sets are missing: "

@@ -108,12 +108,12 @@ def audit(
     count_threads(n_jobs)  # raises where it is no number of processes
     seed = seed_from(random_state)
     starts = range(0, draws, _DRAWS_PER_TASK)
-    found = Parallel(n_jobs=n_jobs)(
+    counts = Parallel(n_jobs=n_jobs)(
         delayed(_counts)(name, deltas, seed, range(start, draws)[:_DRAWS_PER_TASK])
         for name in wanted
         for start in starts
     )
-    by_setting = np.reshape(found, (len(wanted), len(starts), len(deltas), 2))
+    by_setting = np.reshape(counts, (len(wanted), len(starts), len(deltas), 2))
     certified, failures = np.moveaxis(by_setting.sum(axis=1), -1, 0)
     p_values = stats.binom.sf(failures - 1, draws, np.array(deltas))
     axes = ("setting", names.DELTA)

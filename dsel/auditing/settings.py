@@ -102,15 +102,15 @@ def _of_each_certificate(method: CertificateMethod) -> dict[str, Setting]:
     """Return the settings in which every certificate is audited."""
     few = {"certificate": method.name, "cv": 3 if method.is_nested else 2}
     tiny, lucky = noisy_copies(10, 0.35), noisy_copies(10, 0.3)
-    found = {
+    settings = {
         "noise": Setting(*_NOISE, few),
         "memory": Setting(*_MEMORY, few),
         "tiny folds": Setting(tiny, BestColumn(), _COLUMNS, {**few, "cv": 6}),
         "lucky folds": Setting(lucky, BestColumn(), _COLUMNS, few),
     }
     if method.needs_pool or method.is_nested:  # bounds that change with a pool
-        found["duplicates"] = Setting(*_FORGETFUL, {**few, "cv": 2}, **_COPIES)
-    return {f"{method.name}, {name}": each for name, each in found.items()}
+        settings["duplicates"] = Setting(*_FORGETFUL, {**few, "cv": 2}, **_COPIES)
+    return {f"{method.name}, {name}": setting for name, setting in settings.items()}
 
 
 _COST: Final = cost({(0, 1): 1, (1, 0): 20})
@@ -127,24 +127,26 @@ _LOSSES: Final[Mapping[str, Mapping[str, Any]]] = {
 
 def _of_each_loss(name: str) -> dict[str, Setting]:
     """Return the settings in which every loss, and the report, is audited."""
-    given = _LOSSES[name]
+    loss_options = _LOSSES[name]
     rare, rarest = biased_coin(0.1), biased_coin(0.01)
-    found = {
-        "rare class": Setting(rare, RandomTable(), _TEN, given, n_labeled=90),
-        "rarest class": Setting(rarest, RandomTable(), _TEN, given, n_labeled=300),
-        "memory": Setting(*_MEMORY, given),
-        "full model differs": Setting(*_TURNCOAT, given, **_FEW_IN_POOL),
-        "duplicates": Setting(*_FORGETFUL, {**given, "cv": 2}, **_COPIES),
+    settings = {
+        "rare class": Setting(rare, RandomTable(), _TEN, loss_options, n_labeled=90),
+        "rarest class": Setting(
+            rarest, RandomTable(), _TEN, loss_options, n_labeled=300
+        ),
+        "memory": Setting(*_MEMORY, loss_options),
+        "full model differs": Setting(*_TURNCOAT, loss_options, **_FEW_IN_POOL),
+        "duplicates": Setting(*_FORGETFUL, {**loss_options, "cv": 2}, **_COPIES),
     }
-    return {f"{name}, {kind}": each for kind, each in found.items()}
+    return {f"{name}, {kind}": setting for kind, setting in settings.items()}
 
 
 def _by_value() -> dict[str, Setting]:
     """Return the settings in which limits by the values of a column are audited."""
-    given: dict[str, Any] = {"report_by": 1}
+    loss_options: dict[str, Any] = {"report_by": 1}
 
-    def among(made: tuple[Population, Any, Any]) -> tuple[Population, Any, Any]:
-        return add_value_column(made[0]), *made[1:]
+    def among(setup: tuple[Population, Any, Any]) -> tuple[Population, Any, Any]:
+        return add_value_column(setup[0]), *setup[1:]
 
     many: dict[str, Any] = {"n_labeled": 300, "n_unlabeled": 39}
     halves = (
@@ -154,24 +156,24 @@ def _by_value() -> dict[str, Setting]:
     )
     # With fewer rows the limits by value are 1, with or without duplicates.
     forgetful = step(), Forgetful(200, 7.5, 3), {"n_rows": [200]}
-    found = {
-        "noise": Setting(*among(_UNLIKE), given, **many),
-        "memory": Setting(*among(_MEMORY), given, n_labeled=90),
+    settings = {
+        "noise": Setting(*among(_UNLIKE), loss_options, **many),
+        "memory": Setting(*among(_MEMORY), loss_options, n_labeled=90),
         "a feature": Setting(
             noisy_copies(10, 0.3), BestColumn(), _COLUMNS, {"report_by": 0}, **many
         ),
-        "full model differs": Setting(*among(_TURNCOAT), given, **_FEW_IN_POOL),
+        "full model differs": Setting(*among(_TURNCOAT), loss_options, **_FEW_IN_POOL),
         "duplicates": Setting(
-            *among(forgetful), {**given, "cv": 2}, n_labeled=200, **_COPIES
+            *among(forgetful), {**loss_options, "cv": 2}, n_labeled=200, **_COPIES
         ),
         "twins": Setting(
-            *among(halves), {**given, "cv": 5}, n_labeled=500, n_unlabeled=2000
+            *among(halves), {**loss_options, "cv": 5}, n_labeled=500, n_unlabeled=2000
         ),
         "report of a cost": Setting(
-            *among(_UNLIKE), {**given, "report": [0, 1], "loss": _COST}, **many
+            *among(_UNLIKE), {**loss_options, "report": [0, 1], "loss": _COST}, **many
         ),
     }
-    return {f"by value, {name}": each for name, each in found.items()}
+    return {f"by value, {name}": setting for name, setting in settings.items()}
 
 
 def _of_groups() -> dict[str, Setting]:
@@ -182,7 +184,7 @@ def _of_groups() -> dict[str, Setting]:
     rare = biased_coin(0.1)
     forget = {"otherwise": [0, 1]}
     alone: dict[str, Any] = {"n_unlabeled": 0}
-    found = {
+    settings = {
         "5 rows": Setting(group_rows(leak, 5), Memory(), forget, **alone),
         "20 rows": Setting(group_rows(leak, 20), Memory(), forget, **alone),
         "unlike sizes": Setting(group_rows(leak, 1, 20), Memory(), forget, **alone),
@@ -202,7 +204,7 @@ def _of_groups() -> dict[str, Setting]:
             {"report_by": 1}, n_labeled=90, **alone,
         ),
     }  # fmt: skip
-    return {f"groups, {name}": each for name, each in found.items()}
+    return {f"groups, {name}": setting for name, setting in settings.items()}
 
 
 def _of_numbers() -> dict[str, Setting]:
@@ -243,7 +245,7 @@ def _of_numbers() -> dict[str, Setting]:
             n_copies,
         )
 
-    found = {
+    settings = {
         "heavy tails": of(heavy, lucky),
         "ties": of(ties, lucky),
         "an atom above the level": of(
@@ -283,7 +285,7 @@ def _of_numbers() -> dict[str, Setting]:
         "holdout, groups": of(groups, (NumberMemory(), {"otherwise": [0.0, 1.0]}),
                               **held_out),
     }  # fmt: skip
-    return {f"numbers, {name}": each for name, each in found.items()}
+    return {f"numbers, {name}": setting for name, setting in settings.items()}
 
 
 def _of_baselines() -> dict[str, Setting]:
@@ -310,7 +312,7 @@ def _of_baselines() -> dict[str, Setting]:
         given = {"baseline": baseline, **options.pop("given", {})}
         return Setting(*made, given, compare_with_baseline, **options)
 
-    found = {
+    settings = {
         "equally good": of(coin, _TABLE, **alone),
         "largest class": of(coin, "largest class", **alone),
         "five classes": of(independent_five, five, n_labeled=120, n_unlabeled=0),
@@ -327,12 +329,12 @@ def _of_baselines() -> dict[str, Setting]:
             given={"cv": 2}, n_labeled=120, **_COPIES,
         ),
     }  # fmt: skip
-    return {f"baseline, {name}": each for name, each in found.items()}
+    return {f"baseline, {name}": setting for name, setting in settings.items()}
 
 
 def _of_comparisons() -> dict[str, Setting]:
     """Return the settings in which two models are compared by queried labels."""
-    one, two = (RandomTable(number=number) for number in (1, 2))
+    first_table, second_table = (RandomTable(number=number) for number in (1, 2))
     five = RandomTable(1, 5), RandomTable(2, 5)
     right, wrong = Turncoat(10**6, 7.5, 3), Turncoat(0, 7.5, 3)
     zero = DummyClassifier(strategy="constant", constant=0)
@@ -342,8 +344,8 @@ def _of_comparisons() -> dict[str, Setting]:
             population, models, None, _TWENTY, **{"steps": compare_two, **options}
         )
 
-    found = {
-        "noise": of(_COIN, (one, two)),
+    settings = {
+        "noise": of(_COIN, (first_table, second_table)),
         "new model is wrong": of(step(), (right, wrong)),
         "old model is wrong": of(step(), (wrong, right)),
         "five classes": of(independent_classes([0.2] * 5), five, n_labeled=120),
@@ -351,7 +353,7 @@ def _of_comparisons() -> dict[str, Setting]:
         "fewer rows": of(step(), (right, wrong), n_unlabeled=39),
         "unusable labels": of(_FIVE[0], five, n_labeled=120, steps=compare_two_by_some),
     }
-    return {f"compare, {name}": each for name, each in found.items()}
+    return {f"compare, {name}": setting for name, setting in settings.items()}
 
 
 def _undeclared_groups(size: int) -> Setting:
@@ -368,7 +370,7 @@ def _of_least_squares() -> dict[str, Setting]:
     kind = {"has_duplicates": True}
     grid = {"widths": [0.1, 2.0, 50.0], "regularizations": [1e-3, 1.0, 100.0]}
     memory = {"widths": [0.1], "regularizations": [1e-6, 1e-3]}
-    found = {
+    populations = {
         "heavy tails": (noise_around(flat, HEAVY, **kind), grid),
         "memory": (noise_around(flat, HEAVY, **kind), memory),
         "ties": (noise_around(np.arange(16) % 3, range(-3, 4), **kind), grid),
@@ -382,7 +384,7 @@ def _of_least_squares() -> dict[str, Setting]:
             population, None, grid, {"cv": 3, "loss": error_quantile(0.5)},
             fit_least_squares, n_unlabeled=0,
         )
-        for name, (population, grid) in found.items()
+        for name, (population, grid) in populations.items()
     }  # fmt: skip
 
 

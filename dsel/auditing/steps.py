@@ -193,7 +193,7 @@ def compare_two(
     Claims are both limits of the difference of errors, and that of the disagreement.
     """
     setting, population = draw.setting, draw.setting.population
-    old, new = (clone(each).fit(draw.X, draw.y) for each in setting.estimator)
+    old, new = (clone(estimator).fit(draw.X, draw.y) for estimator in setting.estimator)
     question = compare_models(
         old, new, draw.pool, delta=delta, random_state=draw.seed,
         X_seen=draw.X if setting.n_copies else None, **setting.options,

@@ -162,8 +162,11 @@ def sign_test_limit(
     )
     deltas = checks.check_probabilities(delta, "delta")
     theta = upper_limits(only_g, decided, SIGN_SHARE * deltas)
-    rest = (1.0 - SIGN_SHARE) / 2 * deltas
-    most, least = upper_limits(decided, rows, rest), lower_limits(decided, rows, rest)
+    rate_delta = (1.0 - SIGN_SHARE) / 2 * deltas
+    most, least = (
+        upper_limits(decided, rows, rate_delta),
+        lower_limits(decided, rows, rate_delta),
+    )
     balance = np.nextafter(2.0 * theta - 1.0, np.inf)
     # Zero rows decided gives theta = 1, and zero rows queried a rate of at most 1.
     limits = np.nextafter(balance * np.where(balance >= 0, most, least), np.inf)
@@ -241,7 +244,7 @@ def queried_difference(
     mean, differ, rows = checks.broadcast(
         mean_limit=mean, n_differ=differ, n_unlabeled=rows
     )
-    rest: Floats | float = 0.0
+    unqueried: Floats | float = 0.0
     fresh = rows
     if n_duplicates is not None:
         # The same shares whatever was counted: a branch on counts would spend delta.
@@ -251,7 +254,7 @@ def queried_difference(
         same_differ, _ = checks.check_counts_of(
             n_duplicates_differ, same, "n_duplicates_differ", "n_duplicates"
         )
-        rest = upper_limits(same_differ, rows - same + same_differ, limit_delta)
+        unqueried = upper_limits(same_differ, rows - same + same_differ, limit_delta)
         limit_delta /= 2
         differ, fresh = checks.check_counts_of(
             differ, rows - same, "n_differ", "n_unlabeled - n_duplicates"
@@ -260,7 +263,7 @@ def queried_difference(
     least = lower_limits(differ, rows, limit_delta)
     # One step outward for each rounded operation.
     product = np.nextafter(mean * np.where(mean >= 0, most, least), np.inf)
-    return sum_outward(product, rest)
+    return sum_outward(product, unqueried)
 
 
 def queried_all_rows(

@@ -224,10 +224,10 @@ def divide_level(
         """Return the probability that only the tolerance at the smaller level fails."""
         # A number that is not below the first level is uniform above it.
         below = np.arange(count + 1)
-        rest = stats.binom.sf(
+        tail = stats.binom.sf(
             allowed - below, n - below, (beta - first_level) / (1.0 - first_level)
         )
-        return float(stats.binom.pmf(below, n, first_level) @ rest)
+        return float(stats.binom.pmf(below, n, first_level) @ tail)
 
     low, high = -1, n - 1  # the largest count that fits at the largest level
     while low < high:

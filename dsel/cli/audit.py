@@ -20,10 +20,10 @@ def run(
         random_state=seed,
         n_jobs=jobs,
     )
-    held = is_sound(report)
+    is_held = is_sound(report)
     verdict = (
         "Every certificate held"
-        if held
+        if is_held
         else "A certificate FAILED too often, or a control was not caught,"
     )
     n_draws = int(report["n_draws"])
@@ -32,4 +32,4 @@ def run(
     table = report[columns].to_dataframe(dim_order=["setting", names.DELTA])[columns]
     text = table.to_string(sparsify=False, float_format=lambda value: f"{value:.2g}")
     click.echo(f"\n{text}")
-    click.get_current_context().exit(ExitStatus.DONE if held else ExitStatus.REFUTED)
+    click.get_current_context().exit(ExitStatus.DONE if is_held else ExitStatus.REFUTED)

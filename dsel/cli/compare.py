@@ -150,13 +150,15 @@ def name_sources(
         name: f"{os.path.basename(place.rstrip('/'))} ({kind})"
         for (name, kind), place in zip(comparison.sources.items(), places, strict=False)
     }
-    others = {
+    pool_and_rows = {
         "pool": os.path.basename(pool.rstrip("/")),
         "rows in the pool": f"{comparison.n_unlabeled:,}",
         "target": target,
     }
     # The date and the version come last.
-    return replace(comparison, sources=models | others | comparison.sources | models)
+    return replace(
+        comparison, sources=models | pool_and_rows | comparison.sources | models
+    )
 
 
 def refuse_other_targets(deployed: Sequence[Deployed], places: Sequence[str]) -> None:
@@ -250,7 +252,7 @@ def open_rows(location: str, deployed: list[Deployed], text: dict[str, Any]) -> 
         print_notes(table.caveats)
         return pool
     pool = open_pool(location)
-    schemas = [each.input_format.table_schema for each in deployed]
+    schemas = [deployed_model.input_format.table_schema for deployed_model in deployed]
     if pool.frames is None or any(schema is None for schema in schemas):
         return pool
     columns = pool.columns or ()
@@ -279,7 +281,7 @@ def other_columns(columns: Sequence[str], schema: TableSchema) -> tuple[str, ...
 
 def joint_schema(deployed: list[Deployed], location: str) -> TableSchema:
     """Return the columns of both models; raise if they cannot be read from one file."""
-    schemas = [each.input_format.table_schema for each in deployed]
+    schemas = [column_schema.input_format.table_schema for column_schema in deployed]
     for name, schema in zip(("OLD", "NEW"), schemas, strict=True):
         if schema is None:
             raise ValueError(
@@ -296,20 +298,21 @@ def joint_schema(deployed: list[Deployed], location: str) -> TableSchema:
                     f"one of OLD and NEW, and a gap (--gap) for the other one; give "
                     f"the pool as Parquet, with gaps of its own."
                 )
-    columns = {each.name: each for each in new.columns}
-    for each in old.columns:
-        other = columns.setdefault(each.name, each)
-        orders = {each.form.day_first, other.form.day_first} - {None}
-        if each.meaning != other.meaning or len(orders) > 1:
+    columns = {column_schema.name: column_schema for column_schema in new.columns}
+    for column_schema in old.columns:
+        other = columns.setdefault(column_schema.name, column_schema)
+        orders = {column_schema.form.day_first, other.form.day_first} - {None}
+        if column_schema.meaning != other.meaning or len(orders) > 1:
             raise ValueError(
-                f"OLD learned the column {each.name!r} as {each.noun}, NEW as "
+                f"OLD learned the column {column_schema.name!r} as "
+                f"{column_schema.noun}, NEW as "
                 f"{other.noun}; give the pool as Parquet, with types of its own."
             )
         # Each order accepts dates of ISO, and digits in groups plain numbers.
-        has_more = each.form.is_amount and not other.form.is_amount
-        form = each.form if has_more else other.form
+        has_more = column_schema.form.is_amount and not other.form.is_amount
+        form = column_schema.form if has_more else other.form
         form = replace(form, day_first=next(iter(orders), None))
-        columns[each.name] = replace(other, form=form)
+        columns[column_schema.name] = replace(other, form=form)
     return replace(
         new,
         columns=tuple(columns.values()),

@@ -105,9 +105,9 @@ def _undecided_error(
     """Return the error that names columns without an encoder, and what decides them."""
     shown = "; ".join(
         reason.text
-        if (reason := why_texts.get(each.name))
-        else _describe_unencodable(each, X[each.name])
-        for each in undecided[:10]
+        if (reason := why_texts.get(column.name))
+        else _describe_unencodable(column, X[column.name])
+        for column in undecided[:10]
     )
     named = {
         c.name: reason
@@ -117,7 +117,7 @@ def _undecided_error(
     }
     # A column of amounts has its way out in its reason.
     others = [c for c in undecided if c.name not in named or named[c.name].date_orders]
-    names = ",".join(each.name for each in others)
+    names = ",".join(column.name for column in others)
     # A text column with unique values may identify rows in the predictions.
     texts = [c.name for c in undecided if c.kind == TEXT]
     singles = [
@@ -139,7 +139,7 @@ def _undecided_error(
     rest = [name for name in dropped if name not in named]
     dated = [reason.date_orders for reason in named.values() if reason.date_orders]
     # All dates of a table are written in one order.
-    orders = [o for o in DATE_ORDERS.values() if all(o in each for each in dated)]
+    orders = [o for o in DATE_ORDERS.values() if all(o in column for column in dated)]
     for k, order in enumerate(orders if dated else [""] * bool(named)):
         options = dict.fromkeys(
             option
@@ -147,10 +147,15 @@ def _undecided_error(
             for option in reason.as_numbers or [(order, "")]
         )
         ways.insert(k, [*options, *_options(rest, ids, owners)])
-    kept = [c.name for c in undecided if _kind(c, X[c.name]) == "values"]
-    if kept:  # a column of numbers with a few words may have a column for each value
-        rest = [name for name in dropped if name not in kept]
-        as_texts = [("--text", join_names(kept)), *_options(rest, ids, owners)]
+    number_columns = [c.name for c in undecided if _kind(c, X[c.name]) == "values"]
+    if (
+        number_columns
+    ):  # a column of numbers with a few words may have a column for each value
+        rest = [name for name in dropped if name not in number_columns]
+        as_texts = [
+            ("--text", join_names(number_columns)),
+            *_options(rest, ids, owners),
+        ]
         ways.insert(1, as_texts)
     advice, belong = "", ""
     if owners:
@@ -160,14 +165,14 @@ def _undecided_error(
             f"{shlex.quote(owner)}: without it the bound would be too small."
         )
     if ids:
-        them = "it" if len(ids) == 1 else "them"
+        pronoun = "it" if len(ids) == 1 else "them"
         names_of_ids = shlex.quote(",".join(ids))
-        advice = f" (or --id {names_of_ids} to copy {them} to predictions)"
-    what = "it" if len(undecided) == 1 else "them"
+        advice = f" (or --id {names_of_ids} to copy {pronoun} to predictions)"
+    pronoun_of_all = "it" if len(undecided) == 1 else "them"
     if len(others) < len(undecided):
-        what = names.replace(",", ", ")
+        pronoun_of_all = names.replace(",", ", ")
     leave_out = (
-        f"{'Or leave' if belong else 'Leave'} {what} out by --drop "
+        f"{'Or leave' if belong else 'Leave'} {pronoun_of_all} out by --drop "
         f"{shlex.quote(names)}{advice}, or name"
         if others
         else "Or name"

@@ -92,7 +92,7 @@ def count_default_candidates(*, is_regression: bool) -> int:
     """Return the number of candidates of a search that names no model and no grid."""
     models = REGRESSORS if is_regression else MODELS
     named = names_of_models(default_model((), is_regression=is_regression))
-    return sum(len(ParameterGrid(parse_grid(models[each][1]))) for each in named)
+    return sum(len(ParameterGrid(parse_grid(models[name][1]))) for name in named)
 
 
 def build(
@@ -127,12 +127,13 @@ def build(
         estimator = import_name(name)
         return (estimator, values, []) if values else (None, [estimator], [])
     named = names_of_models(name)
-    for each in named:
-        if each not in models:
+    for model_name in named:
+        if model_name not in models:
             raise click.BadParameter(
-                f"{each!r} is none of {', '.join(models)}; models of other packages "
+                f"{model_name!r} is none of {', '.join(models)}; models of other "
+                f"packages "
                 f"are MODULE:OBJECT, such as xgboost:XGBClassifier"
-                f"{did_you_mean(each, models)}",
+                f"{did_you_mean(model_name, models)}",
                 param_hint="--model",
             )
     if len(named) > 1 and values:
@@ -147,7 +148,7 @@ def build(
         )
     features = X if unused is None else X.drop(columns=unused)
     # Trees do not change with the scale of a column, so one scaler serves all models.
-    is_scaled = any(models[each][2] for each in named)
+    is_scaled = any(models[model_name][2] for model_name in named)
     steps, shown_rows = encoders(
         features,
         is_scaled=is_scaled,
@@ -159,8 +160,8 @@ def build(
         steps.insert(0, ("without", leave_out(unused)))
         shown_rows.append(("no feature", unused))
     grids = []
-    for each in named:
-        model, own_grid, _ = models[each]
+    for model_name in named:
+        model, own_grid, _ = models[model_name]
         values = parse_grid(grid or own_grid)
         if isinstance(model, TransformedTargetRegressor):
             values = {

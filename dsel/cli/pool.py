@@ -60,7 +60,7 @@ def build(
     if schema is not None:
         pool, _, caveats, unknown = open_pool_like(path, opened.like)
         new_values = select_unexpected(unknown, pool.n_rows)
-        print_notes([*caveats, *(each.line for each in new_values)])
+        print_notes([*caveats, *(new.line for new in new_values)])
     if not quiet:
         info(path)
 
@@ -145,7 +145,7 @@ def _schema_of(
         raise ValueError(f"--like {like!r} has no names of columns.")
     schema = table.schema
     if target is not None:
-        columns = tuple(each for each in schema.columns if each.name != target)
+        columns = tuple(column for column in schema.columns if column.name != target)
         schema = replace(schema, columns=columns, target=target)
     reasons = map(table.why_texts.get, schema.names)
     return schema, [reason.text for reason in reasons if reason is not None]

@@ -117,9 +117,9 @@ def _json_value(value: object) -> Any:
     if isinstance(value, Renderable):
         value = json.loads(value.to_json())
     if isinstance(value, Mapping):
-        return {str(name): _json_value(each) for name, each in value.items()}
+        return {str(name): _json_value(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_json_value(each) for each in value]
+        return [_json_value(item) for item in value]
     if isinstance(value, float) and not isfinite(value):
         return None
     return value if isinstance(value, str | int | float | NoneType) else str(value)
@@ -204,27 +204,27 @@ def choice_content(choice: Choice) -> dict[str, Any]:
     """Return the content of a choice for `print_json`: bounds in short, then all."""
     bounds = {
         name: {
-            "bound": each.bound,
-            "number": each.number,
-            "certified": each.certified,
-            "delta": each.delta,
-            "reasons": each.reasons,
+            "bound": certificate.bound,
+            "number": certificate.number,
+            "certified": certificate.certified,
+            "delta": certificate.delta,
+            "reasons": certificate.reasons,
             "caveats": [
                 {"effect": caveat.effect.name, "text": caveat.text}
-                for caveat in each.all_caveats
+                for caveat in certificate.all_caveats
             ],
-            "line": each.headline(),
+            "line": certificate.headline(),
         }
-        for name, each in choice.certificates.items()
+        for name, certificate in choice.certificates.items()
     }
     compared = {
         name: {
-            "upper": each.upper,
-            "is_better": each.is_better,
-            "certified": each.certified,
-            "line": each.headline(),
+            "upper": certificate.upper,
+            "is_better": certificate.is_better,
+            "certified": certificate.certified,
+            "line": certificate.headline(),
         }
-        for name, each in choice.baselines.items()
+        for name, certificate in choice.baselines.items()
     }
     return {
         "params": choice.params,
@@ -318,12 +318,12 @@ def leave_out_lacking_ids(
     columns = columns_in(location, text, schema) or ()
     if "://" not in location and is_text(location):
         columns += text_source(location, **text, like=schema).row_number_names
-    kept = schema.with_ids_in(columns)
-    lacking = [repr(name) for name in schema.ids if name not in kept.ids]
+    kept_schema = schema.with_ids_in(columns)
+    lacking = [repr(name) for name in schema.ids if name not in kept_schema.ids]
     if not lacking or not columns:
         return schema, []
     what = "column" if len(lacking) == 1 else "columns"
-    return kept, [
+    return kept_schema, [
         f"the pool has no {what} {listing(lacking, 8)} (--id), so that a row of it "
         f"counts as a labeled one where all of its values are equal"
     ]
@@ -446,7 +446,10 @@ def _next_steps(
         return [OF_GROUPS.format(*owners)]
     if ids:
         return [WITHOUT_IDS.format(listing([*map(repr, ids)], 8))]
-    if any(each.has_lost_groups for each in outcome.choice.certificate.assumptions):
+    if any(
+        assumption.has_lost_groups
+        for assumption in outcome.choice.certificate.assumptions
+    ):
         return [LOST_GROUPS]
     if tables is not None and tables.pool and _shifted_by(outcome) is not None:
         # A bound about other rows would be one command away, and none is printed.

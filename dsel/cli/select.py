@@ -201,7 +201,9 @@ def find_likely_keys(table: Table, groups: str | None) -> dict[str, str]:
     if table.schema is None or len(table.schema.names) < 2:
         return {}
     X = pd.DataFrame(table.X, columns=list(table.schema.names))
-    names = [each.name for each in table.schema.columns if each.kind is Kind.WHOLE]
+    names = [
+        column.name for column in table.schema.columns if column.kind is Kind.WHOLE
+    ]
     numbers = {name: X[name].to_numpy(np.float64, na_value=np.nan) for name in names}
     options = {
         name: "--id"
@@ -228,8 +230,8 @@ def _command_of_report(options: SelectOptions, *, is_regression: bool) -> str:
 
 def _whole_command(options: SelectOptions) -> tuple[str, ...]:
     """Return the words of this command, with the tables as every folder finds them."""
-    tables = [each for each in (options.labeled, options.pool) if each is not None]
-    whole = {each: os.path.abspath(each) for each in tables if "://" not in each}
+    tables = [table for table in (options.labeled, options.pool) if table is not None]
+    whole = {table: os.path.abspath(table) for table in tables if "://" not in table}
     words = split_options(click.get_current_context().obj)
     return tuple(whole.get(word, word) for word in words)
 
@@ -451,8 +453,8 @@ def open_baseline(options: SelectOptions, schema: TableSchema | None, X: Any) ->
                 f"types of its own, or with the same --number."
             )
     known = load_row_hashes(baseline)
-    given = f"--baseline {baseline!r}"
-    check_unseen(known, seen_rows(X).X, given)
+    option = f"--baseline {baseline!r}"
+    check_unseen(known, seen_rows(X).X, option)
     return opened.model
 
 

@@ -258,7 +258,9 @@ class _Labeling:
 
         picks: Picks = self.pool.reduce(
             pick_uncertain,
-            lambda one, two: Picks._make(merge_smallest(one, two, n_rows)),
+            lambda first_picks, second_picks: Picks._make(
+                merge_smallest(first_picks, second_picks, n_rows)
+            ),
             keep=True,
             allow_nan=self.allow_nan,
         )

@@ -51,8 +51,8 @@ _MOST_SIGNS: Final = 50
 
 def _split(values: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
     """Return signs, digits and whether an amount is negative; null where none is."""
-    found = pc.extract_regex(values, _AMOUNT)
-    start, minus, before, inner, digits, after, end = found.flatten()
+    parts = pc.extract_regex(values, _AMOUNT)
+    start, minus, before, inner, digits, after, end = parts.flatten()
     signs = pc.utf8_trim_whitespace(pc.binary_join_element_wise(before, after, " "))
     minuses = pc.binary_join_element_wise(start, minus, inner, "")
     is_closed = pc.equal(pc.equal(start, "("), pc.equal(end, ")"))
@@ -127,7 +127,9 @@ class AmountScan:
         if self.no_number is None and len(bad := values.filter(pc.invert(is_amount))):
             self.no_number = bad[0].as_py()
         table = pa.table({"sign": signs, "n": counts, "value": values})
-        found = table.filter(is_amount).group_by("sign", use_threads=False)
-        for row in found.aggregate([("n", "sum"), ("value", "first")]).to_pylist():
+        rows_by_sign = table.filter(is_amount).group_by("sign", use_threads=False)
+        for row in rows_by_sign.aggregate(
+            [("n", "sum"), ("value", "first")]
+        ).to_pylist():
             self.n_by_sign[row["sign"]] += row["n_sum"]
             self.examples.setdefault(row["sign"], row["value_first"])

@@ -116,13 +116,13 @@ class LastUseCache:
 
 def nbytes_of(value: object) -> int:
     """Return the bytes of all arrays in containers and objects; each counts once."""
-    seen: set[int] = set()
+    counted_ids: set[int] = set()
     total, waiting = 0, [value]
     while waiting:
         item = waiting.pop()
-        if id(item) in seen or isinstance(item, type):
+        if id(item) in counted_ids or isinstance(item, type):
             continue
-        seen.add(id(item))
+        counted_ids.add(id(item))
         if isinstance(item, (bytes, bytearray)):
             total += len(item)
         elif hasattr(item, "nbytes") and not sparse.issparse(item):
@@ -139,28 +139,34 @@ def nbytes_of(value: object) -> int:
 @lru_cache(maxsize=1)
 def process_cache() -> ByteCache:
     """Return this process's cache: a fraction of its memory for each task thread."""
-    limit, held, n_threads = _memory()
-    left = limit - held
+    limit, used_nbytes, n_threads = _memory()
+    left = limit - used_nbytes
     # Half of the limit, minus the memory in use. If little of that half is left, half
     # of what remains before Dask spills to disk, or an eighth of all that remains: the
     # rest is for code, models and blocks.
     nbytes = max(
-        left - limit // 2, (int(SPILL_FRACTION * limit) - held) // 2, left // 8, 0
+        left - limit // 2,
+        (int(SPILL_FRACTION * limit) - used_nbytes) // 2,
+        left // 8,
+        0,
     )
     return ByteCache(nbytes // n_threads, idle_seconds=IDLE_SECONDS)
 
 
 def spare_memory() -> int:
     """Return the bytes that each task of this process may still allocate now."""
-    limit, held, n_threads = _memory()
-    return max(limit - held, 0) // n_threads
+    limit, used_nbytes, n_threads = _memory()
+    return max(limit - used_nbytes, 0) // n_threads
 
 
 def _memory() -> tuple[int, int, int]:
     """Return the memory limit and use of this process in bytes, and its threads."""
-    held, machine = int(psutil.Process().memory_info().rss), psutil.virtual_memory()
+    used_nbytes, machine = (
+        int(psutil.Process().memory_info().rss),
+        psutil.virtual_memory(),
+    )
     worker = current_worker()
     if worker is None:
-        return int(machine.available) + held, held, count_threads()
+        return int(machine.available) + used_nbytes, used_nbytes, count_threads()
     limit = worker.memory_manager.memory_limit or machine.total
-    return int(limit), held, int(worker.state.nthreads)
+    return int(limit), used_nbytes, int(worker.state.nthreads)

@@ -38,8 +38,10 @@ class MissingColumnsError(UndecidedError):
         self.similar = dict[str, str]()
         """Columns with a similar name as another missing one, which they may be."""
         for name in missing:
-            others = [c for c in columns if c not in {**self.renamed, **self.similar}]
-            near = nearest_name(name, others)
+            other_columns = [
+                c for c in columns if c not in {**self.renamed, **self.similar}
+            ]
+            near = nearest_name(name, other_columns)
             if near is not None and name not in self.renamed.values():
                 self.similar[str(near)] = name
 

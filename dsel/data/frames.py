@@ -122,7 +122,7 @@ class FrameSchema:
     @property
     def is_numeric(self) -> bool:
         """Whether every column is of numbers or truth values."""
-        return all(each.is_number for each in self.columns)
+        return all(column.is_number for column in self.columns)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -139,7 +139,7 @@ class FrameSchema:
     @property
     def row_nbytes(self) -> int:
         """Approximate bytes of a row; a text counts as some dozen letters."""
-        return sum(8 if each.is_number else 32 for each in self.columns)
+        return sum(8 if column.is_number else 32 for column in self.columns)
 
     def with_columns(self, names: Sequence[str]) -> "FrameSchema":
         """Return the schema of some of the columns, in this order."""
@@ -227,7 +227,7 @@ class Frame:
     @property
     def float_columns(self) -> Floats:
         """The columns of numbers, as float64."""
-        names = [each.name for each in self.schema.columns if each.kind == NUMBER]
+        names = [column.name for column in self.schema.columns if column.kind == NUMBER]
         return numbers_of(self.given[names], np.dtype(np.float64))
 
     @cached_property
@@ -346,8 +346,8 @@ def frame_of(rows: Any) -> Frame:
         }
         rows = rows.astype(swapped) if swapped else rows
     frame = nw.from_native(rows, eager_only=True)
-    given = frame.to_pandas()
-    return Frame(given, FrameSchema(frame.head(0).to_native(), columns_of(given)))
+    native = frame.to_pandas()
+    return Frame(native, FrameSchema(frame.head(0).to_native(), columns_of(native)))
 
 
 def frame_like(rows: Any, schema: FrameSchema) -> Frame:
@@ -405,14 +405,16 @@ def encode_rows(rows: Any) -> Any:
     return rows.encoded if isinstance(rows, Frame) else rows
 
 
-def take_rows(rows: Any, which: Any) -> Any:
+def take_rows(rows: Any, row_numbers: Any) -> Any:
     """Return the rows of a table that a slice, row numbers or a mask select."""
     if isinstance(rows, pd.DataFrame):
         # In pandas 3 a selection of all rows is not a copy, and an estimator that works
         # in place would write into the caller's frame.
-        is_view = isinstance(which, slice)  # `read_only_rows` copies what is predicted
-        return rows.iloc[which].copy(deep=_ARE_DEEP or not is_view)
-    return rows[which]
+        is_view = isinstance(
+            row_numbers, slice
+        )  # `read_only_rows` copies what is predicted
+        return rows.iloc[row_numbers].copy(deep=_ARE_DEEP or not is_view)
+    return rows[row_numbers]
 
 
 def copy_rows(rows: Any) -> Any:
@@ -547,7 +549,7 @@ def check_finite(
         row, column = entries.row[place], entries.col[place]
     else:
         row, column = np.argwhere(bad)[0]
-    which = column if names is None else repr(names[column])
+    column_name = column if names is None else repr(names[column])
     value = X[row, column]
     is_gap = bool(np.isnan(value))
     what, way = f"{value}, which is infinite", "correct the value"
@@ -557,7 +559,7 @@ def check_finite(
     raise error_type(
         f"{where} must hold finite numbers, but ",
         int(row_numbers[row]),
-        f", column {which} is {what}; drop the row, or {way}.",
+        f", column {column_name} is {what}; drop the row, or {way}.",
     )
 
 

@@ -282,9 +282,10 @@ def _check_types(group_keys: AnyArray) -> None:
             raise _several_types_error(first, key)
 
 
-def _several_types_error(one: Any, other: object) -> TypeError:
+def _several_types_error(first_key: Any, second_key: object) -> TypeError:
     return TypeError(
-        f"`groups` must hold keys of one type, got {show(one)} and {show(other)}; make "
+        f"`groups` must hold keys of one type, got {show(first_key)} and "
+        f"{show(second_key)}; make "
         f"texts of them."
     )
 
@@ -357,10 +358,10 @@ def notes_on_identifiers(X: Any, columns: Sequence[str] | None) -> dict[str, str
 
     Its name is that of an identifier or of a person, and several rows share its values.
     """
-    given = X.given if isinstance(X, Frame) else X
-    if not columns or sparse.issparse(given):
+    native = X.given if isinstance(X, Frame) else X
+    if not columns or sparse.issparse(native):
         return {}
-    rows: Any = nw.from_native(given, eager_only=True, pass_through=True)
+    rows: Any = nw.from_native(native, eager_only=True, pass_through=True)
     return {
         name: note
         for place, name in enumerate(columns)

@@ -68,11 +68,11 @@ def is_of_dsel(value: object) -> bool:
 
     Every store has the versions of these, so that no text of their code is needed.
     """
-    waiting, seen = [value], dict[int, Any]()
+    waiting, visited = [value], dict[int, Any]()
     while waiting:
         item = waiting.pop()
-        if id(item) not in seen:
-            seen[id(item)] = item  # kept, so that no other object gets its id
+        if id(item) not in visited:
+            visited[id(item)] = item  # kept, so that no other object gets its id
             try:
                 kind, parts = _parts(item)
             except Exception:  # as in `exact_text`
@@ -86,21 +86,21 @@ def is_of_dsel(value: object) -> bool:
     return True
 
 
-def _digest(value: object, seen: dict[int, tuple[int, Any]]) -> bytes:
+def _digest(value: object, visited: dict[int, tuple[int, Any]]) -> bytes:
     """Return the hash of a value and everything that it contains; cycles are allowed.
 
     A hash of the pickle would not do: pickles depend on the order of sets and on which
     equal constants are one object, and contain file names and line numbers.
     """
     if type(value) not in _CONSTANTS:
-        if id(value) in seen:
-            return b"met before, number %d" % seen[id(value)][0]
+        if id(value) in visited:
+            return b"met before, number %d" % visited[id(value)][0]
         # Keeping the value prevents that a new object gets the same id.
-        seen[id(value)] = len(seen), value
+        visited[id(value)] = len(visited), value
     kind, parts = _parts(value)
     digest = blake2b(kind.encode(errors="surrogatepass"), digest_size=16)
     for part in parts:
-        digest.update(_digest(part, seen))
+        digest.update(_digest(part, visited))
     return digest.digest()
 
 

@@ -552,8 +552,8 @@ class ColumnScan:
             return
         is_gap = is_gap_word(known)
         if _any(is_gap):
-            for each in pc.value_counts(known.filter(is_gap)).to_pylist():
-                self.gap_words[each["values"]] += each["counts"]
+            for count_of_value in pc.value_counts(known.filter(is_gap)).to_pylist():
+                self.gap_words[count_of_value["values"]] += count_of_value["counts"]
             known = known.filter(pc.invert(is_gap))
             if self._add_forms(known):
                 return

@@ -112,9 +112,9 @@ class LabeledRows:
         """Number of features."""
         return int(self.X.shape[1])
 
-    def take(self, which: slice | AnyArray) -> Any:
+    def take(self, row_numbers: slice | AnyArray) -> Any:
         """Return some rows as fitted models get them, with the names that they know."""
-        rows = take_rows(self.X, which)
+        rows = take_rows(self.X, row_numbers)
         if self.schema is not None and not isinstance(rows, Frame):
             rows = frame_like(rows, self.schema)
         return native(rows)
@@ -206,7 +206,7 @@ def checked_features(
 
 def check_order(X: RowsLike, y: LabelsLike) -> None:
     """Raise ValueError if `X` has labels and `y` has rows: both were swapped."""
-    shapes: list[Any] = [getattr(each, "shape", ()) for each in (X, y)]
+    shapes: list[Any] = [getattr(array, "shape", ()) for array in (X, y)]
     are_tuples = all(isinstance(shape, tuple) for shape in shapes)
     if are_tuples and [len(shape) for shape in shapes] == [1, 2] and shapes[1][1] > 1:
         raise ValueError(
@@ -336,11 +336,11 @@ def _one_dimension(y: LabelsLike) -> NDArray[Any]:
     """Return labels as an array, (n_rows,), that joins no two different ones."""
     _check_list(y, "labels", "a label")
     # scikit-learn would turn a nullable integer column into floats.
-    given = np.asarray(y) if hasattr(y, "to_numpy") else y
+    array = np.asarray(y) if hasattr(y, "to_numpy") else y
     try:
-        labels: NDArray[Any] = column_or_1d(as_array(given, "y"), warn=True)
+        labels: NDArray[Any] = column_or_1d(as_array(array, "y"), warn=True)
     except (TypeError, ValueError) as error:
-        shape = getattr(given, "shape", ())
+        shape = getattr(array, "shape", ())
         why = f"{type(y).__name__}: {shorten(_first_line(error), 120).rstrip('.')}"
         if isinstance(shape, tuple) and len(shape) > 1:
             ways = "y[:, 0], or y.ravel() if it has one"
@@ -384,15 +384,15 @@ def check_numbers(y: LabelsLike) -> Floats:
     _check_list(y, "targets", "a number")
     if hasattr(y, "compute"):
         y = y.compute()
-    given = np.asarray(y) if hasattr(y, "to_numpy") else as_array(y, "y")
-    if given.ndim > 1 and given.shape[1:] != (1,) * (given.ndim - 1):
+    array = np.asarray(y) if hasattr(y, "to_numpy") else as_array(y, "y")
+    if array.ndim > 1 and array.shape[1:] != (1,) * (array.ndim - 1):
         raise ValueError(
             f"`y` must be one column, a number for each row of `X`, got shape "
-            f"{given.shape}; make a search for each output."
+            f"{array.shape}; make a search for each output."
         )
-    if given.dtype.kind == "c":
+    if array.dtype.kind == "c":
         raise TypeError("`y` must hold real numbers for a regressor, got complex ones.")
-    values: NDArray[Any] = column_or_1d(given, warn=True)
+    values: NDArray[Any] = column_or_1d(array, warn=True)
     if values.dtype.kind == "O":
         missing = np.flatnonzero(pd.isna(values))
         _refuse_missing(values, missing)
@@ -584,26 +584,28 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
         return pool.with_schema(None)
     wrong = []
     for place, column in enumerate(X.schema.columns):
-        found = replace(column, kind=NUMBER, dtype=str(pool.stored_schema.dtype))
+        pool_column = replace(column, kind=NUMBER, dtype=str(pool.stored_schema.dtype))
         if pool.frames is not None:
-            found = pool.frames.columns[place]
+            pool_column = pool.frames.columns[place]
         elif column.is_number:
             continue
-        kinds = found.kind, column.kind
+        kinds = pool_column.kind, column.kind
         # A truth value is a number, too, and a date a time: polars' dates become times.
         is_exact = len({*kinds}) == 1 or kinds in ((TRUTH, NUMBER), ("date", "time"))
         if not is_exact and NOTHING not in kinds:
-            wrong.append((found, column))
+            wrong.append((pool_column, column))
     if wrong:
-        found, column = wrong[0]
+        pool_column, column = wrong[0]
         more = [repr(other.name) for other, _ in wrong[1:]]
         # Objects stay what they are where a column is cast to objects.
-        dtype = found.dtype if column.dtype == "object" else column.dtype
+        dtype = pool_column.dtype if column.dtype == "object" else column.dtype
         also = f", and so in {listing(more, 5)}" if more else ""
         raise TypeError(
-            f"{pool.where} holds {found.kind} ({found.dtype}) in column "
-            f"{found.name!r}, where `X` holds {column.kind} ({column.dtype}){also}; "
-            f"convert one of them, such as by astype({{{found.name!r}: {dtype!r}}})."
+            f"{pool.where} holds {pool_column.kind} ({pool_column.dtype}) in column "
+            f"{pool_column.name!r}, where `X` holds {column.kind} "
+            f"({column.dtype}){also}; "
+            f"convert one of them, such as by "
+            f"astype({{{pool_column.name!r}: {dtype!r}}})."
         )
     return pool.with_schema(X.schema)
 

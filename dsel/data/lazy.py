@@ -47,8 +47,10 @@ def by_block(function: Callable[[Any], Any], X: Any) -> Any:
     # One row shows the type and shape of results, which not every model knows. That of
     # a frame is its first one, which is read now: models may refuse made-up texts.
     is_frame = hasattr(X, "to_dask_array")
-    one = X.head(1, npartitions=-1) if is_frame else np.zeros((1, X.shape[1]), X.dtype)
-    meta = np.asarray(function(one))[:0]
+    first_row = (
+        X.head(1, npartitions=-1) if is_frame else np.zeros((1, X.shape[1]), X.dtype)
+    )
+    meta = np.asarray(function(first_row))[:0]
 
     def apply(X: Any, function: Any) -> Any:
         if not X.shape[0]:  # a chunk that a filter has emptied

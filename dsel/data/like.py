@@ -231,10 +231,10 @@ def _text_columns(location: str) -> dict[str, _Written]:
     text = (stored.metadata or {}).get(TEXT_POOL)
     if text is None:
         return {}
-    plain = {each.name for each in stored if each.metadata == PLAIN_WHOLE}
+    plain = {column.name for column in stored if column.metadata == PLAIN_WHOLE}
     return {
-        each.name: _Written(each.kind, each.name in plain)
-        for each in TableSchema.from_json(text.decode()).columns
+        column.name: _Written(column.kind, column.name in plain)
+        for column in TableSchema.from_json(text.decode()).columns
     }
 
 

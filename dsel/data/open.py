@@ -168,7 +168,7 @@ def name_argument(location: str, name: str) -> Iterator[None]:
         if "`" in text:
             raise
         kinds = FileNotFoundError, PermissionError, OSError, TypeError, ValueError
-        kind = next(each for each in kinds if isinstance(error, each))
+        kind = next(error_kind for error_kind in kinds if isinstance(error, error_kind))
         raise kind(f"`{name}` {location!r} cannot be opened: {text}") from error
 
 
@@ -409,10 +409,13 @@ def _of_dataset(source: xr.Dataset) -> Pool:
     if len(names) == 1 and source[names[0]].ndim == 2:
         return _of_object(source[names[0]])
     if len(dims) != 1 or len(*dims) != 1:
-        held = ", ".join(f"{name} {source[name].dims}" for name in names[:5]) or "none"
+        variables = (
+            ", ".join(f"{name} {source[name].dims}" for name in names[:5]) or "none"
+        )
         raise ValueError(
             f"`pool` must be a Dataset with one two-dimensional variable, or with a "
-            f"variable for each column over one dimension, got {held}; choose some, as "
+            f"variable for each column over one dimension, got {variables}; choose "
+            f"some, as "
             f"by dataset[['a', 'b']]."
         )
     columns = tuple(map(str, names))

@@ -197,8 +197,8 @@ class Pool:
         graph: dict[Any, Any] = {}
         name, lengths = _new_name(), []
         for slice_number, pool_slice in enumerate(self.slices(1)):
-            source, *held = self.with_schema(None).sources(pool_slice, client)
-            graph |= dict(zip(source.blocks.held, held, strict=True))
+            source, *future_keys = self.with_schema(None).sources(pool_slice, client)
+            graph |= dict(zip(source.blocks.held, future_keys, strict=True))
             graph[name, slice_number, 0] = (
                 partial(_numbers_of_slice, source),
                 *source.blocks.held,
@@ -392,23 +392,23 @@ class Pool:
         blocks = self.blocks
         task_keys = blocks.task_keys[first:last]
         graph, _ = cull(blocks.graph, list(task_keys))
-        held = {key: value for key, value in graph.items() if _is_future(value)}
+        futures = {key: value for key, value in graph.items() if _is_future(value)}
         if client is None:  # in a graph a future would be treated as a key
-            graph |= {key: (future.result,) for key, future in held.items()}
-            held = {}
+            graph |= {key: (future.result,) for key, future in futures.items()}
+            futures = {}
         else:
-            held |= self._send_rows(graph, client)
+            futures |= self._send_rows(graph, client)
         source = replace(
             self,
             blocks=Blocks(
-                {key: task for key, task in graph.items() if key not in held},
+                {key: task for key, task in graph.items() if key not in futures},
                 task_keys,
                 blocks.boundaries[first : last + 1],
-                tuple(held),
+                tuple(futures),
             ),
             row_filter=self.row_filter.between(pool_slice.start, pool_slice.stop),
         )
-        return [source, *held.values()]
+        return [source, *futures.values()]
 
     def _send_rows(self, graph: Mapping[Any, Any], client: "Client") -> dict[Any, Any]:
         """Send rows in the graph to the workers once; return futures by key."""

@@ -42,8 +42,8 @@ def merge_smallest(some: Sequence[Any], more: Sequence[Any], n_rows: int) -> lis
     draw is that from the whole pool.
     """
     columns = [
-        None if one is None else concatenate_rows([one, two])
-        for one, two in zip(some, more, strict=True)
+        None if first_block is None else concatenate_rows([first_block, second_block])
+        for first_block, second_block in zip(some, more, strict=True)
     ]
     return smallest_rows(columns, n_rows)
 

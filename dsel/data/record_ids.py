@@ -84,10 +84,10 @@ def leave_out_records(
     Rows of `keyed`, which has the columns of ids, are those of `pool`. The returned
     pool is declared to hold other records. It is `pool` itself where that is unknown.
     """
-    found = [ids.find(keyed) for ids in known]
-    parts = [rows for rows in found if rows is not None]
+    rows_of_table = [ids.find(keyed) for ids in known]
+    parts = [rows for rows in rows_of_table if rows is not None]
     rows = np.unique(np.concatenate([np.empty(0, np.int64), *parts]))
-    if len(parts) < len(found) or len(rows) == pool.n_rows:
+    if len(parts) < len(rows_of_table) or len(rows) == pool.n_rows:
         return pool, []
     has = "has the id" if len(rows) == 1 else "have ids"
     note = (

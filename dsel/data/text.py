@@ -797,10 +797,12 @@ class _Utf8Stream(io.RawIOBase):
                 nbytes += len(more)
             self._buffer = content = parts[0] if len(parts) == 1 else b"".join(parts)
             n, is_end = min(wanted, nbytes), is_last and wanted >= nbytes
-            found = None if self.is_doubtful else _whole_records(content, n, is_end)
-            if found is None:
+            stop_and_count = (
+                None if self.is_doubtful else _whole_records(content, n, is_end)
+            )
+            if stop_and_count is None:
                 return
-            stop, n_records = found
+            stop, n_records = stop_and_count
             wanted = max(n_rows * stop // n_records, _READ_NBYTES)
             wanted = min(wanted, BLOCK_NBYTES)
             self._buffer = content[stop:]

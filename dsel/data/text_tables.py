@@ -867,11 +867,11 @@ def _text_labels(
         caveats += [] if why_text is None else [why_text.text]
     whole = whole_labels(texts) if texts else None
     as_label = dict(zip(texts, texts if whole is None else whole, strict=True))
-    found = [as_label.get(text) for text in cells.to_pylist()]
-    labels = np.array(found)
-    if None in found:
-        labels = np.empty(len(found), dtype=object)
-        labels[:] = found
+    labels_by_row = [as_label.get(text) for text in cells.to_pylist()]
+    labels = np.array(labels_by_row)
+    if None in labels_by_row:
+        labels = np.empty(len(labels_by_row), dtype=object)
+        labels[:] = labels_by_row
     classes = tuple(sorted(set(as_label.values())))
     return _Labels(labels, classes, caveats, why_text)
 

@@ -465,8 +465,10 @@ def _table_of_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -
     """Return the table of an .npz file; codes in y become names of `classes`."""
     for needed in ("X", target):
         if needed is not None and needed not in arrays:
-            found = ", ".join(arrays) or "nothing"
-            raise ValueError(f"{path!r} must hold an array {needed!r}, found {found}.")
+            array_names = ", ".join(arrays) or "nothing"
+            raise ValueError(
+                f"{path!r} must hold an array {needed!r}, found {array_names}."
+            )
     name = "y" if target is None else target
     y = _decode(arrays[name]) if name in arrays else None
     if y is not None and y.dtype.names:

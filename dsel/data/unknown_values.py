@@ -161,7 +161,7 @@ def find_unknown_values(
     X: pd.DataFrame, known: KnownValues
 ) -> dict[str, UnknownValues]:
     """Return the values by column of a block that no labeled row has."""
-    found = {}
+    unknown_values = {}
     for name, texts in known.items():
         values = texts.values
         n_rows_of = _count_unknown(X[name], values)
@@ -188,10 +188,10 @@ def find_unknown_values(
                 if value is not None and None not in texts
             )
             n_alike = sum(n_rows_of[value] for value in alike)
-            found[name] = UnknownValues(
+            unknown_values[name] = UnknownValues(
                 name, n_rows, shown, n_gaps, n_alike, first, texts.new_share, pairs
             )
-    return found
+    return unknown_values
 
 
 def check_spellings(
@@ -215,16 +215,16 @@ def check_spellings(
         }
         several = [each.column for each in often if each.several]
         file = respell(pairs) if pairs and not several else None
-        which = ""
+        advice = ""
         if several:
-            which = (
+            advice = (
                 f" Which spelling of {several[0]!r} is meant, only you know: write it "
                 f"in the labeled table, too."
             )
         raise UndecidedError(
             f"the pool has other spellings than the labeled table: "
             f"{'; '.join(each.line for each in often)}. Write both tables in one way, "
-            f"or leave the columns out by --drop {shlex.quote(names)}.{which}",
+            f"or leave the columns out by --drop {shlex.quote(names)}.{advice}",
             *([] if file is None else [file]),
             [("--drop", names)],
         )

@@ -205,9 +205,10 @@ def open_zarr(place: str, location: str, options: Mapping[str, object]) -> Any:
                 check_array(array)
             return None
         if len(arrays) != 1:
-            found = ", ".join(sorted(arrays)) or "none"
+            array_names = ", ".join(sorted(arrays)) or "none"
             raise ValueError(
-                f"{name} must hold exactly one two-dimensional array, found {found}; "
+                f"{name} must hold exactly one two-dimensional array, found "
+                f"{array_names}; "
                 f"name one as {location.rstrip('/')}/NAME."
             )
     return next(iter(arrays.values()))

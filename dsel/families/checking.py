@@ -119,10 +119,10 @@ def _compare(
         (fitted.fit_counts.errors[index].tolist(), fitted.fit_counts.has_failed[index])
         for fitted, index in ((alone, (0, 0)), (together, (row, column_number)))
     ]
-    which = [np.array(alone.split_numbers[0])]
-    one = alone.predict(X, which)[0, 0]
+    split_numbers = [np.array(alone.split_numbers[0])]
+    one = alone.predict(X, split_numbers)[0, 0]
     if counts[0] != counts[1] or not np.array_equal(
-        one, together.predict(X, which)[0, row]
+        one, together.predict(X, split_numbers)[0, row]
     ):
         raise ValueError(
             f"{type(family).__name__}.fit must give the same model alone and together."
@@ -138,7 +138,7 @@ def _compare(
             f"alone and together, and differ between models that predict differently."
         )
     # Pools are read in blocks of any size.
-    halves = [alone.predict(half, which)[0, 0] for half in np.array_split(X, 2)]
+    halves = [alone.predict(half, split_numbers)[0, 0] for half in np.array_split(X, 2)]
     if not np.array_equal(np.concatenate(halves), one):
         raise ValueError(
             f"{type(family).__name__}: `predict` must not depend on the other rows."

@@ -148,9 +148,9 @@ def keep_members(model: Any, size: int) -> Any:
 
 def with_last_step(pipeline: Pipeline, last: Any) -> Pipeline:
     """Return a copy of a pipeline with another last step; it shares the others."""
-    made = copy(pipeline)
-    made.steps = [*pipeline.steps[:-1], (pipeline.steps[-1][0], last)]
-    return made
+    new_pipeline = copy(pipeline)
+    new_pipeline.steps = [*pipeline.steps[:-1], (pipeline.steps[-1][0], last)]
+    return new_pipeline
 
 
 class _WithoutGenerators(cloudpickle.Pickler):

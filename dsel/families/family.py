@@ -126,11 +126,15 @@ class FitCounts:
         """
         message = error_line(error)
         frames = extract_tb(error.__traceback__)
-        own = [frame for frame in frames if not frame.filename.startswith(INSTALLED)]
+        user_frames = [
+            frame for frame in frames if not frame.filename.startswith(INSTALLED)
+        ]
         # An error of the user's code may be raised deep inside of a library; the last
         # frame in their own code is where to look.
-        if own:
-            where = f"{Path(own[-1].filename).name}, line {own[-1].lineno}"
+        if user_frames:
+            where = (
+                f"{Path(user_frames[-1].filename).name}, line {user_frames[-1].lineno}"
+            )
             message = f"{message.rstrip('.')} ({where})"
         self.messages[FitId(candidate, split_number)] = FitMessage(problem, message)
 

@@ -66,7 +66,7 @@ def check_fit_names(
 
     Names that the `fit` of the estimator has, or may have, are its own.
     """
-    own = inspect.signature(fit).parameters
+    own_parameters = inspect.signature(fit).parameters
     # An object that is no estimator passes here: making the plan refuses it, by a
     # message about estimators.
     estimator_fit = getattr(estimator, "fit", None)
@@ -77,7 +77,7 @@ def check_fit_names(
     for name in fit_params:
         if "__" in name or name in parameters:
             continue
-        others = (n for n in own if n not in ("X", "y", "fit_params"))
+        others = (n for n in own_parameters if n not in ("X", "y", "fit_params"))
         end = suggest_argument(name, others)
         if end != "." and not (takes_any and not isinstance(estimator, Pipeline)):
             raise TypeError(f"`fit` has no argument `{name}`{end}")

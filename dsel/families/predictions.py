@@ -226,11 +226,15 @@ class FittedEstimators(FittedGroup):
         self, split_number: int, part_number: int
     ) -> NDArray[Any] | None:
         """Return predictions made at the fit; see `FittedGroup.test_predictions`."""
-        found = [
+        predictions_of_fits = [
             self.tested.get((n, split_number, part_number)) for n in self.candidates
         ]
-        known = [predictions for predictions in found if predictions is not None]
-        return np.stack(known) if len(known) == len(found) else None
+        known = [
+            predictions
+            for predictions in predictions_of_fits
+            if predictions is not None
+        ]
+        return np.stack(known) if len(known) == len(predictions_of_fits) else None
 
     def forget_test_predictions(self) -> None:
         """Drop them; see `FittedGroup.forget_test_predictions`."""

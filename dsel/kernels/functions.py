@@ -78,8 +78,8 @@ class Kernel:
             Kernel values, shape (n_rows,).
         """
         # A row has the distance 0 to itself, and its squared norm is its inner product.
-        own = np.zeros_like(base) if self.base == DISTANCES else base
-        return self.values(own)
+        diagonal_base = np.zeros_like(base) if self.base == DISTANCES else base
+        return self.values(diagonal_base)
 
     def rounding(self, base_error: Floats, base_size: Floats) -> tuple[Floats, Floats]:
         """Bound the error of kernel values from the error of the base.

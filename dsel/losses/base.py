@@ -180,8 +180,8 @@ class FoldCounts:
 
     def fold(self, fold: int) -> "FoldCounts":
         """Return the counts of this fold alone."""
-        one = slice(fold, fold + 1)
-        return FoldCounts(self.counts[one], self.n_rows[one])
+        one_fold = slice(fold, fold + 1)
+        return FoldCounts(self.counts[one_fold], self.n_rows[one_fold])
 
 
 @dataclass(frozen=True)

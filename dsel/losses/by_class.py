@@ -175,7 +175,7 @@ def few_rows_caveat(
         ]
     if not few:
         return []
-    few.sort(key=lambda one: one[0])
+    few.sort(key=lambda entry: entry[0])
     texts = [
         f"{recall} of {label!r} ({count_of(n, 'row')})" for n, label, recall in few
     ]
@@ -451,7 +451,8 @@ class Balanced(TableLoss):
         """Add the mean of the pool terms of all classes, at equal shares."""
         delta = division.pool_delta / len(self.classes)
         added = [
-            one.disagreement_terms(folds, pool_counts, delta) for one in self.components
+            component.disagreement_terms(folds, pool_counts, delta)
+            for component in self.components
         ]
         limits = self.limits(folds, division.label_delta)
         return smallest_sum(

@@ -79,9 +79,9 @@ class ValueColumn:
     @property
     def plain_values(self) -> tuple[Any, ...]:
         """The values as in JSON and tables; None stands for a missing one."""
-        kept = (str, bool, int, float, type(None))
+        plain_types = (str, bool, int, float, type(None))
         plain = map(as_plain, self.values)
-        return tuple(v if isinstance(v, kept) else str(v) for v in plain)
+        return tuple(v if isinstance(v, plain_types) else str(v) for v in plain)
 
     def with_rows(self, X: Features) -> "ValueColumn":
         """Return the column with the number of rows of each value in `X`."""
@@ -251,7 +251,7 @@ class CountByValue(Statistic):
 
     @staticmethod
     def _stack(counts: Sequence[tuple[int, Counts]]) -> Integers:
-        return np.stack([np.append(n, rest) for n, rest in counts])
+        return np.stack([np.append(n, last_count) for n, last_count in counts])
 
 
 @dataclass(frozen=True)

@@ -278,13 +278,15 @@ def _check_divided_delta(
             f"{together.tolist()} together and {alone.tolist()} alone."
         )
     for number, limit in enumerate(alone):
-        one = slice(number, number + 1)
-        own = replace(
+        one_fold = slice(number, number + 1)
+        fold_pool_counts = replace(
             pool_counts,
-            counts=pool_counts.counts[one],
-            duplicates=pool_counts.duplicates[one],
+            counts=pool_counts.counts[one_fold],
+            duplicates=pool_counts.duplicates[one_fold],
         )
-        label_term = loss.bound_all_rows(folds.fold(number), own, CHECK_DIVISION)[1]
+        label_term = loss.bound_all_rows(
+            folds.fold(number), fold_pool_counts, CHECK_DIVISION
+        )[1]
         if label_term < limit:
             raise ValueError(
                 f"{name}.bound_all_rows must take limits at division.label_delta, what "

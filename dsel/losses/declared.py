@@ -110,7 +110,11 @@ class DeclaredLosses:
         if self.baseline is not None:
             statistics.append(self.baseline.statistic)
         # Equal statistics are counted once, whichever losses read them.
-        return tuple(dict.fromkeys(one for one in statistics if one is not None))
+        return tuple(
+            dict.fromkeys(
+                statistic for statistic in statistics if statistic is not None
+            )
+        )
 
     @property
     def report_losses(self) -> tuple[Loss, ...]:
@@ -159,7 +163,11 @@ class DeclaredLosses:
         with naming_loss(self.main, "caveats"):
             few = FewRows.of(self.main, self.main.caveats(y, n_folds, deltas.main))
         # Precisions of classes have the caveats of their recalls.
-        recalls = [one for one in self.report_losses if isinstance(one, Recall)]
+        recalls = [
+            report_loss
+            for report_loss in self.report_losses
+            if isinstance(report_loss, Recall)
+        ]
         few += map(FewRows, few_rows_caveat(recalls, y, n_folds, deltas.reported))
         for loss in self.report_losses:
             if not isinstance(loss, ClassRate):

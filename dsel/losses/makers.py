@@ -223,26 +223,26 @@ def beyond(tolerance: float) -> Beyond:
     return Beyond(check_positive(tolerance, "tolerance"))
 
 
-def as_labels(argument: str, given: Any) -> tuple[Any, ...]:
+def as_labels(argument: str, value: Any) -> tuple[Any, ...]:
     """Return a list of classes as a tuple of plain values; none for None and False."""
-    if given is None or given is False:
+    if value is None or value is False:
         return ()
-    if is_single(given) or not isinstance(given, Iterable):
+    if is_single(value) or not isinstance(value, Iterable):
         raise TypeError(
             f"`{argument}` must be a list of classes, as they stand in `y`, got "
-            f"{show(given)}; write [{show(given)}]."
+            f"{show(value)}; write [{show(value)}]."
         )
     try:
-        labels = tuple(as_plain(label) for label in islice(given, MOST_CLASSES + 1))
+        labels = tuple(as_plain(label) for label in islice(value, MOST_CLASSES + 1))
     except Exception as error:  # objects of other libraries have errors of their own
         raise TypeError(
             f"`{argument}` must be a list of classes, as they stand in `y`, got "
-            f"{show(given)}, which cannot be read: {' '.join(str(error).split()):.200}"
+            f"{show(value)}, which cannot be read: {' '.join(str(error).split()):.200}"
         ) from error
     if len(labels) > MOST_CLASSES:  # some never end, such as a generator
         raise ValueError(
             f"`{argument}` must name at most {MOST_CLASSES} different classes, got "
-            f"more in {show(given)}; name those that matter."
+            f"more in {show(value)}; name those that matter."
         )
     for label in labels:
         if not isinstance(label, Hashable):  # rows of a matrix, for example

@@ -181,8 +181,10 @@ def read_summary(pool: Any, *, n_sampled: int) -> tuple[Moments, Floats]:
         sample = [block for block, _ in dense_blocks(X[chosen], row_numbers[chosen])]
         return moments, np.vstack([np.empty((0, X.shape[1])), *sample])
 
-    def merge(one: Any, other: Any) -> tuple[Moments, Floats]:
-        return one[0].merge(other[0]), np.vstack([one[1], other[1]])
+    def merge(first_part: Any, second_part: Any) -> tuple[Moments, Floats]:
+        return first_part[0].merge(second_part[0]), np.vstack(
+            [first_part[1], second_part[1]]
+        )
 
     moments, sample = process_cache().get(
         f"mcpl-{pool.token}-{stride}",

@@ -292,10 +292,10 @@ def lda_contrast(
     of the contrast are then penalized by ``-ridge/2 tr(inverse covariance)``.
     """
     center = labeled.total.means[0]
-    everything = labeled.total.merge(pool)
-    scatter = everything.scatter + ridge * np.eye(len(center))
-    factor = np.asarray(np.linalg.cholesky(scatter / everything.count))
-    shift = everything.means[0]
+    all_moments = labeled.total.merge(pool)
+    scatter = all_moments.scatter + ridge * np.eye(len(center))
+    factor = np.asarray(np.linalg.cholesky(scatter / all_moments.count))
+    shift = all_moments.means[0]
     # Relative to the labeled mean, so that large values are not subtracted.
     steps = whiten(factor, supervised.means - center)
     start = whiten(factor, (center - shift)[None])[0]
@@ -316,7 +316,7 @@ def lda_contrast(
         factor=factor,
         masses=labeled.counts,
         sums=labeled.counts[:, None] * (steps + start),
-        n_rows=everything.count,
+        n_rows=all_moments.count,
         supervised=scores,
         offset=float(-0.5 * (np.linalg.slogdet(covariance).logabsdet + shared)),
     )

@@ -114,20 +114,24 @@ def plot_certificates(
     else:
         how = "this model" if main.is_holdout else "cross-validated"
         measured = f"{how}: about {main.about(estimate)}"
-    for each in models:
-        words = "at most" if each.certified else "about"
-        text = f"{each.model_text}: {words} {each.amount(each.number)}"
-        if not np.isfinite(each.number):
-            text = f"{each.model_text}: no finite bound"
-        elif each.certified and each.says_nothing:
-            text = f"{each.model_text}: no bound below {each.most}"
+    for certificate in models:
+        words = "at most" if certificate.certified else "about"
+        amount = certificate.amount(certificate.number)
+        text = f"{certificate.model_text}: {words} {amount}"
+        if not np.isfinite(certificate.number):
+            text = f"{certificate.model_text}: no finite bound"
+        elif certificate.certified and certificate.says_nothing:
+            text = f"{certificate.model_text}: no bound below {certificate.most}"
         # A bound without terms comes from labeled rows alone.
-        first = np.fmin(each.number, each.label_term if each.certified else np.inf)
-        if not np.isfinite(each.number):  # such a tolerance has no bar
+        first = np.fmin(
+            certificate.number,
+            certificate.label_term if certificate.certified else np.inf,
+        )
+        if not np.isfinite(certificate.number):  # such a tolerance has no bar
             first = np.nan
-        numbers = np.array([first, each.number])
+        numbers = np.array([first, certificate.number])
         numbers = np.where(np.isfinite(numbers), numbers, np.nan)
-        dot = estimate if each is main else np.nan
+        dot = estimate if certificate is main else np.nan
         rows.append((text, *numbers, dot, BLUE))
     fifth = choice.expected_holdout if isinstance(choice, Choice) else np.nan
     if np.isfinite(fifth) and isinstance(choice, Choice):
@@ -145,7 +149,7 @@ def plot_certificates(
     ax = new_axes(ax, height=1.5 + 0.6 * len(texts))
     has_parts = bool((ends > firsts).any())
     label = f"bound{', from labeled rows' * has_parts}"
-    is_bound = any(each.certified for each in models)
+    is_bound = any(certificate.certified for certificate in models)
     patches = _draw_bars(
         ax,
         texts,
@@ -154,8 +158,8 @@ def plot_certificates(
         label=label if is_bound else "",
         measured=measured,
     )
-    for patch, each in zip(patches, models, strict=False):
-        mark_unproved_bars(ax, [patch], certified=each.certified)
+    for patch, certificate in zip(patches, models, strict=False):
+        mark_unproved_bars(ax, [patch], certified=certificate.certified)
     for patch in patches[len(models) :]:  # no bounds, but what these compare with
         patch.set(**NOT_RUN)
     if is_far:
@@ -340,8 +344,8 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     texts = [
         f"{_short(name)}: "
         f"{'no limit' if limit in (NONE, '100.0%') else f'at most {limit}'}, "
-        f"about {seen} on {rows} labeled rows"
-        for name, seen, limit, rows in shown.table()[1:]
+        f"about {unseen_value} on {rows} labeled rows"
+        for name, unseen_value, limit, rows in shown.table()[1:]
     ]
     ax = new_axes(ax, height=1.2 + 0.45 * len(texts))
     places = np.arange(len(texts))[::-1]
@@ -482,8 +486,8 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         texts = [labels[n] for n in slowest]
         n_shown = count_shown(len(slowest), cube)
     texts = [
-        f"{text}: {format_time(each)} ({each / (total or 1):.0%})"
-        for text, each in zip(texts, seconds, strict=True)
+        f"{text}: {format_time(task_seconds)} ({task_seconds / (total or 1):.0%})"
+        for text, task_seconds in zip(texts, seconds, strict=True)
     ]
     ax = new_axes(ax, height=1.4 + 0.5 * len(texts))
     _draw_bars(ax, texts, (seconds, seconds, np.nan * seconds), BLUE, label="")

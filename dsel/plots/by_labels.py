@@ -109,7 +109,7 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     ax.set_xticks(numbers, [f"{n:,}" for n in numbers])
     ax.minorticks_off()
     drawn = np.concatenate(
-        [*lines.values(), [each.number for each in choice.certificates.values()]]
+        [*lines.values(), [bound.number for bound in choice.certificates.values()]]
     )
     highest = np.max(drawn[np.isfinite(drawn)], initial=0.01 * certificate.is_rate)
     ax.set_ylim(0.0, min(certificate.largest, 1.1 * float(highest) or 1.0))
@@ -134,23 +134,23 @@ def _mark_run(ax: "Axes", choice: Choice, n_labeled: int) -> None:
     from matplotlib.transforms import ScaledTranslation
 
     drawn = {
-        name: each
-        for name, each in choice.certificates.items()
-        if np.isfinite(each.number)
+        name: bound
+        for name, bound in choice.certificates.items()
+        if np.isfinite(bound.number)
     }
     # Squares of two models stand side by side: their bounds may be nearly equal.
     sides = (-SIDE, SIDE) if len(drawn) > 1 else (0.0,)
-    for (name, each), points in zip(drawn.items(), sides, strict=False):
-        text = WITH_LABELS if each.n_queried else "this run"
-        text += "" if each.certified else f", {UNPROVED}"
+    for (name, bound), points in zip(drawn.items(), sides, strict=False):
+        text = WITH_LABELS if bound.n_queried else "this run"
+        text += "" if bound.certified else f", {UNPROVED}"
         ax.plot(
             n_labeled,
-            each.number,
+            bound.number,
             "s",
             color=COLORS[name],
             ms=SQUARE,
             label=text,
-            fillstyle="full" if each.certified else "none",
+            fillstyle="full" if bound.certified else "none",
             transform=ax.transData
             + ScaledTranslation(points / 72, 0.0, ax.figure.dpi_scale_trans),
             clip_on=False,
@@ -178,7 +178,7 @@ def _expect_errors(
     main_delta = declared.divide_delta(
         certificate.delta, has_values=bool(by_value)
     ).main
-    own, holdout = (
+    certificate_error, holdout = (
         xr.concat(
             [
                 plan_bound(
@@ -197,7 +197,7 @@ def _expect_errors(
         for delta in (main_delta, certificate.delta)
     )
     return {
-        name: (holdout if name == PLAIN_HOLDOUT else own)
+        name: (holdout if name == PLAIN_HOLDOUT else certificate_error)
         .sel({names.CERTIFICATE: name})
         .values
         for name in COLORS

@@ -172,13 +172,13 @@ def plot_loss_curves(
         names.CRITERION, names.REGULARIZATION
     )
     finite = estimates.where(np.isfinite(estimates))
-    for number, each in enumerate(finite):
+    for number, losses_of_criterion in enumerate(finite):
         # Estimates often agree: later curves are thinner and leave the others visible.
         ax.plot(
             cube[names.REGULARIZATION],
-            each,
+            losses_of_criterion,
             color=COLORS[number % len(COLORS)],
-            label=each[names.CRITERION].item(),
+            label=losses_of_criterion[names.CRITERION].item(),
             lw=3.2 - 0.5 * number,
         )
     chosen = choice.params["regularization"]

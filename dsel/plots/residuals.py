@@ -101,17 +101,17 @@ def _bounds_to_draw(choice: Choice) -> list[tuple[str, list[float], list[float]]
         if name == choice.deploy and name in choice.tolerances:
             report = choice.tolerances[name]
             pairs += zip(report.fractions, report.off_by_at_most, strict=True)
-        kept = sorted({pair for pair in pairs if np.isfinite(pair).all()})
-        if kept:
-            fractions, limits = zip(*kept, strict=True)
+        finite_pairs = sorted({pair for pair in pairs if np.isfinite(pair).all()})
+        if finite_pairs:
+            fractions, limits = zip(*finite_pairs, strict=True)
             drawn.append((name, list(fractions), list(limits)))
     return drawn
 
 
 def _steps(residuals: Floats, end: float) -> tuple[Floats, Floats]:
     """Return the corners of the distribution of residuals, for steps after each."""
-    seen = np.sort(residuals[np.isfinite(residuals)])
-    shares = np.arange(len(seen) + 1) / len(residuals)
+    values = np.sort(residuals[np.isfinite(residuals)])
+    shares = np.arange(len(values) + 1) / len(residuals)
     # The line goes on to the end of the axis.
-    x = np.concatenate([[0.0], seen, [max(end, *seen[-1:])]])
+    x = np.concatenate([[0.0], values, [max(end, *values[-1:])]])
     return x, np.append(shares, shares[-1])

@@ -57,11 +57,11 @@ def figures_of_search(results: xr.Dataset, choice: Choice) -> dict[str, str]:
     )
 
 
-def figures_of_prefit(made: PrefitCertificate) -> dict[str, str]:
+def figures_of_prefit(prefit: PrefitCertificate) -> dict[str, str]:
     """Return the figures of the certificate of a fitted model."""
-    bound = draw_svg(plot_certificates, made, height=2.0, titled=False)
-    report = None if made.report is None else made.certified_report()
-    by_value = None if made.by_value is None else made.report_by_value()
+    bound = draw_svg(plot_certificates, prefit, height=2.0, titled=False)
+    report = None if prefit.report is None else prefit.certified_report()
+    by_value = None if prefit.by_value is None else prefit.report_by_value()
     assert not isinstance(report, ToleranceReport)
     return {"certificates": bound} | figures_of_reports(report, by_value)
 

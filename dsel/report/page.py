@@ -284,22 +284,23 @@ def _plain_words(choice: Choice) -> dict[str, str]:
     return words
 
 
-def _content_of_prefit(made: PrefitCertificate) -> dict[str, Any]:
+def _content_of_prefit(prefit: PrefitCertificate) -> dict[str, Any]:
     """Return the variables of the template for a fitted model."""
-    report = made.certified_report() if made.report or made.tolerances else None
-    is_tolerance = made.tolerances is not None
-    unit = "groups with one row each" if made.n_groups else "rows"
+    report = prefit.certified_report() if prefit.report or prefit.tolerances else None
+    is_tolerance = prefit.tolerances is not None
+    unit = "groups with one row each" if prefit.n_groups else "rows"
     return {
-        "assumptions": made.assumptions_in_words,
-        "certificate": made,
-        "figures": figures_of_prefit(made),
-        "numbers": {f"{unit} that the model has not seen": made.n_labeled},
+        "assumptions": prefit.assumptions_in_words,
+        "certificate": prefit,
+        "figures": figures_of_prefit(prefit),
+        "numbers": {f"{unit} that the model has not seen": prefit.n_labeled},
         "reports": [] if report is None or is_tolerance else [report],
-        "reports_by_value": [made.report_by_value()] if made.by_value else [],
-        "shown_rows": made.shown_rows(),
-        "source": [list(pair) for pair in made.sources.items()],
-        "title": f"How wrong this {made.sources.get('model', 'fitted model')} can be, "
-        f"by {made.counted_rows}",
+        "reports_by_value": [prefit.report_by_value()] if prefit.by_value else [],
+        "shown_rows": prefit.shown_rows(),
+        "source": [list(pair) for pair in prefit.sources.items()],
+        "title": f"How wrong this {prefit.sources.get('model', 'fitted model')} can "
+        "be, "
+        f"by {prefit.counted_rows}",
         "tolerances": [report] * is_tolerance,
     }
 

@@ -68,7 +68,7 @@ def plain_sentences(bound: Certificate, tables: RunTables | None) -> list[str]:
     chosen = "" if isinstance(bound, PrefitCertificate) else "chosen "
     new = "new groups of rows that come" if bound.n_groups else "new rows that come"
     table = f"those of {Path(tables.labeled).name}" if tables else "the labeled rows"
-    conditions = "".join(f", and {each}" for each in bound.conditions)
+    conditions = "".join(f", and {condition}" for condition in bound.conditions)
     return [
         *filter(None, [bound.in_numbers_of_rows(f"the {chosen}model{model}")]),
         f"This is about {new} from the same source as {table}. It says "

@@ -91,7 +91,8 @@ def confusion_table(results: xr.Dataset, fold: int | None = None) -> list[list[s
     counts = whole if fold is None else counts.isel({names.FOLD: fold})
     order = names.TRUE_CLASS, names.PREDICTED_CLASS
     cells, all_cells = (
-        each.transpose(*order).values.astype(int) for each in (counts, whole)
+        counts_of_rows.transpose(*order).values.astype(int)
+        for counts_of_rows in (counts, whole)
     )
     labels = [str(label) for label in counts[names.TRUE_CLASS].values]
     return _show_confusion(labels, cells, all_cells)

@@ -171,9 +171,9 @@ def cv_results(
         timed = cube if pairs is None or variable in cube else pairs
         seconds = timed[variable].values if variable in timed else np.full(n, np.nan)
         # Masked, since a pruned candidate was not fitted without some folds.
-        made = np.ma.masked_invalid(seconds.reshape(n, -1))
-        columns[f"mean_{name}_time"] = np.ma.filled(made.mean(axis=1), np.nan)
-        columns[f"std_{name}_time"] = np.ma.filled(made.std(axis=1), np.nan)
+        known_seconds = np.ma.masked_invalid(seconds.reshape(n, -1))
+        columns[f"mean_{name}_time"] = np.ma.filled(known_seconds.mean(axis=1), np.nan)
+        columns[f"std_{name}_time"] = np.ma.filled(known_seconds.std(axis=1), np.nan)
     for name in sorted({name for params in candidates for name in params}):
         values = [params.get(name) for params in candidates]
         # One type of numbers: an array of 1 and 1.0 would make them equal.

@@ -314,7 +314,7 @@ class Certificate(Renderable):
         if set(ALWAYS) - {assumption.name for assumption in self.assumptions}:
             reasons.append(LOST)
         caveats = [*self.caveats, *make_caveats(Effect.VOIDS, reasons)]
-        for violated in (each for each in self.assumptions if each.is_violated):
+        for violated in (known for known in self.assumptions if known.is_violated):
             short = f"{violated.name} is violated"
             text = f"{short}: {violated.reason}"
             caveats.append(Caveat(Effect.VOIDS, text, short_text=short))
@@ -427,8 +427,10 @@ class Certificate(Renderable):
     @property
     def conditions(self) -> list[str]:
         """What the bound holds under and nothing tests, such as a lack of copies."""
-        warnings = [each for each in self.caveats if each.effect is Effect.WARNS]
-        return list(dict.fromkeys(filter(None, (each.condition for each in warnings))))
+        warnings = [caveat for caveat in self.caveats if caveat.effect is Effect.WARNS]
+        return list(
+            dict.fromkeys(filter(None, (caveat.condition for caveat in warnings)))
+        )
 
     @property
     def on_rows(self) -> str:
@@ -609,9 +611,11 @@ class Certificate(Renderable):
             )
             return first, second
         first = self.amount(self.label_term)
-        rest = self.disagreement_term
-        if self.is_tolerance or not isclose(self.label_term + rest, self.unclipped):
-            return first, self.amount(rest)
+        pool_term = self.disagreement_term
+        if self.is_tolerance or not isclose(
+            self.label_term + pool_term, self.unclipped
+        ):
+            return first, self.amount(pool_term)
         unit = "%" * self.is_rate
         texts = (self.amount(self.unclipped), first)
         total, label_part = (Decimal(text.removesuffix(unit)) for text in texts)

@@ -300,10 +300,10 @@ class Choice(Renderable):
 
         The bound is one in the middle between the present one and the estimate.
         """
-        given = [f"{name}={value}" for name, value in self.planned_options.items()]
+        options = [f"{name}={value}" for name, value in self.planned_options.items()]
         bound = self.certificate
         rows = f"{bound.n_groups or bound.n_labeled}, {bound.n_unlabeled}"
-        return f"dsel.plan_bound({rows}, {', '.join(given)})" if given else ""
+        return f"dsel.plan_bound({rows}, {', '.join(options)})" if options else ""
 
     @property
     def planned_options(self) -> dict[str, str]:
@@ -591,10 +591,12 @@ class Choice(Renderable):
     def assumption(self) -> list[ShownRow]:
         """Return the assumption that most often fails; none if no model has a bound."""
         bounds = [self.certificate, *self.certificates.values()]
-        bounds = [made for made in bounds if made.certified and not made.says_nothing]
+        bounds = [
+            bound for bound in bounds if bound.certified and not bound.says_nothing
+        ]
         if not bounds:
             return []
-        [first] = [made for made in bounds[0].assumptions if made.name == "A1"]
+        [first] = [bound for bound in bounds[0].assumptions if bound.name == "A1"]
         text = first.statement
         if not bounds[0].n_groups:
             # Only a pool shows that labeled rows are nearest to other labeled ones.

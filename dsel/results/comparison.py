@@ -104,7 +104,7 @@ class ModelComparison(Renderable):
     @property
     def certified(self) -> bool:
         """Whether the limits are a guarantee under the declared assumptions."""
-        return not any(each.is_violated for each in self.assumptions)
+        return not any(assumption.is_violated for assumption in self.assumptions)
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
@@ -354,7 +354,9 @@ class ModelComparison(Renderable):
                 f"it"
             )
             shown_rows.append(("Caveat", text))
-        return shown_rows + [("Assumes", str(each)) for each in self.assumptions]
+        return shown_rows + [
+            ("Assumes", str(assumption)) for assumption in self.assumptions
+        ]
 
     def __str__(self) -> str:
         return render_lines([*self.shown_rows(), *self._seed], terminal_width())

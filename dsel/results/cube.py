@@ -495,7 +495,7 @@ def _variables(
 ) -> dict[str, xr.Variable]:
     """Return flat arrays as variables in their types and shapes, with attributes."""
     sizes = {**candidates, **split_sizes}
-    made = {}
+    variables = {}
     for spec in names.VARIABLES:
         if spec.name not in flat:
             continue
@@ -515,5 +515,5 @@ def _variables(
             array == nothing[spec.kind] if spec.kind in nothing else np.isnan(array)
         )
         if spec.name not in OPTIONAL_VARIABLES or not is_empty.all():
-            made[spec.name] = xr.Variable(dims, array.astype(kind), attrs)
-    return made
+            variables[spec.name] = xr.Variable(dims, array.astype(kind), attrs)
+    return variables

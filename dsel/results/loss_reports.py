@@ -63,18 +63,18 @@ class ModelReports:
         self, losses: Sequence[Loss], model_bounds: Sequence[ModelBounds]
     ) -> BoundedValues:
         """Return the numbers of several losses that have one statistic."""
-        own: tuple[float, ...] = ()
+        unseen_values: tuple[float, ...] = ()
         if self.is_tested:
             fold = self.evidence.fold_counts_of[losses[0].statistic].fold(
                 self.deployed_fold
             )
-            own = tuple(loss.estimate(fold) for loss in losses)
+            unseen_values = tuple(loss.estimate(fold) for loss in losses)
         return BoundedValues(
             tuple(
                 min(bound.of(self.name), loss.largest)
                 for loss, bound in zip(losses, model_bounds, strict=True)
             ),
-            own,
+            unseen_values,
             tuple(b.estimate for b in model_bounds) if self.is_pooled else (),
         )
 
@@ -118,10 +118,12 @@ class ModelReports:
             """Return 1 less each bounded rate, which is about rows of `confusion`."""
             counts = [wrong_rows(confusion, n) for n in positions]
             # The loss of a class without a row is 1, which nothing has measured.
-            own = (1.0 - int(wrong) / int(n) if n else nan for wrong, n in counts)
+            unseen_rates = (
+                1.0 - int(wrong) / int(n) if n else nan for wrong, n in counts
+            )
             return BoundedValues(
                 tuple(max(0.0, 1.0 - b.of(self.name)) for b in model_bounds),
-                tuple(own) if self.is_tested else (),
+                tuple(unseen_rates) if self.is_tested else (),
                 tuple(1.0 - b.estimate for b in model_bounds) if self.is_pooled else (),
             )
 

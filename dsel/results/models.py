@@ -240,7 +240,7 @@ def _trusted_types() -> frozenset[str]:
     from sklearn.metrics import get_scorer, get_scorer_names
 
     metrics = [get_scorer(name)._score_func for name in get_scorer_names()]
-    names = [f"{each.__module__}.{each.__qualname__}" for each in metrics]
+    names = [f"{metric.__module__}.{metric.__qualname__}" for metric in metrics]
     return frozenset((*TRUSTED, *_OF_SEARCHES, *names))
 
 

@@ -246,7 +246,9 @@ def read_journal(place: Place) -> Iterator[tuple[str, dict[str, Any]]]:
 def read_head(place: Place) -> dict[str, Any] | None:
     """Return the head of a results folder, also from its journal; None without one."""
     text: str | bytes | None = unseal(place.read(HEAD))
-    text = text or next((theirs for theirs, _ in read_journal(place)), None)
+    text = text or next(
+        (text_of_journal for text_of_journal, _ in read_journal(place)), None
+    )
     if text is not None:
         head = _read_json(place, HEAD, text)
     elif b"dsel_schema_version" in (place.read("zarr.json") or b""):
@@ -270,13 +272,13 @@ def claim(
     `columns` are the features of the plan, for messages.
     Raises StoreMismatchError if it belongs to another plan.
     """
-    ours: dict[str, Any] = {"format": FORMAT, "kind": kind, **identity}
-    head = json.dumps(ours)
-    theirs = _read_own_head(place)
-    if theirs is None:
+    new: dict[str, Any] = {"format": FORMAT, "kind": kind, **identity}
+    head = json.dumps(new)
+    stored = _read_own_head(place)
+    if stored is None:
         place.create(HEAD, seal(head.encode()))
-        theirs = read_head(place) or ours
-    _check_plan(place, theirs, ours, {**theirs, **ours}, columns)
+        stored = read_head(place) or new
+    _check_plan(place, stored, new, {**stored, **new}, columns)
     if unseal(place.read(HEAD)) is None:  # it was lost
         place.write({HEAD: seal(head.encode())})
     if place.folder is not None:
@@ -291,17 +293,17 @@ def check_claim(
 
     `identity` may lack the tokens that need a pass over the pool.
     """
-    if (theirs := _read_own_head(place)) is not None:
-        ours: dict[str, Any] = {"format": FORMAT, "kind": kind, **identity}
-        compared = {**theirs, **ours}.keys() - (POOL_KEYS - ours.keys())
-        _check_plan(place, theirs, ours, compared, columns)
+    if (stored := _read_own_head(place)) is not None:
+        new: dict[str, Any] = {"format": FORMAT, "kind": kind, **identity}
+        compared = {**stored, **new}.keys() - (POOL_KEYS - new.keys())
+        _check_plan(place, stored, new, compared, columns)
 
 
 def _read_own_head(place: Place) -> dict[str, Any] | None:
     """Return the head of a results folder, None if empty; raise if it is not dsel's."""
     place.check_no_links(*OWN_NAMES)
-    if (theirs := read_head(place)) is not None:
-        return theirs
+    if (head := read_head(place)) is not None:
+        return head
     if place.folder is not None and place.folder.is_file():
         raise NotADirectoryError(
             f"`{place.name}` {place} is a file; name a folder, which is made if it "
@@ -310,20 +312,20 @@ def _read_own_head(place: Place) -> dict[str, Any] | None:
     # A head without bytes remains if its writer was killed.
     strangers = [n for n in place.files() if n != HEAD or place.read(HEAD)]
     # Read again: another run may have claimed the folder in the meantime.
-    if strangers and (theirs := read_head(place)) is None:
+    if strangers and (head := read_head(place)) is None:
         check_empty(strangers, place, place.name)
-    return theirs
+    return head
 
 
 def _check_plan(
     place: Place,
-    theirs: Mapping[str, Any],
-    ours: Mapping[str, Any],
+    stored: Mapping[str, Any],
+    new: Mapping[str, Any],
     compared: Iterable[str],
     columns: Sequence[str],
 ) -> None:
     """Raise StoreMismatchError, which names the difference, if a key differs."""
-    differing = [key for key in compared if theirs.get(key) != ours.get(key)]
+    differing = [key for key in compared if stored.get(key) != new.get(key)]
     if "kind" in differing:
         differing = ["kind"]  # then all else differs, too
     if "loss" in differing:
@@ -333,12 +335,12 @@ def _check_plan(
         if shown:  # rows, pool and encoders follow, and so may some other keys
             differing = [key for key in differing if key not in FOLLOWS | ROW_KEYS]
         shown += (
-            _difference(key, theirs.get(key, "nothing"), ours.get(key, "nothing"))
+            _difference(key, stored.get(key, "nothing"), new.get(key, "nothing"))
             for key in sorted({*differing} - FOLLOWS or differing)
         )
         more = ""
-        if {*differing} - FOLLOWS == {"seed"} and "seed" in theirs:
-            more = f"pass random_state={theirs['seed']} to go on with it, or "
+        if {*differing} - FOLLOWS == {"seed"} and "seed" in stored:
+            more = f"pass random_state={stored['seed']} to go on with it, or "
         raise StoreMismatchError(
             f"`{place.name}` {place} holds another plan: {', '.join(shown)}; {more}"
             f"choose another place, one for each plan."

@@ -194,8 +194,8 @@ def _zarr_folder(path: Path, head: pd.DataFrame) -> Iterator[Append]:
                 "mode": "w",
                 "encoding": {
                     name: {"chunks": (ZARR_CHUNK_ROWS,)}
-                    | (_TIMES if each.dtype.kind == "M" else {})
-                    for name, each in block.variables.items()
+                    | (_TIMES if variable.dtype.kind == "M" else {})
+                    for name, variable in block.variables.items()
                 },
             }
         block.to_zarr(partial, zarr_format=3, consolidated=False, **mode)

@@ -151,8 +151,8 @@ class PrefitCertificate(Certificate):
     def assumptions_in_words(self) -> tuple[Assumption, ...]:
         """The assumptions with the texts that they have for a fitted model."""
         return tuple(
-            replace(each, says=each.says or OF_FITTED[each.name])
-            for each in self.assumptions
+            replace(assumption, says=assumption.says or OF_FITTED[assumption.name])
+            for assumption in self.assumptions
         )
 
     @property

@@ -290,14 +290,16 @@ def _rename_variables(dataset: xr.Dataset, rename: Callable[[str], str]) -> xr.D
 def _with_texts(dataset: xr.Dataset) -> xr.Dataset:
     """Return a Dataset with texts as objects; NaN, from a join, becomes ""."""
     texts = {
-        name: each.to_numpy().astype(object)
-        for name, each in dataset.variables.items()
-        if each.dtype.kind in "OUT"
+        name: variable.to_numpy().astype(object)
+        for name, variable in dataset.variables.items()
+        if variable.dtype.kind in "OUT"
     }
     return dataset.assign(
         {
-            name: dataset.variables[name].copy(data=np.where(pd.isna(each), "", each))
-            for name, each in texts.items()
+            name: dataset.variables[name].copy(
+                data=np.where(pd.isna(variable), "", variable)
+            )
+            for name, variable in texts.items()
         }
     )
 
@@ -445,10 +447,10 @@ class Store(AbstractContextManager["Store"]):
         run was first, its outcome is returned, and nothing is written.
         """
         self.flush()
-        made = json.dumps({"said": outcome, **self._stored}, default=AS_JSON)
+        record = json.dumps({"said": outcome, **self._stored}, default=AS_JSON)
         # Created, never replaced: a bound that is picked from several outcomes of one
         # plan would not hold at its delta.
-        self.place.create(OUTCOME, seal(made.encode()))
-        self._final = read_outcome(self.place) or json.loads(made)
+        self.place.create(OUTCOME, seal(record.encode()))
+        self._final = read_outcome(self.place) or json.loads(record)
         final: dict[str, Any] = self._final["said"]
         return final

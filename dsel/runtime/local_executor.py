@@ -125,9 +125,11 @@ class LocalExecutor:
         if not task.input_tasks and self._are_processes_ready(key):
             self._send(task)
             return
-        kept = tuple(self._futures[name].result().kept for name in task.input_tasks)
+        kept_values = tuple(
+            self._futures[name].result().kept for name in task.input_tasks
+        )
         threads = self._pool if task.input_tasks else self._alone
-        inputs = Inputs(kept, task.read_sources(None))
+        inputs = Inputs(kept_values, task.read_sources(None))
         future = threads.submit(run_here, self._contexts[key], task.work, inputs)
         self._keep(task, future)
 

@@ -329,8 +329,8 @@ class _Phase:
             return None
         if n < ESTIMATE_PART * (total - self.first.done):
             return None
-        each = (self.changed - self.began) / n
-        left = each * (total - self.state.done) - (now - self.changed)
+        seconds_per_item = (self.changed - self.began) / n
+        left = seconds_per_item * (total - self.state.done) - (now - self.changed)
         return left if left > 0 else None
 
     def time_text(

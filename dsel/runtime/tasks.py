@@ -129,15 +129,15 @@ class Finished(Generic[R]):
         return cast(R, self.result)  # the result of a task may be None
 
 
-def drain(ended: "SimpleQueue[str]", timeout: float) -> list[str]:
+def drain(ended_keys: "SimpleQueue[str]", timeout: float) -> list[str]:
     """Wait for one key, then return all keys in the queue."""
     try:
-        keys = [ended.get(timeout=timeout)]
+        keys = [ended_keys.get(timeout=timeout)]
     except Empty:
         return []
     # All that have ended, so that one turn of the loop prunes by all of their counts.
-    while not ended.empty():
-        keys.append(ended.get())
+    while not ended_keys.empty():
+        keys.append(ended_keys.get())
     return keys
 
 

@@ -70,15 +70,15 @@ def versions_here() -> dict[str, str]:
 
 def check_versions(client: "Client") -> None:
     """Raise VersionMismatchError where scheduler or a worker has other versions."""
-    ours = versions_here()
+    own_versions = versions_here()
     try:
-        theirs = client.run_on_scheduler(versions_here)
+        other_versions = client.run_on_scheduler(versions_here)
     except (ImportError, AttributeError) as error:  # dsel is missing there, or older
-        theirs = error
-    _check_same(ours, theirs, "the scheduler")
-    for worker, theirs in client.run(versions_here, on_error="return").items():
-        if not isinstance(theirs, OSError):  # OSError: the worker has just died
-            _check_same(ours, theirs, f"worker {worker}")
+        other_versions = error
+    _check_same(own_versions, other_versions, "the scheduler")
+    for worker, other_versions in client.run(versions_here, on_error="return").items():
+        if not isinstance(other_versions, OSError):  # OSError: the worker has just died
+            _check_same(own_versions, other_versions, f"worker {worker}")
     COMPARED.add(client)
 
 
@@ -92,15 +92,18 @@ def check_here(expected: tuple[tuple[str, str], ...]) -> None:
     _check_same(dict(expected), versions_here(), f"worker {address}")
 
 
-def _check_same(ours: Mapping[str, str], theirs: Any, who: str) -> None:
+def _check_same(own_versions: Mapping[str, str], other_versions: Any, who: str) -> None:
     """Raise VersionMismatchError where another process has other versions."""
-    if isinstance(theirs, Exception):
-        raise VersionMismatchError(f"{who} cannot run this dsel ({theirs}); {SAME}")
+    if isinstance(other_versions, Exception):
+        raise VersionMismatchError(
+            f"{who} cannot run this dsel ({other_versions}); {SAME}"
+        )
     different = [
-        f"{name} {theirs[name] or 'missing'} (client {ours[name] or 'missing'})"
-        for name in ours
-        if theirs[name] != ours[name]
-        and not (name == CODE and "" in (ours[name], theirs[name]))
+        f"{name} {other_versions[name] or 'missing'} (client "
+        f"{own_versions[name] or 'missing'})"
+        for name in own_versions
+        if other_versions[name] != own_versions[name]
+        and not (name == CODE and "" in (own_versions[name], other_versions[name]))
     ]
     if different:
         raise VersionMismatchError(

@@ -163,8 +163,13 @@ class Workers:
             )
         self._warned_of = stuck
         seconds = min(self._paused[address] for address in stuck)
-        held = {key for keys in self._client.processing(stuck).values() for key in keys}
-        if seconds > NO_WORKERS_SECONDS and held & self._client.futures.keys():
+        keys_on_worker = {
+            key for keys in self._client.processing(stuck).values() for key in keys
+        }
+        if (
+            seconds > NO_WORKERS_SECONDS
+            and keys_on_worker & self._client.futures.keys()
+        ):
             raise ClusterLostError(
                 f"workers that dsel did not start have been paused for lack of memory "
                 f"for {seconds:.0f} s and keep tasks of this run: {addresses}. Retire "
@@ -174,7 +179,7 @@ class Workers:
 
 def _free(worker: Worker) -> int:
     metrics = worker["metrics"]
-    held = int(metrics.get("memory", 0)) - int(metrics.get("managed_bytes", 0))
+    used_nbytes = int(metrics.get("memory", 0)) - int(metrics.get("managed_bytes", 0))
     limit = int(worker["memory_limit"] or MACHINE_MEMORY)
     # A process that has just started holds little now, but at least its imports later.
-    return max(0, limit - max(IMPORTS_NBYTES, held)) // int(worker["nthreads"])
+    return max(0, limit - max(IMPORTS_NBYTES, used_nbytes)) // int(worker["nthreads"])

@@ -350,11 +350,11 @@ class GroupFit:
         return n_errors[duals.machines.model_of]
 
 
-def resolve_kernel(svc: Any, X: Any, own: Mapping[str, MakeKernel]) -> Kernel:
+def resolve_kernel(svc: Any, X: Any, user_kernels: Mapping[str, MakeKernel]) -> Kernel:
     """Return the kernel of an SVC that is fitted on these rows, as scikit-learn does.
 
     ``gamma="scale"`` is 1 / (n_columns variance of all entries), ``"auto"`` is
-    1 / n_columns. `own` makes kernels that the user has added to `KERNELS`.
+    1 / n_columns. `user_kernels` makes kernels that the user has added to `KERNELS`.
     """
     gamma = svc.gamma
     if gamma == "auto":
@@ -362,7 +362,7 @@ def resolve_kernel(svc: Any, X: Any, own: Mapping[str, MakeKernel]) -> Kernel:
     elif gamma == "scale":
         variance = X.multiply(X).mean() - X.mean() ** 2 if issparse(X) else X.var()
         gamma = 1.0 / (X.shape[1] * variance) if variance != 0 else 1.0
-    make = own.get(svc.kernel) or KERNELS[svc.kernel]
+    make = user_kernels.get(svc.kernel) or KERNELS[svc.kernel]
     return make(svc, float(gamma))
 
 

@@ -87,11 +87,11 @@ class Lanes:
         context: "BaseContext",
         builder: ir.IRBuilder,
         signature: "Signature",
-        given: Sequence[ir.Value],
+        arguments: Sequence[ir.Value],
         count: int = LANES,
     ) -> None:
         self.context, self.builder = context, builder
-        self.signature, self.given, self.count = signature, given, count
+        self.signature, self.given, self.count = signature, arguments, count
 
     def start(self, argument: int, place: ir.Value | int = 0) -> Any:
         """Return the address of an element of an array argument."""
@@ -209,10 +209,10 @@ def _add_products(
         context: "BaseContext",
         builder: ir.IRBuilder,
         signature: "Signature",
-        given: Sequence[ir.Value],
+        arguments: Sequence[ir.Value],
     ) -> Any:
-        lanes = Lanes(context, builder, signature, given)
-        matrix = context.make_array(signature.args[0])(context, builder, given[0])
+        lanes = Lanes(context, builder, signature, arguments)
+        matrix = context.make_array(signature.args[0])(context, builder, arguments[0])
         width = builder.extract_value(matrix.shape, 1)
         numbers = [builder.load(lanes.start(1, SIZE(k))) for k in range(ROWS)]
         starts = [lanes.start(0, builder.mul(number, width)) for number in numbers]
@@ -230,7 +230,7 @@ def _add_products(
                 more = lanes.add_product(builder.load(total), value, weight)
                 builder.store(more, total)
 
-        loop, (begin, end), step = cgutils.for_range_slice, given[3:5], SIZE(SUMS)
+        loop, (begin, end), step = cgutils.for_range_slice, arguments[3:5], SIZE(SUMS)
         whole = builder.mul(builder.sdiv(builder.sub(end, begin), step), step)
         middle = builder.add(begin, whole)
         with loop(builder, begin, middle, step, SIZE) as (t, _):
@@ -296,9 +296,9 @@ def _compare_lanes(
         context: "BaseContext",
         builder: ir.IRBuilder,
         signature: "Signature",
-        given: Sequence[ir.Value],
+        arguments: Sequence[ir.Value],
     ) -> Any:
-        lanes = Lanes(context, builder, signature, given)
+        lanes = Lanes(context, builder, signature, arguments)
         real = ir.VectorType(ir.DoubleType(), LANES)
 
         def widen(numbers: ir.Value) -> Any:
@@ -311,7 +311,7 @@ def _compare_lanes(
             lanes.spread(builder.load(lanes.start(At.SIZES, SIZE(k)))) for k in range(3)
         ]
         ahead = builder.fadd(builder.fadd(*terms), bounds[0])
-        ahead = builder.fmul(ahead, lanes.spread(given[At.SIGN]))
+        ahead = builder.fmul(ahead, lanes.spread(arguments[At.SIGN]))
         error = bounds[4]
         for size, factor in zip(sizes, bounds[1:4], strict=True):
             error = lanes.add_product(error, size, factor)
@@ -331,7 +331,7 @@ def _compare_lanes(
         least, rivals = lanes.start(At.LOWEST), lanes.start(At.RIVALS)
         lower = builder.fcmp_ordered("<", ahead, lanes.load(least))
         lanes.store(builder.select(lower, ahead, lanes.load(least)), least)
-        number = lanes.spread(builder.trunc(given[At.OTHER], ir.IntType(16)))
+        number = lanes.spread(builder.trunc(arguments[At.OTHER], ir.IntType(16)))
         lanes.store(builder.select(lower, number, lanes.load(rivals)), rivals)
         return context.get_dummy_value()
 
@@ -355,7 +355,7 @@ def _compare_lanes(
 def _best_partner(
     typing_context: "Context",
     best: types.Type,
-    own: types.Type,
+    own_diagonal: types.Type,
     row: types.Type,
     diagonal: types.Type,
     residual: types.Type,
@@ -364,20 +364,20 @@ def _best_partner(
     """Return the row that gains most if paired with the first one, and the gap.
 
     This is the second-order choice of the working set by Fan, Chen and Lin (2005);
-    among equals the last row wins, as in libsvm. `best` and `own` are the first row's
-    residual and its kernel with itself, `row` is its kernel row. `diagonal`, `residual`
-    and `fall` have all rows, in whole blocks of WIDTH; `fall` is 0, or -inf for rows
-    that must not fall. The gap is the KKT violation.
+    among equals the last row wins, as in libsvm. `best` and `own_diagonal` are the
+    first row's residual and its kernel with itself, `row` is its kernel row.
+    `diagonal`, `residual` and `fall` have all rows, in whole blocks of WIDTH; `fall` is
+    0, or -inf for rows that must not fall. The gap is the KKT violation.
     """
 
     def emit(
         context: "BaseContext",
         builder: ir.IRBuilder,
         signature: "Signature",
-        given: Sequence[ir.Value],
+        arguments: Sequence[ir.Value],
     ) -> Any:
-        lanes = Lanes(context, builder, signature, given, WIDTH)
-        best, own = map(lanes.spread, given[:2])
+        lanes = Lanes(context, builder, signature, arguments, WIDTH)
+        best, own_diagonal = map(lanes.spread, arguments[:2])
         zero, tau, two = (lanes.constants(REAL, [x] * WIDTH) for x in (0.0, TAU, 2.0))
         gap = alloca(builder, lanes.constants(REAL, [float("-inf")] * WIDTH))
 
@@ -391,7 +391,7 @@ def _best_partner(
             builder.store(lanes.larger(ahead, builder.load(gap)), gap)
             ahead = lanes.larger(ahead, zero)
             # libsvm's order; a fused product would be rounded once in place of twice.
-            curvature = builder.fadd(own, own_other)
+            curvature = builder.fadd(own_diagonal, own_other)
             curvature = builder.fsub(curvature, builder.fmul(two, kernel))
             is_positive = builder.fcmp_ordered(">", curvature, zero)
             curvature = builder.select(is_positive, curvature, tau)
@@ -425,10 +425,10 @@ def _subtract_rows(
         context: "BaseContext",
         builder: ir.IRBuilder,
         signature: "Signature",
-        given: Sequence[ir.Value],
+        arguments: Sequence[ir.Value],
     ) -> Any:
-        lanes = Lanes(context, builder, signature, given, WIDTH)
-        up, down = lanes.spread(given[0]), lanes.spread(given[2])
+        lanes = Lanes(context, builder, signature, arguments, WIDTH)
+        up, down = lanes.spread(arguments[0]), lanes.spread(arguments[2])
 
         def residuals_of(block: ir.Value) -> Any:
             at = builder.mul(block, SIZE(WIDTH))

@@ -228,13 +228,13 @@ def compare_fitted_models(
     models = {"old": old, "new": new}
     known = _known_classes(models, classes)
     full = open_pool(pool)
-    seen = None if X_seen is None else seen_rows(X_seen)
-    counted, (old_model, new_model) = _match_columns(models, full, seen)
+    seen_labeled_rows = None if X_seen is None else seen_rows(X_seen)
+    counted, (old_model, new_model) = _match_columns(models, full, seen_labeled_rows)
     allow_nan = takes_nan([m for m in models.values() if isinstance(m, BaseEstimator)])
     counter = PoolCounter(
         old=old_model,
         new=new_model,
-        find_duplicates=_known_row_finder(counted, seen, places),
+        find_duplicates=_known_row_finder(counted, seen_labeled_rows, places),
         n_queries=n_queries,
         seed=seed,
         # Drawn rows lie in nearly all blocks of the pool, so that reading them again
@@ -281,16 +281,19 @@ def compare_fitted_models(
 
 
 def _known_row_finder(
-    pool: Pool, seen: LabeledRows | None, places: Iterable[PathLike]
+    pool: Pool, seen_labeled_rows: LabeledRows | None, places: Iterable[PathLike]
 ) -> FindDuplicates | None:
     """Return a function that finds pool rows on which a model was trained.
 
-    These are `seen` and the labeled rows of the runs that stored the models; None where
-    neither is known. A pool that is declared to hold other records has none of them.
+    These are `seen_labeled_rows` and the labeled rows of the runs that stored the
+    models; None where neither is known. A pool that is declared to hold other records
+    has none of them.
     """
     if pool.other_records:
         return lambda X: np.zeros(X.shape[0], np.bool_)
-    finders = [] if seen is None else [duplicate_finder(pool, seen)]
+    finders = (
+        [] if seen_labeled_rows is None else [duplicate_finder(pool, seen_labeled_rows)]
+    )
     finders += [
         partial(known.find, names=pool.columns)
         for known in map(load_row_hashes, places)
@@ -306,13 +309,13 @@ def _known_classes(
 ) -> tuple[Any, ...] | None:
     """Return the classes that are declared or that both models know, else None."""
     if classes is not None:
-        given = np.atleast_1d(as_array(classes, "classes"))
+        given_labels = np.atleast_1d(as_array(classes, "classes"))
         # Python cannot order `None` and other objects.
-        is_sorted = given.dtype.kind in "biufU" or all(
-            isinstance(label, str) for label in given.flat
+        is_sorted = given_labels.dtype.kind in "biufU" or all(
+            isinstance(label, str) for label in given_labels.flat
         )
-        listed = np.unique(given) if is_sorted else given[:0]
-        if listed.size < 2 or given.ndim != 1:
+        listed = np.unique(given_labels) if is_sorted else given_labels[:0]
+        if listed.size < 2 or given_labels.ndim != 1:
             raise ValueError(
                 f"`classes` must list at least two labels, got {show(classes)}."
             )
@@ -357,16 +360,16 @@ def _check_types(old: AnyArray, new: AnyArray) -> None:
 
 
 def _match_columns(
-    models: Mapping[str, Model], pool: Pool, seen: LabeledRows | None
+    models: Mapping[str, Model], pool: Pool, seen_labeled_rows: LabeledRows | None
 ) -> tuple[Pool, list[ConvertingModel]]:
     """Return the pool with the needed columns, and models that convert its rows."""
     named = {
         name: names_of_columns(model) if pool.columns else None
         for name, model in models.items()
     }
-    if seen is not None:
+    if seen_labeled_rows is not None:
         # Rows are compared in the columns and types that were trained on.
-        pool = matching_pool(pool, seen)
+        pool = matching_pool(pool, seen_labeled_rows)
     elif all(named.values()):
         union = dict.fromkeys(
             column for columns in named.values() for column in columns or ()
@@ -378,7 +381,7 @@ def _match_columns(
         and (columns is not None or not hasattr(models[name], "n_features_in_"))
         for name, columns in named.items()
     }
-    if seen is None:
+    if seen_labeled_rows is None:
         schema = pool.frames if any(takes_frame.values()) else None
         pool = pool.with_schema(schema)
     for name, model in models.items():

@@ -197,18 +197,20 @@ def _read_counted_rows(
                 f"them."
             )
         classes = np.unique(np.concatenate([known, labels]))
-    given = X if hasattr(X, "shape") else np.asarray(X)
-    given = rows_by_name(given, names_of_columns(model), " of `model`")
+    counted_rows = X if hasattr(X, "shape") else np.asarray(X)
+    counted_rows = rows_by_name(counted_rows, names_of_columns(model), " of `model`")
     if keys is not None:
         key_groups = read_row_groups(keys, n_rows)
         counted = np.flatnonzero(key_groups.draw_rows(seed_from(random_state)))
-        given = _safe_indexing(given, counted)
+        counted_rows = _safe_indexing(counted_rows, counted)
         features = features[counted]
         labels = labels[counted]
         n_groups = key_groups.n_groups
     targets = labels if is_regression else codes_of(labels, classes)
     target = getattr(y, "name", None)
-    return CountedRows(given, features, targets, classes, columns, target, n_groups)
+    return CountedRows(
+        counted_rows, features, targets, classes, columns, target, n_groups
+    )
 
 
 def _caveats(

@@ -57,11 +57,11 @@ class ConvertingModel:
         n_rows = X.shape[0]
         predicted = predict_rows(self.model, self.rows(X))
         if predicted.shape not in ((n_rows,), (n_rows, 1)):
-            got = f"{len(predicted)} labels" if predicted.ndim == 1 else "an array"
+            returned = f"{len(predicted)} labels" if predicted.ndim == 1 else "an array"
             shape = f" of shape {predicted.shape}" * (predicted.ndim != 1)
             raise PredictedShapeError(
                 f"`predict` of `{self.name}` must return one label for each row, got "
-                f"{got}{shape} for {n_rows} rows."
+                f"{returned}{shape} for {n_rows} rows."
             )
         return predicted.ravel()
 
@@ -348,12 +348,13 @@ def check_baseline_labels(
             f"is of another type; {way}."
         )
     if verb != "predicts" and (codes_of(labels, classes) < 0).all():
-        found, known = (
+        predicted_texts, label_texts = (
             listing([show(label) for label in some.tolist()], 5)
             for some in (labels, classes)
         )
         raise ValueError(
-            f"`baseline` {verb} {found}, none of which is one of `y` ({known}); {way}."
+            f"`baseline` {verb} {predicted_texts}, none of which is one of `y` "
+            f"({label_texts}); {way}."
         )
 
 

@@ -267,7 +267,9 @@ def check_exhaustive_options(method: CertificateMethod, request: SchemeRequest) 
     """
     deploy = request.search_options.deploy
     what = "certificate" if method.is_guarantee else "criterion"
-    got = f"certificate={method.name!r}" if method.is_guarantee else "an estimate"
+    method_text = (
+        f"certificate={method.name!r}" if method.is_guarantee else "an estimate"
+    )
     # Who asked for an estimate is advised of another one, not of a certificate.
     without_pool = f"{what}={'nested' if method.is_guarantee else 'cv_error'!r}"
     raise_first(
@@ -288,7 +290,7 @@ def check_exhaustive_options(method: CertificateMethod, request: SchemeRequest) 
         (
             deploy,
             f"`deploy` {deploy!r} is for certificate='nested', which bounds "
-            f"two models, got {got}; leave `deploy` out.",
+            f"two models, got {method_text}; leave `deploy` out.",
         ),
     )
 

@@ -76,7 +76,7 @@ class FitAndKeepBatch(FitBatch):
         kinds = {job: context.scheme.splits[job.split_number].kind for job in self.jobs}
         one_by_one = [j for j in self.jobs if kinds[j] is SplitKind.LEAVE_ONE_OUT]
         fitted_jobs = [leave_one_out(context, job) for job in one_by_one]
-        kept: KeptGroups = {}
+        kept_groups: KeptGroups = {}
         grouped_jobs = [job for job in self.jobs if job not in one_by_one]
         for jobs, fitted_group in fit_jobs(context, grouped_jobs, self.ending_groups):
             fits = [FitId(n, job.split_number) for job in jobs for n in job.candidates]
@@ -92,8 +92,8 @@ class FitAndKeepBatch(FitBatch):
                 fitted_jobs.append(FittedJob(job, results, nbytes))
             # They have been counted, and would be pickled with a kept model.
             fitted_group.forget_test_predictions()
-            kept[jobs[0]] = KeptGroup(fitted_group, tokens)
-        return Output(fitted_jobs, kept)
+            kept_groups[jobs[0]] = KeptGroup(fitted_group, tokens)
+        return Output(fitted_jobs, kept_groups)
 
 
 def leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
@@ -279,14 +279,14 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
         # come first: a pass cannot begin without them.
         return [] if self.next_candidates() else super().next_jobs()
 
-    def add_results(self, ended: Finished[list[FittedJob]]) -> None:
+    def add_results(self, task: Finished[list[FittedJob]]) -> None:
         """Write the results of a task, and where its models are."""
-        super().add_results(ended)
-        self.keeping_tasks.add(ended.key)
-        for fitted_job in ended.get():
+        super().add_results(task)
+        self.keeping_tasks.add(task.key)
+        for fitted_job in task.get():
             job = fitted_job.job
             for candidate in job.candidates:
-                self.task_of_model[FitId(candidate, job.split_number)] = ended.key
+                self.task_of_model[FitId(candidate, job.split_number)] = task.key
                 # Models of a job are measured together; each counts equally.
                 nbytes = fitted_job.nbytes // len(job.candidates)
                 self.model_nbytes[candidate] += nbytes
@@ -394,8 +394,10 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
             if self.restore_models([candidate]):
                 # Only deployed models are transferred: passes use them where they were
                 # fitted.
-                kept: KeptGroups = self.engine.executor.fetch(self.task_of_model[fit])
-                for kept_group in kept.values():
+                kept_groups: KeptGroups = self.engine.executor.fetch(
+                    self.task_of_model[fit]
+                )
+                for kept_group in kept_groups.values():
                     if kept_group.tokens.get(fit, "") == table.tokens[fit]:
                         return kept_group.fitted_group
                 self.adopt_remade_models([candidate])

@@ -95,11 +95,11 @@ class FitLoop(Generic[TableT]):
 
     def fit(self) -> None:
         """Fit until no fit is needed."""
-        for jobs, ended in self.queue.run(self):
-            if ended.error is None:
-                self.add_results(ended)
+        for jobs, task in self.queue.run(self):
+            if task.error is None:
+                self.add_results(task)
             else:
-                self.give_up(jobs, ended.error)
+                self.give_up(jobs, task.error)
 
     def begin_turn(self) -> None:
         """Prune by the counts that have arrived, and show the progress."""
@@ -254,10 +254,10 @@ class FitLoop(Generic[TableT]):
         batch = self.batch_type(tuple(jobs), ending)
         return Task(key, batch, keeps_output=batch.keeps_models, affinity=slot)
 
-    def add_results(self, ended: Finished[list[FittedJob]]) -> None:
+    def add_results(self, task: Finished[list[FittedJob]]) -> None:
         """Write the results of a task to table and store."""
         table = self.table
-        for fitted_job in ended.get():
+        for fitted_job in task.get():
             job, results = fitted_job.job, fitted_job.results
             seconds = float(np.nansum([result.seconds for result in results]))
             n_failed = sum(result.status is FitStatus.FAILED for result in results)

@@ -63,8 +63,8 @@ class PoolPass:
         queue: JobQueue[CountJob, CountedJob] = JobQueue(self.engine.executor)
         # A file that changes between two slices would give counts of no one pool.
         with self.pool.guard_pass():
-            for _, ended in queue.run(self):
-                yield from ended.get()
+            for _, task in queue.run(self):
+                yield from task.get()
 
     def begin_turn(self) -> None:
         """Show the progress."""

@@ -297,7 +297,7 @@ def _test_disagreement(promises: Promises, tally: Tally, level: float) -> Promis
         return replace(test, reason=NO_FRESH)
     differ, duplicates = tally.n_differ.tolist()
     at_least = float(lower_rate_limits(differ, duplicates, tally.n_rows, level))
-    seen = differ / tally.n_rows
+    disagreement = differ / tally.n_rows
     # A limit below what is promised, and below what was seen, decides nothing.
     proved = f", so the true share is at least {floor_percent(at_least)}"
     return replace(
@@ -306,9 +306,9 @@ def _test_disagreement(promises: Promises, tally: Tally, level: float) -> Promis
         at_least=at_least,
         n_found=differ - duplicates,
         n_rows=tally.n_rows,
-        seen=seen,
-        reason=f"seen {about_percent(seen)} of {tally.n_rows:,} rows"
-        f"{proved * (seen > limit)}",
+        seen=disagreement,
+        reason=f"seen {about_percent(disagreement)} of {tally.n_rows:,} rows"
+        f"{proved * (disagreement > limit)}",
     )
 
 

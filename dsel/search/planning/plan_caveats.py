@@ -306,9 +306,9 @@ def caveats_of_rows(labeled: LabeledRows, scheme: CVScheme) -> list[Caveat]:
 
 def _caveat_of_absent_classes(labeled: LabeledRows, scheme: CVScheme) -> str:
     """Return a caveat if some models are trained without any row of a class."""
-    everything = np.arange(len(labeled.classes))
+    class_codes = np.arange(len(labeled.classes))
     lacking = [
-        np.setdiff1d(everything, labeled.y[split.train_rows])
+        np.setdiff1d(class_codes, labeled.y[split.train_rows])
         for split in scheme.splits or scheme.outer_splits
     ]
     n_lacking = sum(len(absent) > 0 for absent in lacking)

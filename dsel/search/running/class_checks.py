@@ -72,14 +72,14 @@ def describe_missed_classes(
         return [Caveat(Effect.WARNS, text, f"the {model}")]
     missed = []
     for code in np.unique(y):
-        in_class, rest = y == code, ""
+        in_class, condition = y == code, ""
         # A model may know the rows that it was trained on, and no others.
         if is_right[in_class].any():
-            in_class, rest = in_class & unseen, " that it had not seen"
+            in_class, condition = in_class & unseen, " that it had not seen"
             if in_class.sum() < FEWEST_UNSEEN or is_right[in_class].any():
                 continue
         rows = count_of(int(in_class.sum()), "row")
-        missed.append(f"none of {rows} of the class {labels[code]!r}{rest}")
+        missed.append(f"none of {rows} of the class {labels[code]!r}{condition}")
     if not missed:
         return []
     misses = listing(missed, MOST_CLASSES_NAMED)
@@ -130,10 +130,11 @@ def notes_on_found_rows(
     if not found_of:
         return []
     texts = list[str]()
-    for code, found in found_of.items():
+    for code, found_rows in found_of.items():
         who = "" if texts else " the models of all folds found"
-        start = f"of {count_of(found.n_rows, 'row')} of the class {labels[code]!r}{who}"
-        texts.append(f"{start} {_text_of_found(found, one_fold)}")
+        rows = count_of(found_rows.n_rows, "row")
+        start = f"of {rows} of the class {labels[code]!r}{who}"
+        texts.append(f"{start} {_text_of_found(found_rows, one_fold)}")
     more = " classes" * (len(texts) > MOST_CLASSES_NAMED)
     note = f"{listing(texts, MOST_CLASSES_NAMED)}{more} (an estimate)"
     missed = [code for code, n in found_of.items() if 2 * n.n_found < n.n_rows]
@@ -178,28 +179,31 @@ def count_found_rows(
         for code in rare.tolist():
             is_found = codes[y == code] == code
             n_rows, n_found = len(is_found), int(is_found.sum())
-            found = found_of.get(code, FoundRows())
-            found = found._replace(
-                n_rows=found.n_rows + n_rows, n_found=found.n_found + n_found
+            found_rows = found_of.get(code, FoundRows())
+            found_rows = found_rows._replace(
+                n_rows=found_rows.n_rows + n_rows, n_found=found_rows.n_found + n_found
             )
             if fold == named_fold:
-                found = found._replace(n_rows_of_fold=n_rows, n_found_of_fold=n_found)
-            found_of[code] = found
+                found_rows = found_rows._replace(
+                    n_rows_of_fold=n_rows, n_found_of_fold=n_found
+                )
+            found_of[code] = found_rows
     return found_of
 
 
-def _text_of_found(found: FoundRows, one_fold: Certificate) -> str:
+def _text_of_found(found_rows: FoundRows, one_fold: Certificate) -> str:
     """Return how many rows were found, by one model alone if it finds few of them."""
-    text, n_of_fold = f"{found.n_found:,}", found.n_rows_of_fold
-    if n_of_fold >= FEWEST_UNSEEN and 2 * found.n_found_of_fold < n_of_fold:
+    text, n_of_fold = f"{found_rows.n_found:,}", found_rows.n_rows_of_fold
+    if n_of_fold >= FEWEST_UNSEEN and 2 * found_rows.n_found_of_fold < n_of_fold:
         text += (
             f" (of its {n_of_fold:,} the {one_fold.model_text} found "
-            f"{found.n_found_of_fold:,})"
+            f"{found_rows.n_found_of_fold:,})"
         )
-    if found.n_predicted:
-        precision = about_percent(found.n_found / found.n_predicted)
+    if found_rows.n_predicted:
+        precision = about_percent(found_rows.n_found / found_rows.n_predicted)
         text += (
-            f"; where they predict it ({found.n_predicted:,} rows), {precision} are "
+            f"; where they predict it ({found_rows.n_predicted:,} rows), {precision} "
+            f"are "
             f"right"
         )
     return text

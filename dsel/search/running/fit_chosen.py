@@ -178,8 +178,8 @@ class ChosenFitLoop:
     def fit(self) -> dict[int, ChosenFit]:
         """Make all fits; return the results by the number of the outer split."""
         queue: JobQueue[ChosenFitJob, ChosenFit] = JobQueue(self.engine.executor)
-        for _, ended in queue.run(self):
-            self.fits.update((fit.job.outer_split, fit) for fit in ended.get())
+        for _, task in queue.run(self):
+            self.fits.update((fit.job.outer_split, fit) for fit in task.get())
         return self.fits
 
     def begin_turn(self) -> None:

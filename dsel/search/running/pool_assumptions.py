@@ -58,10 +58,10 @@ def with_pool_facts(
     else:
         finding = "a classifier distinguishes labeled rows from pool rows"
         if pool_facts.telling_columns:
-            first, *others = pool_facts.telling_columns
+            first, *later_columns = pool_facts.telling_columns
             finding += f", most by column {first}"
-            if others:
-                finding += f", then by {listing(others, 5)}"
+            if later_columns:
+                finding += f", then by {listing(later_columns, 5)}"
         finding += f" ({test})"
         if not (pool_facts.telling_columns or violation):
             finding += (
