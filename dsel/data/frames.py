@@ -15,6 +15,7 @@ from typing import Any, Final
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+import xarray as xr
 from numpy.typing import NDArray
 from pandas.api.types import infer_dtype, is_numeric_dtype
 from scipy import sparse
@@ -296,6 +297,18 @@ def _is_free_text(frame: pd.DataFrame, column: Column) -> bool:
     return bool(2 * known.nunique() > len(known) and known.str.contains(" ").any())
 
 
+def with_column_names(rows: Any) -> Any:
+    """Return a table of xarray whose columns have a coordinate as a data frame.
+
+    Its columns are found by these names, as those of every data frame. Other rows are
+    unchanged.
+    """
+    is_array = isinstance(rows, xr.DataArray) and rows.ndim == 2
+    if not is_array or rows.dims[1] not in rows.coords:
+        return rows
+    return pd.DataFrame(rows.values, columns=rows.coords[rows.dims[1]].values)
+
+
 def has_named_columns(rows: Any) -> bool:
     """Return whether rows are a data frame whose columns scikit-learn finds by name.
 
@@ -324,6 +337,7 @@ def rows_by_name(rows: Any, names: Sequence[str] | None, whose: str) -> Any:
     a model without, are unchanged. Raises ValueError that names the missing columns;
     `whose` says whose they are, such as " of the model".
     """
+    rows = with_column_names(rows)
     is_pandas = isinstance(rows, pd.DataFrame)
     if names is None or not (is_pandas or has_named_columns(rows)):
         return rows
@@ -469,6 +483,17 @@ def check_numeric(frames: FrameSchema | None, where: str) -> None:
                 f"`X`, a pipeline that encodes it, and this table itself as `pool` "
                 f"(.parquet or another format that holds text)."
             )
+
+
+def changed_by_cast(values: Any, cast: NDArray[Any]) -> NDArray[np.bool_] | None:
+    """Return which numbers a cast has changed; None if none has.
+
+    A cast to floats only rounds, as everywhere in numpy.
+    """
+    if cast.dtype.kind == "f" or np.can_cast(values.dtype, cast.dtype):
+        return None
+    changed = np.asarray(values != cast, dtype=np.bool_)
+    return changed if changed.any() else None
 
 
 def numbers_of(rows: Any, dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
-from numbers import Real
+from numbers import Integral, Real
 from textwrap import shorten
 from typing import Any, Final
 
@@ -48,8 +48,10 @@ from dsel.data.frames import (
     merge_entries,
     native,
     take_rows,
+    with_column_names,
 )
 from dsel.data.identity import content_hash
+from dsel.data.kinds import LARGEST_EXACT
 from dsel.data.pool import Pool
 from dsel.errors import NewFile, RowError, UndecidedError
 from dsel.typing import AnyArray, LabelsLike, RowsLike
@@ -186,7 +188,7 @@ def checked_features(
             f"frame or a sparse matrix."
         )
     check_rows(X, what)
-    X = fill_masked_values(X, what)
+    X = fill_masked_values(with_column_names(X), what)
     if hasattr(X, "to_dask_array") and hasattr(X, "compute"):
         X = X.compute()
     frame = frame_of(X) if has_named_columns(X) else None
@@ -270,11 +272,8 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"`X` must be {why}") from error
     check_number_type(rows.dtype, "X")
-    return rows
-
-
-def _is_text_or_truth(label: object) -> tuple[bool, bool]:
-    return isinstance(label, str), isinstance(label, bool | np.bool_)
+    # pandas and some learners refuse numbers of another byte order than the machine's.
+    return rows.astype(rows.dtype.newbyteorder("="), copy=False)
 
 
 def one_column(y: LabelsLike) -> LabelsLike:
@@ -318,7 +317,7 @@ def check_labels(y: LabelsLike) -> NDArray[Any]:
                 f"{show(labels[0])} and {show(next(different, labels[-1]))}; make "
                 f"texts of them."
             )
-        labels = np.array(labels.tolist())
+        labels = _of_one_type(labels)
     try:
         with warnings.catch_warnings(action="ignore"):  # about many classes
             check_classification_targets(labels)
@@ -357,11 +356,28 @@ def _one_dimension(y: LabelsLike) -> NDArray[Any]:
         ) from error
     # numpy makes one type of all objects of a list: [1, "1"] and [1, True] would be one
     # label each.
-    if isinstance(y, list | tuple) and len({*map(_is_text_or_truth, y)}) > 1:
+    if isinstance(y, list | tuple) and len({*map(type, y)}) > 1:
         labels = np.array(y, dtype=object)
     if labels.dtype.kind == "V":  # records of several values
         labels = labels.astype(object)
     return labels
+
+
+def _of_one_type(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return objects as an array of one type; TypeError if two become one label.
+
+    numpy rounds whole numbers above 2**53 next to floats, and ends texts at a zero
+    byte.
+    """
+    narrow = np.array(labels.tolist())
+    first: dict[Any, Any] = {}
+    for label, kept in zip(labels.tolist(), narrow.tolist(), strict=True):
+        if first.setdefault(kept, label) != label:
+            raise TypeError(
+                f"`y` must hold labels that numpy keeps apart, but {show(first[kept])} "
+                f"and {show(label)} become {show(kept)}; rename the classes."
+            )
+    return narrow
 
 
 def _refuse_no_classes(labels: NDArray[Any]) -> None:
@@ -398,8 +414,6 @@ def check_numbers(y: LabelsLike) -> Floats:
         _refuse_missing(values, missing)
         kinds = (value for value in values.tolist() if not isinstance(value, Real))
         other = next((v for v in kinds if not isinstance(v, decimal.Decimal)), None)
-        if other is None:
-            values = values.astype(np.float64)
     else:
         other = values.tolist()[0] if values.dtype.kind not in "biuf" else None
         if values.dtype.kind in "mM":
@@ -409,8 +423,23 @@ def check_numbers(y: LabelsLike) -> Floats:
             f"`y` must hold numbers for a regressor, got {show(other)} "
             f"({type(other).__name__}); make numbers of them, or search classifiers."
         )
-    _refuse_missing(values, np.flatnonzero(~np.isfinite(values.astype(np.float64))))
-    return np.array(values, np.float64)  # a copy that the caller cannot change
+    try:
+        numbers = np.array(values, np.float64)  # a copy that the caller cannot change
+    except OverflowError:
+        raise ValueError(
+            "`y` must hold numbers below 1e308 for a regressor, got a larger one."
+        ) from None
+    _refuse_missing(values, np.flatnonzero(~np.isfinite(numbers)))
+    for row in np.flatnonzero(np.abs(numbers) > LARGEST_EXACT).tolist():
+        target = values[row]
+        if isinstance(target, Integral) and int(numbers[row]) != target:
+            raise RowError(
+                "`y` must hold numbers that float64 holds, but ",
+                row,
+                f" is {target}, which becomes {numbers[row]:.0f}; subtract a whole "
+                f"number from all targets.",
+            )
+    return numbers
 
 
 def _check_list(y: LabelsLike, what: str, one: str) -> None:

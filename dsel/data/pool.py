@@ -20,14 +20,15 @@ from dask.utils import format_bytes
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-from dsel.arrays import ArrayLike, Bools, Integers, fill_masked_values
+from dsel.arrays import ArrayLike, Bools, Integers, as_plain, fill_masked_values
 from dsel.cards import render_card
-from dsel.checks import listing
+from dsel.checks import listing, show
 from dsel.data.cache import process_cache
 from dsel.data.columns import check_columns
 from dsel.data.frames import (
     Frame,
     FrameSchema,
+    changed_by_cast,
     check_finite,
     concatenate_rows,
     encode_rows,
@@ -532,7 +533,7 @@ def in_blocks(
         Blocks({**(graph or {}), **named}, tuple(named), boundaries),
         origin,
         StoredSchema(
-            dtype or like.dtype,
+            (dtype or like.dtype).newbyteorder("="),
             n_columns,
             max(math.ceil(row_nbytes or stored), 1),
             None if names is None else tuple(map(str, names)),
@@ -736,10 +737,42 @@ def _block(pool: Pool, first: int, X: Any, mask: Bools) -> Block:
         row_numbers, X = row_numbers[mask], take_rows(X, np.flatnonzero(mask))
     if pool.target_schema is not None:
         X = frame_like(X, pool.target_schema)
-    elif isinstance(X, pd.DataFrame):
-        X = frame_of(X) if pool.dtype.kind == "O" else numbers_of(X, pool.dtype)
-    elif sparse.issparse(X):
-        X = merge_entries(sparse.csr_matrix(X, dtype=pool.dtype))
-    else:  # one memory order for all chunks: BLAS may round others differently
-        X = np.ascontiguousarray(X, dtype=pool.dtype)
+    elif isinstance(X, pd.DataFrame) and pool.dtype.kind == "O":
+        X = frame_of(X)
+    else:
+        X = _in_declared_type(X, pool, row_numbers)
     return Block(row_numbers, X)
+
+
+def _in_declared_type(X: Any, pool: Pool, row_numbers: Integers) -> Any:
+    """Return numbers in the type of the pool; raise PoolRowError where one changes.
+
+    A chunk of a Dask collection may have another type than the collection declares:
+    fractions would become whole numbers, and NaN some number.
+    """
+    dtype = pool.dtype
+    with np.errstate(invalid="ignore"):
+        if isinstance(X, pd.DataFrame):
+            rows = numbers_of(X, dtype)
+            parts = [(X.iloc[:, j].to_numpy(), rows[:, j]) for j in range(X.shape[1])]
+        elif sparse.issparse(X):
+            X = merge_entries(sparse.csr_matrix(X))
+            rows = X.astype(dtype, copy=False)
+            parts = [(X.data, rows.data)]
+        else:  # one memory order for all chunks: BLAS may round others differently
+            rows = np.ascontiguousarray(X, dtype=dtype)
+            parts = [(X, rows)]
+    for values, cast in parts:
+        if (changed := changed_by_cast(values, cast)) is None:
+            continue
+        row = np.argwhere(changed)[0, 0]
+        if sparse.issparse(X):
+            row = np.searchsorted(X.indptr, row, side="right") - 1
+        value = show(as_plain(values[changed][0]))
+        raise PoolRowError(
+            f"{pool.where} declares numbers of the type {dtype}, but ",
+            int(row_numbers[row]),
+            f" has {value}; correct the type, such as the `dtype` or `meta` of a Dask "
+            f"collection.",
+        )
+    return rows

@@ -6,8 +6,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import xarray as xr
 from scipy import sparse
+from sklearn.linear_model import LogisticRegression, Ridge
 
+import dsel
 from dsel.data import open_pool, write_pool
 from dsel.data.frames import number_matrix
 from dsel.data.labeled import check_labels, labeled_rows, matching_pool
@@ -139,3 +142,55 @@ def test_matching_pool__makes_missing_what_is_no_category():
 def test_labels__of_two_types_are_refused_and_not_made_texts(kind, labels):
     with pytest.raises(TypeError, match="labels of one type, got"):
         check_labels(kind(labels * 10))
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["a", "a\0", "b"] * 10, dtype=object),
+        [2**53, 2**53 + 1, 1.0] * 10,
+        pd.Series([2**53, 2**53 + 1, 1.0] * 10, dtype=object),
+    ],
+    ids=["zero byte", "list", "objects"],
+)
+def test_labels__that_would_become_one_are_refused(labels):
+    with pytest.raises(TypeError, match=r"numpy keeps apart, but .* and .* become"):
+        dsel.plan_search(LogisticRegression(), {"C": [1]}, np.ones((30, 2)), labels)
+
+
+@pytest.mark.parametrize("kind", ["uint64", object])
+def test_targets__that_float64_would_round_are_refused(kind):
+    targets = (2**63 + np.arange(30, dtype="uint64") * 2048).astype(kind)
+    rows = np.ones((30, 2))
+    dsel.plan_search(Ridge(), {"alpha": [1]}, rows, targets)  # float64 has these
+    targets[3] += 1
+    with pytest.raises(ValueError, match=r"row 3 is 9223372036854781953, which"):
+        dsel.plan_search(Ridge(), {"alpha": [1]}, rows, targets)
+
+
+def test_targets__beyond_the_largest_float_are_refused():
+    targets = [10**400, *range(29)]
+    with pytest.raises(ValueError, match="`y` must hold numbers below 1e308"):
+        dsel.plan_search(Ridge(), {"alpha": [1]}, np.ones((30, 2)), targets)
+
+
+def test_certify__takes_numbers_of_another_byte_order(rng):
+    rows = rng.normal(size=(120, 2))
+    y = np.where(rows[:, 0] > 0, "a", "b")
+    bounds = [
+        dsel.certify(LogisticRegression(), X, y, X, random_state=0).certificate.bound
+        for X in (rows, rows.astype(">f8"))
+    ]
+    assert bounds[0] == bounds[1] < 0.3
+
+
+@pytest.mark.parametrize("names", [["b", "a"], [2, 1], [0.5, 0.25]])
+def test_certify__finds_the_columns_of_labeled_and_new_tables_of_xarray(names, rng):
+    values = rng.normal(size=(120, 2))
+    table = xr.DataArray(values, dims=("row", "name"), coords={"name": names})
+    turned = table.isel(name=[1, 0])
+    y = np.where(values[:, 0] > 0, "a", "b")
+    found = dsel.certify(LogisticRegression(), table, y, turned, random_state=0)
+    assert found.certificate.certified  # else labeled rows and pool would differ
+    assert (found.predict(turned) == found.predict(table)).all()
+    assert (found.predict(table) == y).mean() > 0.9

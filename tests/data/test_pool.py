@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 import xarray as xr
 import zarr
+from dask import delayed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -242,6 +243,42 @@ def test_open_pool__finds_the_columns_of_partitions_by_name():
 def test_open_pool__takes_a_frame_of_several_types(dtypes):
     frame = pd.DataFrame({"a": [0, 1], "b": [0.0, 1.0], "c": [0.5, 2]}).astype(dtypes)
     assert open_pool(frame).dtype == np.float64
+
+
+def declared_as(like, rows):
+    """Return a Dask collection of these rows that declares the types of others."""
+    if isinstance(rows, pd.DataFrame):
+        return dd.from_map(lambda _: rows, [0], meta=like.iloc[:0])
+    block = delayed(lambda: rows)()
+    return da.from_delayed(block, rows.shape, dtype=like.dtype, meta=like[:0])
+
+
+WHOLE = np.array([[1, 2], [3, 4]])
+FRACTIONS = np.array([[1.0, 2.0], [3.0, 4.5]])
+
+
+@pytest.mark.parametrize(
+    ("like", "rows", "value"),
+    [
+        (WHOLE, FRACTIONS, "4.5"),
+        (WHOLE, np.where(FRACTIONS == 4.5, np.nan, 1.0), "nan"),
+        (WHOLE.astype(np.uint8), WHOLE + [[0, 0], [0, 300]], "304"),
+        (sparse.csr_matrix(WHOLE), sparse.csr_matrix(FRACTIONS), "4.5"),
+        (pd.DataFrame(WHOLE), pd.DataFrame(FRACTIONS), "4.5"),
+        (pd.DataFrame(WHOLE), pd.DataFrame(FRACTIONS).replace(4.5, np.nan), "nan"),
+    ],
+)
+def test_open_pool__refuses_a_chunk_whose_values_the_declared_type_does_not_hold(
+    like, rows, value
+):
+    with pytest.raises(ValueError, match=f"type u?int.*, but row 1 has {value};"):
+        open_pool(declared_as(like, rows)).as_array().compute(scheduler="sync")
+
+
+def test_open_pool__takes_a_chunk_of_another_type_whose_values_are_the_same():
+    rows = open_pool(declared_as(WHOLE, WHOLE.astype(float))).as_array().compute()
+    assert rows.dtype == WHOLE.dtype
+    assert (rows == WHOLE).all()
 
 
 def test_open_pool__takes_packed_numbers_that_xarray_opened(tmp_path, rng):
