@@ -162,7 +162,7 @@ def test_old_names__are_the_new_ones_and_say_so(plan):
         (report, "model", "model_text"),
         (report, "remarks", "reasons"),
         (plan.scheme.splits[0], "key", "numbers"),
-        (plan.scheme.splits[0], "test_parts", "counted_parts"),
+        (plan.scheme.splits[0], "test_parts", "row_parts"),
     ):
         with pytest.warns(FutureWarning, match=f"`{old}` is now called `{new}`"):
             np.testing.assert_equal(getattr(owner, old), getattr(owner, new))

@@ -95,7 +95,7 @@ from dsel.search.outcomes.deployed_model import open_deployed_model
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_caveats import check_possible_bound
-from dsel.search.planning.plan_inputs import CallerFacts
+from dsel.search.planning.plan_inputs import CallerSettings
 from dsel.search.planning.plan_search import plan_for
 from dsel.search.running.execute import check_out
 from dsel.typing import AnyArray
@@ -394,7 +394,7 @@ def make_plan(options: SelectOptions, inputs: SelectInputs) -> Plan:
     column: str | int | None = report_by
     if report_by is not None and table.columns is None and report_by.isdecimal():
         column = int(report_by)  # columns of an array have numbers
-    facts = CallerFacts(
+    caller_settings = CallerSettings(
         caveats=(
             *make_caveats(Effect.WARNS, table.repeats),
             *make_caveats(Effect.INFO, _notes_on_empty_columns(inputs.X)),
@@ -422,7 +422,7 @@ def make_plan(options: SelectOptions, inputs: SelectInputs) -> Plan:
                 n_queries=options.queries,
                 baseline=open_baseline(options, table.schema, inputs.X),
             ),
-            facts,
+            caller_settings,
         )
         # In Python this is a note: a search of few rows may be wanted for its choice.
         check_possible_bound(plan)

@@ -11,7 +11,7 @@ from dsel.checks import check_integer, check_truth, explain_unknown
 from dsel.criteria import get_criterion
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.planning.plan import Plan
-from dsel.search.planning.plan_inputs import CallerFacts
+from dsel.search.planning.plan_inputs import CallerSettings
 from dsel.search.planning.plan_search import plan_for
 from dsel.typing import Options, PathLike
 
@@ -194,7 +194,9 @@ def plan_covalidation(
         ("prune", prune),
     ):
         check_truth(flag, name)
-    facts = CallerFacts(leave_one_out=leave_one_out, violation=PICKED if picked else "")
+    caller_settings = CallerSettings(
+        leave_one_out=leave_one_out, violation=PICKED if picked else ""
+    )
     search_options = SearchOptions(
         criterion=criterion,
         cv=check_integer(repeats, "repeats", at_least=1),
@@ -203,4 +205,4 @@ def plan_covalidation(
         random_state=random_state,
         fit_params=fit_params,
     )
-    return plan_for(estimator, param_grid, X, y, pool, search_options, facts)
+    return plan_for(estimator, param_grid, X, y, pool, search_options, caller_settings)

@@ -390,9 +390,9 @@ def _forms_of_part(values: pa.StringArray) -> NumberForms | None:
     is_whole &= ~((content[digits] == ord("0")) & (digits > starts))  # -0
     if has_exponents:
         is_exponent = (content | 0x20) == ord("e")
-        is_plain = np.add.reduceat(is_exponent, starts, dtype=np.uint8) == 0
-        is_short &= is_plain
-        is_whole &= is_plain
+        has_no_exponent = np.add.reduceat(is_exponent, starts, dtype=np.uint8) == 0
+        is_short &= has_no_exponent
+        is_whole &= has_no_exponent
     return NumberForms(floats, is_whole, is_short, int(n_point_zero))
 
 

@@ -210,12 +210,12 @@ class _Written(NamedTuple):
         if self.kind is Kind.DATES:
             texts[known] = values[known].dt.strftime("%Y-%m-%d")
             return texts
-        is_plain = known & (self.kind is Kind.WHOLE)
+        is_whole = known & (self.kind is Kind.WHOLE)
         if self.is_plain_whole:
             # Larger ones were written with an exponent, else they would be text.
-            is_plain |= known & (values % 1 == 0) & (values.abs() <= LARGEST_EXACT)
+            is_whole |= known & (values % 1 == 0) & (values.abs() <= LARGEST_EXACT)
         texts[known] = values[known].map(repr)
-        texts[is_plain] = values[is_plain].astype("int64").astype(str)
+        texts[is_whole] = values[is_whole].astype("int64").astype(str)
         return texts
 
 

@@ -68,7 +68,7 @@ class Split:
     """Whether the training rows are the second part."""
 
     def __repr__(self) -> str:
-        n_train, n_test = len(self.train_rows), sum(map(len, self.counted_parts))
+        n_train, n_test = len(self.train_rows), sum(map(len, self.row_parts))
         return (
             f"<Split {self.number}: trained {self.trained_on}, on "
             f"{count_of(n_train, 'row')}, and tested on {n_test:,}>"
@@ -112,14 +112,14 @@ class Split:
         """Return a pair of folds of which one alone is tested."""
         first, second = (
             rows if i == part_number else rows[:0]
-            for i, rows in enumerate(self.counted_parts)
+            for i, rows in enumerate(self.row_parts)
         )
         return replace(self, test_rows=first, second_part=second)
 
-    key, test_parts = OldName("numbers"), OldName("counted_parts")
+    key, test_parts = OldName("numbers"), OldName("row_parts")
 
     @property
-    def counted_parts(self) -> tuple[Integers, ...]:
+    def row_parts(self) -> tuple[Integers, ...]:
         """The one or two parts of rows on each of which errors are counted."""
         if self.second_part is not None:
             return self.test_rows, self.second_part

@@ -32,7 +32,7 @@ file in a traceback is the user's own code."""
 Cache = ByteCache | LastUseCache
 """Cache of arrays that tasks of one process share, within a limit of bytes."""
 N_PARTS: Final = 2
-"""Most parts of a split's test rows; see `Split.counted_parts`."""
+"""Most parts of a split's test rows; see `Split.row_parts`."""
 TRACEBACK: Final = "Traceback (most recent call last):"
 MOST_LETTERS: Final = 300
 """Most letters of the message of an error that a fit raised."""
@@ -83,7 +83,7 @@ class FitCounts:
     """Counts of the fits of a group, by candidate and split."""
 
     errors: Integers
-    """Errors on each part of `Split.counted_parts`, candidates x splits x 2 parts; -1
+    """Errors on each of `Split.row_parts`, candidates x splits x 2 parts; -1
     where the fit failed, or there is no second part. For regressors, the number of rows
     whose prediction is not finite."""
     seconds: Floats

@@ -152,9 +152,9 @@ class ScikitLearnFamily(Family):
                 if fit.message is not None:
                     fit_counts.messages[key] = fit.message
                 # All rows are errors until they are predicted: `predict` may raise.
-                errors = [len(rows) for rows in split.counted_parts]
+                errors = [len(rows) for rows in split.row_parts]
                 predictions = self._predict_parts(fit.last, fit.tests)
-                parts = zip(split.counted_parts, predictions, strict=True)
+                parts = zip(split.row_parts, predictions, strict=True)
                 for part_number, (rows, predicted) in enumerate(parts):
                     if isinstance(predicted, Exception):
                         fit_counts.record_error(*key, predicted, FitProblem.UNPREDICTED)
@@ -257,9 +257,7 @@ class ScikitLearnFamily(Family):
             # treats all learners and folds alike.
             model: Any = DummyClassifier(strategy="most_frequent")
             model.fit(native(X[rows]), labels)
-            return Fit(
-                model, model, [X[test_rows] for test_rows in split.counted_parts]
-            )
+            return Fit(model, model, [X[test_rows] for test_rows in split.row_parts])
         estimator, seeds = candidate.estimator, self._missing_seeds(candidate, split)
         if labels.dtype.kind == "U" and reads_marks(estimator):
             labels = labels.astype(object)  # an array of texts cannot hold the mark
@@ -285,7 +283,7 @@ class ScikitLearnFamily(Family):
                 model = seeded_clone(estimator, seeds, candidate.all_params)
                 model.fit(native(X[rows]), labels, **arguments)
                 return Fit(
-                    model, model, [X[test_rows] for test_rows in split.counted_parts]
+                    model, model, [X[test_rows] for test_rows in split.row_parts]
                 )
             front_seeds, last_seeds = split_params(estimator, seeds)
             # A clone takes a tenth of a small fit, so the first steps are cloned only

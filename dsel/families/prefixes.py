@@ -93,7 +93,7 @@ def fit_prefix(
     that `fit_transform` returned; and each part of the test rows, transformed: None for
     an empty part, the exception where a step raised one.
     """
-    rows = content_hash(split.train_rows, *split.counted_parts)
+    rows = content_hash(split.train_rows, *split.row_parts)
     # The labels are part of the key, too: a step such as SelectKBest reads them.
     identity = f"{content}-{rows}-{text}-{exact_text(labels)}"
     key = blake2b(identity.encode(), digest_size=16)
@@ -110,7 +110,7 @@ def fit_prefix(
         front, train = make_front(), split.train_rows
         rows = front.fit_transform(native(X[train]), labels_of(y[train], labels))
         tests = tuple(
-            transform(front.steps, test_rows) for test_rows in split.counted_parts
+            transform(front.steps, test_rows) for test_rows in split.row_parts
         )
         return front.steps, read_only_rows(rows), tests
 

@@ -218,7 +218,7 @@ KERNELS: Final[dict[str, MakeKernel]] = {
 value of its parameter `kernel`."""
 
 
-def own_kernels() -> dict[str, MakeKernel]:
+def find_user_kernels() -> dict[str, MakeKernel]:
     """Return the entries of `KERNELS` that are not of dsel."""
     return {
         name: make

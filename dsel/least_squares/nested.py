@@ -38,7 +38,7 @@ from dsel.search.engine.inner_searches import InnerSearches
 from dsel.search.engine.jobs import FitStatus
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan
-from dsel.search.planning.plan_inputs import CallerFacts
+from dsel.search.planning.plan_inputs import CallerSettings
 from dsel.search.planning.plan_search import plan_for
 from dsel.search.running.cube_of_run import TOKEN, describe_run
 from dsel.search.running.nested import certify_choices, make_pair_results
@@ -145,7 +145,7 @@ def plan_certified_search(
             loss=search.loss,
             report=search.report,
         ),
-        CallerFacts(axes=axes, renamings=RENAMINGS),
+        CallerSettings(axes=axes, renamings=RENAMINGS),
     )
     return plan
 
@@ -162,7 +162,7 @@ def mean_squares_of(split: Split, left_out: Integers, residuals: Floats) -> Floa
     Without a second part its mean is NaN.
     """
     means = np.full(2, np.nan)
-    for part_number, rows in enumerate(split.counted_parts):
+    for part_number, rows in enumerate(split.row_parts):
         part_residuals = residuals[np.searchsorted(left_out, rows)].ravel()
         means[part_number] = mean_squared_error(
             part_residuals, np.zeros(len(part_residuals))

@@ -599,7 +599,7 @@ class LeastSquaresSearch(BaseSearch):
             certified = plan_certified_search(
                 self, (widths, regularizations), X, y, pool, seed
             )
-            folds = certified.scheme.held_out
+            folds = certified.scheme.fold_splits
         else:
             self._check_no_certificate_options(pool)
             folds = self._folds(X, y, seed)

@@ -80,9 +80,9 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     for number, (certificate, end, height) in enumerate(
         zip(bounds[names.CERTIFICATE].values, ends, apart, strict=True)
     ):
-        is_plain = certificate == PLAIN_HOLDOUT
-        color = MIDDLE if is_plain else ACCENT if not number else BLUE
-        line = "--" if is_plain else "-"
+        is_holdout = certificate == PLAIN_HOLDOUT
+        color = MIDDLE if is_holdout else ACCENT if not number else BLUE
+        line = "--" if is_holdout else "-"
         ax.plot(places, bounds.values[number], line, color=color, marker="s", ms=3)
         ax.plot(places[-1] + np.array([0, 0.2]), [end, height], color=color, lw=0.6)
         ax.annotate(

@@ -177,8 +177,8 @@ def cv_results(
     for name in sorted({name for params in candidates for name in params}):
         values = [params.get(name) for params in candidates]
         # One type of numbers: an array of 1 and 1.0 would make them equal.
-        is_plain = len({*map(type, values)}) == 1 and isinstance(values[0], Real)
-        kind = np.array(values).dtype if is_plain else object
+        is_numeric = len({*map(type, values)}) == 1 and isinstance(values[0], Real)
+        kind = np.array(values).dtype if is_numeric else object
         # Masked where a candidate does not set it, as scikit-learn does.
         columns[f"param_{name}"] = np.ma.masked_array(
             np.fromiter(values, kind), [name not in params for params in candidates]

@@ -396,14 +396,14 @@ class Certificate(Renderable):
         """Return the error bound in one line, rounded up."""
         return self.headline_after("")
 
-    def headline_after(self, jointly: str, printed: Container[str] = ()) -> str:
-        """Return the headline; `jointly` says that another bound holds with it.
+    def headline_after(self, joint_note: str, printed: Container[str] = ()) -> str:
+        """Return the headline; `joint_note` says that another bound holds with it.
 
         `printed` are reasons against a guarantee that were printed above.
         """
-        return f"{self.statement(jointly, printed)}, {self.model_text}"
+        return f"{self.statement(joint_note, printed)}, {self.model_text}"
 
-    def statement(self, jointly: str = "", printed: Container[str] = ()) -> str:
+    def statement(self, joint_note: str = "", printed: Container[str] = ()) -> str:
         """Return the headline without its model."""
         amount = self.amount(self.number)
         if not self.certified:
@@ -419,7 +419,7 @@ class Certificate(Renderable):
             return f"No guarantee, {why}: {number}"
         if self.says_nothing:
             return self.no_bound
-        level = f"{confidence(self.delta)}% confidence{jointly and f' {jointly}'}"
+        level = f"{confidence(self.delta)}% confidence{joint_note and f' {joint_note}'}"
         if self.conditions:
             level += f", if {' and '.join(self.conditions)}"
         return f"{self.says} {amount}{self.on_rows} ({level})"

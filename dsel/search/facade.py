@@ -34,7 +34,7 @@ from dsel.results.cube import is_list
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.outcomes.intervals import predict_interval
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.planning.plan_inputs import CallerFacts
+from dsel.search.planning.plan_inputs import CallerSettings
 from dsel.search.planning.plan_search import make_plan
 from dsel.typing import (
     AnyArray,
@@ -328,7 +328,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
             baseline=baseline,
         )
         plan = make_plan(
-            self.estimator, self.param_grid, X, y, pool, options, CallerFacts()
+            self.estimator, self.param_grid, X, y, pool, options, CallerSettings()
         )
         # The plan has checked the rows; this sets the number and names of features.
         validate_data(self, X, y, skip_check_array=True)

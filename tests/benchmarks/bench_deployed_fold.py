@@ -128,7 +128,7 @@ def run(name, rate, n, learner, draw, loss):
         parts = [flags[..., truth == c].mean(axis=-1) for c in classes if has_class[c]]
         return np.stack(parts, axis=-1)
 
-    tested = [split.test_rows for split in plan.scheme.held_out]
+    tested = [split.test_rows for split in plan.scheme.fold_splits]
     of_folds = [np.bincount(y[labeled][r], minlength=len(shares)) for r in tested]
     seen = np.array([counted / counted.sum() for counted in of_folds])
     all_shares = np.bincount(y[labeled], minlength=len(shares)) / n

@@ -447,7 +447,7 @@ def test_groups__are_certified_by_one_row_of_each():
 
 def holdout_residuals(plan, alpha):
     """Return residuals on the hold-out set of a model that has not seen it."""
-    [split] = plan.scheme.held_out
+    [split] = plan.scheme.fold_splits
     model = Ridge(alpha).fit(X[split.train_rows], Y[split.train_rows])
     return split.test_rows, np.abs(Y - model.predict(X))[split.test_rows]
 
@@ -482,7 +482,7 @@ def test_holdout__has_limits_by_value_of_the_rows_that_it_counts():
     loss, features = dsel.losses.beyond(3.0), np.column_stack([X, site])
     made = plan(X=features, certificate="holdout", report_by=10, loss=loss)
     outcome = made.run()
-    [split] = made.scheme.held_out
+    [split] = made.scheme.fold_splits
     off = np.abs(Y - outcome.model.predict(features))[split.test_rows] > 3.0
     report = outcome.report_by_value().to_dataframe()
     for value, (_, limit, rows) in report.iterrows():

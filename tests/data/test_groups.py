@@ -62,14 +62,12 @@ def test_scheme_of_pairs__keeps_groups_out_of_every_training(keys, n_folds):
     groups = read_row_groups(keys, len(keys))
     scheme = scheme_of_pairs(n_folds, len(keys), 0, n_candidates=4, row_groups=groups)
     for split in (*scheme.splits, *scheme.outer_splits[:n_folds]):
-        tested = np.concatenate(split.counted_parts)
+        tested = np.concatenate(split.row_parts)
         assert not {*keys[split.train_rows]} & {*keys[tested]}
     # Inner searches read all rows, chosen models one of each group.
-    inner = {
-        row for split in scheme.splits for rows in split.counted_parts for row in rows
-    }
+    inner = {row for split in scheme.splits for rows in split.row_parts for row in rows}
     assert inner == {*range(len(keys))}
-    counted = np.concatenate([split.test_rows for split in scheme.held_out])
+    counted = np.concatenate([split.test_rows for split in scheme.fold_splits])
     assert sorted(keys[counted]) == list(range(30))
     assert scheme.fold_rows.sum() == 30
 

@@ -290,9 +290,9 @@ def test_a_rare_class__has_the_rows_that_the_models_of_all_folds_found():
         said[loss] = " ".join(str(plan.run().choice).split())
         found = [
             LogisticRegression().fit(rows[s.train_rows], y[s.train_rows]).predict(
-                rows[s.test_rows]) for s in plan.scheme.held_out
+                rows[s.test_rows]) for s in plan.scheme.fold_splits
         ]  # fmt: skip
-        truth = np.concatenate([y[s.test_rows] for s in plan.scheme.held_out])
+        truth = np.concatenate([y[s.test_rows] for s in plan.scheme.fold_splits])
         predicted = np.concatenate(found) == "fraud"
         right = int((predicted & (truth == "fraud")).sum())
         text = f"of {n} rows of the class 'fraud' the models of all folds found {right}"

@@ -82,7 +82,7 @@ def test_loss__chooses_and_counts_as_a_loop_of_plain_fits(name):
         ]
         means = [
             np.mean(
-                [rate_of(name, table(c, s, s.counted_parts[part])) for s, part in parts]
+                [rate_of(name, table(c, s, s.row_parts[part])) for s, part in parts]
             )
             for c in range(len(candidates))
         ]

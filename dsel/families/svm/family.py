@@ -28,7 +28,7 @@ from dsel.families.svm.machines import (
 )
 from dsel.families.svm.predict import PackedSVMs
 from dsel.kernels.checking import check_kernel
-from dsel.kernels.functions import KERNELS, MakeKernel, own_kernels
+from dsel.kernels.functions import KERNELS, MakeKernel, find_user_kernels
 from dsel.results.fit_messages import FitProblem
 
 SYMMETRY: Final = 1e-8  # times the largest entry
@@ -50,8 +50,8 @@ class KernelSVMFamily(Family):
     name: ClassVar[str] = "kernel SVM"
     holds_interpreter: ClassVar[bool] = False
 
-    own_kernels: Mapping[str, MakeKernel] = field(
-        default_factory=own_kernels, repr=False, compare=False
+    user_kernels: Mapping[str, MakeKernel] = field(
+        default_factory=find_user_kernels, repr=False, compare=False
     )
     """Functions that the user has added to `KERNELS` in the process of the plan. They
     are sent with the family, since the `KERNELS` of a worker does not have them."""
@@ -86,7 +86,7 @@ class KernelSVMFamily(Family):
     def check(self, candidates: Sequence[Candidate], X: Features) -> None:
         """Raise if a candidate cannot be fitted; see `Family.check`."""
         kernels = set()
-        unchecked = dict(self.own_kernels)
+        unchecked = dict(self.user_kernels)
         for candidate in candidates:
             steps, _, svc = split_svc(candidate.estimator)
             if make := unchecked.pop(svc.kernel, None):
@@ -157,7 +157,7 @@ class KernelSVMFamily(Family):
         """Fit every candidate on every split; see `Family.fit`."""
         fit_counts = FitCounts.empty(len(candidates), len(splits))
         rows = self.rows_of(candidates[0].estimator, X)
-        fits = GroupFit(self, candidates, rows, y, cache, self.own_kernels)
+        fits = GroupFit(self, candidates, rows, y, cache, self.user_kernels)
         machines, row_sets = [], {}
         for column, split in enumerate(splits):
             started = time.perf_counter()

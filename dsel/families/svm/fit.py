@@ -77,9 +77,9 @@ class GroupFit:
         X: Features,
         y: Integers,
         cache: Cache,
-        own_kernels: Mapping[str, MakeKernel],
+        user_kernels: Mapping[str, MakeKernel],
     ) -> None:
-        self.own_kernels = own_kernels
+        self.user_kernels = user_kernels
         self.family, self.X, self.y, self.cache = family, X, y, cache
         self.classes = family.classes
         C_values = np.array([float(split_svc(c.estimator)[2].C) for c in candidates])
@@ -132,7 +132,7 @@ class GroupFit:
         positions = row_set.positions(train)
         order = np.argsort(positions)
         rows = row_set.rows[positions[order]]
-        kernel = resolve_kernel(self.svc, rows, self.own_kernels)
+        kernel = resolve_kernel(self.svc, rows, self.user_kernels)
         matrix = self._kernel_matrix(kernel, row_set)
         matrix.check_values(positions[order])
         # Rows of weight 0 cannot become support vectors; libsvm leaves them out, too.
@@ -187,7 +187,7 @@ class GroupFit:
         """Return the errors on each part of the test rows, and the exceptions there."""
         duals = arrange_duals(machines, matrix.row_set)
         errors, failures = list[Integers](), list[Exception]()
-        for i, test_rows in enumerate(split.counted_parts):
+        for i, test_rows in enumerate(split.row_parts):
             try:
                 transformed = tests[i] if tests else None
                 if isinstance(transformed, Exception):

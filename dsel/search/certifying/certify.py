@@ -25,7 +25,7 @@ from dsel.runtime.progress import Progress
 from dsel.search.certifying.prefit import certify_prefit
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.planning.plan_inputs import CallerFacts
+from dsel.search.planning.plan_inputs import CallerSettings
 from dsel.search.planning.plan_search import plan_for
 from dsel.search.running.procedures import as_estimator
 from dsel.typing import (
@@ -298,7 +298,7 @@ def certify(
         y,
         pool,
         search_options,
-        CallerFacts(caveats=tuple(notes)),
+        CallerSettings(caveats=tuple(notes)),
     )
     return plan.run(
         client,
@@ -341,8 +341,8 @@ def check_folds(cv: int | str) -> int:
             f"`cv` must be a number of folds or 'prefit', got {show(cv)}; 'prefit' "
             f"is for a model that is fitted already and rows that it has not seen."
         )
-    is_plain = isinstance(cv, Real | KFold) and getattr(cv, "shuffle", True)
-    if not is_plain:
+    is_random = isinstance(cv, Real | KFold) and getattr(cv, "shuffle", True)
+    if not is_random:
         raise TypeError(
             f"`cv` must be a number of folds or 'prefit', got {show(cv)}; a bound "
             f"needs plain random folds, which are drawn here: write cv=5, and pass "

@@ -651,7 +651,7 @@ class DuplicatesAcrossFolds:
             records = pd.DataFrame({"row": hashes, "target": labeled.y})
             hashes = records.groupby(["row", "target"]).ngroup().to_numpy()
         fold_of = np.full(len(hashes), -1)
-        for fold, split in enumerate(scheme.held_out):
+        for fold, split in enumerate(scheme.fold_splits):
             if scheme.is_plain_random:
                 # With groups a fold has more rows than are counted, one of each group.
                 is_of_fold = np.ones(len(hashes), bool)

@@ -68,7 +68,7 @@ class SchemeRequest:
     has_pool: bool
 
     @cached_property
-    def is_plain(self) -> bool:
+    def draws_random_folds(self) -> bool:
         """Whether folds are drawn at random, and not those of a splitter or a list."""
         # For co-validation it is a number of halvings, which divides no rows evenly.
         is_number = self.search_options.cv is None or isinstance(
@@ -83,12 +83,14 @@ class SchemeRequest:
         """Whether the randomly drawn units are independent: rows, or whole groups."""
         # Fits get groups of `fit_params`, and folds ignore them.
         in_groups = "groups" in (self.search_options.fit_params or ())
-        return self.is_plain and (self.row_groups is not None or not in_groups)
+        return self.draws_random_folds and (
+            self.row_groups is not None or not in_groups
+        )
 
     @property
     def has_whole_groups(self) -> bool:
         """Whether random folds consist of whole groups."""
-        return self.is_plain and self.row_groups is not None
+        return self.draws_random_folds and self.row_groups is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +117,7 @@ class CertificateMethod:
     """Whether the search is repeated without each fold. Then the bound does not grow
     with the number of candidates, any loss can be bounded, and there are two models to
     choose from for deployment."""
-    takes_prior: bool = False
+    supports_prior: bool = False
     """Whether weights may divide delta among the candidates."""
     expects: Mapping[str, ExpectedBound] = field(default_factory=dict)
     """Rows of the table of `plan_bound` by name, one for each model that is bounded;
@@ -153,7 +155,7 @@ class CertificateMethod:
             n_compared=n_candidates if self.divides_delta else 1,
         )
 
-    def takes(self, loss: Loss) -> bool:
+    def supports(self, loss: Loss) -> bool:
         """Return whether it can bound this loss instead of the error."""
         return self.is_nested or (self.allows_regression and loss.is_regression)
 
@@ -235,7 +237,7 @@ def check_nested_options(_: CertificateMethod, request: SchemeRequest) -> None:
     cv_type = type(request.search_options.cv).__name__
     raise_first(
         (
-            not request.is_plain,
+            not request.draws_random_folds,
             f"`cv` must be a number of folds, such as 5, for the bound of certificate="
             f"'nested', got a {cv_type}: they are drawn here, at random. Where "
             f"rows come in groups pass `groups`; for estimates by other folds use "
@@ -337,7 +339,7 @@ def certified_scheme(request: SchemeRequest) -> CVScheme:
 def first_fold_scheme(request: SchemeRequest) -> CVScheme:
     """Return the scheme that trains without the first fold alone."""
     scheme = certified_scheme(request)
-    first = scheme.held_out[:1]
+    first = scheme.fold_splits[:1]
     return CVScheme(first, first, None, scheme.is_plain_random)
 
 
@@ -435,7 +437,7 @@ CV_BOUND_METHOD: Final = CertificateMethod(
     deploys=ALL_ROWS,
     make_scheme=certified_scheme,
     check_options=check_exhaustive_options,
-    takes_prior=True,
+    supports_prior=True,
     expects={
         "cv_bound": ExpectedBound(
             "all candidates at once, trained on all labels, by the mean of folds",

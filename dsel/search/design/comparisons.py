@@ -218,7 +218,7 @@ class Halves(Comparison):
 
 
 @dataclass(frozen=True)
-class EachFold(Comparison):
+class AllFolds(Comparison):
     """Compares the model of all rows with those of all folds, by several statistics."""
 
     all_rows_split: int

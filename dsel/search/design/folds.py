@@ -49,7 +49,7 @@ class InnerTest:
     split_number: int
     """Number of the split on which the model is trained."""
     part_number: int
-    """Number of the part of the split's test rows; see `Split.counted_parts`."""
+    """Number of the part of the split's test rows; see `Split.row_parts`."""
     fold: int
     """The fold of its test rows."""
     n_rows: int
@@ -67,9 +67,9 @@ class CVScheme:
 
     splits: tuple[Split, ...]
     """The splits that every candidate is trained on: without each pair of folds in a
-    nested search, with numbers of their own; else those in `held_out` and on all
+    nested search, with numbers of their own; else those in `fold_splits` and on all
     rows."""
-    held_out: tuple[Split, ...]
+    fold_splits: tuple[Split, ...]
     """The splits without each fold, or half, on whose test rows models are bounded. A
     nested search trains chosen candidates alone on these."""
     all_rows: Split | None
@@ -97,12 +97,12 @@ class CVScheme:
     @property
     def n_folds(self) -> int:
         """Folds, or halves of all halvings."""
-        return len(self.held_out)
+        return len(self.fold_splits)
 
     @property
     def all_rows_number(self) -> int:
         """Number of the split on all rows, after those of the folds."""
-        return len(self.held_out)
+        return len(self.fold_splits)
 
     def outer_number(self, fold: int | None) -> int:
         """Return the outer split without a fold; None asks for that on all rows."""
@@ -116,14 +116,14 @@ class CVScheme:
         """
         if not self.is_nested or self.all_rows is None:
             return ()
-        return (*self.held_out, self.all_rows)
+        return (*self.fold_splits, self.all_rows)
 
     splits_of_chosen = OldName("outer_splits")
 
     @property
     def identity(self) -> str:
         """Number of folds and a hash of all splits, for the identity of a plan."""
-        rows = [(s.name, s.train_rows, *s.counted_parts) for s in self.splits]
+        rows = [(s.name, s.train_rows, *s.row_parts) for s in self.splits]
         return f"{self.n_folds}, {tokenize(rows)}"
 
     @property
@@ -134,7 +134,9 @@ class CVScheme:
     @property
     def counted_rows(self) -> Integers:
         """Labeled rows that are counted in some fold, ascending; bounds use these."""
-        return np.unique(np.concatenate([split.test_rows for split in self.held_out]))
+        return np.unique(
+            np.concatenate([split.test_rows for split in self.fold_splits])
+        )
 
     @property
     def leave_one_out_number(self) -> int | None:
@@ -150,7 +152,7 @@ class CVScheme:
     @property
     def fold_rows(self) -> Integers:
         """Held-out rows of each fold, shape (n_folds,)."""
-        return np.array([len(split.test_rows) for split in self.held_out])
+        return np.array([len(split.test_rows) for split in self.fold_splits])
 
 
 def pairs_of_folds(n_folds: int) -> list[tuple[int, int]]:
@@ -198,8 +200,8 @@ def scheme_of_folds(
         if row_groups is not None and is_certified:
             is_counted = row_groups.draw_rows(seed)
         splits = fold_splits(fold_of, is_counted)
-    *held_out, all_rows = splits
-    return CVScheme(splits, tuple(held_out), all_rows, n_folds is not None)
+    *folds, all_rows = splits
+    return CVScheme(splits, tuple(folds), all_rows, n_folds is not None)
 
 
 def _draw_folds(

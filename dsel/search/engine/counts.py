@@ -189,7 +189,7 @@ class FitTable:
     """Groups of the candidates, which have their keys in a store; or none."""
     n_candidates: int
     errors: Integers = field(init=False)
-    """Errors on both `Split.counted_parts`, (n_candidates, n_splits, 2)."""
+    """Errors on both `Split.row_parts`, (n_candidates, n_splits, 2)."""
     scores: Floats = field(init=False)
     """The score by the plan's loss on both parts; see `Loss.score`."""
     fit_status: NDArray[np.int8] = field(init=False)
@@ -265,7 +265,7 @@ class FitTable:
         return np.asarray((self.fit_status == FitStatus.FAILED) | self.failed_tests)
 
     @property
-    def ended_fits(self) -> Bools:
+    def finished_fits(self) -> Bools:
         """Whether each fit is done or failed."""
         return np.asarray(self.fit_status >= FitStatus.DONE)
 
@@ -287,7 +287,7 @@ class FitTable:
     @property
     def active_candidates(self) -> Bools:
         """Whether a search waits for each candidate."""
-        return np.asarray((self.needed_fits & ~self.ended_fits).any(axis=1))
+        return np.asarray((self.needed_fits & ~self.finished_fits).any(axis=1))
 
     @property
     def consecutive_fits(self) -> Bools:
@@ -296,7 +296,7 @@ class FitTable:
         Exact pruning reads only these. A count that comes early waits for those before
         it, so that the outcome does not depend on the order in which tasks end.
         """
-        return np.asarray(np.logical_and.accumulate(self.ended_fits, axis=1))
+        return np.asarray(np.logical_and.accumulate(self.finished_fits, axis=1))
 
     @property
     def unpredicting_candidates(self) -> Bools:
@@ -305,7 +305,7 @@ class FitTable:
         Rows on which it raised count as errors. If it raised for all rows, a message
         explains the failure, which a bound of 100% would not.
         """
-        is_tested = [any(map(len, split.counted_parts)) for split in self.scheme.splits]
+        is_tested = [any(map(len, split.row_parts)) for split in self.scheme.splits]
         tested = (self.fit_status == FitStatus.DONE) & np.array(is_tested, bool)
         predicts = (tested & self.predicting_fits).any(axis=1)
         return np.asarray(tested.any(axis=1) & ~predicts)

@@ -27,7 +27,7 @@ from dsel.search.engine.counts import (
     SearchCounts,
 )
 from dsel.search.engine.jobs import FitResult, FitStatus, join_tokens
-from dsel.search.engine.pruning import Standing, first_proofs, margin_above
+from dsel.search.engine.pruning import PruningDecision, first_proofs, margin_above
 
 
 @dataclass(eq=False)
@@ -140,7 +140,7 @@ class ExhaustiveTable(FitTable):
             data,
             self.status if status is None else status,
             scheme.fold_rows,
-            np.array([len(split.train_rows) for split in scheme.held_out]),
+            np.array([len(split.train_rows) for split in scheme.fold_splits]),
             fold_errors=None if is_regression else errors[:, :k],
             fold_loss_mean=scores if is_regression else None,
             train_errors=train_errors[:, :k] if scheme.n_halvings else None,
@@ -210,7 +210,7 @@ class ExactPruner:
         """Whether any candidate is ever dropped."""
         return self.may_prune and self.criterion.can_prune
 
-    def compare(self, table: ExhaustiveTable) -> Standing:
+    def compare(self, table: ExhaustiveTable) -> PruningDecision:
         """Return lower bounds of the criterion, and which candidates are beaten.
 
         With more counts lower bounds only grow and the best estimate only falls, so
@@ -223,7 +223,7 @@ class ExactPruner:
         if self.best_first:
             is_worse = lower > margin_above(self._best(counts))
             beaten = table.active_candidates & is_worse
-        return Standing(lower, np.ones(table.fit_status.shape, bool), beaten)
+        return PruningDecision(lower, np.ones(table.fit_status.shape, bool), beaten)
 
     def _lower_bounds(self, counts: SearchCounts) -> Floats:
         """Return a lower bound of the value of each candidate."""

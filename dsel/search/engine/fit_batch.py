@@ -65,7 +65,7 @@ class FitChosenBatch:
     def run(self, context: JobContext, inputs: Inputs) -> Output[list[ChosenFit]]:
         """Fit and count; the result is one `ChosenFit`."""
         candidate_group = context.candidate_groups[self.job.candidate_group]
-        split = context.scheme.outer_splits[self.job.outer_split]
+        split = context.scheme.outer_splits[self.job.outer_split_number]
         candidate = self.job.candidate
         fitted_group = fit_splits(context, candidate_group, [candidate], [split])
         # A resumed run fits again: slices that were counted before are of this model
@@ -122,7 +122,7 @@ def make_results(
     scores = zip(
         *(
             score_candidates(context, fitted_group, split, part_number)
-            for part_number in range(len(split.counted_parts))
+            for part_number in range(len(split.row_parts))
         ),
         strict=True,
     )
@@ -185,7 +185,7 @@ def score_candidates(
 ) -> list[float]:
     """Return the score of each candidate on one part of a split's test rows."""
     loss = context.losses.main
-    rows = split.counted_parts[part_number]
+    rows = split.row_parts[part_number]
     column = fitted_group.split_numbers.index(split.number)
     errors = fitted_group.fit_counts.errors[:, column, part_number]
     if not len(rows):  # a model of all rows has none; a loss may divide by them

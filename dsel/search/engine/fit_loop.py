@@ -75,7 +75,7 @@ class FitLoop(Generic[TableT]):
     """Number of each candidate's group, (n_candidates,)."""
 
     def __post_init__(self) -> None:
-        self.n_stored_fits = int(self.table.ended_fits.sum())
+        self.n_stored_fits = int(self.table.finished_fits.sum())
         self.lower_bounds = np.zeros(self.table.n_candidates)
         self.batch_size = BatchSize(
             PRUNED_TASK_SECONDS if self.pruner.best_first else TASK_SECONDS
@@ -108,9 +108,9 @@ class FitLoop(Generic[TableT]):
 
     def prune(self) -> None:
         """Compare candidates by the counts so far, and note which fits are needed."""
-        standing = self.pruner.compare(self.table)
-        self.lower_bounds = standing.lower_bounds
-        self.table.apply_pruning(standing.wanted_fits, standing.beaten_candidates)
+        decision = self.pruner.compare(self.table)
+        self.lower_bounds = decision.lower_bounds
+        self.table.apply_pruning(decision.wanted_fits, decision.beaten_candidates)
 
     @property
     def open_fits(self) -> Bools:
@@ -193,7 +193,7 @@ class FitLoop(Generic[TableT]):
 
     def _order_best_first(self, open_fits: Bools) -> Iterator[tuple[int, int]]:
         """Yield group and split of the best candidate's first open fit, and so on."""
-        lower, unknown = self.lower_bounds, ~self.table.ended_fits
+        lower, unknown = self.lower_bounds, ~self.table.finished_fits
         submitted = (self.table.fit_status == FitStatus.SUBMITTED).sum(axis=1)
         if self.first_bounds is None:
             self.first_bounds = lower.copy()
@@ -318,9 +318,9 @@ class FitLoop(Generic[TableT]):
         """Return the progress of the fits."""
         table = self.table
         return Progress(
-            fits_done=int(table.ended_fits.sum()),
+            fits_done=int(table.finished_fits.sum()),
             fits_total=table.fit_status.size,
-            fits_dropped=int((~table.ended_fits & ~table.needed_fits).sum()),
+            fits_dropped=int((~table.finished_fits & ~table.needed_fits).sum()),
             candidates_active=int(table.active_candidates.sum()),
             candidates_pruned=int(table.pruned_candidates.sum()),
             fits_kept=self.n_stored_fits,

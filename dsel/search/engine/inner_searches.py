@@ -20,7 +20,7 @@ from dsel.rounded_texts import name_folds
 from dsel.search.design.folds import CVScheme, InnerTest
 from dsel.search.engine.counts import DataCounts, FitTable, SearchCounts
 from dsel.search.engine.jobs import FitStatus
-from dsel.search.engine.pruning import Standing, first_proofs, margin_above
+from dsel.search.engine.pruning import PruningDecision, first_proofs, margin_above
 
 
 def count_survivors(n_candidates: int) -> int:
@@ -92,7 +92,7 @@ class InnerSearches:
         """Whether counts decide what is fitted next."""
         return self.pruning == Pruning.EXACT
 
-    def compare(self, table: FitTable) -> Standing:
+    def compare(self, table: FitTable) -> PruningDecision:
         """Return a lower bound of each candidate's mean score, and which are beaten."""
         lower, complete = self.mean_scores(table, table.consecutive_fits)
         wanted = np.ones(table.fit_status.shape, bool)
@@ -103,7 +103,7 @@ class InnerSearches:
             beaten = table.active_candidates & self._is_beaten(lower, best)
         elif self.pruning == Pruning.HALVING:
             wanted = self.fits_of_rounds(table)
-        return Standing(lower.min(axis=0), wanted, beaten)
+        return PruningDecision(lower.min(axis=0), wanted, beaten)
 
     @staticmethod
     def _is_beaten(lower: Floats, best: Floats) -> Bools:
@@ -120,7 +120,7 @@ class InnerSearches:
         wanted = np.zeros(table.fit_status.shape, bool)
         wanted[:, first] = True
         # All first fits must be there: else the order of tasks decides who survives.
-        if table.ended_fits[:, first].all():
+        if table.finished_fits[:, first].all():
             survives = self.survivors(table)
             for test in self.scheme.inner_tests:
                 # Two searches may use the fit, and one of them may have dropped it.
@@ -211,7 +211,7 @@ class InnerSearches:
 
         Raises AllFitsFailedError if a search has no candidate left.
         """
-        readable_fits = table.ended_fits
+        readable_fits = table.finished_fits
         mean_scores, complete = self.mean_scores(table, readable_fits)
         # The last search is the one by all folds. No fold is held out from it, so any
         # function of the labeled rows may choose there.
@@ -232,10 +232,10 @@ class InnerSearches:
         *by_fold, by_all_folds = np.argmin(tie_ranks(eligible), axis=1).tolist()
         return ChosenCandidates(by_all_folds, tuple(by_fold))
 
-    def reproducible_fits(self, table: FitTable) -> Bools:
+    def order_independent_fits(self, table: FitTable) -> Bools:
         """Return the fits that every run of this plan makes, whatever the order."""
         if self.pruning != Pruning.EXACT:
-            return table.ended_fits
+            return table.finished_fits
         fits = table.consecutive_fits
         mean_scores, complete = self.mean_scores(table, fits)
         best = np.where(complete, mean_scores, np.inf).min(axis=1, keepdims=True)
@@ -264,7 +264,7 @@ class InnerSearches:
         Every fitted model without this fold and another one predicts each of its rows.
         """
         scheme, n = self.scheme, table.n_candidates
-        readable_fits = self.reproducible_fits(table)
+        readable_fits = self.order_independent_fits(table)
         # A row of a fold has k - 1 predictions: one of each model without this fold and
         # another one.
         errors, predictions = np.zeros((2, n, scheme.n_folds), np.int64)
@@ -284,7 +284,7 @@ class InnerSearches:
             data,
             self.final_status(table, readable_fits),
             scheme.fold_rows,
-            np.array([len(split.train_rows) for split in scheme.held_out]),
+            np.array([len(split.train_rows) for split in scheme.fold_splits]),
             # Predictions of numbers are not right or wrong.
             fold_errors=np.where(predictions > 0, errors, names.UNCOUNTED)
             if data.n_classes

@@ -105,7 +105,7 @@ class FitJob:
     split_number: int
     """Position of the split in `CVScheme.splits`."""
     part_number: int | None = None
-    """The only one of `Split.counted_parts` that is tested; None for all."""
+    """The only one of `Split.row_parts` that is tested; None for all."""
 
     def smaller_jobs(self) -> list["FitJob"]:
         """Return one job for each candidate."""
@@ -120,7 +120,7 @@ class ChosenFitJob:
     """Number of the candidate group."""
     candidate: int
     """Number of the candidate."""
-    outer_split: int
+    outer_split_number: int
     """Number of the split in `CVScheme.outer_splits`."""
 
     def smaller_jobs(self) -> list["ChosenFitJob"]:
@@ -183,7 +183,7 @@ class FitResult:
         if self.message is None or self.message.problem is not FitProblem.UNPREDICTED:
             return False
         # A split without a second part has -1 there, and no rows to compare it with.
-        parts = zip(self.errors, split.counted_parts, strict=False)
+        parts = zip(self.errors, split.row_parts, strict=False)
         return all(n_errors == len(rows) for n_errors, rows in parts if len(rows))
 
 
@@ -198,7 +198,7 @@ def join_tests(tests: tuple[FitResult, FitResult], split: Split) -> FitResult:
         return failed[0]
     errors, scores = [], []
     for part_number, (test, rows) in enumerate(
-        zip(tests, split.counted_parts, strict=True)
+        zip(tests, split.row_parts, strict=True)
     ):
         is_done = test.status is FitStatus.DONE
         errors.append(test.errors[part_number] if is_done else len(rows))

@@ -25,11 +25,11 @@ TableT = TypeVar("TableT", bound=FitTable, contravariant=True)
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How the candidates of a search compare by the counts so far."""
+class PruningDecision:
+    """The fits that are still wanted and the candidates that lose, by counts so far."""
 
     lower_bounds: Floats
-    """Smallest value that each candidate may still get, (n_candidates,): a count that
+    """Smallest score that each candidate can still get, (n_candidates,): a count that
     is not made yet is taken as 0."""
     wanted_fits: Bools
     """Fits of the current round, (n_candidates, n_splits); all if there is one."""
@@ -44,7 +44,7 @@ class Pruner(Protocol[TableT]):
     def best_first(self) -> bool:
         """Whether counts decide what is fitted next."""
 
-    def compare(self, table: TableT) -> Standing:
+    def compare(self, table: TableT) -> PruningDecision:
         """Return lower bounds of the candidates, and which of them are beaten."""
 
 
@@ -55,12 +55,12 @@ class OnlyCandidate:
     number: int
     best_first: bool = False
 
-    def compare(self, table: FitTable) -> Standing:
+    def compare(self, table: FitTable) -> PruningDecision:
         """Return bounds of 0, and all fits of the candidate."""
         is_candidate = np.arange(table.n_candidates) == self.number
         wanted = np.broadcast_to(is_candidate[:, np.newaxis], table.fit_status.shape)
         none = np.zeros(table.n_candidates, bool)
-        return Standing(np.zeros(table.n_candidates), wanted, none)
+        return PruningDecision(np.zeros(table.n_candidates), wanted, none)
 
 
 def margin_above(best: Floats | float) -> Floats:

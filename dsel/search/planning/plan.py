@@ -67,7 +67,7 @@ class Plan(PlannedSearch):
             split.test_rows
             if self.row_groups is None or not self.method.is_nested
             else np.setdiff1d(all_rows, split.train_rows)
-            for split in self.scheme.held_out
+            for split in self.scheme.fold_splits
         ]
         return np.array([self.labeled.y[row_numbers].var() for row_numbers in rows])
 
@@ -227,7 +227,7 @@ class Plan(PlannedSearch):
             candidate, "candidate", at_least=0, at_most=last
         )
         if fold is not None:
-            folds = self.scheme.held_out
+            folds = self.scheme.fold_splits
             last = len(folds) - 1
             split = folds[check_integer(fold, "fold", at_least=0, at_most=last)]
         # Workers fit on one thread, too: BLAS on several sums in another order, and the

@@ -390,7 +390,7 @@ def caveats_of_sizes(
             f"`pool` has {pool.n_rows:,} rows: with fewer than {SMALL_POOL:,} the part "
             f"of the bound that comes from the pool is large"
         )
-    smallest = min(map(len, (split.test_rows for split in scheme.held_out)))
+    smallest = min(map(len, (split.test_rows for split in scheme.fold_splits)))
     if is_guarantee and smallest < FEW_ROWS:
         texts.append(
             f"a fold has {smallest} {unit}{'s' * (smallest != 1)}: with fewer than "
@@ -432,7 +432,7 @@ def smallest_limit(design: SearchDesign, factor: int = 1) -> float:
     main = losses.main
     # By counts of perfect predictions, not by a formula: that of any loss is the limit
     # that the run itself will compute.
-    folds = [split.test_rows for split in design.scheme.held_out]
+    folds = [split.test_rows for split in design.scheme.fold_splits]
     if design.is_regression or main.statistic.fold_shape is None:
         return nan
     perfect = stack_folds(

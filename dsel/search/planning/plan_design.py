@@ -29,7 +29,7 @@ from dsel.search.design.certificate_methods import (
 from dsel.search.design.folds import CVScheme
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.engine.jobs import JobContext, PoolReading
-from dsel.search.planning.plan_inputs import CallerFacts, DividedPool, SearchInputs
+from dsel.search.planning.plan_inputs import CallerSettings, DividedPool, SearchInputs
 from dsel.search.running.planned_search import SearchDesign
 from dsel.typing import Options, PriorLike
 
@@ -38,7 +38,7 @@ def check_losses(
     losses: DeclaredLosses, method: CertificateMethod, report_by: str | int | None
 ) -> None:
     """Raise ValueError if a loss is declared and the certificate bounds errors only."""
-    if not (losses.is_default or method.takes(losses.main)):
+    if not (losses.is_default or method.supports(losses.main)):
         passed = []
         if not losses.is_about_error:
             passed.append(f"`loss` {losses.main!r}")
@@ -98,7 +98,7 @@ def make_context(
             method,
             inputs.given_rows,
             inputs.labeled,
-            scheme.held_out,
+            scheme.fold_splits,
         )
         # Compared only: no candidate is ranked by how it does against the baseline.
         losses = losses.with_baseline(baseline.difference)
@@ -121,7 +121,7 @@ def make_design(
     divided_pool: DividedPool,
     method: CertificateMethod,
     context: JobContext,
-    facts: CallerFacts,
+    caller_settings: CallerSettings,
 ) -> SearchDesign:
     """Return all decisions about a search.
 
@@ -129,7 +129,7 @@ def make_design(
     """
     row_groups = choose_counted_groups(inputs, divided_pool, method, context.scheme)
     return SearchDesign(
-        axes=facts.axes or inputs.axes,
+        axes=caller_settings.axes or inputs.axes,
         context=context,
         # With groups the pool is not compared: the groups of its rows are not known.
         pool=divided_pool.counted if row_groups is None else None,
@@ -142,13 +142,13 @@ def make_design(
         prior_shares=read_prior(search_options.prior, method, inputs.axes.candidates),
         n_queries=search_options.n_queries,
         # With all columns: a person who labels rows may need what no model reads.
-        queried_pool=(facts.queried_pool or divided_pool.whole)
+        queried_pool=(caller_settings.queried_pool or divided_pool.whole)
         if search_options.n_queries
         else None,
         # No family fits what a closed form ranks.
-        fit_notes=inputs.fit_notes if facts.axes is None else (),
+        fit_notes=inputs.fit_notes if caller_settings.axes is None else (),
         row_groups=row_groups,
-        renamings=facts.renamings,
+        renamings=caller_settings.renamings,
     )
 
 
@@ -186,10 +186,11 @@ def read_prior(
     if prior is None:
         return None
     n = len(candidates)
-    if not method.takes_prior:
+    if not method.supports_prior:
         why = "a nested search does not pay for its candidates"
         raise ValueError(
-            f"`prior` is for certificate={names_of_methods(lambda m: m.takes_prior)}, "
+            f"`prior` is for "
+            f"certificate={names_of_methods(lambda m: m.supports_prior)}, "
             f"which divide delta among the candidates, got {method.name or None!r}; "
             f"leave it out{'' if method.divides_delta else f': {why}'}."
         )
@@ -297,13 +298,13 @@ def plan_identity(
         identity["baseline"] = context.baseline.identity
     if inputs.row_groups is not None:
         identity["groups"] = inputs.row_groups.token
-    if code := own_code(context, design.criterion, method):
+    if code := list_user_code(context, design.criterion, method):
         identity["own_code"] = short_hash(code)
     return identity
 
 
-def own_code(context: JobContext, *others: object) -> list[str]:
-    """Return texts of the code that counts and ranks, as far as it is not of dsel.
+def list_user_code(context: JobContext, *other_objects: object) -> list[str]:
+    """Return the source texts of the user's code that counts and ranks.
 
     An edited loss, statistic, kernel, family, criterion or certificate counts something
     else under its old name.
@@ -311,18 +312,20 @@ def own_code(context: JobContext, *others: object) -> list[str]:
     objects: list[object] = [
         context.losses.main,
         context.losses.main.statistic,
-        *others,
+        *other_objects,
     ]
     for candidate_group in context.candidate_groups:
         objects.append(type(candidate_group.family))
-        if own := getattr(candidate_group.family, "own_kernels", {}):
+        if user_kernels := getattr(candidate_group.family, "user_kernels", {}):
             named = {
                 value
                 for candidate in candidate_group.candidates
                 for value in candidate.all_params.values()
                 if isinstance(value, str)
             }
-            objects += [own[name] for name in sorted(named & own.keys())]
+            objects += [
+                user_kernels[name] for name in sorted(named & user_kernels.keys())
+            ]
     texts = [exact_text(part) for part in objects if not is_of_dsel(part)]
     return list(dict.fromkeys(texts))
 

@@ -58,10 +58,10 @@ FITTING_FRACTION: Final = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class CallerFacts:
-    """What a system that is built on the search knows, beyond the options of a search.
+class CallerSettings:
+    """Settings of a system built on the search, which no search option expresses.
 
-    It is passed to the plan, so that a plan is complete when it is made.
+    They are passed to the plan, so that a plan is complete when it is made.
     """
 
     axes: GridAxes | None = None

@@ -21,7 +21,7 @@ from dsel.search.planning.plan_design import (
     make_design,
     plan_identity,
 )
-from dsel.search.planning.plan_inputs import CallerFacts, divide_pool, read_inputs
+from dsel.search.planning.plan_inputs import CallerSettings, divide_pool, read_inputs
 from dsel.typing import (
     BaselineLike,
     GroupsLike,
@@ -213,7 +213,7 @@ def plan_search(
         n_queries=n_queries,
         baseline=baseline,
     )
-    return plan_for(estimator, param_grid, X, y, pool, search_options, CallerFacts())
+    return plan_for(estimator, param_grid, X, y, pool, search_options, CallerSettings())
 
 
 def plan_for(
@@ -223,13 +223,13 @@ def plan_for(
     y: LabelsLike,
     pool: PoolLike,
     search_options: SearchOptions,
-    facts: CallerFacts,
+    caller_settings: CallerSettings,
 ) -> Plan:
     """Plan a search, as `plan_search` does, for a system that knows more about it."""
     X, groups = take_groups(X, search_options.groups)
     search_options = replace(search_options, groups=groups)
     return make_plan(
-        estimator, param_grid, X, one_column(y), pool, search_options, facts
+        estimator, param_grid, X, one_column(y), pool, search_options, caller_settings
     )
 
 
@@ -240,7 +240,7 @@ def make_plan(
     y: LabelsLike,
     pool: PoolLike,
     search_options: SearchOptions,
-    facts: CallerFacts,
+    caller_settings: CallerSettings,
 ) -> Plan:
     """Plan a search, as `plan_search` does, with all of its options in one record.
 
@@ -256,10 +256,12 @@ def make_plan(
     method = choose_method(request)
     # The method decides which splits are made, such as halves for co-validation.
     scheme = method.make_scheme(request)
-    if facts.leave_one_out:
+    if caller_settings.leave_one_out:
         scheme = with_leave_one_out(scheme, inputs.labeled.n_rows)
     context = make_context(search_options, inputs, divided_pool, method, scheme)
-    design = make_design(search_options, inputs, divided_pool, method, context, facts)
+    design = make_design(
+        search_options, inputs, divided_pool, method, context, caller_settings
+    )
     check_queries(design)
     # From here on nothing is refused.
     if search_options.criterion is None and not scheme.is_plain_random:
@@ -269,14 +271,17 @@ def make_plan(
         design.labeled,
         scheme,
         has_groups=design.row_groups is not None,
-        have_unique_ids=facts.has_unique_ids,
+        have_unique_ids=caller_settings.has_unique_ids,
     )
     return Plan(
         **{field.name: getattr(design, field.name) for field in fields(design)},
         identity=plan_identity(design, search_options, inputs),
-        assumptions=known_assumptions(design, inputs, duplicates, facts.violation),
+        assumptions=known_assumptions(
+            design, inputs, duplicates, caller_settings.violation
+        ),
         caveats=collect_caveats(
-            plan_caveats(design, inputs, divided_pool, duplicates), facts.caveats
+            plan_caveats(design, inputs, divided_pool, duplicates),
+            caller_settings.caveats,
         ),
         duplicates=duplicates,
     )

@@ -169,7 +169,7 @@ def count_found_rows(
             int(table[0].sum()), int(table[0, 0]), int(table[:, 0].sum())
         )
         rare = rare[rare != code]
-    for fold, split in enumerate(context.scheme.held_out):
+    for fold, split in enumerate(context.scheme.fold_splits):
         rows = split.test_rows[np.isin(labeled.y[split.test_rows], rare)]
         y, codes, model = labeled.y[rows], np.full(len(rows), -1), models.get(fold)
         # A fold without a model, or whose model raises, counts as missed.
@@ -243,7 +243,7 @@ def count_confusion(
         return ()
     if len(classes) < 2:
         return ()
-    rows = context.scheme.held_out[fold].test_rows
+    rows = context.scheme.fold_splits[fold].test_rows
     table = ClassTable(classes, tuple(range(len(classes))))
     with collect_warnings(), suppress(Exception):  # other caveats name what raises
         codes = predict_codes(model, labeled.take(rows), labeled.classes)
@@ -266,7 +266,7 @@ def caveats_of_missed_classes(
     rows = sample_each_class(labeled.y)
     y, unseen = labeled.y[rows], np.zeros(len(rows), bool)
     if certificate.fold is not None:
-        unseen = np.isin(rows, context.scheme.held_out[certificate.fold].test_rows)
+        unseen = np.isin(rows, context.scheme.fold_splits[certificate.fold].test_rows)
     with collect_warnings(), suppress(Exception):  # other caveats name what raises
         codes = predict_codes(model, labeled.take(rows), labeled.classes)
         return describe_missed_classes(text, y, codes, labeled.classes, unseen)

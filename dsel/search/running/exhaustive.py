@@ -116,7 +116,7 @@ def count_only_fold(
     rows may both rank and bound.
     """
     context, scheme = plan.context, plan.scheme
-    [split] = scheme.held_out
+    [split] = scheme.fold_splits
     fitted_group = loop.fetch_counted_group(candidate, 0)
     if fitted_group is None:
         return None

@@ -24,7 +24,7 @@ from dsel.losses.joint import Evidence, fold_to_deploy
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.fit_messages import FitMessage
 from dsel.runtime.tasks import Task
-from dsel.search.design.comparisons import EachFold, QueriedRows
+from dsel.search.design.comparisons import AllFolds, QueriedRows
 from dsel.search.engine.count_batch import (
     CHOSEN_SET,
     ComparedModels,
@@ -179,7 +179,7 @@ class ChosenFitLoop:
         """Make all fits; return the results by the number of the outer split."""
         queue: JobQueue[ChosenFitJob, ChosenFit] = JobQueue(self.engine.executor)
         for _, task in queue.run(self):
-            self.fits.update((fit.job.outer_split, fit) for fit in task.get())
+            self.fits.update((fit.job.outer_split_number, fit) for fit in task.get())
         return self.fits
 
     def begin_turn(self) -> None:
@@ -202,11 +202,11 @@ class ChosenFitLoop:
         [job] = jobs
         plan = self.run.plan
         candidate_group = plan.context.candidate_groups[job.candidate_group]
-        split = plan.scheme.outer_splits[job.outer_split]
+        split = plan.scheme.outer_splits[job.outer_split_number]
         key = f"fit-chosen-{candidate_group.short_name}-{split.short_name}"
         key += f"-{next(self.engine.serial)}"
         # Spread over the workers, as the first fits are.
-        return Task(key, FitChosenBatch(job), affinity=job.outer_split)
+        return Task(key, FitChosenBatch(job), affinity=job.outer_split_number)
 
 
 def collect_models(
@@ -238,7 +238,7 @@ def collect_models(
             if fit.result.predicts_none_of(split):
                 why_unpredicted[split.number] = message.text
     check_chosen_fits(run, why_failed, why_unpredicted)
-    fold_fits = [fits[split.number] for split in scheme.held_out]
+    fold_fits = [fits[split.number] for split in scheme.fold_splits]
     counts = zip(*(fit.counts for fit in fold_fits), strict=True)
     fold_counts_of = {
         statistic: FoldCounts(stack_folds(by_fold), scheme.fold_rows)
@@ -330,7 +330,7 @@ def join_models(
         if len(fitted_groups) > 1:
             family = context.candidate_group_of(candidate).family
             joined = family.join(fitted_groups, [candidate])
-        groups.append((tuple(fit.job.outer_split for fit in fits), joined))
+        groups.append((tuple(fit.job.outer_split_number for fit in fits), joined))
     return JoinedModels(tuple(groups))
 
 
@@ -368,7 +368,7 @@ def count_chosen(
     if pool is None or chosen.all_rows_model is None:
         return CountedModels(chosen)
     fits = chosen.fits
-    comparison = EachFold(
+    comparison = AllFolds(
         plan.scheme.all_rows_number,
         chosen.fold_counts_of,
         # Without any duplicate the pass does not search for them.
@@ -379,7 +379,10 @@ def count_chosen(
         seed=plan.seed,
     )
     token = join_tokens(
-        {outer_split: fit.result.token for outer_split, fit in fits.items()}
+        {
+            outer_split_number: fit.result.token
+            for outer_split_number, fit in fits.items()
+        }
     )
     key = key_of_chosen(plan, chosen)
     table = PoolTable(plan.slices, (comparison,), [key], [token])

@@ -94,14 +94,14 @@ def fitting_phase(plan: PlannedSearch, loop: FitLoop[Any]) -> Phase:
     """Return the current round of fits of a search, with their number."""
     table = loop.table
     if not plan.is_halved:
-        n_done = int(table.ended_fits.sum())
+        n_done = int(table.finished_fits.sum())
         n_fits = table.fit_status.size
         # A failed candidate, like a pruned one, does not get all fits.
         has_failed = table.failed_candidates.any()
         is_exact = plan.prune == Pruning.NONE and not has_failed
         return Phase(FITTING, n_done, n_fits, is_exact)
     first = list(plan.scheme.first_round)
-    is_second = bool(table.ended_fits[:, first].all())
+    is_second = bool(table.finished_fits[:, first].all())
     in_round = np.ones(table.fit_status.shape, bool)
     in_round[:, first] = False
     if not is_second:
@@ -109,5 +109,5 @@ def fitting_phase(plan: PlannedSearch, loop: FitLoop[Any]) -> Phase:
     else:  # `needed_fits` is fixed when the second round begins
         in_round &= table.needed_fits
     # Fits of one round only: a bar whose total grows would never say how long.
-    n_done, n_fits = int((table.ended_fits & in_round).sum()), int(in_round.sum())
+    n_done, n_fits = int((table.finished_fits & in_round).sum()), int(in_round.sum())
     return Phase(f"{FITTING}, round {1 + int(is_second)} of 2", n_done, n_fits)

@@ -215,7 +215,7 @@ def select(
     results = restore_dims(cube_of(results))
     choice = attribute(results, CHOICE, Choice.from_json, None)
     method = METHODS.get(criterion or "")
-    if method is not None and method.takes(
+    if method is not None and method.supports(
         DEFAULT if is_regression_cube(results) else ERROR_RATE
     ):
         # The cube cannot reproduce the choice of a nested search.

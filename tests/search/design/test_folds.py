@@ -19,7 +19,7 @@ def test_pairs__are_all_or_four_neighbours_each(k, n_pairs):
 @pytest.mark.parametrize("k", [2, 3, 5, 8])
 def test_nested__no_search_reads_a_model_or_a_row_of_its_own_fold(k):
     scheme = scheme_of_pairs(k, 83, seed=7, n_candidates=4)
-    assert sum(len(split.test_rows) for split in scheme.held_out) == 83
+    assert sum(len(split.test_rows) for split in scheme.fold_splits) == 83
     for test in scheme.inner_tests:
         mine = scheme.outer_splits[test.left_out_fold].test_rows
         split = scheme.splits[test.split_number]
@@ -33,7 +33,7 @@ def test_nested__no_search_reads_a_model_or_a_row_of_its_own_fold(k):
 
 def test_nested__two_folds_train_on_a_half_of_one_and_test_on_its_other_half():
     scheme = scheme_of_pairs(2, 16, seed=7, n_candidates=3)
-    folds = [split.test_rows for split in scheme.held_out]
+    folds = [split.test_rows for split in scheme.fold_splits]
     assert [split.name for split in scheme.splits] == [f"quarter-{q}" for q in range(4)]
     assert [split.numbers for split in scheme.splits] == [(0,), (1,), (2,), (3,)]
     for split in scheme.splits:

@@ -49,18 +49,18 @@ def count_fits(tasks):
 def test_loop__makes_all_fits_once_and_counts_their_errors():
     tasks = []
     table = run_loop(fault=tasks.append).table
-    assert table.ended_fits.all()
+    assert table.finished_fits.all()
     assert {*count_fits(tasks).values()} == {1}
     for number, tree in enumerate(PLAN.context.estimators):
         for split in PLAN.scheme.splits:
             model = clone(tree).fit(X[split.train_rows], Y[split.train_rows])
-            wrong = [(model.predict(X[n]) != Y[n]).sum() for n in split.counted_parts]
+            wrong = [(model.predict(X[n]) != Y[n]).sum() for n in split.row_parts]
             assert table.errors[number, split.number].tolist() == wrong
 
 
 def test_loop__makes_only_fits_that_its_pruner_needs():
     loop = run_loop(OnlyCandidate(1))
-    assert loop.table.ended_fits.all(axis=1).tolist() == [False, True, False]
+    assert loop.table.finished_fits.all(axis=1).tolist() == [False, True, False]
     progress = loop.progress()
     assert progress.fits_done == len(PLAN.scheme.splits)
     assert progress.fits_done + progress.fits_dropped == progress.fits_total
@@ -69,7 +69,7 @@ def test_loop__makes_only_fits_that_its_pruner_needs():
 def test_loop__makes_no_fit_again_that_its_table_has():
     tasks, table = [], run_loop(OnlyCandidate(1)).table
     loop = run_loop(table=table, fault=tasks.append)
-    assert table.ended_fits.all()
+    assert table.finished_fits.all()
     assert {number for number, _ in count_fits(tasks)} == {0, 2}
     assert loop.progress().fits_kept == len(PLAN.scheme.splits)
 
@@ -107,7 +107,7 @@ def test_refit__makes_fits_once_more_before_others_and_keeps_their_counts():
         Run(PLAN, RunOptions(client=faulty_threads(tasks.append)))
     ) as engine:
         loop = FitLoop(engine, table, OnlyCandidate(1), lambda loop: None)
-        lost = np.zeros_like(table.ended_fits)
+        lost = np.zeros_like(table.finished_fits)
         lost[1, [2, 5]] = True
         loop.refit(lost)
         loop.refit(lost)  # they have a job already

@@ -12,7 +12,7 @@ import dsel
 from dsel.data.pool import PoolSlice
 from dsel.losses.base import FoldCounts
 from dsel.losses.error_rate import ERROR_RATE
-from dsel.search.design.comparisons import EachFold
+from dsel.search.design.comparisons import AllFolds
 from dsel.search.engine.count_batch import (
     ComparedModels,
     CountChosenBatch,
@@ -37,7 +37,7 @@ FITTED = fit_splits(
 ANSWERS = [FITTED.model(0, split).predict(POOL) for split in range(6)]
 N_DIFFERING = [int((answers != ANSWERS[5]).sum()) for answers in ANSWERS[:5]]
 FOLDS = {ERROR_RATE.statistic: FoldCounts(np.zeros(5, int), PLAN.scheme.fold_rows)}
-COMPARISON = EachFold(PLAN.scheme.all_rows_number, FOLDS, None)
+COMPARISON = AllFolds(PLAN.scheme.all_rows_number, FOLDS, None)
 COMPARED = ComparedModels(
     [((0,), JoinedModels(((tuple(range(6)), FITTED),)))],
     ("counted",), (COMPARISON,), PLAN.context.reading,
@@ -117,6 +117,6 @@ def test_fit_splits__fails_models_that_answer_a_row_otherwise_alone(
     learner = make_pipeline(FunctionTransformer(transform), TREE)
     grid = {"decisiontreeclassifier__max_depth": [3]}
     plan = dsel.plan_search(learner, grid, X, Y, random_state=0)
-    [group], split = plan.context.candidate_groups, plan.scheme.held_out[0]
+    [group], split = plan.context.candidate_groups, plan.scheme.fold_splits[0]
     fitted = fit_splits(plan.context, group, (0,), [split])
     assert fitted.fit_counts.has_failed.tolist() == [[has_failed]]

@@ -72,14 +72,18 @@ def test_finalists__have_every_fit_or_of_halving_the_most(halving):
     done[2, 7] = False
     table = table_of(flat(0.2, 0.3, 0.4), done)
     for pruner in (halving, InnerSearches(SCHEME, "")):
-        assert pruner.finalists(table, table.ended_fits).tolist() == [
+        assert pruner.finalists(table, table.finished_fits).tolist() == [
             True,
             False,
             False,
         ]
     table.fit_status[0, 9] = FitStatus.FAILED  # then the second has the most fits
-    assert halving.finalists(table, table.ended_fits).tolist() == [False, True, False]
-    assert not InnerSearches(SCHEME, "").finalists(table, table.ended_fits).any()
+    assert halving.finalists(table, table.finished_fits).tolist() == [
+        False,
+        True,
+        False,
+    ]
+    assert not InnerSearches(SCHEME, "").finalists(table, table.finished_fits).any()
 
 
 def test_compare__needs_a_second_round_once_the_first_has_ended(halving):
@@ -99,22 +103,22 @@ def test_compare__needs_a_second_round_once_the_first_has_ended(halving):
 def test_compare__changes_nothing(pruning):
     table = table_of(flat(0.2, 0.3, 0.4), np.arange(10) < 6)
     before = table.needed_fits.copy(), table.fit_status.copy(), table.scores.copy()
-    standing = InnerSearches(SCHEME, pruning).compare(table)
+    decision = InnerSearches(SCHEME, pruning).compare(table)
     for old, now in zip(
         before, (table.needed_fits, table.fit_status, table.scores), strict=True
     ):
         np.testing.assert_array_equal(old, now)
     # A missing score may be as small as 0: the bound is a mean with zeros.
-    assert (standing.lower_bounds <= [0.2, 0.3, 0.4]).all()
+    assert (decision.lower_bounds <= [0.2, 0.3, 0.4]).all()
 
 
 def test_compare__exactly_needs_no_fit_of_a_candidate_that_wins_nowhere():
     done = np.ones((N_CANDIDATES, 10), bool)
     done[2, 8:] = False
     table = table_of(flat(0.1, 0.2, 0.9), done)
-    standing = InnerSearches(SCHEME, "exact").compare(table)
-    assert standing.beaten_candidates.tolist() == [False, False, True]
-    table.apply_pruning(standing.wanted_fits, standing.beaten_candidates)
+    decision = InnerSearches(SCHEME, "exact").compare(table)
+    assert decision.beaten_candidates.tolist() == [False, False, True]
+    table.apply_pruning(decision.wanted_fits, decision.beaten_candidates)
     assert table.needed_fits.all(axis=1).tolist() == [True, True, False]
     assert not table.needed_fits[2].any()
 

@@ -16,7 +16,7 @@ from dsel.families.assignment import FAMILIES
 from dsel.kernels import KERNELS
 from dsel.search.design.certificate_methods import METHODS
 from dsel.search.design.search_options import SearchOptions
-from dsel.search.planning.plan_inputs import CallerFacts
+from dsel.search.planning.plan_inputs import CallerSettings
 from dsel.search.planning.plan_search import plan_for
 
 X = np.random.default_rng(0).normal(size=(40, 2))
@@ -119,7 +119,7 @@ def test_identity__has_all_digits_of_delta():
 
 def test_with_leave_one_out__equals_the_plan_of_a_caller_that_wants_these_errors():
     options = {"certificate": "cv_bound", "random_state": 0}
-    grid, facts = {"max_depth": [1, 2]}, CallerFacts(leave_one_out=True)
+    grid, facts = {"max_depth": [1, 2]}, CallerSettings(leave_one_out=True)
     wanted = plan_for(TREE, grid, X, Y, X[:30] + 0.01, SearchOptions(**options), facts)
     added = dsel.plan_search(TREE, grid, X, Y, X[:30] + 0.01, **options)
     added = added.with_leave_one_out()

@@ -57,7 +57,7 @@ def test_fit_chosen__counts_each_model_on_its_fold_and_on_the_pool(n_failures):
     depths = [model.max_depth for model in models]
     assert depths == [DEPTHS[number] for number in (0, 1, 2, 1, 0, 1)]
     statistic, predictions = ERROR_RATE.statistic, models[5].predict(POOL)
-    for split, model in zip(PLAN.scheme.held_out, models, strict=False):
+    for split, model in zip(PLAN.scheme.fold_splits, models, strict=False):
         rows, fold = split.test_rows, split.number
         errors = (model.predict(X[rows]) != Y[rows]).sum()
         assert chosen.fold_counts_of[statistic].counts[fold] == errors

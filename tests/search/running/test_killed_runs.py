@@ -146,7 +146,7 @@ def check_counts(plan, outcome, X, y, pool):
         fold = choice.fold
         by_fold = cube["fold_errors"].values.reshape(plan.n_candidates, -1)
         errors = by_fold[choice.candidate, fold]
-    rows = plan.scheme.held_out[fold].test_rows
+    rows = plan.scheme.fold_splits[fold].test_rows
     assert (models[name].predict(X[rows]) != y[rows]).sum() == errors
 
 

@@ -330,7 +330,7 @@ class NeedsARow(DecisionTreeClassifier):
 def test_slices__are_stored_by_the_failed_fits_and_the_best_fold(tmp_path):
     made = plan(NeedsARow(), {"max_depth": [2]}, n_queries=5)
     [lacking] = [
-        n for n, split in enumerate(made.scheme.held_out) if 0 in split.test_rows
+        n for n, split in enumerate(made.scheme.fold_splits) if 0 in split.test_rows
     ]
     with Store(tmp_path, kind="search", identity=made.identity) as store:
         outcome = search_nested(Run(made, store=store))
