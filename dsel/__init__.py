@@ -138,9 +138,9 @@ def __getattr__(name: str) -> Any:
     elif name in _modules():
         return _import_in_turn(f"dsel.{name}")
     else:
-        from dsel.checks import no_attribute
+        from dsel.checks import attribute_error
 
-        raise no_attribute("module 'dsel'", name, [*__all__, *_modules()])
+        raise attribute_error("module 'dsel'", name, [*__all__, *_modules()])
     globals()[name] = value
     return value
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import pandas as pd
 import xarray as xr
 
-from dsel.checks import did_you_mean, explain_unknown, no_attribute
+from dsel.checks import attribute_error, did_you_mean, explain_unknown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -289,7 +289,7 @@ class ResultsPlots:
     def __getattr__(self, name: str) -> NoReturn:
         figures = self._figures()
         end = did_you_mean(name, figures)
-        raise no_attribute(
+        raise attribute_error(
             "`plot`", name, figures, f"; it has {', '.join(figures)}{end}"
         )
 

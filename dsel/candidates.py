@@ -29,7 +29,7 @@ from dsel.checks import did_you_mean, listing, show, show_model
 from dsel.data.frames import NOTHING, TEXT, Frame, number_matrix
 from dsel.data.groups import holds_categories, is_name_of_identifier
 from dsel.data.identity import exact_text
-from dsel.errors import naming
+from dsel.errors import rename_in_errors
 from dsel.families.estimator_kinds import is_classifier, is_regressor
 from dsel.families.family import Candidate
 from dsel.families.prefixes import clone_value, first_step
@@ -553,7 +553,7 @@ def _check_parts(estimator: Estimator, name: str) -> None:
                 f"predict; leave `refit` out."
             )
         grid = f"the grid of the {type(instance).__name__} of `{name}`"
-        with naming({"`param_grid`": grid}):
+        with rename_in_errors({"`param_grid`": grid}):
             check_names_of_search(instance)
         cv = getattr(instance, "cv", None) if hasattr(instance, "fit") else None
         cv = getattr(cv, "cv", cv)  # scikit-learn's wrapper of a list

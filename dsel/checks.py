@@ -407,7 +407,7 @@ def suggest_argument(name: str, known: Iterable[str]) -> str:
     return did_you_mean(name, known)
 
 
-def no_attribute(
+def attribute_error(
     owner: str, name: str, known: Iterable[str], why: str = ""
 ) -> AttributeError:
     """Return the error about an unknown attribute; `why`, or the nearest name, ends it.
@@ -416,9 +416,9 @@ def no_attribute(
 
     Examples
     --------
-    >>> str(no_attribute("an outcome", "modl", ["model"]))
+    >>> str(attribute_error("an outcome", "modl", ["model"]))
     "an outcome has no attribute 'modl'; did you mean 'model'?"
-    >>> str(no_attribute("an outcome", "modl", ["_model"]))
+    >>> str(attribute_error("an outcome", "modl", ["_model"]))
     "an outcome has no attribute 'modl'."
     """
     public = [attribute for attribute in known if not attribute.startswith("_")]
@@ -426,14 +426,14 @@ def no_attribute(
     return AttributeError(f"{owner} has no attribute {name!r}{end}")
 
 
-def nothing_at(location: str) -> str:
+def describe_missing_path(location: str) -> str:
     """Return the end of a message about a missing path, with one near it if there is.
 
     Every message about a path that is not there ends so.
 
     Examples
     --------
-    >>> nothing_at("/nowhere/labeled.csv")
+    >>> describe_missing_path("/nowhere/labeled.csv")
     "there is nothing at '/nowhere/labeled.csv'."
     """
     folder, name = os.path.split(location.rstrip("/"))
@@ -463,12 +463,12 @@ def letters_of(label: object) -> str:
     return "".join(unicodedata.normalize("NFKC", text).split()).casefold()
 
 
-def alike_texts(labels: Iterable[object]) -> list[list[str]]:
+def similar_labels(labels: Iterable[object]) -> list[list[str]]:
     """Return the texts among labels that have the same letters, in sorted order.
 
     Examples
     --------
-    >>> alike_texts(["basic", "Basic", "plus", 1])
+    >>> similar_labels(["basic", "Basic", "plus", 1])
     [['Basic', 'basic']]
     """
     by_letters: dict[str, list[str]] = {}
@@ -546,7 +546,7 @@ def explain_public(
 
     def explain_name(name: str) -> NoReturn:
         owner = f"module {package['__name__']!r}"
-        raise no_attribute(owner, name, package["__all__"], why_not(name))
+        raise attribute_error(owner, name, package["__all__"], why_not(name))
 
     package["__getattr__"] = explain_name
     offer_public(package)

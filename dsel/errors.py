@@ -240,14 +240,14 @@ class FitFailedWarning(DselWarning):
 
 
 @contextmanager
-def reaching(place: object) -> Iterator[None]:
+def explain_store_errors(place: object) -> Iterator[None]:
     """Turn errors of object stores into a ConnectionError of one line."""
     try:
         yield
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in STORAGE_LIBRARIES:
             raise
-        text = without_queries(str(error))
+        text = hide_url_queries(str(error))
         # A cause would show the URL's query, which may be a key, in the traceback.
         cause = error if text == str(error) else None
         raise ConnectionError(f"{place} cannot be reached: {text}") from cause
@@ -261,7 +261,7 @@ def reword(text: str, names: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def naming(names: Mapping[str, str]) -> Iterator[None]:
+def rename_in_errors(names: Mapping[str, str]) -> Iterator[None]:
     """Change words of errors about arguments to those that the caller knows.
 
     A function that fills in arguments of another one has other names for them, and a
@@ -279,7 +279,7 @@ def naming(names: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextmanager
-def explaining_interrupt(text: str) -> Iterator[None]:
+def explain_interrupt(text: str) -> Iterator[None]:
     """Add what is kept, and how to continue, to a KeyboardInterrupt as a note.
 
     Python prints it below the traceback, and it still ends the program as ever.
@@ -292,13 +292,13 @@ def explaining_interrupt(text: str) -> Iterator[None]:
 
 
 def reach_and_read(place: object, read: Callable[[], T]) -> T:
-    """Call `read` and return its value; like `reaching`, for tasks on other machines.
+    """Call `read` and return its value; `explain_store_errors` for tasks elsewhere.
 
     Errors of libraries may fail to unpickle at the client, even as the cause of another
     error. Therefore the new error has no cause.
     """
     try:
-        with reaching(place):
+        with explain_store_errors(place):
             return read()
     except ConnectionError as error:
         text = str(error)
@@ -306,7 +306,9 @@ def reach_and_read(place: object, read: Callable[[], T]) -> T:
 
 
 @contextmanager
-def writing(place: object, name: str, *, also_reads: bool = False) -> Iterator[None]:
+def explain_write_errors(
+    place: object, name: str, *, also_reads: bool = False
+) -> Iterator[None]:
     """Turn errors of writing to the argument `name` into an OSError of one line.
 
     With `also_reads` the block reads other files, too: then only errors that name a
@@ -318,7 +320,7 @@ def writing(place: object, name: str, *, also_reads: bool = False) -> Iterator[N
         number = getattr(error, "errno", None)
         if also_reads and not (number in ONLY_WRITING or _is_in(error, str(place))):
             raise
-        reason = getattr(error, "strerror", None) or without_queries(str(error))
+        reason = getattr(error, "strerror", None) or hide_url_queries(str(error))
         if number in FULL:
             way = "make room there"
         elif number in (errno.EACCES, errno.EPERM, errno.EROFS):
@@ -340,12 +342,12 @@ def _is_in(error: Exception, place: str) -> bool:
     return os.path.abspath(os.fsdecode(file)).startswith(os.path.abspath(place))
 
 
-def without_queries(text: str) -> str:
+def hide_url_queries(text: str) -> str:
     """Return a text without the queries of its URLs, which may contain keys.
 
     Examples
     --------
-    >>> without_queries("403, url='https://host/pool/zarr.json?sig=123'")
+    >>> hide_url_queries("403, url='https://host/pool/zarr.json?sig=123'")
     "403, url='https://host/pool/zarr.json?...'"
     """
     return re.sub(r"""(://[^\s?'"]*\?)[^\s'"]*""", r"\1...", text)

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from dsel.errors import writing
+from dsel.errors import explain_write_errors
 from dsel.typing import PathLike
 
 PARTIAL: Final = re.compile(r"[^/\\]+\.[0-9a-f]{32}\.partial$")
@@ -109,12 +109,12 @@ def whole_file(path: PathLike, name: str) -> Iterator[Path]:
     if target.exists() and not target.is_file():  # a device would be replaced
         raise ValueError(f"`{name}` {target} is no regular file; name another path.")
     partial = target.with_name(f"{target.name}.{uuid.uuid4().hex}.partial")
-    with writing(target, name):
+    with explain_write_errors(target, name):
         target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with writing(target, name, also_reads=True):
+        with explain_write_errors(target, name, also_reads=True):
             yield partial
-        with writing(target, name):
+        with explain_write_errors(target, name):
             _sync(partial)
             os.replace(partial, target)
             _sync(target.parent)

@@ -23,7 +23,7 @@ from dsel.checks import (
 from dsel.data.row_random import seed_from
 from dsel.errors import AllFitsFailedError
 from dsel.runtime.clients import count_threads
-from dsel.runtime.tasks import as_task
+from dsel.runtime.tasks import hide_inner_progress
 
 SIGNIFICANCE: Final = 0.001
 """The p-value below which a setting fails: one false alarm in 1000 cells."""
@@ -130,7 +130,7 @@ def audit(
     )
 
 
-@as_task()
+@hide_inner_progress()
 def _counts(
     name: str, deltas: Sequence[float], seed: int, draw_numbers: range
 ) -> Integers:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from dsel.cli.models import import_from_here
-from dsel.cli.new_run import lacking
+from dsel.cli.new_run import combine_missing_columns
 from dsel.cli.options import ClusterOptions, OutputOptions, TextOptions
 from dsel.cli.running import (
     columns_in,
@@ -34,7 +34,7 @@ from dsel.data.schema import TableSchema
 from dsel.data.table_request import Table
 from dsel.data.tables import read_table
 from dsel.data.text_tables import is_text, text_source
-from dsel.errors import naming
+from dsel.errors import rename_in_errors
 from dsel.families.estimator_kinds import is_regressor
 from dsel.results.comparison import ModelComparison
 from dsel.results.query_files import check_new_place, check_target, write_comparison
@@ -70,7 +70,7 @@ def run(
     rows = open_rows(pool, deployed, text.arguments)
     target = target or common_target(deployed)
     check_target(target, rows.columns or ())
-    known = None if seen is None else seen_table(seen, deployed, text.arguments)
+    known = None if seen is None else read_seen_rows(seen, deployed, text.arguments)
     if known is None:
         ids = [
             ids_of_run(place, model, text.arguments)
@@ -78,7 +78,7 @@ def run(
         ]
         rows, notes = leave_out_records(rows, rows, ids)
         print_notes(notes)
-    naming_models = naming({"`old`": "OLD", "`new`": "NEW"})
+    naming_models = rename_in_errors({"`old`": "OLD", "`new`": "NEW"})
     with open_client(cluster) as client, naming_models:
         comparison = compare_fitted_models(
             deployed[0].model,
@@ -196,7 +196,7 @@ def check_columns_of_both(
             except MissingColumnsError as error:
                 errors[place] = error
     if errors:
-        raise lacking(errors)
+        raise combine_missing_columns(errors)
 
 
 def pool_of_both(places: Sequence[str]) -> str:
@@ -290,7 +290,7 @@ def joint_schema(deployed: list[Deployed], location: str) -> TableSchema:
             )
     old, new = (schema for schema in schemas if schema is not None)
     for with_words, without in ((old, new), (new, old)):
-        words = {*with_words.named_gaps} - {*without.named_gaps}
+        words = {*with_words.extra_gap_words} - {*without.extra_gap_words}
         for column in without.columns:
             if shared := words & {*(column.categories or ())}:
                 raise ValueError(
@@ -317,13 +317,18 @@ def joint_schema(deployed: list[Deployed], location: str) -> TableSchema:
         new,
         columns=tuple(columns.values()),
         ids=(),
-        gap_words=(*GAP_WORDS, *dict.fromkeys((*old.named_gaps, *new.named_gaps))),
+        gap_words=(
+            *GAP_WORDS,
+            *dict.fromkeys((*old.extra_gap_words, *new.extra_gap_words)),
+        ),
         separator=new.separator or old.separator,
         encoding=new.encoding or old.encoding,
     )
 
 
-def seen_table(location: str, deployed: list[Deployed], text: dict[str, Any]) -> Any:
+def read_seen_rows(
+    location: str, deployed: list[Deployed], text: dict[str, Any]
+) -> Any:
     """Return rows on which a model was trained, with the columns that models use."""
     is_known = all(each.input_format.table_schema is not None for each in deployed)
     if format_names_columns(location) and (is_known or is_text(location)):

@@ -24,9 +24,9 @@ from dsel.errors import (
     DselWarning,
     OtherCommands,
     UserCodeError,
+    explain_store_errors,
     forget_frames,
     notes_of,
-    reaching,
     ways_of,
 )
 from dsel.rounded_texts import hide_breaks, show_breaks
@@ -151,7 +151,7 @@ class LazyGroup(click.Group):
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             try:
-                with reaching("an object store"):
+                with explain_store_errors("an object store"):
                     code = super().main(*args, **options)
             except click.exceptions.NoArgsIsHelpError as error:
                 click.echo(error.format_message(), err=True)  # the help alone

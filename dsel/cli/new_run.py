@@ -25,10 +25,12 @@ def offer_new_run(place: str) -> Iterator[None]:
     except MissingColumnsError as error:
         if not error.missing:
             raise
-        raise lacking({place: error}) from error
+        raise combine_missing_columns({place: error}) from error
 
 
-def lacking(errors: Mapping[str, MissingColumnsError]) -> UndecidedError:
+def combine_missing_columns(
+    errors: Mapping[str, MissingColumnsError],
+) -> UndecidedError:
     """Return one error of those about the columns of the models at some places.
 
     A model needs all of its columns, and another one has another bound.

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from dsel.checks import did_you_mean, nothing_at
+from dsel.checks import describe_missing_path, did_you_mean
 from dsel.cli.option_types import DELTA
-from dsel.errors import naming
+from dsel.errors import rename_in_errors
 
 if TYPE_CHECKING:
     from dsel.results.choice import Choice
@@ -103,7 +103,7 @@ def run_from(
             if context.meta.get(CHECK):  # what is wrong is raised, and nothing runs
                 called = "check" if function == "run" else f"check_{function}"
             run = getattr(import_module(module), called)
-            with naming(shell_names(context.command)):
+            with rename_in_errors(shell_names(context.command)):
                 return run(**values) if record is None else run(record(**values))
 
         return call
@@ -230,7 +230,7 @@ class ExistingPath(click.Path):
         """Return the value; raise the error of click where nothing is there."""
         text = str(value)
         if not (text in self.others or "://" in text or exists(text)):
-            self.fail(nothing_at(text), param, ctx)
+            self.fail(describe_missing_path(text), param, ctx)
         return text
 
 

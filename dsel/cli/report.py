@@ -9,7 +9,7 @@ from dsel.cli.commands.select import command as select_command
 from dsel.cli.options import OutputOptions, shell_names, words_of_plan_call
 from dsel.cli.printing import say
 from dsel.cli.running import choice_content, print_json
-from dsel.errors import naming
+from dsel.errors import rename_in_errors
 from dsel.report.page import write_report
 from dsel.results import open_results
 from dsel.results.certificate import CHOICE
@@ -39,7 +39,7 @@ def run(results: str, out: str | None, output: OutputOptions) -> None:
     if out is None:
         here = results if "://" not in results else place.folder or ""
         out = os.path.join(here, "report.html")
-    with naming({"`path`": "`--out`"}):
+    with rename_in_errors({"`path`": "`--out`"}):
         # What Python has run is read by people who write Python.
         is_python = tables is None and not isinstance(shown, ModelComparison)
         names = {} if is_python else shell_names(select_command)

@@ -277,7 +277,7 @@ def offer_changed_table(location: str, text: Mapping[str, Any]) -> Iterator[None
             f"{error} Rename a column only if it is the same measurement in the same "
             f"unit: {shown}.",
         )
-        raise error.or_else(file)  # noqa: B904
+        raise error.with_way(file)  # noqa: B904
     except ValueError as error:
         options = click.get_current_context().command.params
         takes_gaps = any("--gap" in option.opts for option in options)
@@ -404,7 +404,11 @@ def run_plan(
     if out is not None and tables is not None:
         save_run_tables(out, tables)
     name, text = after(outcome)
-    keys = [column for column in _shifted_by(outcome) or () if column in likely_keys]
+    keys = [
+        column
+        for column in _find_shifted_columns(outcome) or ()
+        if column in likely_keys
+    ]
     owners = [column for column in keys if likely_keys[column] == "--groups"][:1]
     ids = [] if owners else keys
     steps = [text]
@@ -451,9 +455,13 @@ def _next_steps(
         for assumption in outcome.choice.certificate.assumptions
     ):
         return [LOST_GROUPS]
-    if tables is not None and tables.pool and _shifted_by(outcome) is not None:
+    if (
+        tables is not None
+        and tables.pool
+        and _find_shifted_columns(outcome) is not None
+    ):
         # A bound about other rows would be one command away, and none is printed.
-        names = _shifted_by(outcome) or ()
+        names = _find_shifted_columns(outcome) or ()
         option = f"--drop {shlex.quote(join_names(names))}"
         what = "this is only a row number or a date of entry"
         if len(names) > 1:
@@ -465,7 +473,7 @@ def _next_steps(
     return [f"dsel predict {place} NEW --out FILE", f"dsel report {place}"]
 
 
-def _shifted_by(outcome: "Outcome") -> tuple[str, ...] | None:
+def _find_shifted_columns(outcome: "Outcome") -> tuple[str, ...] | None:
     """Return the columns by which the pool is of another population; None if not."""
     assumptions = outcome.choice.certificate.assumptions
     shifts = (assumption.shifted_by for assumption in assumptions)

@@ -42,7 +42,7 @@ from dsel.data.columns import MissingColumnsError
 from dsel.data.frames import take_rows
 from dsel.data.groups import is_name_of_identifier, notes_on_repeats
 from dsel.data.kinds import Kind
-from dsel.data.labeled import MOST_WHOLE, check_labels, seen_rows
+from dsel.data.labeled import MOST_WHOLE, check_labels, wrap_unlabeled_rows
 from dsel.data.like import open_pool_like
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
@@ -396,7 +396,7 @@ def make_plan(options: SelectOptions, inputs: SelectInputs) -> Plan:
         column = int(report_by)  # columns of an array have numbers
     caller_settings = CallerSettings(
         caveats=(
-            *make_caveats(Effect.WARNS, table.repeats),
+            *make_caveats(Effect.WARNS, table.repeat_caveats),
             *make_caveats(Effect.INFO, _notes_on_empty_columns(inputs.X)),
         ),
         has_unique_ids=table.has_unique_ids,
@@ -454,7 +454,7 @@ def open_baseline(options: SelectOptions, schema: TableSchema | None, X: Any) ->
             )
     known = load_row_hashes(baseline)
     option = f"--baseline {baseline!r}"
-    check_unseen(known, seen_rows(X).X, option)
+    check_unseen(known, wrap_unlabeled_rows(X).X, option)
     return opened.model
 
 

@@ -45,7 +45,7 @@ class MissingColumnsError(UndecidedError):
             if near is not None and name not in self.renamed.values():
                 self.similar[str(near)] = name
 
-    def or_else(self, way: Way) -> Self:
+    def with_way(self, way: Way) -> Self:
         """Return the error with another way ahead of its own; () for none."""
         self.ways = tuple(filter(None, (way, *self.ways)))
         return self

@@ -232,7 +232,7 @@ class Frame:
         return numbers_of(self.given[names], np.dtype(np.float64))
 
     @cached_property
-    def encoded(self) -> Floats:
+    def encoded_rows(self) -> Floats:
         """The rows as float64; values that are not numeric are hashes in [0, 1)."""
         # The rows as an estimator gets them, with its rounding and its units of time.
         rows = nw.from_native(self.native, eager_only=True).to_pandas()
@@ -415,8 +415,8 @@ def number_matrix(rows: Any) -> Any:
 
 
 def encode_rows(rows: Any) -> Any:
-    """Return rows as numbers, such that equal rows are equal; see `Frame.encoded`."""
-    return rows.encoded if isinstance(rows, Frame) else rows
+    """Return rows as numbers; equal rows stay equal, see `Frame.encoded_rows`."""
+    return rows.encoded_rows if isinstance(rows, Frame) else rows
 
 
 def take_rows(rows: Any, row_numbers: Any) -> Any:

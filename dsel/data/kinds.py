@@ -396,13 +396,13 @@ def _forms_of_part(values: pa.StringArray) -> NumberForms | None:
     return NumberForms(floats, is_whole, is_short, int(n_point_zero))
 
 
-def comes_back(texts: pa.Array, floats: pa.Array) -> Bools:
+def round_trips(texts: pa.Array, floats: pa.Array) -> Bools:
     """Return whether `repr` of each float is its text.
 
     Examples
     --------
     >>> texts = pa.array(["0.25", "1e-05", "0.00001", "2.50", "3.0", "3"])
-    >>> comes_back(texts, parse_numbers(texts)).tolist()
+    >>> round_trips(texts, parse_numbers(texts)).tolist()
     [True, True, False, False, True, False]
     """
     # Arrow writes the shortest decimal, too, and has other rules for exponents and for
@@ -609,7 +609,7 @@ class ColumnScan:
             rest, floats = known.take(pa.array(others)), forms.floats.take(others)
             # Of whole numbers only -0 is here.
             is_whole[others] = pc.equal(rest, "-0")
-            is_exact[others] = comes_back(rest, floats)
+            is_exact[others] = round_trips(rest, floats)
             is_code = np.zeros(len(known), dtype=np.bool_)
             is_code[others] = matches(rest, CODE)
             if is_code.any():
@@ -705,7 +705,7 @@ class ColumnScan:
     def _weights_of_real(self, times: DistinctValues, *, zoned: bool) -> Integers:
         """Return the cells of each time, 0 where it is no real one, as 2023-02-30."""
         weights: Integers = times.counts.to_numpy(zero_copy_only=False).copy()
-        bad = times_that_are_none(times.values, zoned=zoned)
+        bad = find_invalid_times(times.values, zoned=zoned)
         if len(bad):
             self.examples.setdefault("no day", times.values[int(bad[0])].as_py())
         weights[bad] = 0
@@ -1080,11 +1080,11 @@ def _real_dates(texts: pa.Array, *, day_first: bool) -> Bools:
     is_right = pc.and_(matches(iso, TIME), matches(iso, _REAL_MONTH))
     is_real: Bools = is_right.to_numpy(zero_copy_only=False).copy()
     places = np.flatnonzero(is_real)
-    is_real[places[times_that_are_none(iso.filter(is_right), zoned=False)]] = False
+    is_real[places[find_invalid_times(iso.filter(is_right), zoned=False)]] = False
     return is_real
 
 
-def times_that_are_none(texts: pa.Array, *, zoned: bool) -> Any:
+def find_invalid_times(texts: pa.Array, *, zoned: bool) -> Any:
     """Return the positions of texts in the form of a time that are no real time."""
     outside = matches(texts, "^0000-")
     if not _any(outside):
@@ -1142,7 +1142,7 @@ def convert(
     right = matches(times, ZONED if zoned else TIME)
     if not _all(right):
         return None, _first(texts, pc.invert(right))
-    if len(bad_days := times_that_are_none(times.drop_null(), zoned=zoned)):
+    if len(bad_days := find_invalid_times(times.drop_null(), zoned=zoned)):
         value = times.drop_null()[int(bad_days[0])].as_py()
         return None, _first(texts, pc.equal(times, value))
     return parse_times(times, zoned=zoned), None
@@ -1276,15 +1276,15 @@ def decimal_mark(
 _PLAIN_LABEL: Final = re.compile(r"(?:0|-?[1-9][0-9]*)(\.0)?")
 
 
-def whole_labels(texts: list[str]) -> list[int] | None:
+def integer_labels(texts: list[str]) -> list[int] | None:
     """Return labels as integers if all are written as plain integers, else None.
 
     Examples
     --------
-    >>> whole_labels(["7", "12"]), whole_labels(["7.0", "0.0"])
+    >>> integer_labels(["7", "12"]), integer_labels(["7.0", "0.0"])
     ([7, 12], [7, 0])
-    >>> whole_labels(["7", "007"]), whole_labels(["7", "7.0"]), whole_labels(["-0"])
-    (None, None, None)
+    >>> [integer_labels(texts) for texts in (["7", "007"], ["7", "7.0"], ["-0"])]
+    [None, None, None]
     """
     matched = [_PLAIN_LABEL.fullmatch(text) for text in texts]
     # With both forms in one column, two texts would become one class.

@@ -29,7 +29,7 @@ from dsel.arrays import (
     fill_masked_values,
     find_mask,
 )
-from dsel.checks import alike_texts, as_array, listing, show
+from dsel.checks import as_array, listing, show, similar_labels
 from dsel.data.frames import (
     NOTHING,
     NUMBER,
@@ -218,7 +218,7 @@ def check_order(X: RowsLike, y: LabelsLike) -> None:
         )
 
 
-def seen_rows(X: RowsLike, what: str = "`X_seen`") -> LabeledRows:
+def wrap_unlabeled_rows(X: RowsLike, what: str = "`X_seen`") -> LabeledRows:
     """Return unlabeled rows as `LabeledRows`, to compare other rows with them."""
     features, names = checked_features(X, what, as_frame=True)
     nothing = np.zeros(features.shape[0], np.int64)
@@ -553,7 +553,7 @@ def check_spelling(
     frequent ones, and returns the text that says how to replace the former by the
     latter, and perhaps the file that has it done.
     """
-    if not (alike := alike_texts(n_rows)):
+    if not (alike := similar_labels(n_rows)):
         return
     other = {
         label: frequent
@@ -639,7 +639,7 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
     return pool.with_schema(X.schema)
 
 
-def by_position(columns: Sequence[str], where: str) -> str:
+def text_on_positions(columns: Sequence[str], where: str) -> str:
     """Return the text for a model without names of columns, and rows with names."""
     return (
         f"The model was fitted to rows without names of columns, so it gets those of "

@@ -20,12 +20,12 @@ def takes_dask_arrays(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any],
 
     @wraps(method)
     def wrapper(self: Any, X: RowsLike) -> Any:
-        return by_block(partial(method, self), X)
+        return apply_by_block(partial(method, self), X)
 
     return wrapper
 
 
-def by_block(function: Callable[[Any], Any], X: Any) -> Any:
+def apply_by_block(function: Callable[[Any], Any], X: Any) -> Any:
     """Apply a function to rows; to a Dask collection lazily, block by block.
 
     Then the result is a Dask array with the blocks of `X`; the lengths of those of a

@@ -141,7 +141,7 @@ def convert_pool(
         if like.kind is Kind.ZONED_TIMES or is_date:
             changes[like.name] = _EMPTY[like.kind]
     is_text = any(column.kind is Kind.TEXT for column in schema.columns)
-    has_gaps = bool(schema.named_gaps) and any(
+    has_gaps = bool(schema.extra_gap_words) and any(
         has_texts(column.kind) for column in pool.frames.columns
     )
     if not (changes or has_gaps) and (schema.is_typed or not is_text):
@@ -306,7 +306,7 @@ def _check_texts(pool: Pool, schema: TableSchema, client: "Client | None") -> No
     def find(
         X: Features, row_numbers: Integers
     ) -> dict[str, tuple[ColumnSchema, WrongValue]]:
-        rows = remove_gap_words(native(X), names, schema.named_gaps)
+        rows = remove_gap_words(native(X), names, schema.extra_gap_words)
         return find_wrong_values(
             columns, lambda name: texts_of(rows[name]), row_numbers
         )

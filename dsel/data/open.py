@@ -33,7 +33,7 @@ from dsel.data.frames import (
     take_rows,
 )
 from dsel.data.parquet import from_parquet, has_parquet
-from dsel.data.pool import Pool, in_blocks, in_slices
+from dsel.data.pool import Pool, pool_of_blocks, pool_of_slices
 from dsel.data.pool_parts import LET_NOTHING_WRITE, POOL, Origin
 from dsel.data.table_files import NPY, PARQUET, check_source, name_file
 from dsel.data.tables import FORMATS, read_table, reader_of
@@ -182,7 +182,7 @@ def _at_location(location: str, options: dict[str, Any]) -> Pool:
         origin = replace(origin_of(place, {}), location=f"`pool` {place!r}")
         is_by_column = np.isfortran(_check_array(array))
         file = _NpyFile(place, array.dtype, array.shape, array.offset, is_by_column)
-        return in_slices(file.read, array, len(array), origin)
+        return pool_of_slices(file.read, array, len(array), origin)
     if lower.endswith(PARQUET):
         return from_parquet(place, options)
     if "://" not in location:
@@ -319,7 +319,7 @@ def _check_array(array: Any) -> Any:
 
 def _of_memory(rows: Any, schema: FrameSchema | None = None) -> Pool:
     """Return the rows of an array, CSR or a frame of pandas; blocks are views."""
-    return in_slices(
+    return pool_of_slices(
         partial(_csr_rows if sparse.issparse(rows) else take_rows, rows),
         schema or rows,
         rows.shape[0],
@@ -434,7 +434,7 @@ def _of_dataset(source: xr.Dataset) -> Pool:
     make, lengths = partial(_frame_of_columns, columns), arrays[0].chunks[0]
     origin = Origin(f"dask-{tokenize(task_keys, lengths)}", is_content=False)
     tasks = [(make, *block_keys) for block_keys in task_keys]
-    pool = in_blocks(tasks, lengths, schema, origin, graph=_graph_of(source))
+    pool = pool_of_blocks(tasks, lengths, schema, origin, graph=_graph_of(source))
     return _change_stored_schema(pool, has_order=False)
 
 
@@ -457,4 +457,4 @@ def _of_collection(
 ) -> Pool:
     """Return a pool of the blocks of a Dask collection."""
     origin = Origin(f"dask-{tokenize(task_keys, lengths)}", is_content=False)
-    return in_blocks(task_keys, lengths, like, origin, graph=_graph_of(source))
+    return pool_of_blocks(task_keys, lengths, like, origin, graph=_graph_of(source))

@@ -19,12 +19,12 @@ from pyarrow import dataset, parquet
 from dsel.data.cache import process_cache
 from dsel.data.frames import NUMBER, TEXT, FrameSchema, columns_of
 from dsel.data.kinds import LARGEST_EXACT
-from dsel.data.pool import Pool, in_blocks
+from dsel.data.pool import Pool, pool_of_blocks
 from dsel.data.pool_parts import Origin
 from dsel.data.table_files import PARQUET, name_file
 from dsel.data.table_request import check_distinct_names, check_same_names
 from dsel.data.zarr_rows import origin_of
-from dsel.errors import reaching
+from dsel.errors import explain_store_errors
 
 _FOOTERS_AT_ONCE: Final = 16
 _MOST_FOLDERS: Final = 100
@@ -44,7 +44,7 @@ def has_parquet(location: str, options: Mapping[str, object]) -> bool:
     in the first folder.
     """
     fs, root = fsspec.core.url_to_fs(location, **options)
-    with reaching(f"`pool` {location!r}"):
+    with explain_store_errors(f"`pool` {location!r}"):
         folders = islice(fs.walk(root), _MOST_FOLDERS)
         files = (f"{folder}/{name}" for folder, _, names in folders for name in names)
         return any(_is_part(root, file) for file in files)
@@ -53,7 +53,7 @@ def has_parquet(location: str, options: Mapping[str, object]) -> bool:
 def from_parquet(location: str, options: Mapping[str, object]) -> Pool:
     """Return the rows of a Parquet file or folder; only footers are read."""
     fs, root = fsspec.core.url_to_fs(location, **options)
-    with reaching(f"`pool` {location!r}"):
+    with explain_store_errors(f"`pool` {location!r}"):
         paths = [root]
         if not fs.isfile(root):
             paths = [path for path in sorted(fs.find(root)) if _is_part(root, path)]
@@ -129,7 +129,7 @@ def _open_columns(
         for start, stop in pairwise(edges):
             tasks.append((partial(_read, group, schema, start, stop, key, read),))
             part_lengths.append(stop - start)
-    return in_blocks(
+    return pool_of_blocks(
         tasks,
         part_lengths,
         frames,

@@ -213,10 +213,10 @@ class Pool:
     @property
     def n_rows(self) -> int:
         """Number of rows that pass the filters."""
-        return int(self.passing_before[-1])
+        return int(self.n_passing_before[-1])
 
     @cached_property
-    def passing_before(self) -> Integers:
+    def n_passing_before(self) -> Integers:
         """Number of rows before each boundary that pass the filters."""
         # A filter costs a random word a row, and most pools have none.
         if self.row_filter.keeps_all:
@@ -369,8 +369,8 @@ class Pool:
             # floats depend on where slices end.
             nbytes = min(SLICE_NBYTES, max(SMALL_SLICE_NBYTES, self.nbytes // 4))
             rows = max(nbytes // self.row_nbytes, 1)
-        edges, passing, slices = self.boundaries, self.passing_before, []
-        for first, last in _together(edges, rows):
+        edges, passing, slices = self.boundaries, self.n_passing_before, []
+        for first, last in _runs_of_blocks(edges, rows):
             n_rows = int(passing[last] - passing[first])
             if n_rows:
                 # A filter may keep the middle of a slice only; its ends are not read.
@@ -501,7 +501,7 @@ class Pool:
             return reduce(combine, results)
 
 
-def in_blocks(
+def pool_of_blocks(
     tasks: Iterable[object],
     lengths: Iterable[int],
     like: Any,
@@ -543,7 +543,7 @@ def in_blocks(
     )
 
 
-def in_slices(
+def pool_of_slices(
     read: Callable[[slice], Any],
     like: Any,
     n_rows: int,
@@ -566,12 +566,12 @@ def in_slices(
     edges = [*range(0, n_rows, step), n_rows]
     slices = [slice(*ends) for ends in pairwise(edges)]
     tasks = [read(s) if is_in_memory else (partial(read, s),) for s in slices]
-    return in_blocks(
+    return pool_of_blocks(
         tasks, np.diff(edges), like, origin, row_nbytes=row_nbytes, columns=columns
     )
 
 
-def _together(edges: Integers, n_rows: int) -> Iterator[tuple[int, int]]:
+def _runs_of_blocks(edges: Integers, n_rows: int) -> Iterator[tuple[int, int]]:
     """Yield runs of blocks of up to `n_rows` rows, as (first, last + 1)."""
     first = 0
     while first < len(edges) - 1:
@@ -669,7 +669,7 @@ def read_blocks(
     blocks, row_filter = pool.blocks, pool.row_filter
     # Dask resolves futures in arguments of a task, but not in a graph that is one.
     graph = {**blocks.graph, **dict(zip(blocks.held, values, strict=True))}
-    for first, last in _together(pool.boundaries, block_rows):
+    for first, last in _runs_of_blocks(pool.boundaries, block_rows):
         start, stop = pool.boundaries[[first, last]].tolist()
         mask = row_filter.mask(start, stop)
         if not mask.any():

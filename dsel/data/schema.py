@@ -171,7 +171,7 @@ class TableSchema:
         return replace(self, ids=tuple(name for name in self.ids if name in there))
 
     @property
-    def named_gaps(self) -> tuple[str, ...]:
+    def extra_gap_words(self) -> tuple[str, ...]:
         """Words for a gap that were named for this table alone."""
         # One that all tables have was named where it stands twice: only then it is a
         # gap among texts, too.
@@ -282,7 +282,7 @@ class TableSchema:
                 option=option,
             )
         except MissingColumnsError as error:
-            raise error.or_else(labels) from None
+            raise error.with_way(labels) from None
 
     def convert_texts(
         self,
@@ -509,8 +509,8 @@ def convert_frame(
     their type, and their columns are compared with the schema elsewhere.
     """
     converted, wrong = {}, []
-    features = remove_gap_words(frame, schema.names, schema.named_gaps)
-    features = in_common_types(features[list(schema.names)])
+    features = remove_gap_words(frame, schema.names, schema.extra_gap_words)
+    features = convert_to_common_types(features[list(schema.names)])
     for column in schema.columns:
         values = features[column.name]
         if isinstance(values.dtype, pd.CategoricalDtype) and column.kind != Kind.TEXT:
@@ -532,7 +532,7 @@ def convert_frame(
     return pd.DataFrame(converted | ids, copy=False)
 
 
-def in_common_types(frame: pd.DataFrame) -> pd.DataFrame:
+def convert_to_common_types(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame with the types that columns of text files are converted to.
 
     Zoned times are in UTC, dates are times, and truth values are those of numpy, or

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from dsel.checks import check_path, check_url, nothing_at
+from dsel.checks import check_path, check_url, describe_missing_path
 from dsel.data.text import COMPRESSED
 
 _PLAIN_TEXT: Final = (".csv", ".tsv", ".txt")
@@ -110,7 +110,9 @@ def check_source(location: Any, name: str) -> str:
         check_url(text, name)
         return text
     if not os.path.exists(text):
-        raise FileNotFoundError(f"`{name}` must exist, but {nothing_at(text)}")
+        raise FileNotFoundError(
+            f"`{name}` must exist, but {describe_missing_path(text)}"
+        )
     lower = text.lower().rstrip("/")
     is_named_as_file = lower.endswith(SINGLE_FILES) and os.path.isdir(text)
     if is_named_as_file and not files_in(text, TEXT_FILES):

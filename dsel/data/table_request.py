@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dsel.arrays import ArrayLike, Floats
-from dsel.checks import alike_texts, list_columns, listing, nearest_name, show
+from dsel.checks import list_columns, listing, nearest_name, show, similar_labels
 from dsel.data.frames import NUMERIC
 from dsel.data.groups import is_name_of_identifier, notes_on_repeats
 from dsel.data.kinds import LARGEST_EXACT, Kind, TextReason
@@ -64,7 +64,7 @@ class Table(NamedTuple):
         return "\n".join([*lines, *(f"Warning  {text}" for text in self.caveats)])
 
     @property
-    def repeats(self) -> list[str]:
+    def repeat_caveats(self) -> list[str]:
         """Caveats about identifiers outside of the features that labeled rows share."""
         if self.groups is not None:
             return []
@@ -136,7 +136,7 @@ def notes_on_spellings(values: pd.Series) -> list[str]:
         " and ".join(
             f"{show(text)} ({count_of(int(n_rows[text]), 'row')})" for text in texts[:3]
         )
-        for texts in alike_texts(n_rows.index)
+        for texts in similar_labels(n_rows.index)
     ]
     return [
         f"column {values.name!r} has {listing(shown, 3)}, which differ by blanks or "

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from dsel.checks import did_you_mean, nothing_at, show
+from dsel.checks import describe_missing_path, did_you_mean, show
 from dsel.data.labeled import check_spelling
 from dsel.data.schema import TableSchema
 from dsel.data.table_files import (
@@ -144,7 +144,7 @@ def read_table(
     location = str(path)
     if not os.path.exists(location):
         raise FileNotFoundError(
-            f"`path` must be a table that exists, but {nothing_at(location)}"
+            f"`path` must be a table that exists, but {describe_missing_path(location)}"
         )
     request = TableRequest(
         target,
@@ -181,13 +181,13 @@ def read_table(
     targets = numbers_of_labels(table.y, target or "y", task, why_text)
     if targets is None:
         n_rows = pd.Series(np.ravel(table.y)).value_counts().to_dict()
-        check_spelling(n_rows, partial(_respelling, location, request))
+        check_spelling(n_rows, partial(_describe_respelling, location, request))
         return table._replace(caveats=(*notes_on_blanks(n_rows), *table.caveats))
     schema = None if table.schema is None else replace(table.schema, classes=None)
     return table._replace(y=targets, schema=schema, is_regression=True)
 
 
-def _respelling(
+def _describe_respelling(
     location: str, request: TableRequest, other: Mapping[str, str]
 ) -> tuple[str, NewFile | None]:
     """Return how labels are replaced by other ones, and the file that has it done."""

@@ -176,7 +176,7 @@ class TextFile:
         wanted = self.names if names is None else tuple(names)
         layout = self._layout_of(wanted)
         n_read = len(layout.columns)
-        read = [*layout.columns, *(layout.every[k] for k in self.nameless)]
+        read = [*layout.columns, *(layout.all_columns[k] for k in self.nameless)]
         n_rows = 0
         with self._open_rows(is_checked=is_checked) as stream:
             for batch in _parse_batches(stream, layout, read):
@@ -277,7 +277,7 @@ class TextFile:
         """Return an error of the parser with the number of its line."""
         text = str(error)
         if isinstance(error, UnicodeError) or "UTF8" in text:
-            return undecodable(self.path, self.encoding)
+            return decoding_error(self.path, self.encoding)
         if "straddl" in text:
             return ValueError(
                 f"it has a line of more than {BLOCK_NBYTES // 2**20} MiB, or a quote "
@@ -286,7 +286,7 @@ class TextFile:
         try:
             self._check_lines()
         except UnicodeError:
-            return undecodable(self.path, self.encoding)
+            return decoding_error(self.path, self.encoding)
         except ValueError as found:
             return found
         return ValueError(" ".join(text.split()))
@@ -361,7 +361,7 @@ class _ColumnLayout(NamedTuple):
     """Words that are read as an empty cell."""
 
     @property
-    def every(self) -> list[str]:
+    def all_columns(self) -> list[str]:
         """All columns of the file, as the parser calls them."""
         return [f"c{position}" for position in range(self.n_columns)]
 
@@ -371,7 +371,7 @@ class _ColumnLayout(NamedTuple):
         """Return options of Arrow's reader, which returns all values as text."""
         return (
             arrow_csv.ReadOptions(
-                column_names=self.every,
+                column_names=self.all_columns,
                 block_size=block_nbytes,
                 use_threads=use_threads,
             ),
@@ -381,7 +381,7 @@ class _ColumnLayout(NamedTuple):
                 ignore_empty_lines=self.n_columns > 1,
             ),
             arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(self.every, pa.string()),
+                column_types=dict.fromkeys(self.all_columns, pa.string()),
                 include_columns=list(read),
                 # In a file of one column an empty line is null, but "" is a value.
                 strings_can_be_null=self.n_columns == 1,
@@ -488,7 +488,7 @@ def open_text(
                 more = [stream.first_record()[0] for _ in range(_MOST_LINES)]
                 _check_one_column(first, [*records[n_comments + 1 :], *more])
         except UnicodeError as error:
-            raise undecodable(path, encoding) from error
+            raise decoding_error(path, encoding) from error
     if not first.strip():
         raise ValueError("it is empty")
     separator = _find_separator(path, first, separator)
@@ -925,7 +925,7 @@ def _whole_records(content: bytes, n: int, is_last: bool) -> tuple[int, int] | N
     return stop, len(ends)
 
 
-def undecodable(path: str, encoding: str) -> UndecidedError:
+def decoding_error(path: str, encoding: str) -> UndecidedError:
     """Return an error that names the first byte that the encoding does not allow."""
     name, bad = encoding.upper(), first_bad_byte(path, encoding)
     if bad is None:

@@ -30,12 +30,12 @@ from dsel.data.kinds import (
     Kind,
     TextReason,
     decimal_mark,
+    integer_labels,
     is_gap_word,
     matches,
     parse_numbers,
     trim,
     truth_words,
-    whole_labels,
 )
 from dsel.data.schema import ColumnSchema, TableSchema, number_column, with_texts_of
 from dsel.data.table_files import PARQUET, TEXT_FILES, files_in, name_text_file
@@ -295,7 +295,7 @@ def text_source(
     paths = files_in(location, TEXT_FILES) or [location]
     files = []
     if like is not None:
-        gaps = like.named_gaps
+        gaps = like.extra_gap_words
     for path in paths:
         with name_text_file(path):
             opened = _open_like(path, separator, encoding, like)
@@ -865,7 +865,7 @@ def _text_labels(
     if scan is not None and scan.kind(decimal) is Kind.TEXT:
         why_text = scan.looks_like(target)
         caveats += [] if why_text is None else [why_text.text]
-    whole = whole_labels(texts) if texts else None
+    whole = integer_labels(texts) if texts else None
     as_label = dict(zip(texts, texts if whole is None else whole, strict=True))
     labels_by_row = [as_label.get(text) for text in cells.to_pylist()]
     labels = np.array(labels_by_row)

@@ -39,7 +39,7 @@ from dsel.data.kinds import (
 from dsel.data.parquet import join_schemas, to_exact_pandas
 from dsel.data.schema import (
     convert_frame,
-    in_common_types,
+    convert_to_common_types,
     number_column,
     refuse_wrong_values,
     remove_gap_words,
@@ -282,7 +282,7 @@ def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
     X = frame[names]
     # Columns without any value get one type, whichever the format gave them.
     X = X.assign(**{name: None for name in names if len(X) and X[name].isna().all()})
-    X = in_common_types(X)
+    X = convert_to_common_types(X)
     schema = schema_of(X, target=request.target)
     forms = (replace(c, form=amounts.get(c.name, PLAIN)) for c in schema.columns)
     target_form = amounts.get(request.target or "", PLAIN)

@@ -75,7 +75,7 @@ class UnknownValues:
     but for gaps."""
 
     @property
-    def several(self) -> tuple[str, ...]:
+    def ambiguous_spellings(self) -> tuple[str, ...]:
         """Spellings of labeled rows of which none is chosen; () where each has one."""
         return next((texts for _, texts in self.spellings if len(texts) > 1), ())
 
@@ -113,7 +113,7 @@ class UnknownValues:
         if self.n_alike:
             spellings = " and ".join(
                 "gaps" if text is None else repr(text[:_MOST_LETTERS])
-                for text in self.several or (self.alike,)
+                for text in self.ambiguous_spellings or (self.alike,)
             )
             hint = f"; labeled rows have {spellings}"
             if (
@@ -213,7 +213,7 @@ def check_spellings(
             for each in often
             if each.spellings
         }
-        several = [each.column for each in often if each.several]
+        several = [each.column for each in often if each.ambiguous_spellings]
         file = respell(pairs) if pairs and not several else None
         advice = ""
         if several:

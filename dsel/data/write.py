@@ -63,7 +63,7 @@ from dsel.data.text_tables import (
 )
 from dsel.data.typed_tables import read_typed_rows
 from dsel.data.zarr_rows import COLUMNS, COMPLETE, open_node, origin_of
-from dsel.errors import explaining_interrupt, writing
+from dsel.errors import explain_interrupt, explain_write_errors
 from dsel.files import check_folder, check_no_link, remove, whole_file
 from dsel.runtime.clients import count_threads, current_worker, resolve_client
 from dsel.runtime.submission import results_in_order
@@ -227,8 +227,8 @@ def write_pool(
         nothing = f"Nothing of the interrupted pool is kept at {path}."
         with (
             _remove_on_error(place, its_options),
-            explaining_interrupt(nothing),
-            writing(path, "path", also_reads=True),
+            explain_interrupt(nothing),
+            explain_write_errors(path, "path", also_reads=True),
         ):
             array = _create_array(
                 place,

@@ -19,9 +19,9 @@ from zarr.storage import FsspecStore, LocalStore
 
 from dsel.checks import show
 from dsel.data.frames import NUMERIC
-from dsel.data.pool import Pool, in_slices
+from dsel.data.pool import Pool, pool_of_slices
 from dsel.data.pool_parts import Origin
-from dsel.errors import reaching
+from dsel.errors import explain_store_errors
 from dsel.zarr_stores import BAD_HEADER, POOL, WholeStore, check_array
 
 COLUMNS: Final = "columns"
@@ -80,7 +80,7 @@ def from_zarr(
     read: Any = partial(getitem, array)
     if meanings := meanings_of(array):
         read = partial(read_and_decode, array, meanings)
-    return in_slices(
+    return pool_of_slices(
         read,
         read(slice(0, 0)),
         array.shape[0],
@@ -163,7 +163,7 @@ def open_node(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the attributes of the zarr node at a place, and its arrays by name."""
     try:
-        with reaching(name):
+        with explain_store_errors(name):
             node: Any = zarr.open(
                 place, mode="r", storage_options=dict(options) or None
             )
@@ -244,7 +244,7 @@ def read_stamps(
 
     A location that is a single file has the name "".
     """
-    with reaching(f"`pool` {url!r}"):
+    with explain_store_errors(f"`pool` {url!r}"):
         files, root = fsspec.core.url_to_fs(url, **options)
         files.invalidate_cache(root)  # a cached listing may be out of date
         entries = files.find(root, detail=True)

@@ -22,7 +22,7 @@ from dsel import names
 from dsel.arrays import ArrayLike, Floats, Integers
 from dsel.checks import check_choice, raise_first
 from dsel.data.splits import Split
-from dsel.errors import naming
+from dsel.errors import rename_in_errors
 from dsel.families.family import FitId
 from dsel.least_squares.closed_form import EPS
 from dsel.least_squares.estimators import KernelLeastSquares
@@ -129,7 +129,7 @@ def plan_certified_search(
         for lam in regularizations.tolist()
     ]
     axes = axes_of(widths, regularizations, candidates)
-    plan: Plan = naming(RENAMINGS)(plan_for)(
+    plan: Plan = rename_in_errors(RENAMINGS)(plan_for)(
         KernelLeastSquares(penalty=search.penalty, fit_intercept=search.fit_intercept),
         [{name: [value] for name, value in params.items()} for params in candidates],
         X,

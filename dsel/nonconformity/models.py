@@ -55,7 +55,7 @@ class ModelSet:
         Scores of equal rows are equal up to rounding, whether the rows are dense or
         sparse, and of any type.
         """
-        X = self._comparable(X)
+        X = self._canonical_rows(X)
         return np.stack([class_scores(m, X, self.classes) for m in self.fitted])
 
     def failures_on(self, X: Features) -> dict[int, str]:
@@ -63,7 +63,7 @@ class ModelSet:
 
         If all models raise, the call is wrong, and the first exception is raised.
         """
-        X = self._comparable(X)
+        X = self._canonical_rows(X)
         failures = dict[int, str]()
         errors = list[Exception]()
         for candidate, model in zip(self.candidates, self.fitted, strict=True):
@@ -79,7 +79,7 @@ class ModelSet:
             raise errors[0]
         return failures
 
-    def _comparable(self, X: Any) -> Any:
+    def _canonical_rows(self, X: Any) -> Any:
         # Learners compute in the type of the rows, and nearest neighbors use another
         # formula for sparse rows. So all rows become float64, and sparse only if those
         # of the fit were.

@@ -8,7 +8,7 @@ from typing import Final
 from dsel.cards import ShownRow
 from dsel.results.bounded_values import BoundedValues
 from dsel.results.caveats import Caveat, LimitsWithCaveats
-from dsel.results.records import kept_as
+from dsel.results.records import older_name
 from dsel.results.renderings import Renderable
 from dsel.rounded_texts import confidence, count_of, points_at_least, points_at_most
 
@@ -52,7 +52,7 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
 
     delta: float
     """Probability that the limit fails, in addition to that of the bounds."""
-    model_text: str = field(metadata=kept_as("model"))
+    model_text: str = field(metadata=older_name("model"))
     """Description of the model that is compared."""
     baseline: str
     """Description of the baseline."""
@@ -149,7 +149,7 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
         )
 
     @property
-    def joint(self) -> str:
+    def joint_sentence(self) -> str:
         """Sentence with the confidence of bounds and comparison together."""
         both = confidence(min(1.0, 2 * self.delta))
         return (
@@ -168,6 +168,6 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
         """Return the counts behind the verdict, and its assumption."""
         return [
             ("Baseline", self.counts),
-            ("Caveat", self.joint),
+            ("Caveat", self.joint_sentence),
             ("Caveat", BY_DESIGN) if self.largest_class else ("Assumes", FIXED),
         ]

@@ -17,7 +17,7 @@ from dsel.results.caveats import (
     upgrade_texts,
     warnings_first,
 )
-from dsel.results.records import kept_as
+from dsel.results.records import older_name
 from dsel.results.renderings import Renderable
 from dsel.rounded_texts import (
     NONE,
@@ -91,7 +91,7 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
 
     delta: float
     """Probability that any of the limits fails."""
-    model_text: str = field(metadata=kept_as("model"))
+    model_text: str = field(metadata=older_name("model"))
     """Description of the model."""
     classes: tuple[Any, ...]
     rows: tuple[int, ...]

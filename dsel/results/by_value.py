@@ -17,7 +17,7 @@ from dsel.results.bounded_values import (
     report_table,
 )
 from dsel.results.caveats import Caveat
-from dsel.results.records import kept_as
+from dsel.results.records import older_name
 from dsel.results.tolerances import amount_about, amount_at_most
 from dsel.rounded_texts import NONE, about_percent, confidence, in_percent
 
@@ -72,7 +72,7 @@ class ReportByValue(TableReport):
 
     delta: float
     """Probability that any of the limits, or a bound of the search, fails."""
-    model_text: str = field(metadata=kept_as("model"))
+    model_text: str = field(metadata=older_name("model"))
     """Description of the model."""
     column: str
     values: tuple[Any, ...]

@@ -32,7 +32,7 @@ from dsel.results.caveats import (
     upgrade_texts,
     warnings_first,
 )
-from dsel.results.records import kept_as
+from dsel.results.records import older_name
 from dsel.results.renderings import Renderable
 from dsel.results.tolerances import amount_about, amount_at_most
 from dsel.results.values import value_text
@@ -215,9 +215,9 @@ class Certificate(Renderable):
     """The number as computed: it may exceed 1, and is infinite if a fit failed."""
     delta: float
     """Probability that the bound fails."""
-    method: str = field(metadata=kept_as("criterion"))
+    method: str = field(metadata=older_name("criterion"))
     """Name of the certificate, or of the criterion of an estimate."""
-    model_name: str = field(metadata=kept_as("deploy"))
+    model_name: str = field(metadata=older_name("deploy"))
     """Name of the model: ``one_fold`` or ``all_rows``."""
     assumptions: tuple[Assumption, ...] = field(default_factory=full_list)
     """All assumptions, from `full_list`."""
@@ -238,13 +238,13 @@ class Certificate(Renderable):
     """Labeled rows."""
     n_unlabeled: int = 0
     """Pool rows that were counted."""
-    n_duplicates: int = field(default=0, metadata=kept_as("equal_rows"))
+    n_duplicates: int = field(default=0, metadata=older_name("equal_rows"))
     """Pool rows that equal labeled rows; without a pool, held-out rows that equal
     training rows of the model."""
     copied_rows: int = 0
     """Labeled rows that equal rows of other folds, which models were trained on; 0 if
     these are few."""
-    trained_on: str = field(default="", metadata=kept_as("share"))
+    trained_on: str = field(default="", metadata=older_name("share"))
     """Part of the labels that the model was trained on, as printed."""
     loss: str = "error"
     """The bounded loss: ``error``, or the one that the plan declared."""

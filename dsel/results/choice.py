@@ -8,7 +8,7 @@ from typing import Any, Final, NoReturn, Self, TypeVar
 
 from dsel.arrays import ArrayLike
 from dsel.cards import ShownRow
-from dsel.checks import check_choice, check_truth, no_attribute
+from dsel.checks import attribute_error, check_choice, check_truth
 from dsel.errors import OldName, names_of, reword
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import records
@@ -44,7 +44,7 @@ from dsel.results.choice_parts import (
 )
 from dsel.results.queried_labels import LabelRules
 from dsel.results.queries import EFFECT, Queries, QueryForecast
-from dsel.results.records import kept_as
+from dsel.results.records import older_name
 from dsel.results.renderings import Renderable, reword_rows
 from dsel.results.tolerances import ToleranceReport
 from dsel.results.values import decode_params, encode_params
@@ -120,9 +120,9 @@ class Choice(Renderable):
 
     criterion: str
     """Name of the criterion that chose."""
-    criterion_value: float = field(metadata=kept_as("estimate"))
+    criterion_value: float = field(metadata=older_name("estimate"))
     """The criterion's number for the candidate, unclipped."""
-    bounded_models: Mapping[str, BoundedModel] = field(metadata=kept_as("deployed"))
+    bounded_models: Mapping[str, BoundedModel] = field(metadata=older_name("deployed"))
     """The models of the run, ``one_fold`` and ``all_rows``, with their bounds; the
     bounds of a nested search hold at once."""
     deploy: str
@@ -222,7 +222,7 @@ class Choice(Renderable):
 
     def __getattr__(self, name: str) -> NoReturn:
         end = f"; it is `{NAMES_IN_OUTCOME[name]}`." if name in NAMES_IN_OUTCOME else ""
-        raise no_attribute("a choice", name, names_of(type(self)), end)
+        raise attribute_error("a choice", name, names_of(type(self)), end)
 
     @property
     def baseline(self) -> BaselineComparison | None:

@@ -112,7 +112,7 @@ class ModelReports:
             """Return the number of rows of each class."""
             return tuple(int(wrong_rows(confusion, n)[1]) for n in positions)
 
-        def one_less(
+        def complement_rates(
             model_bounds: Sequence[ModelBounds], confusion: Integers
         ) -> BoundedValues:
             """Return 1 less each bounded rate, which is about rows of `confusion`."""
@@ -132,9 +132,9 @@ class ModelReports:
             UNNAMED,
             classes,
             count_rows(confusions.sum(axis=0)),
-            recall=one_less(miss_bounds, own_confusion),
+            recall=complement_rates(miss_bounds, own_confusion),
             # Precision is the recall of the transposed table.
-            precision=one_less(false_bounds, own_confusion.T),
+            precision=complement_rates(false_bounds, own_confusion.T),
             error=self.bounded_values([ERROR_RATE], [error_bounds]),
             test_rows=count_rows(own_confusion) if self.is_tested else (),
         )

@@ -24,7 +24,7 @@ from dsel.results.place import (
     check_has_results,
     read_head,
     read_outcome,
-    replacing,
+    replace_folder,
     seal,
     stamp,
     unseal,
@@ -112,7 +112,7 @@ def save_model(
         content = dump_model(model)  # before anything is replaced
     except ValueError as error:
         raise ValueError(f"`model` cannot be kept: {error}") from error
-    with replacing(place, storage_options, MODELS) as where:
+    with replace_folder(place, storage_options, MODELS) as where:
         write_model(where, MODEL, content)
 
 

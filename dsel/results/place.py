@@ -22,10 +22,10 @@ from dsel.checks import (
     check_path,
     check_storage_options,
     check_url,
+    describe_missing_path,
     listing,
-    nothing_at,
 )
-from dsel.errors import StoreMismatchError, reaching, writing
+from dsel.errors import StoreMismatchError, explain_store_errors, explain_write_errors
 from dsel.files import (
     PARTIAL,
     check_no_link,
@@ -119,7 +119,7 @@ class Place:
         """Return the sorted names of the files and folders in a folder."""
         path = f"{self._root}/{folder}".rstrip("/")
         self._fs.invalidate_cache()  # others may have written since
-        with reaching(f"`{self.name}` {self}"):
+        with explain_store_errors(f"`{self.name}` {self}"):
             try:
                 paths = self._fs.ls(path, detail=False)
             except (FileNotFoundError, NotADirectoryError):
@@ -133,7 +133,10 @@ class Place:
     def read(self, name: str) -> bytes | None:
         """Return the bytes of a file; None if there is none."""
         where = f"`{self.name}` {self}"
-        with reaching(where), suppress(FileNotFoundError, NotADirectoryError):
+        with (
+            explain_store_errors(where),
+            suppress(FileNotFoundError, NotADirectoryError),
+        ):
             content: bytes = self._fs.cat_file(f"{self._root}/{name}")
             return content
         return None
@@ -162,7 +165,7 @@ class Place:
         folder; an object store keeps what it has, since each object there is whole.
         """
         self.check_no_links(*files)
-        with writing(self, self.name):
+        with explain_write_errors(self, self.name):
             if self.folder is None:
                 self._fs.pipe({f"{self._root}/{name}": files[name] for name in files})
                 return
@@ -181,7 +184,7 @@ class Place:
     def create(self, name: str, content: bytes) -> None:
         """Write a file unless another writer did before."""
         self.check_no_links(name)
-        with writing(self, self.name):
+        with explain_write_errors(self, self.name):
             for seconds in (AT_WORK_SECONDS, 0.0):
                 if self._create(name, content) or self.read(name):
                     return
@@ -205,7 +208,7 @@ class Place:
         if self.folder is not None:
             self.check_no_links(name)
             check_no_links_inside(self.folder / name, self.name)
-        with writing(self, self.name):
+        with explain_write_errors(self, self.name):
             if self.folder is not None:
                 remove(self.folder / name, self.name)
                 return
@@ -392,7 +395,8 @@ def check_has_results(place: Place) -> None:
         return
     if place.folder is not None and not place.folder.exists():
         raise FileNotFoundError(
-            f"`{place.name}` must have results of dsel, but {nothing_at(str(place))}"
+            f"`{place.name}` must have results of dsel, but "
+            f"{describe_missing_path(str(place))}"
         )
     if place.folder is not None:
         if (place.folder / COMPARISON).is_file():
@@ -416,7 +420,7 @@ def check_has_results(place: Place) -> None:
 
 
 @contextmanager
-def replacing(
+def replace_folder(
     place: PathLike, storage_options: Mapping[str, object] | None, folder: str
 ) -> Iterator[Place]:
     """Yield a results folder without a plan; old files go after new ones are there."""

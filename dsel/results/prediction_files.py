@@ -25,7 +25,7 @@ from dsel.checks import check_path, did_you_mean, show
 from dsel.data.parquet import columns_of_few_values
 from dsel.data.table_files import SPREADSHEETS
 from dsel.data.text import PLAIN_DIALECT, Dialect
-from dsel.errors import writing
+from dsel.errors import explain_write_errors
 from dsel.files import check_free, check_no_link, whole_file
 from dsel.typing import PathLike
 from dsel.zarr_stores import consolidate
@@ -202,13 +202,13 @@ def _zarr_folder(path: Path, head: pd.DataFrame) -> Iterator[Append]:
         start += len(rows)
 
     try:
-        with writing(path, "out"):
+        with explain_write_errors(path, "out"):
             path.parent.mkdir(parents=True, exist_ok=True)
-        with writing(path, "out", also_reads=True):
+        with explain_write_errors(path, "out", also_reads=True):
             yield append
         if not start:
             append(head)
-        with writing(path, "out"):
+        with explain_write_errors(path, "out"):
             consolidate(partial)
             os.rename(partial, path)  # raises if a folder with files is there
     finally:

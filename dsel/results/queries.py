@@ -21,7 +21,7 @@ from dsel.results.queried_labels import (
     check_usable,
     labels_by_row,
 )
-from dsel.results.records import NOT_KEPT, kept_as
+from dsel.results.records import NOT_KEPT, older_name
 from dsel.rounded_texts import count_of, in_percent
 
 UNUSABLE: Final = -1
@@ -50,9 +50,9 @@ class QueryForecast:
 
     n_rows: int
     """Rows to label."""
-    one_fold_bound: float = field(metadata=kept_as("first"))
+    one_fold_bound: float = field(metadata=older_name("first"))
     """Bound of the model of a fold, which has less of the confidence then."""
-    all_rows_bound: float = field(metadata=kept_as("second"))
+    all_rows_bound: float = field(metadata=older_name("second"))
     """Bound of the model trained on all labels, if either model alone is right on half
     of the rows."""
     first, second = OldName("one_fold_bound"), OldName("all_rows_bound")
@@ -119,9 +119,9 @@ class Queries:
     """Duplicates on which the models differ; they are never queried."""
     rows: tuple[int, ...] = ()
     """Numbers of the queried pool rows, ascending."""
-    one_fold_codes: tuple[int, ...] = field(default=(), metadata=kept_as("one_fold"))
+    one_fold_codes: tuple[int, ...] = field(default=(), metadata=older_name("one_fold"))
     """Class codes that the deployed fold's model predicts for the queried rows."""
-    all_rows_codes: tuple[int, ...] = field(default=(), metadata=kept_as("all_rows"))
+    all_rows_codes: tuple[int, ...] = field(default=(), metadata=older_name("all_rows"))
     """Class codes that the model trained on all rows predicts for the queried rows."""
     fold_limit_without: float = nan
     """What `fold_limit` would be if no queries were planned; NaN in a record of an

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import pandas as pd
 
-from dsel.checks import class_without_blanks, nearest_name, nothing_at
+from dsel.checks import class_without_blanks, describe_missing_path, nearest_name
 from dsel.data.columns import MissingColumnsError, check_columns
 from dsel.data.kinds import GAP_WORDS, TRUTH_PAIRS
 from dsel.data.query_rows import POOL_ROW
@@ -254,7 +254,7 @@ def read_labels(
     """
     location = os.fspath(path)
     if not os.path.exists(location):
-        raise FileNotFoundError(nothing_at(location))
+        raise FileNotFoundError(describe_missing_path(location))
     if not is_text(location):
         reader_of(location)  # raises with a way out for a spreadsheet
         raise ValueError(
@@ -271,7 +271,7 @@ def read_labels(
             check_columns(source.names, [name], repr(location), f", {what}", way)
         except MissingColumnsError as error:
             near = None if name != target else nearest_name(target, source.names)
-            raise error.or_else([("--target", str(near))] if near else ()) from None
+            raise error.with_way([("--target", str(near))] if near else ()) from None
     queried = set(row_numbers)
     labeled_rows = list[int]()
     labels = list[Any]()

@@ -36,7 +36,7 @@ VERSION: Final = 3
 have no number, and are read."""
 
 
-def kept_as(key: str) -> Mapping[str, str]:
+def older_name(key: str) -> Mapping[str, str]:
     """Return the metadata of a field that records have under an older name."""
     return {"key": key}
 

@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final, NoReturn, Self
 
 from dsel.cards import ShownRow, render_card
-from dsel.checks import no_attribute
+from dsel.checks import attribute_error
 from dsel.errors import OldName, names_of, reword
 from dsel.results import records
 from dsel.rounded_texts import terminal_width, wrap_line
@@ -104,7 +104,7 @@ class Renderable(Shown):
     if not TYPE_CHECKING:  # else mypy would take any name for an attribute
 
         def __getattr__(self, name: str) -> NoReturn:
-            raise no_attribute(type(self).__name__, name, names_of(type(self)))
+            raise attribute_error(type(self).__name__, name, names_of(type(self)))
 
 
 def reword_rows(

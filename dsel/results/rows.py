@@ -19,7 +19,7 @@ from dsel import names, zarr_stores
 from dsel.arrays import Integers
 from dsel.checks import check_choice
 from dsel.data.pool import Pool, read_blocks
-from dsel.errors import reaching, writing
+from dsel.errors import explain_store_errors, explain_write_errors
 from dsel.files import check_folder, remove
 from dsel.results.place import Place
 from dsel.runtime.clients import resolve_client
@@ -68,7 +68,7 @@ def write_rows(
     if isinstance(store, LocalStore):
         zarr_stores.check_not_in_pool(store.root, "path")
         check_folder(store.root, "path")
-    if _holds_other(store, attrs):
+    if _has_foreign_group(store, attrs):
         raise FileExistsError(
             f"`path` {path} exists; choose another one, or delete it."
         )
@@ -80,7 +80,10 @@ def write_rows(
         )
         for pool_slice in pool.slices(SLICE_ROWS)
     ]
-    with _remove_unless_done(store), writing(path, "path", also_reads=True):
+    with (
+        _remove_unless_done(store),
+        explain_write_errors(path, "path", also_reads=True),
+    ):
         group = zarr.create_group(
             store, attributes=attrs, zarr_format=3, overwrite=True
         )
@@ -113,7 +116,7 @@ def write_rows(
         zarr_stores.consolidate(store)
 
 
-def _holds_other(store: Store, attrs: Options) -> bool:
+def _has_foreign_group(store: Store, attrs: Options) -> bool:
     """Return whether a store has a group that is no unfinished one with `attrs`."""
     if not sync(store.exists(zarr_stores.HEAD)):
         zarr_stores.check_empty(zarr_stores.names_in(store), store, "path")
@@ -182,7 +185,7 @@ def read_rows(
     """
     store = _store(path, read_only=True)
     try:
-        with reaching(f"`path` {store}"):
+        with explain_store_errors(f"`path` {store}"):
             whole = zarr_stores.WholeStore(store)
             group = zarr.open_group(
                 whole, mode="r", zarr_format=3, use_consolidated=False

@@ -42,7 +42,7 @@ from dsel.results.place import (
     claim,
     read_journal,
     read_outcome,
-    replacing,
+    replace_folder,
     seal,
     stamp,
     unseal,
@@ -104,7 +104,7 @@ def save_results(
     True
     """
     results = cube_of(results)
-    with replacing(place, storage_options, CUBE) as where:
+    with replace_folder(place, storage_options, CUBE) as where:
         write_dataset(where, CUBE, results)
 
 

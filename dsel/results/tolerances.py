@@ -15,7 +15,7 @@ from dsel.results.bounded_values import (
     report_table,
 )
 from dsel.results.caveats import Caveat
-from dsel.results.records import kept_as
+from dsel.results.records import older_name
 from dsel.rounded_texts import NONE, at_most, confidence
 
 DIGITS = 3
@@ -79,9 +79,9 @@ class ToleranceReport(TableReport):
 
     delta: float
     """Probability that any of the tolerances fails."""
-    model_text: str = field(metadata=kept_as("model"))
+    model_text: str = field(metadata=older_name("model"))
     """Description of the model."""
-    fractions: tuple[float, ...] = field(metadata=kept_as("shares"))
+    fractions: tuple[float, ...] = field(metadata=older_name("shares"))
     """Fractions of the predictions."""
     off_by: BoundedValues
     """Distances, in units of the target, with upper limits: infinite if there are too

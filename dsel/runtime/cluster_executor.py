@@ -55,7 +55,7 @@ class Sent(Generic[T]):
         self._arrays: list[NDArray[Any]] = []
 
     @classmethod
-    def as_now(cls, value: T) -> Self:
+    def snapshot(cls, value: T) -> Self:
         """Return the object as it is now, whatever later tasks do to it.
 
         Workers send a context to each other while their tasks use it. A pickle fails
@@ -103,7 +103,7 @@ class ClusterExecutor:
         self._workers.check_limits()  # first: it raises where the scheduler is gone
         self._client = client
         self._run_id = uuid.uuid4().hex[:12]  # part of all keys, to make them unique
-        self._addresses = sorted(self._workers.now())
+        self._addresses = sorted(self._workers.fetch_workers())
         if client not in COMPARED:
             check_versions(client)
         self._serial = count(1)  # a retry needs another key, or Dask returns the error
@@ -122,7 +122,7 @@ class ClusterExecutor:
 
         key = f"context-{self._run_id}-{len(self._contexts)}"
         with config.set(LARGE_GRAPHS):
-            sent = Sent.as_now(Packed.of(context)), tuple(versions_here().items())
+            sent = Sent.snapshot(Packed.of(context)), tuple(versions_here().items())
             self._contexts[key] = self._client.submit(tuple, sent, key=key)
         return key
 
@@ -152,7 +152,7 @@ class ClusterExecutor:
             whole = result = self._client.submit(
                 _run_on_worker,
                 self._contexts[task.context_key or self._first],
-                Sent.as_now(task.work),
+                Sent.snapshot(task.work),
                 [self._futures[name][0] for name in task.input_tasks],
                 task.read_sources(self._client),
                 task.keeps_output,
@@ -174,9 +174,9 @@ class ClusterExecutor:
     def wait(self, timeout: float) -> list[Finished[Any]]:
         """Return tasks that ended, at least one unless `timeout` seconds pass first."""
         keys = drain(self._ended, timeout)
-        return [self._ending(key) for key in keys if key in self._futures]
+        return [self._result_of(key) for key in keys if key in self._futures]
 
-    def _ending(self, key: str) -> Finished[Any]:
+    def _result_of(self, key: str) -> Finished[Any]:
         """Return the result or error of an ended task; raise if the cluster is lost."""
         result = self._futures[key][1]
         try:

@@ -189,9 +189,9 @@ class LocalExecutor:
     def wait(self, timeout: float) -> list[Finished[Any]]:
         """Return tasks that ended, at least one unless `timeout` seconds pass first."""
         keys = [key for key in drain(self._ended, timeout) if key in self._futures]
-        return [end for key in keys if (end := self._ending(key)) is not None]
+        return [end for key in keys if (end := self._result_of(key)) is not None]
 
-    def _ending(self, key: str) -> Finished[Any] | None:
+    def _result_of(self, key: str) -> Finished[Any] | None:
         """Return how a task ended; None if it was cancelled or is run again."""
         future = self._futures[key]
         if future.cancelled():

@@ -68,7 +68,7 @@ _in_task: Final = ContextVar("in_task", default=False)
 
 
 @contextmanager
-def as_task() -> Iterator[None]:
+def hide_inner_progress() -> Iterator[None]:
     """Mark code as part of a larger task, so that it shows no progress of its own."""
     token = _in_task.set(True)
     try:
@@ -78,7 +78,7 @@ def as_task() -> Iterator[None]:
 
 
 def is_task() -> bool:
-    """Return whether code runs inside of `as_task`, as the code of all tasks does."""
+    """Return whether code runs in `hide_inner_progress`, as that of all tasks does."""
     return _in_task.get()
 
 
@@ -187,7 +187,7 @@ class Packed:
 
 def run_here(packed: Packed, work: Work[Any, R], inputs: Inputs) -> Output[R]:
     """Do work with one native thread and the caller's scikit-learn configuration."""
-    with limit_threads(), config_context(**packed.config), as_task():
+    with limit_threads(), config_context(**packed.config), hide_inner_progress():
         return work.run(packed.context, inputs)
 
 

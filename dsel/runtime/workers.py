@@ -65,7 +65,7 @@ class Workers:
 
     def check_limits(self) -> None:
         """Raise MemoryError where a worker's limit is too small for its imports."""
-        limits = [int(w["memory_limit"] or 0) for w in self.now().values()]
+        limits = [int(w["memory_limit"] or 0) for w in self.fetch_workers().values()]
         least = min(filter(None, limits), default=IMPORTS_NBYTES)
         if least < IMPORTS_NBYTES:
             raise MemoryError(
@@ -73,7 +73,7 @@ class Workers:
                 f"about {IMPORTS_NBYTES / MIB:.0f}; give each at least 700 MiB."
             )
 
-    def now(self) -> dict[str, Worker]:
+    def fetch_workers(self) -> dict[str, Worker]:
         """Return all workers by address, as they were at most `POLL_SECONDS` ago."""
         came, report = _reports.get(self._client, (-math.inf, {}))
         # A client that is reconnecting has lost its tasks, and a request to the
@@ -106,9 +106,11 @@ class Workers:
             return self
         # If the machine was suspended in the meantime, workers get time to come back.
         seconds = min(passed, LONGEST_POLL_SECONDS)
-        workers = self.now()
+        workers = self.fetch_workers()
         self._updated = time.monotonic()
-        self.task_memory = min(map(_free, workers.values()), default=MACHINE_MEMORY)
+        self.task_memory = min(
+            map(_free_memory, workers.values()), default=MACHINE_MEMORY
+        )
         running = [w for w in workers.values() if w["status"] == "running"]
         # At least 1, so that a task is submitted at all: Dask starts adaptive workers
         # for tasks that wait.
@@ -177,7 +179,7 @@ class Workers:
             )
 
 
-def _free(worker: Worker) -> int:
+def _free_memory(worker: Worker) -> int:
     metrics = worker["metrics"]
     used_nbytes = int(metrics.get("memory", 0)) - int(metrics.get("managed_bytes", 0))
     limit = int(worker["memory_limit"] or MACHINE_MEMORY)

@@ -21,7 +21,7 @@ from dsel.arrays import (
     validate_data,
 )
 from dsel.candidates import Grid, takes_nan, with_learner_tags
-from dsel.checks import explain_unknown, no_attribute
+from dsel.checks import attribute_error, explain_unknown
 from dsel.data.groups import take_groups, without_column
 from dsel.data.lazy import takes_dask_arrays
 from dsel.errors import names_of
@@ -420,7 +420,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
             end = "; call `fit(X, y)` before."
         owner = f"a {type(self).__name__}"
         known = [*dir(type(self)), *vars(self)]
-        raise no_attribute(owner, name, known, end)
+        raise attribute_error(owner, name, known, end)
 
     def model(self, candidate: int | None = None, fold: int | None = None) -> Any:
         """Fit any candidate again, as `Plan.model` does.

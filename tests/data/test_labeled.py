@@ -83,7 +83,9 @@ def test_labeled_rows__names_row_and_column_of_a_bad_value(bad, make):
 
 def test_labeled_rows__takes_long_numbers_of_arrow():
     table = pa.table({"id": [2**60, None, 3, 4], "flag": [True, None, False, True]})
-    found = labeled_rows(table, list("abab"), allow_nan=True, as_frame=True).X.encoded
+    found = labeled_rows(
+        table, list("abab"), allow_nan=True, as_frame=True
+    ).X.encoded_rows
     assert found[0].tolist() == [2.0**60, 1.0]
     assert np.isnan(found[1]).all()
 

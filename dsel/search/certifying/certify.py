@@ -16,7 +16,7 @@ from sklearn.model_selection import KFold
 
 from dsel.arrays import Estimator, RandomState
 from dsel.checks import explain_unknown, show, show_model
-from dsel.errors import naming, warn
+from dsel.errors import rename_in_errors, warn
 from dsel.families.estimator_kinds import is_fitted
 from dsel.losses.base import Loss
 from dsel.results.caveats import Caveat, Effect
@@ -291,7 +291,7 @@ def certify(
     is_estimator = callable(getattr(model, "fit", None))
     check_model(model, fit_params, is_estimator=is_estimator)
     notes = notes_on_fitted_model(model) if is_estimator else []
-    plan = naming(NAMES)(plan_for)(
+    plan = rename_in_errors(NAMES)(plan_for)(
         None,
         [model if is_estimator else as_estimator(model, y, loss)],
         X,

@@ -18,8 +18,8 @@ from dsel.data.labeled import (
     LabeledRows,
     matching_pool,
     names_of_columns,
-    seen_rows,
     with_columns,
+    wrap_unlabeled_rows,
 )
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
@@ -228,7 +228,7 @@ def compare_fitted_models(
     models = {"old": old, "new": new}
     known = _known_classes(models, classes)
     full = open_pool(pool)
-    seen_labeled_rows = None if X_seen is None else seen_rows(X_seen)
+    seen_labeled_rows = None if X_seen is None else wrap_unlabeled_rows(X_seen)
     counted, (old_model, new_model) = _match_columns(models, full, seen_labeled_rows)
     allow_nan = takes_nan([m for m in models.values() if isinstance(m, BaseEstimator)])
     counter = PoolCounter(

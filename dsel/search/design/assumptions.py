@@ -34,7 +34,7 @@ from dsel.data.pool import Pool
 from dsel.data.pool_parts import SampledRows
 from dsel.data.row_random import SHIFT_STREAM, derive_seed, mix_bits, row_random_at
 from dsel.results.caveats import IF_COPIES, NO_COPIES, Caveat, Effect
-from dsel.results.records import kept_as
+from dsel.results.records import older_name
 from dsel.search.design.folds import CVScheme
 
 if TYPE_CHECKING:
@@ -82,13 +82,15 @@ MANY_DUPLICATES: Final = 0.01
 class PoolFacts:
     """Results of one pass over the pool, for which no label was used."""
 
-    n_duplicates: int = field(default=0, metadata=kept_as("equal_rows"))
+    n_duplicates: int = field(default=0, metadata=older_name("equal_rows"))
     """Pool rows that equal a labeled row."""
     auc: float = float("nan")
     """Probability that a pool row scores higher than a labeled row; 0.5 by guessing."""
     p_value: float = 1.0
     """p-value of the two-sample test."""
-    n_fitting_duplicates: int = field(default=0, metadata=kept_as("fitting_equal_rows"))
+    n_fitting_duplicates: int = field(
+        default=0, metadata=older_name("fitting_equal_rows")
+    )
     """Rows that equal labeled ones in the subset of the pool for fits."""
     telling_columns: tuple[str, ...] = ()
     """Columns that fail the test alone, too; the one that differs most comes first."""
@@ -336,7 +338,7 @@ def two_sample_test(
         X = np.column_stack([X, frequencies])
         of_column = np.append(of_column, repeating)
     separate = partial(
-        _separate,
+        _classifier_two_sample_test,
         is_pool=is_pool,
         is_scored=_draw_halves(is_pool, rng),
         seed=seed,
@@ -365,8 +367,8 @@ def _refute_columns(
 ) -> tuple[int, ...]:
     """Return those of the columns used most that a test of the column alone refutes.
 
-    `separate` is `_separate` with the rows of this test. `of_column` has the column
-    that each one of `X` was made of.
+    `separate` is `_classifier_two_sample_test` with the rows of this test. `of_column`
+    has the column that each one of `X` was made of.
     """
     # A forest uses unchanged columns, too, so its importances alone name none. They are
     # of rows that are not scored, so only the columns tested here share the level.
@@ -454,7 +456,7 @@ def count_values(X: Floats) -> tuple[Floats, Integers]:
     return np.reshape(frequencies, shape).T, np.array(repeating, dtype=np.int64)
 
 
-def _separate(
+def _classifier_two_sample_test(
     X: Any,
     *,
     is_pool: Bools,

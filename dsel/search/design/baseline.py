@@ -176,7 +176,7 @@ def read_baseline(
     check_baseline(baseline, losses, method)
     if isinstance(baseline, str) and baseline == LARGEST_CLASS:
         return _largest_class(labeled, folds)
-    return _given_model(baseline, X, labeled.classes, len(folds))
+    return _fixed_baseline(baseline, X, labeled.classes, len(folds))
 
 
 def read_fixed_baseline(
@@ -194,10 +194,10 @@ def read_fixed_baseline(
             f"which cv='prefit' does not know; pass the fitted "
             f"sklearn.dummy.DummyClassifier(strategy='most_frequent') of these rows."
         )
-    return _given_model(baseline, X, classes, 1)
+    return _fixed_baseline(baseline, X, classes, 1)
 
 
-def _given_model(
+def _fixed_baseline(
     baseline: BaselineLike, X: Features, classes: AnyArray, n_folds: int
 ) -> Baseline:
     """Return a fitted model as the baseline of every fold."""

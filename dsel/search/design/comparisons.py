@@ -26,7 +26,7 @@ from dsel.data.row_random import (
 )
 from dsel.losses.base import FoldCounts, PoolCounts, Predictions, Rows, Statistic
 from dsel.losses.calls import count_pair
-from dsel.results.records import kept_as
+from dsel.results.records import older_name
 from dsel.typing import AnyArray, BinCounts, FoldNumbers, RowNumbers, SplitNumbers
 
 
@@ -45,13 +45,13 @@ class QueriedRows:
     """
 
     record_kind: ClassVar[str] = "DrawnRows"  # its older name, in records
-    random_words: tuple[int, ...] = field(default=(), metadata=kept_as("words"))
+    random_words: tuple[int, ...] = field(default=(), metadata=older_name("words"))
     """Random words of the rows, ascending."""
     rows: tuple[int, ...] = ()
     """Global row numbers."""
-    one_fold_codes: tuple[int, ...] = field(default=(), metadata=kept_as("one_fold"))
+    one_fold_codes: tuple[int, ...] = field(default=(), metadata=older_name("one_fold"))
     """Class codes that the model of the deployed fold predicts."""
-    all_rows_codes: tuple[int, ...] = field(default=(), metadata=kept_as("all_rows"))
+    all_rows_codes: tuple[int, ...] = field(default=(), metadata=older_name("all_rows"))
     """Class codes that the model of all rows predicts."""
 
     @classmethod
@@ -120,7 +120,7 @@ class Comparison:
         """Count the rows of each bin, shape (n_bins,), or (1,) if all have the same."""
         return np.full(self.n_bins, len(row_numbers))
 
-    def at_best_folds(self, folds: FoldNumbers) -> "Comparison":
+    def with_best_folds(self, folds: FoldNumbers) -> "Comparison":
         """Return the comparison for these folds, which have the fewest errors."""
         return self
 
@@ -188,7 +188,7 @@ class BestFold(Comparison):
     key: str = names.BEST_FOLD_DISAGREEMENTS
     n_bins: int = 1
 
-    def at_best_folds(self, folds: FoldNumbers) -> "BestFold":
+    def with_best_folds(self, folds: FoldNumbers) -> "BestFold":
         """Return the comparison for these folds."""
         return replace(self, folds=folds)
 

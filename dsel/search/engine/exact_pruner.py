@@ -165,7 +165,7 @@ class ExhaustiveTable(FitTable):
             best[is_complete] = best_fold_number(
                 errors[is_complete], self.scheme.fold_rows
             )
-        return tuple(c.at_best_folds(best) for c in self.pool_table.comparisons)
+        return tuple(c.with_best_folds(best) for c in self.pool_table.comparisons)
 
     def pool_counts(self, shown: Bools) -> dict[str, NDArray[Any]]:
         """Return pool counts by the cube's variables; -1 for candidates not `shown`."""

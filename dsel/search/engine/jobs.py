@@ -22,7 +22,7 @@ from dsel.families.family import Candidate, Family, FittedGroup
 from dsel.losses.base import Counts
 from dsel.losses.declared import DeclaredLosses
 from dsel.results.fit_messages import FitMessage, FitProblem, message_of_text
-from dsel.results.records import kept_as, to_record
+from dsel.results.records import older_name, to_record
 from dsel.search.design.baseline import Baseline
 from dsel.search.design.comparisons import QueriedRows
 from dsel.search.design.folds import CVScheme
@@ -266,7 +266,9 @@ class CountResult:
     """Rows of each bin, by the key of its comparison."""
     counts: Mapping[str, tuple[int, ...]]
     """Count of each bin, by the key of its comparison."""
-    queried: QueriedRows = field(default_factory=QueriedRows, metadata=kept_as("drawn"))
+    queried: QueriedRows = field(
+        default_factory=QueriedRows, metadata=older_name("drawn")
+    )
     """Rows of the slice that may be queried, in a pass of chosen models."""
 
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from dsel.arrays import ArrayLike, Floats
 from dsel.cards import ShownRow, render_card
-from dsel.checks import check_choice, explain_unknown, no_attribute
+from dsel.checks import attribute_error, check_choice, explain_unknown
 from dsel.data.labeled import LabeledRows
-from dsel.data.lazy import by_block
+from dsel.data.lazy import apply_by_block
 from dsel.errors import GuaranteeWarning, names_of, warn
 from dsel.losses.base import Loss
 from dsel.names import N_LABELED
@@ -127,7 +127,7 @@ class Outcome:
             end = f"; {WAYS[name]}."
         elif not name.startswith("_") and name in names_of(Choice):
             end = f"; it is `choice.{name}` here."
-        raise no_attribute("an outcome", name, names_of(type(self)), end)
+        raise attribute_error("an outcome", name, names_of(type(self)), end)
 
     @cached_property
     def bounded_models(self) -> Mapping[str, BoundedModel]:
@@ -656,7 +656,7 @@ class Outcome:
         def predict_block(rows: Any) -> NDArray[Any]:
             return np.asarray(model.predict(input_format.convert(rows)))
 
-        predictions: NDArray[Any] = by_block(predict_block, X)
+        predictions: NDArray[Any] = apply_by_block(predict_block, X)
         return predictions
 
     def predict_interval(self, X: ArrayLike, *, deploy: str | None = None) -> Floats:
@@ -715,7 +715,7 @@ class Outcome:
             converted = input_format.convert(rows)
             return predict_interval(choice, models, converted, deploy)
 
-        intervals: Floats = by_block(block_interval, X)
+        intervals: Floats = apply_by_block(block_interval, X)
         return intervals
 
     def __str__(self) -> str:

@@ -10,7 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 from dsel.arrays import Integers
 from dsel.candidates import takes_nan
 from dsel.checks import show_model
-from dsel.data.labeled import by_position, codes_of, names_of_columns, with_columns
+from dsel.data.labeled import (
+    codes_of,
+    names_of_columns,
+    text_on_positions,
+    with_columns,
+)
 from dsel.data.open import open_pool
 from dsel.errors import GuaranteeWarning, warn
 from dsel.families.estimator_kinds import is_classifier
@@ -123,7 +128,7 @@ def predict_pool(
     n_columns = getattr(fitted, "n_features_in_", opened.n_columns)
     names = names_of_columns(model)
     if names is None and opened.columns:
-        warn(by_position(opened.columns, "`pool`"), GuaranteeWarning)
+        warn(text_on_positions(opened.columns, "`pool`"), GuaranteeWarning)
     opened = with_columns(opened, n_columns, names)
     classes = np.asarray(fitted.classes_) if is_classifier(fitted) else None
 

@@ -35,7 +35,7 @@ from dsel.data.unknown_values import (
     merge_unknown_values,
     select_unexpected,
 )
-from dsel.errors import explaining_interrupt
+from dsel.errors import explain_interrupt
 from dsel.families.estimator_kinds import is_classifier
 from dsel.families.predictions import predict_numbers
 from dsel.option_values import ALL_ROWS
@@ -228,7 +228,7 @@ def predict_table(
             message = (
                 f"Nothing of the interrupted call is kept: there is no file {path}."
             )
-            stack.enter_context(explaining_interrupt(message))
+            stack.enter_context(explain_interrupt(message))
             rounded = _probability_names(_classes_of(model))
             file = predictions_file(path, head, table.dialect, rounded=rounded)
             append = stack.enter_context(file)

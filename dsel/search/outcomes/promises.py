@@ -15,7 +15,7 @@ from dsel import names
 from dsel.arrays import check_rows
 from dsel.bounds import binomial_tail_inversion, upper_pool_rows
 from dsel.data.frames import take_rows
-from dsel.data.labeled import LabeledRows, seen_rows
+from dsel.data.labeled import LabeledRows, wrap_unlabeled_rows
 from dsel.data.record_ids import RecordIds
 from dsel.data.schema import TableSchema
 from dsel.data.tables import read_table
@@ -179,7 +179,7 @@ def check_labeled(
     `known` are the hashes of its rows; None if it kept none, as runs of dsel 0.2.
     """
     check_rows(X, "`labeled`")
-    rows = seen_rows(input_format.convert(X), "`labeled`")
+    rows = wrap_unlabeled_rows(input_format.convert(X), "`labeled`")
     wanted = f"`labeled` must hold the {n_labeled:,} labeled rows of the search, its X"
     if rows.n_rows != n_labeled:
         raise ValueError(f"{wanted}, got {rows.n_rows:,} rows.")
@@ -229,4 +229,4 @@ def read_labeled_rows(
     if labels is not None and labels.ndim == 1:
         X = take_rows(X, np.flatnonzero(~pd.isna(labels)))
         keys = None if keys is None else keys[~pd.isna(labels)]
-    return seen_rows(X, repr(location)), keys, record_ids
+    return wrap_unlabeled_rows(X, repr(location)), keys, record_ids

@@ -10,9 +10,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from dsel.checks import nothing_at
+from dsel.checks import describe_missing_path
 from dsel.data.columns import check_columns
-from dsel.data.labeled import by_position, with_columns
+from dsel.data.labeled import text_on_positions, with_columns
 from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
 from dsel.data.pool import Block, Pool, PoolSlice, read_blocks, send_values
@@ -27,7 +27,7 @@ from dsel.data.text_tables import (
     read_ahead,
     text_source,
 )
-from dsel.errors import naming
+from dsel.errors import rename_in_errors
 from dsel.runtime.clients import count_threads
 from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Task, Work
@@ -96,7 +96,8 @@ def open_table(
     is_file = isinstance(source, (str, os.PathLike))
     if is_file and "://" not in str(source) and not os.path.exists(source):
         raise FileNotFoundError(
-            f"`source` must be a table that exists, but {nothing_at(str(source))}"
+            f"`source` must be a table that exists, but "
+            f"{describe_missing_path(str(source))}"
         )
     if is_file and is_text(os.fspath(source)):
         text = text_source(
@@ -106,7 +107,7 @@ def open_table(
             like=input_format.table_schema,
         )
         return TextTable(input_format, text, ids, option, with_record_ids)
-    with naming({"`pool`": "`source`"}):
+    with rename_in_errors({"`pool`": "`source`"}):
         return PoolRows(input_format, model, source, ids, option, with_record_ids)
 
 
@@ -236,7 +237,7 @@ class PoolRows(TableRows):
                 f"{instead}."
             )
         if pool.columns:
-            self.taken_by_position = by_position(pool.columns, self.where)
+            self.taken_by_position = text_on_positions(pool.columns, self.where)
         return with_columns(pool, n_columns, None)
 
     @property

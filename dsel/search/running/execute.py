@@ -21,7 +21,7 @@ from dsel.errors import (
     DselWarning,
     NewerRecordError,
     PoolChangedError,
-    explaining_interrupt,
+    explain_interrupt,
     warn,
 )
 from dsel.results import Choice
@@ -87,7 +87,7 @@ def execute(plan: PlannedSearch, options: RunOptions) -> Outcome:
             on_progress = stack.enter_context(progress_display(options.verbose))
         run = Run(plan, options, store, on_progress)
         run_search = search_nested if plan.method.is_nested else search_exhaustively
-        stack.enter_context(explaining_interrupt(_how_to_resume(store, plan.seed)))
+        stack.enter_context(explain_interrupt(_how_to_resume(store, plan.seed)))
         try:
             outcome = run_search(run)
             if plan.pool is not None:  # learners may have read it last

@@ -158,7 +158,7 @@ class SearchDesign:
             return ()
         if scheme.n_halvings:
             return (Halves(scheme.n_halvings),)
-        # Best folds are known once all folds are fitted; see `at_best_folds`.
+        # Best folds are known once all folds are fitted; see `with_best_folds`.
         unknown = np.full(self.n_candidates, -1)
         all_rows = scheme.all_rows_number
         return RandomFold(self.seed, k, all_rows), BestFold(all_rows, unknown)
