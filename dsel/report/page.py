@@ -13,7 +13,7 @@ from typing_extensions import TypeAliasType
 
 from dsel import names
 from dsel.cards import mark_code
-from dsel.checks import check_path
+from dsel.checks import check_path, show
 from dsel.errors import read_old_arguments, reword
 from dsel.files import check_free, check_no_link, whole_file
 from dsel.plots import plot_comparison
@@ -59,6 +59,8 @@ PageLike = TypeAliasType("PageLike", ResultsLike | ModelComparison | PrefitCerti
 """What a page is about: results, a comparison, or the certificate of a fitted model."""
 FOLDER: Final = Path(__file__).parent
 NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
+HTML_ENDINGS: Final = (".html", ".htm", "")
+"""Endings of the names of pages; a name may have none."""
 BEGINS: Final = "<!DOCTYPE html>\n<!-- Written by dsel report -->\n"
 """First lines of a page: only a file that begins with them is replaced."""
 
@@ -80,7 +82,8 @@ def write_report(
         it; the certificate of a fitted model, ``certify(..., cv="prefit")``; or the
         result of `dsel.compare_models`.
     path
-        Path of the file. Only a page that dsel wrote is replaced.
+        Path of the file, which ends in ``.html``. Only a page that dsel wrote is
+        replaced. For a PDF print the page from a browser.
     tables
         Names of tables, target and model, which `dsel select` stores with results; the
         page begins with them.
@@ -98,7 +101,8 @@ def write_report(
     ModuleNotFoundError
         If matplotlib is not installed.
     ValueError
-        If the cube lacks what its criterion needs.
+        If the cube lacks what its criterion needs, or `path` has the ending of another
+        format.
     FileExistsError
         If `path` is another file than a page of dsel.
     OSError
@@ -118,6 +122,12 @@ def write_report(
     'report.html'
     """
     target = Path(check_path(path, "path"))
+    if target.suffix.lower() not in HTML_ENDINGS:
+        raise ValueError(
+            f"`path` must end in .html, since the page is HTML, got {show(path)}; for "
+            f"a PDF write {show(target.with_suffix('.html').name)}, open it in a "
+            f"browser and print it to a file."
+        )
     check_no_link(target, "path")
     begins = BEGINS.encode()
     check_free(target, "path", begins)  # figures take a while

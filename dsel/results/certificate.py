@@ -58,6 +58,14 @@ STATEMENTS: Final[Mapping[str, str]] = {
 }
 """Text of each assumption. A2 of the theory holds by construction, and A6 because the
 deployed model is the one whose errors were counted."""
+IN_SHORT: Final[Mapping[str, str]] = {
+    "A1": "independent draws from one population",
+    "A3": "code that sees only its own rows",
+    "A4": "a pool that no model was trained on",
+    "A5": "a plan made before any result",
+    "A7": "predictions row by row",
+}
+"""Each assumption in a few words, where only its violation is reported."""
 ALWAYS: Final = ("A1", "A3", "A5", "A7")
 """Assumptions of every certificate; A4 is added with a pool."""
 ALL_CAVEATS: Final = "all_caveats"
@@ -315,7 +323,7 @@ class Certificate(Renderable):
             reasons.append(LOST)
         caveats = [*self.caveats, *make_caveats(Effect.VOIDS, reasons)]
         for violated in (known for known in self.assumptions if known.is_violated):
-            short = f"{violated.name} is violated"
+            short = f"{violated.name} ({IN_SHORT[violated.name]}) is violated"
             text = f"{short}: {violated.reason}"
             caveats.append(Caveat(Effect.VOIDS, text, short_text=short))
         if not texts_of(caveats, Effect.VOIDS):

@@ -75,6 +75,7 @@ WORDS: Final = {
     "pool": "another pool",
     "fitting_pool": "other pool rows for fits",
     "fit_params": "other arguments of `fit`",
+    "outcome": "another outcome",
 }
 """Descriptions of differences in keys whose value is a hash."""
 FOLLOWS: Final = {"splits", "prune", "deploy", "fitting_pool"}

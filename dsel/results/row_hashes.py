@@ -57,10 +57,9 @@ class RowHashes:
         return find_equal(encode_rows(X), self.by_type)
 
 
-def save_row_hashes(place: Place, labeled: LabeledRows) -> None:
+def save_row_hashes(place: Place, known: RowHashes) -> None:
     """Store the hashes of labeled rows in a results folder."""
     content = BytesIO()
-    known = RowHashes.of(labeled)
     names = np.array(() if known.columns is None else known.columns, str)
     arrays: dict[str, Any] = {**known.by_type, COLUMNS: names}
     np.savez(content, **arrays)

@@ -599,7 +599,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**options)
         if hasattr(self, "choice_") and "text/html" in bundle:
-            bundle["text/html"] += self.choice_._repr_html_()
+            bundle["text/html"] += self.outcome_._repr_html_()
         return bundle
 
     def _repr_html_inner(self) -> str:

@@ -613,12 +613,32 @@ def test_certify__names_the_columns_that_an_estimator_cannot_take():
 def test_outcome__names_the_way_to_what_it_does_not_have():
     X, y = make_classification(60, random_state=0)
     outcome = dsel.certify(LogisticRegression(), X, y, random_state=0)
-    for name, way in (
-        ("save", "pass out='folder' to the run"),
-        ("summary", re.escape("print(outcome) has it")),
-    ):
-        with pytest.raises(AttributeError, match=f"no attribute '{name}'; {way}"):
-            getattr(outcome, name)
+    way = re.escape("print(outcome) has it")
+    with pytest.raises(AttributeError, match=f"no attribute 'summary'; {way}"):
+        _ = outcome.summary
+
+
+def test_outcome_save__is_opened_with_models_and_never_replaces_another(tmp_path):
+    X, y = make_classification(100, random_state=0)
+    first, second = (
+        dsel.certify(LogisticRegression(), X, y, random_state=seed) for seed in (0, 1)
+    )
+    first.save(tmp_path / "saved")
+    first.save(tmp_path / "saved")  # the same once more
+    again = dsel.open_outcome(tmp_path / "saved")
+    assert str(again) == str(first)
+    assert (again.predict(X) == first.predict(X)).all()
+    again.save(tmp_path / "copy")  # without its labeled rows
+    copy = dsel.open_outcome(tmp_path / "copy")
+    assert copy.choice == first.choice
+    assert not copy.monitor(X + 0.5, labeled=X).tests[0].result.startswith("no")
+    with pytest.raises(ValueError, match=r"`out`.*another outcome"):
+        second.save(tmp_path / "saved")
+    with pytest.raises(ValueError, match=r"`out`.* holds .*outcome"):
+        dsel.certify(LogisticRegression(), X, y, random_state=0, out=tmp_path / "saved")
+    dsel.certify(LogisticRegression(), X, y, random_state=0, out=tmp_path / "run")
+    with pytest.raises(ValueError, match="`out`"):
+        first.save(tmp_path / "run")
 
 
 def test_certify__does_not_take_the_default_of_scoring_for_another_criterion():

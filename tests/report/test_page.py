@@ -288,6 +288,14 @@ def test_command__writes_into_the_results_and_replaces_its_own_page_alone(
     assert done.output == f"Wrote {tmp_path}/run/report.html\n"
 
 
+def test_write_report__writes_no_page_under_the_ending_of_another_format(
+    outcome, tmp_path
+):
+    with pytest.raises(ValueError, match=r"`path` must end in \.html.*print it"):
+        write_report(outcome.results, tmp_path / "report.pdf")
+    assert not [*tmp_path.iterdir()]
+
+
 @pytest.mark.parametrize("kind", ["page", "folder", "link", "empty"])
 def test_write_report__changes_nothing_that_dsel_has_not_written(
     outcome, tmp_path, kind
@@ -547,7 +555,7 @@ def test_write_report__names_models_of_python_the_date_and_the_version(tmp_path)
         pages.append(words(path.read_text(encoding="utf-8")))
         for text in (compared.sources["date"], f" dsel {dsel.__version__} "):
             assert text in pages[-1]
-    # Models of one class are told apart by their parameters.
-    assert pages[0].startswith(" Is Sign() better than Sign(column=1)? ")
+    # Models of one class are told apart by the parameters in which they differ.
+    assert pages[0].startswith(" Is Sign(column=0) better than Sign(column=1)? ")
     assert pages[1].startswith(" How wrong this Sign can be, by 300 rows ")
     assert "if the model has not seen these 300 rows" in pages[1]

@@ -43,7 +43,9 @@ def test_reason__that_voids_both_bounds_is_printed_once():
     assert re.search(
         rf"{start}\S+( then by .+)? \(AUC [\d.]+, p = [\d.e-]+\)", reason
     ), reason
-    finding = reason.removeprefix("A1 is violated: ")
+    finding = reason.removeprefix(
+        "A1 (independent draws from one population) is violated: "
+    )
     assert [each.reasons for each in outcome.certificates.values()] == [(reason,)] * 2
     for shown in (outcome.choice, *outcome.certificates.values()):
         assert str(shown).count(finding) == 1

@@ -156,7 +156,8 @@ READ = [
     ({"assumptions": full_list([VIOLATED]), "caveats": (ESTIMATE,),
       "is_estimate": True},
      False, ["No guarantee, since it is an estimate: about 15.0%",
-             "Caveat   A1 is violated: the rows come in groups"]),
+             "Caveat   A1 (independent draws from one population) is violated: the "
+             "rows come in groups"]),
     ({"assumptions": ()}, False, ["No guarantee, since the results lost their attr"]),
     ({"bound": 1.2, "n_labeled": 30}, True,
      ["No bound below 100% for the error: too few labeled rows, model trained on",
@@ -168,7 +169,8 @@ READ = [
     ({"bound": 1.0, "estimate": 1.0}, True, ["the error: no prediction was right, m"]),
     ({"bound": 1.0, "estimate_of_models": 0.1}, True, ["the error: fits failed, mod"]),
     ({"assumptions": full_list([VIOLATED]), "bound": 1.2}, False,
-     ["No guarantee, since A1 is violated: the rows come in groups: no number, model"]),
+     ["No guarantee, since A1 (independent draws from one population) is violated: the "
+      "rows come in groups: no number, model"]),
     ({"bound": nan}, False, ["since nested has no number: no number, model"]),
 ]  # fmt: skip
 

@@ -182,7 +182,8 @@ def certify(
         smaller bound for models that have seen fewer rows. ``"prefit"`` fits nothing.
     report : bool or list
         True, or a list of classes: recall and precision of each class are certified,
-        too; for a regressor several tolerances.
+        too; for a regressor several tolerances. It needs no further fit, but all these
+        limits share the confidence of `delta`, so the bound is larger.
     report_by : str, int or None
         Name or position of a column: the error is certified for each of its values.
     baseline : fitted model, path, "largest class" or None

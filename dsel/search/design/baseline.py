@@ -28,13 +28,15 @@ from dsel.families.predictions import predict_rows
 from dsel.losses.baseline_difference import BaselineDifference
 from dsel.losses.declared import DeclaredLosses
 from dsel.option_values import LARGEST_CLASS
+from dsel.results.certificate import short_params_text
 from dsel.results.models import open_model
 from dsel.results.row_hashes import RowHashes, load_row_hashes
+from dsel.results.values import value_text
 from dsel.rounded_texts import count_of, shorten_text
 from dsel.runtime.versions import installed_versions
 from dsel.search.design.assumptions import MANY_DUPLICATES
 from dsel.search.design.certificate_methods import CertificateMethod
-from dsel.typing import AnyArray, BaselineLike, Model
+from dsel.typing import AnyArray, BaselineLike, Model, Options
 
 
 class PredictedShapeError(ValueError):
@@ -366,14 +368,38 @@ def describe(model: Model) -> str:
     return type(model).__name__
 
 
+def _differing_params(params: Sequence[Options]) -> list[dict[str, Any]]:
+    """Return the parameters of each model that another one has otherwise, or lacks.
+
+    Parameters that are models are left out: their own parameters are listed, too.
+    """
+    texts = [{name: value_text(value) for name, value in p.items()} for p in params]
+    return [
+        {
+            name: value
+            for name, value in own.items()
+            if not (hasattr(value, "get_params") or isinstance(value, list))
+            and any(other.get(name) != shown[name] for other in texts)
+        }
+        for own, shown in zip(params, texts, strict=True)
+    ]
+
+
 def describe_sources(models: Mapping[str, Model]) -> dict[str, str]:
     """Return what pages name of models by their roles, the date and dsel's version.
 
-    Models of one class are told apart by their parameters, if they differ by these.
+    Models of one class are told apart by the parameters in which they differ.
     """
     texts = [describe(model) for model in models.values()]
     if len({*texts}) < len(texts):
-        texts = [shorten_text(repr(model)) for model in models.values()]
+        # A model of a user's own may have no parameters.
+        params: list[Options] = [
+            getattr(model, "get_params", dict)() for model in models.values()
+        ]
+        texts = [
+            f"{text}({shorten_text(short_params_text(own))})" if own else text
+            for text, own in zip(texts, _differing_params(params), strict=True)
+        ]
     return {
         **dict(zip(models, texts, strict=True)),
         "date": date.today().isoformat(),

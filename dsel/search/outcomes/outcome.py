@@ -16,7 +16,7 @@ from dsel.cards import ShownRow, render_card
 from dsel.checks import attribute_error, check_choice, explain_unknown
 from dsel.data.labeled import LabeledRows
 from dsel.data.lazy import apply_by_block
-from dsel.errors import GuaranteeWarning, names_of, warn
+from dsel.errors import DselWarning, GuaranteeWarning, names_of, warn
 from dsel.losses.base import Loss
 from dsel.names import N_LABELED
 from dsel.option_values import MONITOR_LEVEL
@@ -27,9 +27,12 @@ from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import CHOICE, NO_QUERIES
 from dsel.results.choice import NAMES_IN_OUTCOME
 from dsel.results.choice_parts import ByModel
+from dsel.results.models import dump_model
 from dsel.results.monitoring import MonitorReport
+from dsel.results.place import CUBE, PAIRS
 from dsel.results.renderings import render_lines
-from dsel.results.row_hashes import RowHashes
+from dsel.results.row_hashes import RowHashes, save_row_hashes
+from dsel.results.run_store import Store
 from dsel.results.tolerances import ToleranceReport
 from dsel.rounded_texts import terminal_width
 from dsel.runtime.progress import check_verbose, row_progress
@@ -43,7 +46,7 @@ from dsel.search.outcomes.promises import (
     check_labeled,
     disagreement_limit,
 )
-from dsel.typing import GroupsLike, LabelsLike, PathLike, PoolLike, RowsLike
+from dsel.typing import GroupsLike, LabelsLike, Options, PathLike, PoolLike, RowsLike
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -54,11 +57,13 @@ if TYPE_CHECKING:
 WAYS: Final[Mapping[str, str]] = {
     "report": "dsel.write_report(outcome, path) writes a page, and `certified_report` "
     "has the limits of each class",
-    "save": "pass out='folder' to the run, which `dsel.open_outcome` opens, or "
-    "pickle the outcome",
     "summary": "print(outcome) has it",
 }
 """Ways to what users look for under these names."""
+SAVED: Final = "outcome"
+"""Kind of a folder that `Outcome.save` has made: no run goes on from it."""
+CHECK_ROWS: Final = 200
+"""Labeled rows for which a model must predict the same after it was read back."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -612,6 +617,48 @@ class Outcome:
                 on_progress=on_progress,
             )
 
+    @explain_unknown()
+    def save(self, out: PathLike, *, storage_options: Options | None = None) -> None:
+        """Save counts, choice, certificates and models, for `dsel.open_outcome`.
+
+        A run with an `out` of its own is saved already, and can be resumed after an
+        interruption, too.
+
+        Parameters
+        ----------
+        out
+            Folder or fsspec URL that is empty, or holds this outcome.
+        storage_options
+            Passed to fsspec with a URL.
+
+        Raises
+        ------
+        FileExistsError
+            If something else is there.
+        ValueError
+            If `out` holds another outcome, or the results of a run.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> from dsel import certify, open_outcome
+        >>> X, y = load_iris(return_X_y=True)
+        >>> outcome = certify(SVC(), X, y, random_state=0)
+        >>> with TemporaryDirectory() as folder:
+        ...     outcome.save(folder)
+        ...     opened = open_outcome(folder)
+        ...     opened.choice == outcome.choice, opened.predict(X[:3]).tolist()
+        (True, [0, 0, 0])
+        """
+        identity = {"outcome": self.choice.to_json()}
+        with Store(
+            out, kind=SAVED, identity=identity, storage_options=storage_options
+        ) as store:
+            if store.outcome is None:  # else it is there already
+                write_outcome(self, store)
+
     def predict(self, X: ArrayLike, *, deploy: str | None = None) -> NDArray[Any]:
         """Predict labels, or numbers of a regressor; lazily for a Dask collection.
 
@@ -757,6 +804,54 @@ class Outcome:
                 0, "`query_rows()`; label these, then `certify_with_labels(labels)`"
             )
         return ", ".join(steps)
+
+
+def write_outcome(
+    outcome: Outcome, store: Store, why_unstored: str = ""
+) -> dict[str, Any]:
+    """Write an outcome to a store, make it final, and return the final record.
+
+    That is of another run, if that was first. `why_unstored` is the reason why models
+    cannot be stored, if its user was warned of it already.
+    """
+    # The outcome lists these files, and therefore it is written after them.
+    store.save(CUBE, outcome.results)
+    if outcome.pair_results is not None:
+        store.save(PAIRS, outcome.pair_results)
+    if outcome.pool_rows is not None:
+        store.save_rows(outcome.pool_rows)
+    if outcome.labeled is not None:
+        save_row_hashes(store.place, RowHashes.of(outcome.labeled))
+    elif outcome.labeled_hashes is not None:
+        save_row_hashes(store.place, outcome.labeled_hashes)
+    known = outcome.labeled
+    rows = None if known is None else known.take(slice(CHECK_ROWS))
+    reasons = {}
+    for name, model in outcome.models.items():
+        try:
+            store.save_model(name, dump_model(model, rows))
+        except ValueError as error:
+            reasons[name] = str(error)
+    if reasons and not why_unstored:
+        warn_that_models_are_lost(next(iter(reasons.values())), store.place)
+    return store.save_outcome(
+        {
+            "choice": outcome.choice.to_json(),
+            "deploy": outcome.choice.deploy,
+            "not_kept": reasons,
+            "input_format": outcome.input_format.to_record(),
+        }
+    )
+
+
+def warn_that_models_are_lost(reason: str, place: object) -> None:
+    """Warn that a store does not keep the models of an outcome."""
+    warn(
+        f"models cannot be kept in `out` {place}: {reason}. Results and certificates "
+        f"are kept; predict before this process ends, or change the estimator and "
+        f"search in another `out`.",
+        DselWarning,
+    )
 
 
 def _raise_no_models(reason: str) -> Never:

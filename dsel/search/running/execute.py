@@ -16,7 +16,6 @@ import xarray as xr
 from sklearn.base import clone
 
 from dsel.arrays import Estimator
-from dsel.data.labeled import LabeledRows
 from dsel.errors import (
     DselWarning,
     NewerRecordError,
@@ -27,11 +26,14 @@ from dsel.errors import (
 from dsel.results import Choice
 from dsel.results.models import IMPORTABLE, dump_model, script_types, untrusted_types
 from dsel.results.place import CUBE, PAIRS, Place, check_claim
-from dsel.results.row_hashes import save_row_hashes
 from dsel.results.run_store import Store, check_names, read_query_rows
 from dsel.runtime.progress import progress_display
 from dsel.runtime.versions import installed_versions
-from dsel.search.outcomes.outcome import Outcome
+from dsel.search.outcomes.outcome import (
+    Outcome,
+    warn_that_models_are_lost,
+    write_outcome,
+)
 from dsel.search.running.exhaustive import refit_chosen_model, search_exhaustively
 from dsel.search.running.nested import (
     read_queried_rows,
@@ -48,8 +50,6 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
-CHECK_ROWS: Final = 200
-"""Labeled rows for which a model must predict the same after it was read back."""
 MOST_TRIED: Final = 16
 """Most estimators that are written and read back before a run, one of each kind."""
 CHANGED_POOL_KEY: Final = "pool/changed"
@@ -152,24 +152,7 @@ def store_outcome(
 
     `why_unstored` is the reason why models cannot be stored, if it is known already.
     """
-    # The outcome lists these files, and therefore it is written after them.
-    store.save(CUBE, outcome.results)
-    if outcome.pair_results is not None:
-        store.save(PAIRS, outcome.pair_results)
-    if outcome.pool_rows is not None:
-        store.save_rows(outcome.pool_rows)
-    # A model that cannot be kept is fitted again when it is asked for.
-    labeled = run.plan.labeled
-    save_row_hashes(store.place, labeled)
-    reasons = store_models(outcome.models, store, labeled, why_unstored)
-    record = store.save_outcome(
-        {
-            "choice": outcome.choice.to_json(),
-            "deploy": outcome.choice.deploy,
-            "not_kept": reasons,
-            "input_format": outcome.input_format.to_record(),
-        }
-    )
+    record = write_outcome(outcome, store, why_unstored)
     final = Choice.from_json(record["choice"])
     if final.certificates == outcome.choice.certificates:
         return outcome
@@ -249,7 +232,7 @@ def check_estimators(estimators: Iterable[Estimator], place: object) -> str:
         try:
             content = dump_model(clone(estimator))
         except ValueError as error:
-            _warn_that_models_are_lost(str(error), place)
+            warn_that_models_are_lost(str(error), place)
             return str(error)
         except Exception:  # its fit will report that it cannot be cloned
             continue
@@ -261,25 +244,6 @@ def check_estimators(estimators: Iterable[Estimator], place: object) -> str:
             )
             break
     return ""
-
-
-def store_models(
-    models: Mapping[str, Model], store: Store, labeled: LabeledRows, warning: str
-) -> dict[str, str]:
-    """Write models to a store; return, by name, why one could not be stored.
-
-    `warning` is the reason that `check_estimators` has reported already; "" for none.
-    """
-    reasons = {}
-    rows = labeled.take(slice(CHECK_ROWS))
-    for name, model in models.items():
-        try:
-            store.save_model(name, dump_model(model, rows))
-        except ValueError as error:
-            reasons[name] = str(error)
-    if reasons and not warning:
-        _warn_that_models_are_lost(next(iter(reasons.values())), store.place)
-    return reasons
 
 
 def trusted_types(estimators: Iterable[Estimator]) -> list[str]:
@@ -301,13 +265,3 @@ def _one_of_each(estimators: Iterable[Estimator]) -> list[Any]:
         types = [type(part) for part in parts if hasattr(part, "get_params")]
         kinds.setdefault(str(types), estimator)
     return list(kinds.values())[:MOST_TRIED]
-
-
-def _warn_that_models_are_lost(reason: str, place: object) -> None:
-    """Warn that the store does not keep the models of this run."""
-    warn(
-        f"models cannot be kept in `out` {place}: {reason}. Results and certificates "
-        f"are kept; predict before this process ends, or change the estimator and "
-        f"search in another `out`.",
-        DselWarning,
-    )

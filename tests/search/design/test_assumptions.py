@@ -280,7 +280,10 @@ def test_search__of_customers_without_their_keys_certifies_nothing():
     arguments = KNeighborsClassifier(), {"n_neighbors": [1]}, X, y
     choice = dsel.plan_search(*arguments, pool, random_state=0).run().choice
     text = " ".join(str(choice).split())
-    assert "No guarantee, since A1 is violated: " in text
+    assert (
+        "No guarantee, since A1 (independent draws from one population) is violated: "
+        in text
+    )
     assert "labeled rows have another labeled row as their nearest one" in text
     assert "pass groups='customer'" in text
     grouped = dsel.plan_search(*arguments, groups=of, random_state=0).run().choice
