@@ -153,7 +153,7 @@ class ResultsPlots:
         self, results: xr.Dataset, pair_results: xr.Dataset | None = None
     ) -> None:
         self._results = results
-        # What inner searches counted; None where only the cube is known.
+        # The counts of the inner searches; None where only the cube is known.
         self._pair_results = pair_results
 
     def __call__(

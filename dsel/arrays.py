@@ -20,9 +20,10 @@ Integers = NDArray[np.int64]
 Shorts = NDArray[np.int16]
 Bools = NDArray[np.bool_]
 ArrayLike = TypeAliasType("ArrayLike", npt.ArrayLike)
-"""What `numpy.asarray` takes; signatures print this name in place of a long union."""
+"""An argument of `numpy.asarray`; signatures print this name in place of a long
+union."""
 DTypeLike = TypeAliasType("DTypeLike", npt.DTypeLike)
-"""What `numpy.dtype` takes."""
+"""An argument of `numpy.dtype`."""
 RandomState = TypeAliasType(
     "RandomState", int | np.random.RandomState | np.random.Generator | None
 )

@@ -280,8 +280,8 @@ def _check_has_names(estimator: Estimator, params: Options, error: Exception) ->
 def check_names_of_search(search: object) -> None:
     """Raise ValueError where the grid of a search has a name its estimator lacks.
 
-    Otherwise each fit of the search would fail, after the plan has been made. As in a
-    grid of ours, `set_params` decides which names there are.
+    Otherwise each fit of the search would fail, after the plan has been made.
+    `set_params` decides which names there are, as for a grid of dsel's own.
     """
     estimator: Any = getattr(search, "estimator", None)
     grids = getattr(search, "param_grid", getattr(search, "param_distributions", None))

@@ -47,7 +47,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "delta": ", the probability that a bound fails, such as 0.05",
     "fit_params": ", a dict such as {'sample_weight': weights}",
 }
-"""What an argument is, where another name may stand for something else."""
+"""The argument in words, where another name may stand for something else."""
 SHORTEST_START: Final = 3
 """Fewest letters of a beginning that stands for a whole name."""
 MOST_CHARACTERS: Final = 100
@@ -73,9 +73,9 @@ LOCAL: Final = ("", "file", "local", "memory")
 def show(value: object) -> str:
     """Return any value as one short line for a message.
 
-    Only a value that reads well on one line is shown itself. Of others, such as arrays,
-    frames and results, which print tables, the message has the type and the shape. The
-    `repr` of a user's class may raise: then its error would replace the message.
+    Only a value that reads well on one line is shown itself. Arrays, frames and results
+    print tables; the message has their type and shape instead. The `repr` of a user's
+    class may raise: then its error would replace the message.
 
     Examples
     --------

@@ -53,7 +53,7 @@ FREED_MEMORY: Final = dict.fromkeys(
 a pool: with Dask's defaults the system has to clear new pages for every chunk. With
 huge pages, too, fits of SVMs would take 5 to 20% longer.
 """
-# By default tasks wait for ever after the last worker has left.
+# Tasks wait for ever by default after the last worker has left.
 SETTINGS: Final = {"distributed.scheduler.no-workers-timeout": "60s"}
 """Dask's settings for schedulers that run in this process."""
 LOCAL_SETTINGS: Final = {
@@ -345,7 +345,8 @@ def _connect_client(
             await asyncio.wait_for(there.identity(), timeout)
 
     try:
-        # In a thread of its own, since an event loop may be running in this one.
+        # This needs a thread of its own, since an event loop may be running in this
+        # one.
         with ThreadPoolExecutor(1) as thread:
             thread.submit(asyncio.run, answer()).result()
     except Exception as error:  # a server of another protocol causes any error

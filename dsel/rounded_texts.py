@@ -127,7 +127,7 @@ def confidence(delta: float, decimals: int = 4) -> str:
 def terminal_width(stream: TextIO | None = None) -> int | None:
     """Return the width of lines on a stream's terminal; None if it is no terminal.
 
-    By default the stream is standard output. The width is at most `WIDEST`.
+    The stream is standard output by default. The width is at most `WIDEST`.
 
     Files and pipes get one line for each statement, which tools can search.
     """

@@ -39,7 +39,8 @@ RowsLike = TypeAliasType("RowsLike", ArrayLike | Features)
 """Rows of features: an array, a list of rows, a sparse matrix, a data frame of any
 library, an xarray or Dask collection, shape (n_rows, n_columns)."""
 PoolLike = TypeAliasType("PoolLike", "RowsLike | Pool | str | os.PathLike[str] | None")
-"""What `dsel.open_pool` takes: rows, a pool, or the place of one; None for no pool."""
+"""An argument of `dsel.open_pool`: rows, a pool, or the place of one; None for no
+pool."""
 LabelsLike = TypeAliasType("LabelsLike", ArrayLike)
 """A label for each row, shape (n_rows,): an array, a list, a column of a data frame."""
 GroupsLike = TypeAliasType("GroupsLike", ArrayLike | None)

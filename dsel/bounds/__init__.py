@@ -1,6 +1,6 @@
 """Bounds: functions of counts and ``delta`` that return guaranteed error rates.
 
-Every function here is pure. Those of counts broadcast, but for an axis that has a
+Every function here is pure. Bounds of counts broadcast, except for an axis that has a
 meaning, such as that of the folds. Bounds take integer counts, or limits of other
 bounds; only functions of expectations take rates. A bound is an upper bound on an error
 rate unless its name has "lower" in it or its summary says so. ``delta`` is the

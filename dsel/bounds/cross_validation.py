@@ -347,7 +347,7 @@ def nested_all_rows(
         \min_i \; B(c_i, n_i, w_i \delta_1)
         + B\Big(a_i, m, \frac{\delta_2}{k}\Big),
 
-    with the shares :math:`w_i` of :func:`nested_one_fold`. Those of the pool are equal:
+    with the shares :math:`w_i` of :func:`nested_one_fold`. The pool gets equal shares:
     it is large, so that its limits hardly depend on them.
 
     Parameters

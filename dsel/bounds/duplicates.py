@@ -1,4 +1,4 @@
-"""What equal rows show: limits where they may be copies, and a test that some are."""
+"""Limits for equal rows, which may be copies, and a test that some of them are."""
 
 from math import inf, log
 from typing import Any

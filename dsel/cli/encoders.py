@@ -237,7 +237,8 @@ def _kind(column: Column, values: pd.Series) -> str | None:
 def _has_words_among_numbers(reason: TextReason, values: pd.Series) -> bool:
     """Return whether a few words stand among many numbers, and may be slips or gaps.
 
-    As categories such numbers would say less, and a pool with a new one would stop.
+    Categories would lose the order of such numbers, and a new one in the pool would
+    stop.
     """
     if not any(option == "--gap" for option, _ in reason.as_numbers):
         return False

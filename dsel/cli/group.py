@@ -65,7 +65,8 @@ WAYS_OF: Final = {
     "--output": " --out names the place of the results.",
     "plan-bound --groups": " Of rows in groups N_LABELED is the number of groups.",
 }
-"""What other programs call options, and what these are here, also of one command."""
+"""Options of other programs, and the names of the same options here or in one
+command."""
 SHOWS: Final = "Print the full traceback of an error before its message."
 
 
@@ -257,7 +258,7 @@ def _say_stop(error: Exception, text: str, words: Sequence[str]) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             commands = find_commands(words, ways, _check)
-    # What comes next may be about the same column, and says more of it.
+    # A later error may be about the same column, and says more of it.
     behind = " Also: ".join(["", *commands.also])
     if behind and text[-1:] not in (".", "?", ")"):
         text += "."

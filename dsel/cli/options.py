@@ -86,11 +86,11 @@ def run_from(
     """Return a decorator: the command calls this function, which is imported then.
 
     The function gets the values of options and arguments as parameters of their names,
-    or as one `record` with fields of their names. What is decorated has the help in its
-    docstring, and no code of its own. Every command is called here, so this is where
-    empty and repeated values are refused, and where messages get the names that a shell
-    has. Where a command is only checked, the function `check` of the module is called
-    in the place of `run`, and `check_build` in that of `build`.
+    or as one `record` with fields of their names. The decorated function has the help
+    in its docstring, and no code of its own. Every command is called here, so this is
+    where empty and repeated values are refused, and where messages get the names that a
+    shell has. Where a command is only checked, the function `check` of the module is
+    called in the place of `run`, and `check_build` in that of `build`.
     """
 
     def decorate(declared: Command) -> Command:
@@ -258,7 +258,7 @@ class TextOptions:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """As the readers of tables take them."""
+        """The names are those of the arguments of the readers of tables."""
         return {"separator": self.sep, "encoding": self.encoding}
 
 
@@ -271,7 +271,7 @@ class OutputOptions:
 
     @property
     def shows_progress(self) -> bool | None:
-        """As `row_progress` takes it: None where a terminal decides."""
+        """The argument of `row_progress`: None where a terminal decides."""
         return False if self.quiet else None
 
 

@@ -40,7 +40,7 @@ def run(results: str, out: str | None, output: OutputOptions) -> None:
         here = results if "://" not in results else place.folder or ""
         out = os.path.join(here, "report.html")
     with rename_in_errors({"`path`": "`--out`"}):
-        # What Python has run is read by people who write Python.
+        # Results of Python are read by people who write Python.
         is_python = tables is None and not isinstance(shown, ModelComparison)
         names = {} if is_python else shell_names(select_command)
         if not (is_python or isinstance(shown, ModelComparison)):

@@ -73,18 +73,18 @@ WITHOUT_IDS: Final = (
     "the command below, in which {} is no feature: new rows have other identifiers "
     "than labeled ones"
 )
-"""What is next where an identifier distinguishes labeled rows from pool rows."""
+"""The next step where an identifier distinguishes labeled rows from pool rows."""
 OF_GROUPS: Final = (
     "the command below, if rows of one {} belong together: then the bound is about "
     "rows of new ones"
 )
-"""What is next where that is a column whose values several rows share."""
+"""The next step where that is a column whose values several rows share."""
 LOST_GROUPS: Final = (
     "the same command with --groups and the column that says which rows belong "
     "together; if LABELED has lost it, join it again. The bound is then about rows of "
     "new groups"
 )
-"""What is next where labeled rows seem to come in groups."""
+"""The next step where labeled rows seem to come in groups."""
 AFTER_SHIFT: Final = (
     "label a random sample of the pool, some 300 rows, and run dsel select on these "
     "alone, with the others as --pool: that bound is about them",
@@ -92,7 +92,7 @@ AFTER_SHIFT: Final = (
     "without --pool the first bound is about rows like those of LABELED; more in the "
     "documentation, docs/using/not_independent.md, Shift",
 )
-"""What is next where the pool is of another population."""
+"""The next step where the pool is of another population."""
 HEADINGS: Final = {
     **dict.fromkeys(("Caveat", "Assumes", ORIGIN, "Folds"), "Before you trust it"),
     NEXT: "What you can do next",
@@ -146,7 +146,7 @@ def print_rows(shown_rows: Iterable[ShownRow], choice: Choice | None = None) -> 
         return click.style(lines, bold=bold, dim=dim)
 
     width = terminal_width()
-    # Of a file or a pipe, click removes the codes.
+    # If the output is a file or a pipe, click removes the codes.
     for heading, group in groupby(shown_rows, lambda row: HEADINGS.get(row[0], "")):
         rows = list(group)
         if heading and width is not None:

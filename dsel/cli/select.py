@@ -151,7 +151,7 @@ def run(options: SelectOptions) -> None:
         inputs = read_inputs(options)
         plan = make_plan(options, inputs)
     # Notes come after all checks, so that a refusal is a single line, and before a run
-    # that may take hours. What the plan found, too, is printed with the choice.
+    # that may take hours. Findings of the plan are printed with the choice, too.
     known = {caveat.text for caveat in plan.caveats}
     print_notes(
         [*(line for line in inputs.notes if line not in known), *plan.notes_on_few_rows]
@@ -381,7 +381,7 @@ def only_pool_has_target(options: SelectOptions) -> bool:
 
 def columns_of_pool(options: SelectOptions) -> tuple[str, ...] | None:
     """Return the names of the pool's columns; None without a pool, or if unreadable."""
-    # What is wrong with the pool is said when it is opened.
+    # Errors of the pool are reported when it is opened.
     with suppress(OSError, TypeError, ValueError):
         if options.pool is not None:
             return columns_in(options.pool, options.text.arguments)

@@ -78,14 +78,14 @@ class Criterion:
     is_guarantee: bool = False
     """Whether the value bounds the true error with probability 1 - delta."""
     description: str = ""
-    """What it is, for figures and tables; by default its name."""
+    """A description for figures and tables; the name by default."""
     tie_break: Formula | None = None
     """Among equal values the candidate with the smallest value of this is chosen,
     then the first."""
 
     @property
     def title(self) -> str:
-        """What the value is: its description, or its name without one."""
+        """The description of the value, or its name without one."""
         return self.description or self.name
 
     @property

@@ -185,7 +185,7 @@ CO_VALIDATION: Final = (
         tie_break=pool_disagreement,
         description="variance of the error",
     ),
-    # By training error overfitted candidates win; it is here for comparison.
+    # Overfitted candidates win by training error, which is here for comparison.
     _of_halves(
         "train_error",
         train_error,

@@ -614,7 +614,8 @@ def _cast(column: pd.Series, dtype: Any) -> pd.Series:
     if column.dtype == dtype:
         return column
     if isinstance(dtype, pd.CategoricalDtype):
-        # By codes, because pandas' `astype` will refuse values outside the categories.
+        # This uses codes, because `astype` of pandas will refuse values outside the
+        # categories.
         codes = dtype.categories.get_indexer(np.asarray(column))
         values = pd.Categorical.from_codes(codes, dtype=dtype)
         return pd.Series(values, index=column.index, copy=False)

@@ -296,7 +296,7 @@ _OWNERS: Final = (
     "account", "case", "client", "customer", "device", "employee", "household", "kunde",
     "member", "patient", "person", "proband", "session", "student", "subject", "user",
 )  # fmt: skip
-"""What several rows may belong to; a name that begins so and goes on is another."""
+"""Nouns of things to which several rows may belong; a longer name is another one."""
 
 
 def is_name_of_identifier(name: str) -> bool:

@@ -4,8 +4,8 @@ Stores look up counts by them. Values that differ in any way must have different
 equal values may have different texts, which only costs counting again. Dask's
 `tokenize` is no substitute: it gives a class of a script another token in each run, and
 an edited function of an imported module the same one. Here a user's Python code is
-identified by its content, an installed package by its version. What code reads
-elsewhere, such as a file, is not seen.
+identified by its content, an installed package by its version. Data that code reads
+elsewhere, such as a file, are not part of the hash.
 """
 
 import sys

@@ -130,7 +130,8 @@ _SHAPES_OF_DATES: Final = (
     (r"\p{L}+", "a"),
     ("[.,]? +", " "),
 )
-"""What makes the format of a date of it: 26/09/2023 9:05 and 1/1/2024 become 9/9/Y."""
+"""Replacements that turn a date into its format: 26/09/2023 9:05 and 1/1/2024 become
+9/9/Y."""
 DATE_ORDERS: Final = {True: "--dayfirst", False: "--monthfirst"}
 """Options of the shell for the order of day and month, by whether the day is first."""
 _NANOSECONDS: Final = r":[0-9]{2}\.[0-9]{7,}"
@@ -607,7 +608,7 @@ class ColumnScan:
         others = np.flatnonzero(~is_exact)
         if len(others):
             rest, floats = known.take(pa.array(others)), forms.floats.take(others)
-            # Of whole numbers only -0 is here.
+            # The only whole number that reaches this line is -0.
             is_whole[others] = pc.equal(rest, "-0")
             is_exact[others] = round_trips(rest, floats)
             is_code = np.zeros(len(known), dtype=np.bool_)
@@ -656,7 +657,7 @@ class ColumnScan:
             self.n_like_numbers += self._count(like_numbers, "like")
             is_base_16 = matches(like_numbers.values, _BASE_16)
             self.amounts.add(*like_numbers.select(pc.invert(is_base_16)))
-        # Of a column of texts a few are enough, and each batch has others.
+        # A few examples of a column of texts are enough, and each batch has others.
         if len(self.no_amounts) <= MOST_GAPS_OFFERED and not _all(is_like):
             no_amounts = distinct.values.filter(pc.invert(is_like))
             self.examples.setdefault("no amount", no_amounts[0].as_py())
@@ -788,7 +789,7 @@ class ColumnScan:
     def date_orders(self) -> list[bool]:
         """Possible orders of day and month, True if the day is first, of all values.
 
-        Those of ISO have no order; () where a value is of another form.
+        ISO dates have no order; () where a value has another form.
         """
         if len(self.date_signs) != 1:
             return []

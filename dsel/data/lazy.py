@@ -44,8 +44,8 @@ def apply_by_block(function: Callable[[Any], Any], X: Any) -> Any:
             f"`X` must be a table where it is a Dask collection, rows by columns, got "
             f"{describe_type(X)}; pass X.to_frame() or X.reshape(-1, 1) for one column."
         )
-    # One row shows the type and shape of results, which not every model knows. That of
-    # a frame is its first one, which is read now: models may refuse made-up texts.
+    # One row shows the type and shape of results, which not every model knows. A frame
+    # gives its first row, which is read now: models may refuse made-up texts.
     is_frame = hasattr(X, "to_dask_array")
     first_row = (
         X.head(1, npartitions=-1) if is_frame else np.zeros((1, X.shape[1]), X.dtype)
@@ -57,7 +57,7 @@ def apply_by_block(function: Callable[[Any], Any], X: Any) -> Any:
             return meta
         return np.asarray(function(merge_entries(X)))
 
-    # As a delayed value the function, with its model, enters the graph once.
+    # A delayed value puts the function, with its model, into the graph once.
     shared = delayed(function, pure=False)
     if is_frame:
         parts = [delayed(apply)(part, shared) for part in X.to_delayed()]

@@ -114,8 +114,8 @@ def _open_columns(
     frames = FrameSchema(empty, tuple(known))
     groups = [group for part in fragments for group in part.split_by_row_group()]
     lengths = [sum(part.num_rows for part in group.row_groups) for group in groups]
-    # pandas writes up to a million rows as one row group. As one block they would be
-    # one task: one core would work, and progress would not move until all is done.
+    # pandas writes up to a million rows as one row group. One block would be one task:
+    # one core would work, and progress would not move until all is done.
     is_single_pass = part_rows is not None
     part_rows = part_rows or max(_FEWEST_PART_ROWS, -(-sum(lengths) // _MOST_PARTS))
     opened, tasks, part_lengths = uuid.uuid4().hex, [], []

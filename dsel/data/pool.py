@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 NEXT: Final = ("Next", "`dsel.certify(model, X, y, pool)`")
-"""What to call at a prompt, as outcomes have it."""
+"""Next calls at a prompt, as outcomes show them."""
 SLICE_NBYTES: Final = 2**26
 """Largest slice: a task takes some tenths of a second for it."""
 SMALL_SLICE_NBYTES: Final = 2**23  # smallest, so that a few workers can share a pool
@@ -417,7 +417,8 @@ class Pool:
         nbytes = sum(map(table_nbytes, rows.values()))
         if nbytes < _SENT_NBYTES:
             return {}
-        # By client: a future of a closed client cannot be used by the next one.
+        # The key is the client: a future of a closed client cannot be used by the next
+        # one.
         futures = self.blocks.sent.setdefault(client.id, {})
         missing = [k for k in rows if k not in futures or futures[k].cancelled()]
         sent = send_values([rows[key] for key in missing], nbytes, client)
@@ -495,8 +496,8 @@ class Pool:
             tasks.append(Task(f"{name}-rows={first}", work, sources, affinity=affinity))
         context = count_chunk, combine
         with self.guard_pass():
-            # In row order, so that sums of floats are the same on any number of
-            # workers.
+            # Results are combined in row order, so that sums of floats are the same on
+            # any number of workers.
             results = results_in_order(context, tasks, client, on_turn=on_turn)
             return reduce(combine, results)
 

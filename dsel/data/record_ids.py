@@ -42,7 +42,7 @@ class RecordIds(NamedTuple):
     def may_have(self, rows: pd.DataFrame) -> Bools:
         """Return a mask of the rows that may be of these records.
 
-        Those of other records have an id, and it is none of these.
+        Rows of other records have an id that is none of these.
         """
         if not self.names or not {*self.names} <= {*rows.columns}:
             return np.ones(len(rows), np.bool_)

@@ -60,7 +60,7 @@ def mix_bits(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def uniform_integers(random_words: NDArray[np.uint64], k: int) -> Integers:
     """Map 64-bit numbers to integers that are uniform on 0..k-1."""
-    # By floats: k times the word overflows 64 bits from k = 2049.
+    # Floats are used, since k times the word overflows 64 bits from k = 2049.
     scaled = (random_words >> np.uint64(11)).astype(np.float64)
     scaled *= 2.0**-53
     scaled *= k

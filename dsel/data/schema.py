@@ -346,7 +346,7 @@ def refuse_wrong_values(
         start = f"column {column.name!r} of {where} has {bad.value!r} in "
         why = ""
         if column.kind.is_number and not column.form.is_amount:
-            # What is a number elsewhere is none by the decimal mark of this table.
+            # Numbers of other tables are none with the decimal mark of this table.
             if re.match("0[0-9]", bad.value):
                 why = " (the labeled table may have lost zeros at the beginning)"
             elif re.match(COMMA_NUMBER, bad.value):

@@ -76,7 +76,8 @@ class Table(NamedTuple):
             for frame in (self.ids, self.left_out)
             if frame is not None
             for name in frame
-            # What is left out may be any measurement, and is no identifier by request.
+            # A column that is left out by request may be any measurement, and need not
+            # be an identifier.
             if frame is self.ids or is_name_of_identifier(name)
             for note in notes_on_repeats(frame[name][known])
         ]
@@ -353,7 +354,8 @@ def notes_on_row_numbers(name: str, values: Floats) -> list[str]:
         return []
     is_whole = bool((values == np.rint(values)).all())
     is_running = is_whole and bool((np.diff(values) == 1).all())
-    # In a table of a few rows numbers of any order may be all of 1 to n by chance.
+    # The numbers of a table of a few rows may be all of 1 to n, in any order, by
+    # chance.
     if not is_running and n < FEWEST_ROWS:
         return []
     steps = np.diff(np.sort(values))

@@ -224,7 +224,7 @@ class TextFile:
             raise ValueError(NO_ROWS)
 
     def _layout_of(self, names: Sequence[str]) -> "_ColumnLayout":
-        # Of several columns without a name the first has the names of the rows.
+        # If several columns have no name, the first one has the names of the rows.
         backwards = reversed([*enumerate(self.header)])
         positions = {name: position for position, name in backwards}
         columns = tuple(f"c{positions[name]}" for name in names)
@@ -661,7 +661,7 @@ def _find_encoding(path: str, encoding: str | None) -> str:
                 f"--encoding {encoding!r} is not known; write utf-8, latin-1, cp1252 "
                 f"or another one of Python's"
             ) from error
-        # Of two tables one may be UTF-8, and the other one not.
+        # One of two tables may be UTF-8, and the other one not.
         if not _is_utf8_with_signs(path):
             return str(info.name)
     with open_binary(path) as file:
@@ -948,7 +948,7 @@ class BadByte(NamedTuple):
     byte: int
     line: int
     word: bytes
-    """What is around it, between blanks, separators and quotes."""
+    """The word around it, between blanks, separators and quotes."""
 
 
 def first_bad_byte(path: str, encoding: str) -> BadByte | None:

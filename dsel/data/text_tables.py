@@ -603,8 +603,8 @@ def _refuse_units(
 ) -> None:
     """Raise ValueError if the first row has units, or is another header.
 
-    Of several columns it has the one value that is no number. They would be text, and
-    the rows below a table of texts.
+    The first row then has the only values of several columns that are no numbers. They
+    would be text, and the rows below a table of texts.
     """
     units = {}
     for name, scan in scans.items():
@@ -679,7 +679,7 @@ def _naming_notes(
 ) -> Iterator[None]:
     """Add what is doubtful of columns to an error about the target, as notes.
 
-    Else a user mends one, and meets the other in the next run.
+    Otherwise a user mends one, and meets the other in the next run.
     """
     try:
         yield

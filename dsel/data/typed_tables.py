@@ -168,7 +168,7 @@ def _frame_of_json(location: str) -> pd.DataFrame:
 def _exact_number(text: str) -> float:
     """Return a number with a fraction; ValueError for another one than it would be."""
     number = float(text)
-    # By way of decimals, which have no largest number.
+    # The conversion goes through decimals, which have no largest number.
     if isinf(number) or (number == 0 and Decimal(text) != 0):
         raise ValueError(
             f"{text} is too large, or too near to 0, to be held as a number; correct "
@@ -423,7 +423,8 @@ def _typed_labels(values: pd.Series) -> NDArray[Any]:
         )
     known = values[~missing].to_numpy()
     if some and isinstance(some[0], Decimal):
-        # By way of floats, two labels of more than 15 digits could become one.
+        # If they became floats first, two labels of more than 15 digits could become
+        # one.
         is_whole = all(label == int(label) for label in known)
         known = np.array([(int if is_whole else float)(label) for label in known])
     elif kind == "f":

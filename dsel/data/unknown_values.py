@@ -35,7 +35,7 @@ _MOST_COMPARED: Final = 1000
 
 @dataclass(frozen=True)
 class KnownTexts:
-    """What labeled rows have in a text column."""
+    """The values of labeled rows in a text column."""
 
     values: frozenset[str | None]
     """Their values; None is a gap."""
@@ -44,7 +44,7 @@ class KnownTexts:
 
 
 KnownValues = Mapping[str, KnownTexts]
-"""By text column, what labeled rows have."""
+"""The values of labeled rows, by text column."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class UnknownValues:
 
     @property
     def record(self) -> dict[str, object]:
-        """What was found, for JSON."""
+        """The findings, for JSON."""
         left_out = ("new_share", "spellings")
         return {k: v for k, v in asdict(self).items() if k not in left_out}
 
@@ -171,7 +171,7 @@ def find_unknown_values(
         if n_gaps:
             n_rows_of = {None: n_gaps, **n_rows_of}
         if n_rows_of:
-            # In sorted order, since that of a set differs from process to process.
+            # The order is sorted, since that of a set differs from process to process.
             spellings = dict[str, list[str | None]]()
             for value in sorted(values, key=str):
                 spellings.setdefault(_meaning(value), []).append(value)
@@ -201,9 +201,9 @@ def check_spellings(
 ) -> None:
     """Raise ValueError where a pool spells values of labeled rows in another way.
 
-    In a few rows that may be a slip. In more, models predict other rows than those on
-    which they were tested, and no bound is about these. `respell` takes the spellings
-    of the labeled table by column and value, and returns the pool with these.
+    A few such rows may be a slip. If there are more, models predict other rows than
+    those on which they were tested, and no bound is about these. `respell` takes the
+    spellings of the labeled table by column and value, and returns the pool with these.
     """
     often = [e for e in unknown.values() if e.n_alike > MOST_MISSPELLED * n_rows]
     if often:

@@ -573,8 +573,8 @@ def _write_texts(
         for column in scanned.columns
     ]
     # This schema records that numbers and dates come from a text file, so that they can
-    # be written back as the same text. By the schema of another table they cannot: 1.50
-    # has become 1.5 there.
+    # be written back as the same text. The schema of another table does not allow this:
+    # 1.50 has become 1.5 there.
     text_schema = TableSchema(scanned.columns, target, is_typed=False).to_json()
     own_metadata = {TEXT_POOL: text_schema.encode()} if scanned.is_own else None
     schema = pa.schema(fields, metadata=own_metadata)

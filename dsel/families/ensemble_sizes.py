@@ -75,14 +75,14 @@ ENSEMBLES: Final[Mapping[type, tuple[str, Callable[[Any, int], None]]]] = {
     RandomForestClassifier: ("n_estimators", _keep_forest),
     RandomForestRegressor: ("n_estimators", _keep_forest),
 }
-"""By class, the parameter of the size, and the function that keeps the first members of
-a copy."""
+"""The parameter of the size of each class, and the function that keeps the first
+members of a copy."""
 
 
 def size_parameter(estimator: Any) -> str:
     """Return the parameter of the size, if a larger fit contains each smaller one.
 
-    Else return "". The ensemble may be the last step of a pipeline.
+    Return "" otherwise. The ensemble may be the last step of a pipeline.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def size_parameter(estimator: Any) -> str:
         _is_integer(size)
         and size > 0
         and (seed is None or _is_integer(seed))
-        # What these print or warn of depends on the size.
+        # Their output and warnings depend on the size.
         and not params["verbose"]
         and not params["warm_start"]
         and not params.get("oob_score")

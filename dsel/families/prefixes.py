@@ -34,8 +34,8 @@ def split_params(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return parameters of the first steps of a plain pipeline, and of the last one.
 
-    Those of the last step have the names that this step gives them. All parameters of
-    another estimator are of its last step.
+    The seeds of the last step have the names that this step gives them. All parameters
+    of another estimator are of its last step.
 
     Examples
     --------

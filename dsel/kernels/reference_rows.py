@@ -101,8 +101,8 @@ class ReferenceRows:
             return exact, exact
         lengths, longest = squared_lengths(self.shift(X)), self.lengths.max(initial=0.0)
         if self.kind == DISTANCES:
-            # By the triangle inequality a row is at most as long as another one plus
-            # their distance.
+            # The norm of a row is at most that of another one plus their distance
+            # (triangle inequality).
             near = (np.sqrt(lengths) + np.sqrt(reach)) ** 2
             longest_near = (np.sqrt(longest) + np.sqrt(reach)) ** 2
             size = 2.0 * (np.minimum(lengths, longest_near) + np.minimum(longest, near))

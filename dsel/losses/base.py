@@ -28,8 +28,8 @@ from dsel.errors import OldName
 Predictions = NDArray[Any]
 """Predictions: class codes of the plan (codes below 0 are no class), or numbers of a
 regressor; those of `no_predictions` for a model that is missing, or raised."""
-# No class code, so it is an error on any row. It equals itself, unlike NaN: two models
-# that both predict nothing agree.
+# This is no class code, so it is an error on any row. It equals itself, unlike NaN: two
+# models that both predict nothing agree.
 NO_PREDICTION = int(np.iinfo(np.int64).min)
 Counts = NDArray[np.int64 | np.float64]
 """Counts of a fold: integers of one shape for any rows; or float64, one number for each
@@ -53,7 +53,8 @@ def stack_folds(counts: Sequence[Counts]) -> Counts:
     >>> stack_folds([np.array([0.3, 0.4, 0.5]), np.array([0.1, 0.2])]).tolist()
     [[0.3, 0.4, 0.5], [0.1, 0.2, nan]]
     """
-    # NaN and not 0: a residual of 0 would be counted as a good prediction.
+    # Missing numbers are NaN and not 0: a residual of 0 would count as a good
+    # prediction.
     arrays = [np.asarray(fold_counts) for fold_counts in counts]
     length = max((len(array) for array in arrays if array.ndim), default=0)
     return np.stack(
@@ -234,8 +235,8 @@ class DeltaDivision:
     @property
     def pool_delta(self) -> float:
         """Delta of limits on the pool."""
-        # Fixed by the plan: a division that was chosen after the counts would void
-        # both.
+        # The plan fixes this division: one that was chosen after the counts would void
+        # both bounds.
         return (1.0 - self.label_share - self.query_share) * self.delta
 
 

@@ -118,7 +118,8 @@ class ClassTable(Statistic):
     def narrow(self, tables: NDArray[Any], classes: Sequence[object]) -> NDArray[Any]:
         """Return tables of some classes, in this order; all others are joined."""
         n = len(classes)
-        # A matrix of 0 and 1 from both sides adds rows and columns that are joined.
+        # Multiplying by a matrix of 0 and 1 from both sides adds up the rows and
+        # columns of joined classes.
         onto = np.zeros((len(self.classes) + 1, n + 1), np.int64)
         for index, label in enumerate((*self.classes, None)):
             is_named = index < len(self.classes) and label in classes
@@ -320,8 +321,9 @@ class Recall(ClassRate):
         self, folds: FoldCounts, pool_counts: PoolCounts, delta: float
     ) -> Floats:
         """Return how much more the model of all rows may miss, for each fold."""
-        # Pool rows have no class. What leaves the class is divided by the share of the
-        # class, which all labeled rows may estimate: docs/theory/by_class.md.
+        # Pool rows have no class. The rows that leave the class are divided by the
+        # share of the class, which all labeled rows may estimate:
+        # docs/theory/by_class.md.
         left, _ = wrong_rows(self.narrow_tables(pool_counts.counts))
         duplicates, _ = wrong_rows(self.narrow_tables(pool_counts.duplicates))
         n_rows = self.narrow_tables(folds.integers)[:, 0].sum()
@@ -357,7 +359,7 @@ class Precision(ClassRate):
     @property
     def sentence(self) -> RowSentence:  # type: ignore[override]
         """Number of wrong predictions of the class."""
-        # Of groups, too, it is about rows: one of each group.
+        # It is about rows even where these come in groups: one of each group.
         return RowSentence(
             f"Of 100 times that {{model}} predicts {self.classes[0]!r}, it is wrong at "
             f"most {{count}} times on average.",
@@ -502,7 +504,8 @@ class Cost(TableLoss):
 
     def join_cells(self, table: Integers) -> NDArray[Any]:
         """Return a table in which one pair has the counts of all of the same cost."""
-        # Each cell is a dimension of quasi-random points: fewer are spread more evenly.
+        # Each cell is a dimension of the quasi-random points, which are more even in
+        # fewer dimensions.
         _, first, value_of = np.unique(
             self.costs, return_index=True, return_inverse=True
         )
@@ -548,14 +551,14 @@ class Cost(TableLoss):
         self, tables: Integers, costs: Floats, deltas: Floats, duplicates: Integers
     ) -> Floats:
         """Return upper limits of the mean cost of rows, table by table."""
-        # Equal costs are one value, of which the limit needs the count only.
+        # The limit needs only the count of each value, so equal costs are one value.
         values, value_of = np.unique(costs, return_inverse=True)
         by_value = value_of.ravel() == np.arange(len(values))[:, np.newaxis]
         counts, n_duplicates = (
             counts.reshape(len(tables), -1) @ by_value.T
             for counts in (tables, duplicates)
         )
-        if len(values) == 2 and values[0] == 0.0:  # the binomial limit is the smaller
+        if len(values) == 2 and values[0] == 0.0:  # the binomial limit is smaller here
             rows = counts.sum(axis=1) - n_duplicates[:, 0]
             limits = values[1] * upper_limits(counts[:, 1], rows, deltas)
         else:

@@ -96,8 +96,8 @@ class ValueColumn:
         kind = np.dtype(self.dtype) if self.dtype else None
         stored = getattr(values.dtype, "numpy_dtype", values.dtype)
         if kind is not None and getattr(stored, "kind", "") == "f":
-            # Values are compared like rows: in the float type with fewer digits, in
-            # which both can be stored. Values that are equal there count as one.
+            # Values are compared like rows, in the less precise of both float types.
+            # Values that are equal there count as one.
             narrow = compared_type(kind, stored)
             values = numbers_of(pd.Series(values, copy=False), narrow)
             floats = np.array([nan if v is None else v for v in self.values], narrow)
@@ -203,7 +203,7 @@ class CountByValue(Statistic):
         counts = [(len(y), self.inner.count(Rows(None, y), z)) for y, z in by_value]
         if self.fold_shape is not None:
             return self._stack(counts)
-        # Sizes come first: they say where the numbers of a value begin.
+        # The sizes come first, since they say where the numbers of a value begin.
         n_rows = np.array([n for n, _ in counts], np.float64)
         return np.concatenate([n_rows, *(value_numbers for _, value_numbers in counts)])
 

@@ -1,10 +1,10 @@
 """Calls of a loss and of its statistic, which may be code of the user.
 
-What it raises, or returns in the place of a number or in another shape than its own,
-becomes a `LossError`, which names the loss and ends the run. Without it the retries of
-a search would give a candidate up in the place of the loss: rows of a fold would then
-decide which candidates the search without this fold chooses from. `best_constant` calls
-a loss for its best constant prediction, with which a reader compares a bound.
+An exception that it raises, or a result that is no number or has a wrong shape, becomes
+a `LossError`, which names the loss and ends the run. Without it the retries of a search
+would give a candidate up in the place of the loss: rows of a fold would then decide
+which candidates the search without this fold chooses from. `best_constant` calls a loss
+for its best constant prediction, with which a reader compares a bound.
 """
 
 from collections.abc import Iterator, Sequence
@@ -127,7 +127,7 @@ def _describe(code: Loss | Statistic) -> str:
 
 def _check_number(loss: Loss, called: str, value: object) -> float:
     """Return a score; raise LossError if it is no number."""
-    # NaN would be ranked, and above or below the others by chance.
+    # A score of NaN would be ranked above or below the others by chance.
     if not isinstance(value, Real) or np.isnan(float(value)):
         raise LossError(
             f"`loss` {loss!r} must return a number from `{called}`, got {show(value)}; "
@@ -187,8 +187,8 @@ def best_constant(
 
     `y` are class codes, or the targets of a regressor. `X` are the rows, which a loss
     of the user's own may read. A loss with `HasBestConstant.best_constant` is asked.
-    Of others it is the largest class or one that the loss names; those of regressors
-    have none.
+    Another classifier gets the largest class or one that the loss names; regressors get
+    none.
 
     Examples
     --------
@@ -212,7 +212,8 @@ def best_constant(
     losses = []
     for code in codes:
         predictions = np.full(len(y), code, np.int64)
-        # By `estimate`, which is what the loss bounds: `score` may be another number.
+        # Constants are compared by `estimate`, which is what the loss bounds: `score`
+        # may be another number.
         counts = stack_folds([count_rows(loss.statistic, rows, predictions)])
         with naming_loss(loss, "estimate"):
             estimate = loss.estimate(FoldCounts(counts, np.array([len(y)])))

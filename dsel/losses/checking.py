@@ -136,7 +136,7 @@ def _check_fold(
     score, worst = (score_rows(loss, labeled, these) for these in (predictions, none))
     counts = count_rows(statistic, labeled, predictions)
     n_wrong = int((predictions != y).sum())
-    # Any number of errors may come from a fit; those of this fold are compared below.
+    # A fit may have any number of errors; those of this fold are compared below.
     for n_errors in range(len(y) + 1):
         counts_from_errors(statistic, n_errors)
         score_from_errors(loss, n_errors, len(y))
@@ -325,8 +325,8 @@ def _check_triangle(
     draw = partial(_draw_predictions, loss, n_classes, rng)
     targets = draw()
     X = rng.normal(size=(n, 3))
-    # Often the first model is right and the second one wrong: there a count that is
-    # missing shows.
+    # The first model is often right where the second one is wrong, which shows a count
+    # that is missing.
     keeps = rng.random((2, n)) < rng.random((2, 1))
     first = np.where(keeps[0], targets, draw())
     second = np.where(keeps[1], first, draw())

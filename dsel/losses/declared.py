@@ -94,7 +94,7 @@ class DeclaredLosses:
 
     @property
     def unpredicted_text(self) -> str:
-        """What rows without a prediction are counted as."""
+        """How rows without a prediction are counted."""
         return "errors" if self.is_about_error else "the largest loss"
 
     @property
@@ -102,7 +102,8 @@ class DeclaredLosses:
         """All statistics: errors of classifiers, and those of the losses."""
         statistics: list[Statistic | None] = [self.main.statistic, self.table]
         if not self.main.is_regression:
-            # In any case: families have counted the errors, and the cube shows them.
+            # This is done for every loss: families have counted the errors, and the
+            # cube shows them.
             statistics.insert(0, ERROR_RATE.statistic)
         statistics += [tolerance.statistic for tolerance in self.tolerances]
         if self.by_value is not None:
@@ -150,7 +151,8 @@ class DeclaredLosses:
             delta *= 1.0 - VALUES_SHARE
         if not self.report_losses:
             return LossDeltas(delta, delta)
-        # A union bound over different losses: one that is listed twice is bounded once.
+        # The union bound is over different losses: one that is listed twice is bounded
+        # once.
         reported = delta / len({*self.report_losses, *self.main.components})
         return LossDeltas(reported * len(self.main.components), reported)
 

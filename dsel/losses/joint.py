@@ -73,7 +73,7 @@ class ModelBounds:
 def fold_to_deploy(limits: Floats, has_model: Bools, ranks: NDArray[np.intp]) -> int:
     """Return the fold whose model is deployed.
 
-    Of the models whose limit is at most 5% above the smallest, it is the one whose
+    Among the models whose limit is at most 5% above the smallest, it is the one whose
     candidate has the smallest loss in cross-validation; then the smallest limit
     decides, then the number of the fold. All arguments are of shape (n_folds,).
 
@@ -99,7 +99,8 @@ def fold_to_deploy(limits: Floats, has_model: Bools, ranks: NDArray[np.intp]) ->
     """
     # A fold without a model may have the smallest limit: all limits can be the largest.
     folds = np.flatnonzero(has_model)
-    # Of few rows, limits that are this near differ by chance; ranks come from all rows.
+    # Limits that are this near differ by chance if rows are few; ranks come from all
+    # rows.
     near = folds[limits[folds] <= (1.0 + NEAR_LIMITS) * limits[folds].min()]
     return int(near[np.lexsort((limits[near], ranks[near]))[0]])
 
@@ -128,8 +129,9 @@ def bound_models(
     # all rows failed would make the shares depend on data.
     if pool_counts is None:
         return ModelBounds(one_fold, estimate)
-    # From counts, not from limits: a loss has this bound in one formula, with one
-    # proof. Its limits are at the same part of delta, so both bounds hold at once.
+    # The bound is computed from counts, not from limits: a loss has it in one formula,
+    # with one proof. Its limits are at the same part of delta, so both bounds hold at
+    # once.
     with naming_loss(loss, "bound_all_rows"):
         terms = [
             float(term) for term in loss.bound_all_rows(folds, pool_counts, division)

@@ -64,8 +64,8 @@ def balanced(classes: Sequence[object] = ()) -> Balanced:
     Parameters
     ----------
     classes
-        The classes, as in `y`, that were known before the labels were inspected. By
-        default all classes of `y`.
+        The classes, as in `y`, that were known before the labels were inspected. All
+        classes of `y` by default.
 
     Returns
     -------
@@ -95,8 +95,8 @@ def cost(costs: Any, classes: Sequence[object] | None = None) -> Cost:
     costs
         Mapping of (true class, prediction) to a cost of 0 or more, with an entry for
         every pair of different classes; a frame with true classes as index and
-        predictions as columns; or a square matrix in the order of `classes`. By default
-        a correct prediction costs 0.
+        predictions as columns; or a square matrix in the order of `classes`. A correct
+        prediction costs 0 by default.
     classes
         The classes of a matrix. Rows and predictions of other classes cost the most.
 
@@ -148,7 +148,7 @@ def cost(costs: Any, classes: Sequence[object] | None = None) -> Cost:
     for true, row in zip(names, table, strict=True):
         values = list[float]()
         for prediction, value in zip(names, row, strict=True):
-            # Taken as 0, a forgotten pair would make an error free of cost.
+            # If it were taken as 0, a forgotten pair would make an error free of cost.
             if value is None or pd.isna(value):
                 raise ValueError(
                     f"`costs` lacks the cost of prediction {show(prediction)} where "

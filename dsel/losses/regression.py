@@ -140,7 +140,8 @@ class Residuals(Statistic):
 @lru_cache(maxsize=256)
 def _bin_edges(residual_bytes: bytes, level: float) -> Floats:
     """Return the edges by the residuals of a fold, which are passed as bytes."""
-    # Of the fold alone: `deviation_limit` needs edges that no pool row has changed.
+    # Limits that use the fold alone: `deviation_limit` needs edges that no pool row has
+    # changed.
     residuals = np.frombuffer(residual_bytes, np.float64)
     # Shorter folds are padded with NaN, and missing predictions are infinitely far off.
     finite = residuals[np.isfinite(residuals)]
@@ -266,7 +267,8 @@ class ErrorQuantile(RegressionLoss):
             # Too few rows for any finite tolerance at this level.
             if levels.n_exceeding < 0:
                 continue
-            # At the smaller level, so it is no smaller than the tolerance of `limits`.
+            # This is at the smaller level, so it is no smaller than the tolerance of
+            # `limits`.
             tolerances[fold] = np.sort(by_fold[fold])[n_rows - 1 - levels.n_exceeding]
             deviations[fold] = self.limit_deviation(
                 fold, folds, pool_counts, division, levels.deviation_level
@@ -463,8 +465,8 @@ class Beyond(RegressionLoss):
         self, folds: FoldCounts, pool_counts: PoolCounts, division: DeltaDivision
     ) -> BoundTerms:
         """Return the smallest sum of a limit of a fold and one of the distance."""
-        # `label_delta` pays for limits at the whole tolerance. Those at 4/5 are
-        # other events, paid for by a part of the pool's delta.
+        # `label_delta` is spent on limits at the whole tolerance. Limits at 4/5 of it
+        # are other events, on which a part of the pool's delta is spent.
         near_delta = RESIDUAL_SHARE_OF_POOL * division.pool_delta
         limits = nested_fold_limits(
             folds.integers[:, 1], folds.n_rows, np.array(near_delta)

@@ -236,5 +236,5 @@ def loss_of_text(text: str) -> Loss | None:
         loss = LOSSES[call.func.id].make(*map(ast.literal_eval, call.args))
     except (KeyError, SyntaxError, TypeError, ValueError):
         return None
-    # Any other spelling is a text that no dsel has written.
+    # No version of dsel has written a text with another spelling.
     return loss if repr(loss) == text else None

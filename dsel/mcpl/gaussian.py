@@ -208,10 +208,10 @@ def chunk_class_sums(
 ) -> Floats:
     """Return class sums of labelings of a chunk: (functions, parts, K, 1 + d).
 
-    A function is a row (constant, slopes) for each class. By it a row of the pool is
-    labeled as the class with the smallest value at ``x - origin``, the smallest code
-    among equals. `origin` is subtracted first, so that sums keep their digits. At each
-    of `cuts`, ascending row numbers, a new part of the pool begins.
+    A function is a row (constant, slopes) for each class. It labels a row of the pool
+    as the class with the smallest value at ``x - origin``, the smallest code among
+    equals. `origin` is subtracted first, so that sums keep their digits. At each of
+    `cuts`, ascending row numbers, a new part of the pool begins.
     """
     n_classes = len(functions[0])
     constants, linear = np.split(np.vstack(functions), [1], axis=1)

@@ -37,7 +37,7 @@ COLORS = (BLUE, GREEN, PINK, MIDDLE, INK)
 def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     """Draw the expected bound of each certificate by number of folds.
 
-    Of a single number of folds it draws bars.
+    It draws bars for a single number of folds.
 
     Parameters
     ----------

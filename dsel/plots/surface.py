@@ -286,7 +286,8 @@ def _draw_map(
     *cell, label = chosen_cell
     if cell[0] is not None:
         frame(*cell, linewidth=2.5, edgecolor=ACCENT, zorder=5, label=label)
-    # In axes of their own inside these, so that any layout of the figure keeps them.
+    # They have axes of their own inside these, so that any layout of the figure keeps
+    # them.
     width = min(0.045, 0.12 * ax.figure.dpi / ax.get_window_extent().width)
     place = ax.inset_axes((1.0 + width / 2, 0.0, width, 1.0))
     bar = ax.figure.colorbar(image, cax=place)

@@ -56,7 +56,8 @@ from dsel.search.running.select import select
 from dsel.typing import PathLike, ResultsLike
 
 PageLike = TypeAliasType("PageLike", ResultsLike | ModelComparison | PrefitCertificate)
-"""What a page is about: results, a comparison, or the certificate of a fitted model."""
+"""The subject of a page: results, a comparison, or the certificate of a fitted
+model."""
 FOLDER: Final = Path(__file__).parent
 NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
 HTML_ENDINGS: Final = (".html", ".htm", "")

@@ -48,7 +48,7 @@ def title_of_search(results: xr.Dataset, tables: RunTables | None) -> str:
         table = f"{Path(tables.labeled).name}, {count_of(int(n_rows), 'labeled row')}"
         of = f" of {tables.target}" if tables.target else ""
         return f"How wrong predictions{of} can be: {table}"
-    # Of a pipeline the last step predicts.
+    # The last step of a pipeline predicts.
     learner = learner.rpartition(", ")[2].removesuffix(")")
     return (
         f"How wrong this {learner or 'model'} can be: {', '.join(filter(None, about))}"
@@ -62,7 +62,7 @@ def plain_sentences(bound: Certificate, tables: RunTables | None) -> list[str]:
     """
     if not bound.certified or bound.says_nothing:
         return []
-    # Of several models, one of which was chosen, the line below names it.
+    # The line below names the model that was chosen among several.
     has_one = tables is not None and tables.model and "," not in tables.model
     model = f" ({tables.model})" if tables is not None and has_one else ""
     chosen = "" if isinstance(bound, PrefitCertificate) else "chosen "

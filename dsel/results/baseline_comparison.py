@@ -134,7 +134,7 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
         rows = count_of(self.n_rows, "row")
         is_of_fold = isnan(self.label_term)
         model = "the model" if is_of_fold else "the model of a fold"
-        # What another baseline was trained on is assumed, and printed as `FIXED`.
+        # The training rows of another baseline are assumed, and printed as `FIXED`.
         whose = "neither has" if self.largest_class else "the model has not"
         text = (
             f"of {rows} that {whose} seen, only {model} is right on "

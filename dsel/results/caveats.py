@@ -35,7 +35,7 @@ class Caveat:
     """Description of the model that it is about, with which `text` begins: "the model
     trained on all labels". Empty if it is about no single one."""
     condition: str = ""
-    """What the number holds under, which nothing tests; its line says it, too."""
+    """A condition of the number, which nothing tests; its line says it, too."""
     infinite_loss: str = ""
     """The loss, as in a certificate, for which the labeled rows are too few: its bound
     is infinite, and `text` says how many rows it needs. Empty for other caveats."""
@@ -50,7 +50,7 @@ class Caveat:
 
 FOLD_MODELS: Final = "models of all folds"
 POOLED: Final = f"{FOLD_MODELS}, pooled"
-"""What an estimate is about that belongs to no single model: each fold tests one."""
+"""The subject of an estimate that belongs to no single model: each fold tests one."""
 IF_COPIES: Final = (
     "if they are copies of the same records, bound and estimate may be too small (A1): "
     "take each record once (drop_duplicates), or pass `groups`"

@@ -261,7 +261,8 @@ class Certificate(Renderable):
     largest: float = 1.0
     """The largest value of the loss: 1 of a rate, infinity of a tolerance."""
     sentence: RowSentence | None = ERROR_RATE.sentence
-    """What the bound means for a number of new rows; None if the loss has no words."""
+    """The meaning of the bound for a number of new rows; None if the loss has no
+    words."""
     fraction: float = nan
     """Share of the predictions that keep the tolerance; NaN for another loss."""
     n_queried: int = 0
@@ -419,7 +420,7 @@ class Certificate(Renderable):
             reason = self.reasons[0]
             is_bound, is_printed = not self.is_estimate, reason in printed
             if isfinite(self.number) and not (is_bound and self.says_nothing):
-                # What the bound would be without this reason is not known: it may hide
+                # The bound without this reason is not known: the reason may hide
                 # others, such as rows in groups.
                 number = f"the computed {amount} is no bound" * is_bound
                 number = number or f"about {amount}"
@@ -434,7 +435,7 @@ class Certificate(Renderable):
 
     @property
     def conditions(self) -> list[str]:
-        """What the bound holds under and nothing tests, such as a lack of copies."""
+        """Conditions of the bound that nothing tests, such as a lack of copies."""
         warnings = [caveat for caveat in self.caveats if caveat.effect is Effect.WARNS]
         return list(
             dict.fromkeys(filter(None, (caveat.condition for caveat in warnings)))

@@ -291,7 +291,7 @@ class Choice(Renderable):
     def _is_above_holdout(self) -> bool:
         """Whether a hold-out set has the smallest bound on average."""
         bounds = self.certificates.values()
-        # Of NaN, where it is not known, this is False.
+        # This is False for NaN, where it is not known.
         return all(b.certified and self.expected_holdout < b.bound for b in bounds)
 
     @property
@@ -718,7 +718,7 @@ class Choice(Renderable):
 
     @property
     def baseline_advice(self) -> str:
-        """What tests whether a model is better than a constant; "" if nothing does."""
+        """The comparison of a model with a constant, in words; "" if there is none."""
         if self.certificate.loss != "error":
             return ""
         by_class = (
@@ -761,7 +761,7 @@ class Choice(Renderable):
 
     @property
     def fold_choices(self) -> FoldChoices:
-        """What was chosen without each fold, with its words."""
+        """The candidate that was chosen without each fold, in words."""
         return FoldChoices(self.fold_params)
 
     @property

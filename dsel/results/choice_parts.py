@@ -152,7 +152,8 @@ class FoldChoices(NamedTuple):
     """The parameters that searches chose without each fold."""
 
     params: tuple[Params | None, ...]
-    """By fold; None where no model could be fitted. Empty if nothing was chosen."""
+    """One for each fold; None where no model could be fitted. Empty if nothing was
+    chosen."""
 
     @property
     def n_times(self) -> Counter[str]:

@@ -90,8 +90,8 @@ class ModelComparison(Renderable):
     seed: int | None = None
     """Seed with which the rows were drawn."""
     sources: dict[str, str] = field(default_factory=dict)
-    """What is compared, for pages: ``old model`` and ``new model``; from a shell the
-    pool, the target and the date, too. Empty in older records."""
+    """The models that are compared, for pages: ``old model`` and ``new model``; from a
+    shell the pool, the target and the date, too. Empty in older records."""
     pool_rows: pd.DataFrame | None = field(
         default=None, compare=False, metadata=NOT_KEPT
     )
@@ -99,7 +99,8 @@ class ModelComparison(Renderable):
     first_labels: dict[tuple[int, ...], tuple[Any, ...]] = field(
         default_factory=dict, repr=False, compare=False, metadata=NOT_KEPT
     )
-    """By rows, the labels that were given first in this process: others are refused."""
+    """The labels that were passed first in this process, by rows: others are
+    refused."""
 
     @property
     def certified(self) -> bool:

@@ -103,7 +103,7 @@ class ModelReports:
         error_bounds, *rate_bounds = self.joint_bounds.report_bounds
         miss_bounds = rate_bounds[: len(classes)]
         false_bounds = rate_bounds[len(classes) :]
-        # By fold, true class and prediction of the fold's model.
+        # The axes are the fold, the true class and the prediction of the fold's model.
         confusions = self.evidence.fold_counts_of[table].integers
         own_confusion = confusions[self.deployed_fold]
         positions = [table.classes.index(label) for label in classes]

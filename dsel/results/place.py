@@ -384,7 +384,7 @@ def _difference(key: str, there: object, now: object) -> str:
         for value in (there, now)
     )
     if a and b and a != b:
-        # In backticks it is an argument, for which a shell has its own name.
+        # A word in backticks is an argument, for which a shell has its own name.
         name = ARGUMENTS.get(key, key)
         return f"{name} is {a} there and {b} now"
     return WORDS.get(key, f"other {key}")

@@ -152,8 +152,8 @@ def _csv_file(
 ) -> Iterator[Append]:
     """Yield a function that appends rows to a new CSV file of this dialect."""
     sep, decimal = dialect.separator, dialect.decimal
-    # Of the 17 digits of a float64 people read the first ones. These are the fewest
-    # from which the same float32 comes back.
+    # People read the first of the 17 digits of a float64. These are the fewest from
+    # which the same float32 comes back.
     types = {name: np.float32 for name in rounded if name in head}
     schema = _schema_of(head.astype(types))
     plain = csv.WriteOptions(include_header=False, delimiter=sep)

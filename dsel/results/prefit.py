@@ -67,8 +67,8 @@ class PrefitCertificate(Certificate):
     baseline: BaselineComparison | None = None
     """Comparison with the baseline, if there is one."""
     sources: dict[str, str] = field(default_factory=dict)
-    """What is certified, for pages: the model, the date and the version of dsel. Empty
-    in older records."""
+    """The subject of the certificate, for pages: the model, the date and the version of
+    dsel. Empty in older records."""
 
     def with_baseline(self, compared: BaselineComparison | None) -> Self:
         """Return the certificate with a comparison, which gets its name and caveats."""
@@ -167,7 +167,7 @@ class PrefitCertificate(Certificate):
 
     @property
     def conditions(self) -> list[str]:
-        """What the bound holds under and nothing tests, A3 among it."""
+        """Conditions of the bound that nothing tests, such as A3."""
         unseen = f"the model has not seen these {self.counted_rows}"
         return [*super().conditions, unseen]
 

@@ -29,12 +29,12 @@ UNUSABLE: Final = -1
 FEWEST_ROWS: Final = 5
 """With fewer rows to label nobody is asked for labels."""
 LEAST_GAIN: Final = 0.01
-"""Nor where the bound is not expected to become smaller by this; other numbers of folds
-are not advised either."""
+"""No queries are advised where they are not expected to reduce the bound; other numbers
+of folds are not advised either."""
 OF_ALL: Final = "model trained on all labels"
 """The model whose bound queried labels make smaller."""
 EFFECT: Final = "counts as an error of the model trained on all labels"
-"""What a row without a usable label does to the bound."""
+"""The effect of a row without a usable label on the bound."""
 
 
 @dataclass(frozen=True)
@@ -124,15 +124,15 @@ class Queries:
     all_rows_codes: tuple[int, ...] = field(default=(), metadata=older_name("all_rows"))
     """Class codes that the model trained on all rows predicts for the queried rows."""
     fold_limit_without: float = nan
-    """What `fold_limit` would be if no queries were planned; NaN in a record of an
-    older version."""
+    """The value of `fold_limit` if no queries were planned; NaN in a record of an older
+    version."""
     labels: tuple[int, ...] | None = None
     """Codes of their labels, -1 for a missing one; None before they are known."""
     first_labels: dict[tuple[int, ...], tuple[int, ...]] = field(
         default_factory=dict, repr=False, compare=False, metadata=NOT_KEPT
     )
-    """By rows, the labels that were given first, in this process, to this record or to
-    one that was made from it: other labels are refused."""
+    """The labels that were passed first, in this process, to this record or to one that
+    was made from it, by rows: other labels are refused."""
 
     @property
     def queried(self) -> float:
@@ -186,8 +186,8 @@ class Queries:
         """Return the bound of the model of all rows for these counts of the labels."""
         n_rows = len(self.rows)
         delta = QUERY_SHARES.queries * self.delta
-        # Of two classes one model is right on each of these rows. Of more both may be
-        # wrong, and the sign test leaves such rows out.
+        # If there are two classes, one model is right on each of these rows. If there
+        # are more, both may be wrong, and the sign test leaves such rows out.
         if len(self.classes) > 2:
             mean = sign_test_limit(n_only_g_right, n_only_f_right, n_rows, delta=delta)
         else:

@@ -56,7 +56,7 @@ INTERNAL: Final = frozenset(
 
 
 class Shown:
-    """What is shown as lines at a prompt, and as a card in a notebook."""
+    """An object that is shown as lines at a prompt, and as a card in a notebook."""
 
     def shown_rows(self) -> Sequence[ShownRow]:
         """Return the rows of texts that all renderings show: a name, then its texts."""

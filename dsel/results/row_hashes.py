@@ -71,7 +71,8 @@ def load_row_hashes(
 ) -> RowHashes | None:
     """Return the hashes of a run's labeled rows; None if none are stored.
 
-    Those of a run of an older version are not, and neither are those of `save_model`.
+    The hashes of a run of an older version are not, and neither are those of
+    `save_model`.
     """
     where = Place(place, storage_options=storage_options, name="place")
     check_has_results(where)

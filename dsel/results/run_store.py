@@ -182,8 +182,8 @@ def write_dataset(place: Place, name: str, dataset: xr.Dataset) -> str:
     loaded = _with_texts(dataset.compute())
     files = dict[str, Any]()
     loaded = _rename_variables(loaded, _stored_name)
-    # In memory first: xarray makes some hundred requests, one after the other, which
-    # would take seconds in an object store.
+    # The store is written in memory first: xarray makes some hundred requests, one
+    # after the other, which would take seconds in an object store.
     loaded.drop_encoding().to_zarr(
         MemoryStore(files),
         zarr_format=3,

@@ -1,4 +1,4 @@
-"""What a shell command stores next to its results: its tables and their schema."""
+"""The tables of a shell command and their schema, stored next to its results."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final

@@ -78,7 +78,8 @@ def entry_of(value: object) -> str:
         bare = str(value)
         is_bare = BARE.fullmatch(bare) and _literal(bare) is UNSET
         return bare if is_bare else text
-    # In <>, so that `read_entry` does not take a one-word repr for a string.
+    # The text is in <>, so that `read_entry` does not take a one-word repr for a
+    # string.
     return f"<{text}>" if _literal(text) is UNSET and BARE.fullmatch(text) else text
 
 
@@ -103,7 +104,7 @@ def coordinate_of(
     """Return a parameter's values as a coordinate, and attributes that restore types.
 
     Numbers or booleans stay as they are, all other values become entries. Along an axis
-    of the grid these are unique. In a list of candidates equal values share an entry,
+    of the grid these are unique. Equal values in a list of candidates share an entry,
     and NaN or "" marks a candidate that does not set the parameter.
     """
     plain = [as_plain(value) for value in values]

@@ -70,8 +70,8 @@ class Sent(Generic[T]):
         return (self._content, self._arrays) if self._content else _to_bytes(self.get())
 
     def __setstate__(self, state: tuple[bytes, list[NDArray[Any]]]) -> None:
-        # In the event loop, ahead of rows of a pool, which Dask unpickles itself, and
-        # of all tasks: so that no two threads import parts of dsel.
+        # This runs in the event loop, before rows of a pool, which Dask unpickles
+        # itself, and before all tasks, so that no two threads import parts of dsel.
         with _in_turn:
             import_module("dsel.search")
         self._value = []
@@ -79,7 +79,8 @@ class Sent(Generic[T]):
 
     def get(self) -> T:
         """Return the object; it shares the memory of the bytes."""
-        # As Dask unpickles all that clients send; nothing comes from a store.
+        # Dask unpickles everything that clients send, too; nothing here comes from a
+        # store.
         from distributed.protocol.pickle import loads
 
         with _in_turn:
@@ -220,7 +221,8 @@ class ClusterExecutor:
 
     def _fetch(self, keys: Sequence[str], field: str) -> list[Any]:
         """Return a field of the outputs of tasks, which stayed on workers."""
-        # Of the whole output: a result that was kept apart may be of an earlier time.
+        # The whole output is fetched: a result that was kept apart may be of an earlier
+        # time.
         futures = [
             self._client.submit(
                 attrgetter(field), self._futures[key][0], pure=False, priority=20

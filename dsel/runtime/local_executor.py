@@ -61,7 +61,7 @@ _left: Final[dict[int, list["Future[Any]"]]] = {}
 _pools_lock: Final = threading.RLock()
 _has_exit_hook = False
 _received: Final[dict[str, Packed]] = {}
-"""In a child process: the contexts of the run, by their keys."""
+"""The contexts of the run in a child process, by their keys."""
 
 
 class NotPicklableError(Exception):
@@ -228,8 +228,9 @@ class LocalExecutor:
     def close(self) -> None:
         """Wait for running threads, end running processes, cancel queued tasks.
 
-        Processes end only if no other run of this process uses them. What runs while
-        others use them runs on, and ends at the latest when the last of them is closed.
+        Processes end only if no other run of this process uses them. A task that runs
+        while others use the processes runs on, and ends at the latest when the last
+        user is closed.
         """
         sent = [self._futures[key] for key in self._on_processes]
         with _pools_lock:

@@ -242,7 +242,7 @@ class Compilers:
 
 
 COMPILERS: Final = Compilers()
-"""Those of this process; workers of a cluster have their own."""
+"""The compilers of this process; workers of a cluster have their own."""
 _ONE: Final = {"fits": "fit", "searches": "search", "slices": "slice", "rows": "row"}
 """Units in the singular."""
 
@@ -338,8 +338,8 @@ class _Phase:
     ) -> str:
         """Return the time that is left where it is known, else the time so far.
 
-        What is left of a `part` of it is left of the whole, too: fits of the part may
-        be slower than those before it.
+        The time left is at least that of a `part` of it: fits of the part may be slower
+        than those before it.
         """
         left = self.time_left(now)
         if left is not None:
@@ -419,7 +419,7 @@ def _bars() -> Iterator[Callable[[_State], None]]:
         shown.TextColumn("{task.fields[time]}", markup=False),
     ]
     if is_narrow:
-        # Of fixed widths, or each refresh would cut other texts.
+        # The widths are fixed, or each refresh would cut other texts.
         room = max(8, console.width - NARROW_WIDTH)
         columns[:3] = (
             shown.TextColumn(f"{{task.{field}}}", markup=False)
@@ -428,7 +428,7 @@ def _bars() -> Iterator[Callable[[_State], None]]:
     phases: dict[str, _Phase] = {}
     bars: dict[str, shown.TaskID] = {}
     current = ""
-    # What a user came for is the result, and it stands there for long.
+    # The bars vanish at the end, since the user came for the result.
     display = shown.Progress(*columns, console=console, transient=True)
 
     def draw(name: str, done: int, total: int | None, text: str, when: str) -> None:

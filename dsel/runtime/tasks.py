@@ -56,7 +56,8 @@ class Output(Generic[R_co]):
 class Work(Protocol[C_contra, R_co]):
     """Work that one thread does; its types are those of context and result."""
 
-    # By position, so that each kind of work names its context by what it holds.
+    # The context is passed by position, so that each kind of work names it by what it
+    # holds.
     def run(self, context: C_contra, /, inputs: Inputs) -> Output[R_co]:
         """Do the work.
 
@@ -145,8 +146,8 @@ def raise_fatal_error(error: BaseException | None) -> None:
     """Raise where a task's error means that the whole run cannot continue."""
     if isinstance(error, VersionMismatchError | ClusterLostError):
         raise error
-    # By names: versions of Dask have these classes in different modules, and importing
-    # `distributed` takes a second that a run on threads does not need.
+    # Classes are compared by names: versions of Dask have them in different modules,
+    # and importing `distributed` takes a second that a run on threads does not need.
     if type(error).__name__ in {"FutureCancelledError", "CancelledError"}:
         raise ClusterLostError(
             f"the scheduler is gone or the run's tasks were cancelled; {GO_ON}"

@@ -2,7 +2,7 @@
 
 Dask pauses a worker whose process holds too much memory, until it holds less. Where the
 imports alone take that much, it stays paused: tasks that were assigned to it wait
-forever, while other workers are idle. Such a worker is retired if dsel started it.
+forever, while other workers are idle. A worker like this is retired if dsel started it.
 Otherwise a warning names it, and the run ends if it keeps tasks of the run.
 """
 

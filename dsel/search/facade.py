@@ -318,7 +318,8 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
             )
         check_fit_names(fit_params, self.fit, self.estimator)
         X, keys = take_groups(X, groups)
-        # Keys that were passed come back as they are; a name, as the column's values.
+        # Passed keys are returned as they are; a name is replaced by the values of its
+        # column.
         self._groups_column = None if keys is groups else groups
         options = SearchOptions.of(
             self,
@@ -330,7 +331,8 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         plan = make_plan(
             self.estimator, self.param_grid, X, y, pool, options, CallerSettings()
         )
-        # The plan has checked the rows; this sets the number and names of features.
+        # The plan has checked the rows; `validate_data` sets the number and names of
+        # features.
         validate_data(self, X, y, skip_check_array=True)
         outcome = plan.run(
             out=out,

@@ -67,6 +67,6 @@ Examples:
 def command() -> None:
     """Print the expected bound of each certificate for these numbers of rows.
 
-    N_LABELED is the number of labeled rows, N_UNLABELED that of pool rows. Of rows in
+    N_LABELED is the number of labeled rows, N_UNLABELED that of pool rows. For rows in
     groups, such as several of each customer, N_LABELED is the number of groups.
     """

@@ -84,8 +84,8 @@ class GroupFit:
         self.classes = family.classes
         C_values = np.array([float(split_svc(c.estimator)[2].C) for c in candidates])
         candidate_numbers = np.array([c.number for c in candidates])
-        # In ascending order, because the solver starts each C where the bound of the
-        # next smaller one first stopped a step.
+        # The order is ascending, because the solver starts each C where the bound of
+        # the next smaller one first stopped a step.
         self.order = np.lexsort((candidate_numbers, C_values))
         """Positions of the candidates in the group, in ascending order of C."""
         self.candidates = tuple(candidates[i].number for i in self.order)

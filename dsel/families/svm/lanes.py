@@ -434,7 +434,7 @@ def _subtract_rows(
             at = builder.mul(block, SIZE(WIDTH))
             rising = builder.fpext(lanes.load(lanes.start(1, at)), up.type)
             falling = builder.fpext(lanes.load_ahead(lanes.start(3, at)), up.type)
-            # As in libsvm both products are added before they change the residual.
+            # Both products are added before they change the residual, as in libsvm.
             change = builder.fadd(builder.fmul(rising, up), builder.fmul(falling, down))
             changed = builder.fsub(lanes.load(lanes.start(4, at)), change)
             lanes.store(changed, lanes.start(4, at))

@@ -209,7 +209,7 @@ def solve_pair(
             svm.lower[t] = 0.0 if t < n_first else -bound
             svm.upper[t] = bound if t < n_first else 0.0
             svm.residual[t], svm.beta[t] = residual[t], beta[t]
-        # As in libsvm each C may take `most` steps; shared ones count for all.
+        # Each C may take `most` steps, as in libsvm; shared steps count for all.
         is_cut, taken, gap = smo_iterate(gram, svm, tol, most - n_shared, True)
         n_shared += taken
         n_taken = n_shared

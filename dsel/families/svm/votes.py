@@ -150,8 +150,8 @@ def settle(
     """Find the winners of rows, of up to LANES models, that rounding cannot change.
 
     Each row's guess is compared with all other classes. A class that clearly wins all
-    its pairs is the winner whatever the votes of the other pairs. Else the next class
-    is compared, until the known pairs leave one winner, or all pairs are known.
+    its pairs is the winner whatever the votes of the other pairs. Otherwise the next
+    class is compared, until the known pairs leave one winner, or all pairs are known.
 
     `values`, `peaks` and `errors` are those of a `decisions.KernelBlock`, `rows` the
     rows of the block to decide, `pairs` the terms of the models, and `present` the code

@@ -358,7 +358,8 @@ def check_model(
     """Raise TypeError if it is neither an estimator nor a function of two arguments."""
     if isinstance(model, type) or not (is_estimator or callable(model)):
         what = show_model(model)
-        is_class = isinstance(model, type)  # of which an array's has a shape, too
+        # The description of an array has a shape, too.
+        is_class = isinstance(model, type)
         if not is_class and (
             hasattr(model, "shape") or isinstance(model, list | tuple)
         ):
@@ -381,7 +382,7 @@ def check_model(
         signature = inspect.signature(model)
     except ValueError:  # some builtins have no signature
         return
-    # As `FunctionEstimator.fit` calls it.
+    # The arguments are those with which `FunctionEstimator.fit` calls it.
     groups = {"groups": None} if "groups" in signature.parameters else {}
     try:
         signature.bind("X", "y", **groups)

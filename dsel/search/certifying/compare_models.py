@@ -91,7 +91,7 @@ class PoolCounter:
         duplicates = np.zeros(len(row_numbers), np.bool_)
         if self.find_duplicates is not None:
             duplicates = self.find_duplicates(X)
-        # The models may know duplicates by heart, so labels of these show nothing.
+        # The models may have memorized duplicates, so labels of these show nothing.
         fresh = np.flatnonzero(differs & ~duplicates)
         columns = query_words(self.seed, row_numbers[fresh]), row_numbers[fresh], fresh
         words, queried_rows, positions = smallest_rows(columns, self.n_queries)
@@ -241,7 +241,8 @@ def compare_fitted_models(
         # would take a second pass: they are kept where the pass reads all columns.
         keeps_rows=counted.dtype.kind != "O" and counted.columns == full.columns,
     )
-    # One row first: a model that is not fitted, or other columns, end here at once.
+    # One row is predicted first, so that an unfitted model or wrong columns raise here
+    # at once.
     counted.reduce(
         lambda X, rows: counter.count(X[:1], rows[:1]),
         lambda first, _: first,

@@ -99,7 +99,8 @@ def certify_prefit(
         baseline_codes = fixed_baseline.codes
     predictions = predict_codes_or_numbers(model, rows.given, rows.classes)
     labeled = Rows(rows.features, rows.targets, baseline_codes)
-    # One fold whose model is the given one: every loss bounds it as it bounds others.
+    # The rows are one fold, and the given model is its model: every loss bounds it as
+    # it bounds others.
     n_rows = np.array([rows.n_rows])
     fold_counts_of = {
         statistic: FoldCounts(
@@ -145,7 +146,7 @@ class CountedRows:
     """The labeled rows that are counted: all, or one of each group."""
 
     given: Any
-    """As the caller has them, in the columns that the model was fitted to."""
+    """The rows of the caller, in the columns that the model was fitted to."""
     features: Features
     """The same as an array, CSR matrix or `Frame`."""
     targets: NDArray[Any]

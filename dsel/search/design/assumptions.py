@@ -1,4 +1,4 @@
-"""What rows show about the assumptions of a certificate.
+"""Tests of the assumptions of a certificate by the rows.
 
 dsel checks for mistakes of honest users that show in the rows: groups, the user's own
 splitters and, in one pass over the pool, rows that equal labeled ones. The pass also
@@ -226,8 +226,8 @@ def _test_sample(
     test = two_sample_test(labeled.X, sample, seed=seed, level=ALARM)
     telling_columns = tuple(test.column_names(labeled.columns))
     near_rows: tuple[int, ...] = ()
-    # Rows that differ in some column are far from those of the other table: then this
-    # column is the reason, and no groups are needed for one.
+    # Rows that differ in some column are far from those of the other table. This column
+    # then explains the distance, and groups need not.
     if not telling_columns:
         is_shifted = test.p_value <= ALARM
         near_rows = find_near_rows(labeled.X, sample, seed=seed, is_shifted=is_shifted)
@@ -236,7 +236,7 @@ def _test_sample(
         auc=test.auc,
         p_value=test.p_value,
         telling_columns=telling_columns,
-        # Records of labeled rows may be in the pool, and often: the bounds allow for
+        # Records of labeled rows may be in the pool, even often: the bounds allow for
         # them.
         n_pool_copies=count_copies(labeled.X, sample, are_fresh, seed=seed),
         near_rows=near_rows,
@@ -263,8 +263,8 @@ def count_repeats(
 def merge_repeats(repeats: Sequence["pd.Series[int]"]) -> "pd.Series[int]":
     """Return how often rows occur in several tables, of at most `HASHED_ROWS` rows.
 
-    Of more different rows those with the smaller hashes are kept, in any order of the
-    tables the same ones.
+    If there are more different rows, those with the smaller hashes are kept, so that
+    the order of the tables does not matter.
     """
     times = pd.concat(repeats).groupby(level=0).sum()
     largest = 2**64
@@ -398,8 +398,8 @@ def _rank_values(X: Any) -> Any:
     A forest depends on ranks alone, except that scikit-learn's treats values that
     differ by less than 1e-7 as equal.
     """
-    # In float32, since the float32 and the float64 next to 0.1 differ, and trees would
-    # separate equal records of two tables.
+    # The features are float32, since the float32 and the float64 next to 0.1 differ,
+    # and trees would separate equal records of two tables.
     with np.errstate(over="ignore"):
         X = X.astype(np.float32)
     if not sparse.issparse(X):
@@ -427,8 +427,8 @@ def _compare_columns(X: Floats, is_pool: Bools) -> Floats:
     # Asymptotic p-values are too small where one table has few rows: of 40 rows beside
     # 2,000 they were 0.001 or less in 0.0027 of 6,000 draws.
     with warnings.catch_warnings():
-        # Rounding makes some exact p-values larger than 1; SciPy says so and takes the
-        # asymptotic ones, which are near 1 as well.
+        # Rounding makes some exact p-values larger than 1; SciPy then warns and uses
+        # the asymptotic ones, which are near 1 as well.
         warnings.filterwarnings("ignore", "ks_2samp: Exact calculation", RuntimeWarning)
         p_values: Floats = np.array([
             stats.ks_2samp(column[is_pool], column[~is_pool], method="exact").pvalue
@@ -520,19 +520,20 @@ def find_near_rows(
     than independent draws of one population, for which the number of pairs has a known
     mean and variance (Schilling 1986, Henze 1988; these are of permutations, so that
     the distribution of the rows does not matter). Where rows of a customer are in both,
-    new rows are of old customers, and the bound holds. Of equal rows one is taken:
-    other tests are about them, and neighbors at distance 0 would be of one table less
-    often.
+    new rows are of old customers, and the bound holds. One of several equal rows is
+    taken: other tests are about equal rows, and neighbors at distance 0 would be of one
+    table less often.
     """
     from sklearn.neighbors import NearestNeighbors  # takes a while to import
 
-    if any(map(sparse.issparse, (labeled, pool_rows))):  # words or counts, most often
+    if any(map(sparse.issparse, (labeled, pool_rows))):  # usually words or counts
         return ()
     rng = np.random.default_rng(derive_seed(seed, "nearest rows"))
     rows = rng.permutation(labeled.shape[0])[:NEIGHBOR_ROWS]
     X = concatenate_rows([encode_rows(labeled)[rows], encode_rows(pool_rows)])
     is_labeled = np.arange(X.shape[0]) < len(rows)
-    # In a random order, since a search for neighbors takes the first of equally near.
+    # The order is random, since a search for neighbors takes the first of several that
+    # are equally near.
     order = rng.permutation(np.flatnonzero(~_find_repeats(X, is_labeled)))
     X, is_labeled = np.asarray(X)[order], is_labeled[order]
     N, n = len(X), int(is_labeled.sum())

@@ -287,7 +287,7 @@ def _largest_class(labeled: LabeledRows, folds: Sequence[Split]) -> Baseline:
     largest_classes = []
     for split in folds:
         rows = np.bincount(labeled.y[split.train_rows], minlength=n_classes)
-        largest = int(rows.argmax())  # of equal ones the first
+        largest = int(rows.argmax())  # the first one among equals
         # With groups a fold tests one row of each; codes of other rows are not used.
         codes[split.test_rows] = largest
         largest_classes.append(show(labeled.classes.tolist()[largest]))
@@ -312,7 +312,7 @@ def predict_baseline(model: Model, X: Features, classes: AnyArray) -> Integers:
         predicted = converting.predict(X)
     except PredictedShapeError:
         raise
-    except Exception as error:  # a model of the user's may raise anything
+    except Exception as error:  # a model of the user may raise anything
         text = " ".join(str(error).split()).rstrip(".")
         raise ValueError(
             f"`baseline` {describe(model)} cannot predict the rows of `X`: {text}. "

@@ -272,7 +272,8 @@ def check_exhaustive_options(method: CertificateMethod, request: SchemeRequest) 
     method_text = (
         f"certificate={method.name!r}" if method.is_guarantee else "an estimate"
     )
-    # Who asked for an estimate is advised of another one, not of a certificate.
+    # A user who requested an estimate is advised of another estimate, not of a
+    # certificate.
     without_pool = f"{what}={'nested' if method.is_guarantee else 'cv_error'!r}"
     raise_first(
         (
@@ -319,7 +320,7 @@ def nested_scheme(request: SchemeRequest) -> CVScheme:
     n_rows, cv = request.labeled.n_rows, request.search_options.cv
     k = number_of_folds(DEFAULT_FOLDS if cv is None else cv, n_rows)
     assert k is not None  # `check_nested_options` has refused other splitters
-    # Of two folds no pair can be left out, so that halves of one rank the candidates.
+    # No pair can be left out of two folds, so that halves of one rank the candidates.
     needs_halves = k == 2 and request.n_candidates > 1
     check_groups(request.row_groups, k, 4 if needs_halves else k)
     return scheme_of_pairs(
@@ -401,8 +402,8 @@ def check_groups(row_groups: RowGroups | None, n_folds: int, fewest: int) -> Non
         )
 
 
-# Halving may drop what the whole grid would choose, and no bound depends on it: the
-# searches without a fold are halved by rows that they may see.
+# Halving may drop the candidate that the whole grid would choose. No bound depends on
+# this: the searches without a fold are halved by rows that they may use.
 NESTED_METHOD: Final = CertificateMethod(
     name="nested",
     ranks_by="cv_error",
@@ -461,8 +462,9 @@ BEST_FOLD_METHOD: Final = replace(
         )
     },
 )
-# The first fold and no other: the smallest limit of several would have to be paid for.
-# Regressors are ranked by their squared errors on it, and what is chosen is bounded.
+# Only the first fold is used: the smallest limit of several folds would cost some of
+# delta. Regressors are ranked by their squared errors on it, and the chosen one is
+# bounded.
 HOLDOUT_METHOD: Final = CertificateMethod(
     name="holdout",
     ranks_by="holdout",

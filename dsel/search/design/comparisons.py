@@ -138,8 +138,8 @@ class RandomFold(Comparison):
 
     def draw_folds(self, row_numbers: RowNumbers) -> FoldNumbers:
         """Return the random fold of each row, a function of the row's number."""
-        # Blocks of a whole pool are consecutive; the draws of a block are made once for
-        # all candidates.
+        # Blocks of a whole pool are consecutive, and all candidates share the draws of
+        # a block.
         first, stop = (
             (int(row_numbers[0]), int(row_numbers[-1]) + 1)
             if len(row_numbers)
@@ -330,7 +330,7 @@ def count_differences(
     number, n_model_sets, n_rows).
     """
     compared = [c.compared_splits(block.row_numbers, model_sets) for c in comparisons]
-    # Models predict once a block, however many comparisons read it: predictions are
+    # Models predict each block once, however many comparisons read it: predictions take
     # most of the time of a pass.
     distinct = {
         _prediction_key(splits): splits for items in compared for splits in items

@@ -64,7 +64,8 @@ class Case:
 
     def disagreement(self, n_folds: int) -> float:
         """Return the rate at which the models of all rows and of a fold differ."""
-        # Rows left out for each row seen, as a multiple of the ratio with five folds.
+        # This is the number of rows left out for each training row, as a multiple of
+        # that ratio with five folds.
         unseen = 4.0 / (n_folds - 1)
         return float(min(self.five_fold_disagreement * unseen**GROWTH, 1.0))
 
@@ -148,8 +149,8 @@ def mean_of_smallest(tables: list[tuple[Floats, Floats, int]]) -> float:
     A table for each distribution: values in increasing order, their probabilities, and
     the number of draws.
     """
-    # The mean of the smallest from its survival function, P(smallest > t), which is the
-    # product of those of the independent draws.
+    # The mean of the smallest draw is the integral of its survival function, P(smallest
+    # > t), which is the product of those of the independent draws.
     points = np.unique(np.concatenate([values for values, _, _ in tables]))
     survival = np.ones(points.size)
     for values, probabilities, n_alike in tables:
@@ -201,7 +202,7 @@ def all_rows_terms(case: Case, n_folds: int) -> tuple[float, float]:
     differ = case.disagreement(n_folds) * case.class_fraction
     if case.is_error:
         return limit, mean_limit(case.n_unlabeled, differ, fold_delta)
-    # Half of the pool's delta is for how many labeled rows are of the class.
+    # Half of the pool's delta is spent on the share of the class among labeled rows.
     sizes = np.array(case.n_counted), np.array(case.n_labeled)
     least = float(lower_limits(*sizes, np.array(n_folds * fold_delta / 2)))
     return limit, mean_limit(case.n_unlabeled, differ, fold_delta / 2) / least

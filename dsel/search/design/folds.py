@@ -246,7 +246,7 @@ def scheme_of_pairs(
     splits = list[Split]()
     inner_tests = list[InnerTest]()
     # A model without two folds serves two searches: each reads the fold that the other
-    # one has not seen. So five searches take 10 fits a candidate, not 20.
+    # one leaves out. Five searches therefore take 10 fits for each candidate, not 20.
     pairs = pairs_of_folds(n_folds) if n_candidates > 1 and n_folds > 2 else []
     for split_number, pair in enumerate(pairs):
         first, second = pair
@@ -302,7 +302,7 @@ def number_of_folds(cv: SplitsLike, n_rows: int) -> int | None:
                 f"here; write cv={k}, random_state={seed}."
             )
         cv = cv.get_n_splits()
-    # Texts have a method of that name, too, and are iterable.
+    # Texts also have a method `split`, and are iterable.
     is_other = isinstance(cv, str | bytes | Mapping | type)
     if not is_other and (hasattr(cv, "split") or np.iterable(cv)):
         return None

@@ -105,8 +105,8 @@ def count_slice(
     predictors, tokens, comparisons, reading = compared
     started = time.perf_counter()
     all_sets = job.model_sets
-    # Number of predictions for each pool row; which splits are compared does not depend
-    # on the rows, so none are passed.
+    # This is the number of predictions for each pool row. The compared splits do not
+    # depend on the rows, so none are passed.
     n_predictions = sum(len(c.compared_splits(NO_ROWS, all_sets)) for c in comparisons)
     # Predictions are int64, and comparisons need as much memory again.
     row_nbytes = max(predictor.row_nbytes for _, predictor in predictors)
@@ -127,12 +127,12 @@ def count_slice(
                 comparisons, differences, strict=True
             ):
                 counts[comparison.key][positions] += block_counts
-                # The smallest random words of all blocks, so that chunks do not decide
-                # which rows are drawn.
+                # Rows with the smallest random words of all blocks are kept, so that
+                # chunks do not decide which rows are drawn.
                 queried = queried.merge(block_queried, comparison.n_queries)
         for comparison in comparisons:
             rows[comparison.key] += comparison.rows_by_bin(block.row_numbers)
-        del block  # else it would be in memory together with the next one
+        del block  # it would otherwise be in memory together with the next one
     # Sets predict together, so that each gets an equal fraction of the time.
     seconds = round((time.perf_counter() - started) / len(all_sets), 6)
     rows_by_bin = {key: tuple(n.tolist()) for key, n in rows.items()}
@@ -171,7 +171,7 @@ def _name_rows_in_errors(block: Block) -> Iterator[None]:
     """Add the numbers of the pool rows to errors of `predict`."""
     try:
         yield
-    except LossError:  # no fault of the models
+    except LossError:  # not an error of the models
         raise
     except (TypeError, ValueError) as error:
         first, last = block.row_numbers[[0, -1]].tolist()

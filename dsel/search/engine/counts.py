@@ -3,8 +3,8 @@
 A `FitTable` has every fit, as results come, and a `PoolTable` every slice of a pass
 over the pool. When all fits have come, the pruner makes a `SearchCounts` of them:
 criteria read this record, and the cube is made of it. Bounds of all candidates are
-criteria. Those of chosen models are computed from an `Evidence`, which has their counts
-and no others.
+criteria. Bounds of chosen models are computed from an `Evidence`, which has their
+counts and no others.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -183,7 +183,8 @@ class FitTable:
     (n_candidates,).
     """
 
-    # Plain arrays, since pruning reads the whole table at each turn of the loop.
+    # The counts are plain arrays, since pruning reads the whole table at each turn of
+    # the loop.
     scheme: CVScheme
     candidate_groups: tuple[CandidateGroup, ...]
     """Groups of the candidates, which have their keys in a store; or none."""
@@ -316,7 +317,8 @@ class FitTable:
         Messages of failed fits come before those of others.
         """
         message_of = dict[int, FitMessage]()
-        # Else the warning of an earlier fit would be given as the cause of a failure.
+        # Otherwise the warning of an earlier fit would be given as the cause of a
+        # failure.
         failed = self.failed_fits
         for fit in sorted(self.messages, key=lambda fit: (not failed[fit], fit)):
             if shown[fit] and fit.candidate not in message_of:

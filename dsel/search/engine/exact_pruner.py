@@ -59,7 +59,7 @@ class ExhaustiveTable(FitTable):
     def add_fit(self, candidate: int, split_number: int, result: FitResult) -> None:
         """Write the result of a fit; drop the counts of its earlier model."""
         fit = FitId(candidate, split_number)
-        # The pool may be counted with the former model, which is gone.
+        # Pool rows may have been counted with the former model, which is gone.
         is_again = self.fit_status[fit] == FitStatus.DONE
         if is_again and self.tokens.get(fit, "") != result.token:
             self.changed_candidates.add(candidate)
@@ -121,8 +121,8 @@ class ExhaustiveTable(FitTable):
     ) -> SearchCounts:
         """Return the counts by which a criterion compares the candidates.
 
-        By default those of the `consecutive_fits`, the pool counts of complete
-        candidates, their `status` so far, and no messages.
+        The defaults are the `consecutive_fits`, the pool counts of complete candidates,
+        their `status` so far, and no messages.
         """
         scheme, k = self.scheme, self.scheme.n_folds
         shown = self.consecutive_fits if shown is None else shown
@@ -244,8 +244,8 @@ class ExactPruner:
             none_counted = np.zeros(table.n_candidates, bool)
 
             def is_beaten(fits: Bools) -> Bools:
-                # By these fits alone: the cube must not depend on which other fits this
-                # run has happened to make.
+                # These fits alone decide: the cube must not depend on which other fits
+                # this run has happened to make.
                 counts = table.counts(
                     self.data, fits, none_counted, status=np.zeros_like(status)
                 )

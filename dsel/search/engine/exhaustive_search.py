@@ -82,7 +82,7 @@ class FitAndKeepBatch(FitBatch):
             fits = [FitId(n, job.split_number) for job in jobs for n in job.candidates]
             tokens = model_tokens(fitted_group, fits)
             # Models of one call are kept together, and each of its jobs counts an equal
-            # number of bytes. To measure them may take a pickle.
+            # number of bytes. They may have to be pickled to be measured.
             nbytes = fitted_group.nbytes // len(jobs)
             for job in jobs:
                 split = context.scheme.splits[job.split_number]
@@ -90,7 +90,8 @@ class FitAndKeepBatch(FitBatch):
                     context, job.candidates, split, fitted_group, tokens
                 )
                 fitted_jobs.append(FittedJob(job, results, nbytes))
-            # They have been counted, and would be pickled with a kept model.
+            # These predictions have been counted, and would be pickled with a kept
+            # model.
             fitted_group.forget_test_predictions()
             kept_groups[jobs[0]] = KeptGroup(fitted_group, tokens)
         return Output(fitted_jobs, kept_groups)
@@ -157,8 +158,8 @@ class CountBatch:
         """
         candidates = self.jobs[0].model_sets
         tokens = joined_tokens(inputs.kept, candidates)
-        # By their tokens: models that were lost with another worker are made again, and
-        # this one must count the new ones from then on.
+        # Models are cached by their tokens: those that were lost with another worker
+        # are made again, and this worker must count the new ones from then on.
         fitted_groups = process_cache().get(
             f"joined-{self.run_id}-{hash((candidates, tokens))}",
             lambda: join_kept_groups(context, inputs.kept, candidates),
@@ -275,8 +276,8 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
 
     def next_jobs(self) -> list[FitJob]:
         """Return the jobs of the next task; none if a pass over the pool can begin."""
-        # What is running ends before the pool is read. Lost models, which are urgent,
-        # come first: a pass cannot begin without them.
+        # Running tasks end before the pool is read. Lost models, which are urgent, come
+        # first: a pass cannot begin without them.
         return [] if self.next_candidates() else super().next_jobs()
 
     def add_results(self, task: Finished[list[FittedJob]]) -> None:
@@ -317,7 +318,7 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
         all_fitted = not (self.queue.unfinished_jobs or self.open_fits.any())
         if not (all_fitted or leads or sizes[-1] >= most_nbytes):
             return ()
-        # A candidate whose models alone exceed that has a pass of its own.
+        # A candidate whose models alone exceed the limit has a pass of its own.
         n_fitting = max(1, int(np.searchsorted(sizes, most_nbytes, side="right")))
         most = LEADERS if leaders_first else n_fitting
         return tuple(ready[: min(n_fitting, most)].tolist())
@@ -361,7 +362,7 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
                 lost[candidate, split_number] = (
                     FitId(candidate, split_number) not in self.task_of_model
                 )
-        # Models that are being fitted again are not there yet, either.
+        # Models that are being fitted again are not available yet, either.
         self.refit(lost)
         return not lost.any()
 
@@ -429,7 +430,8 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
                     self._add_result(fitted.job, candidate, result)
         for candidate, token in tokens.items():
             self.n_changes[candidate] += self.table.joined_token(candidate) != token
-            # A learner that draws without a seed differs each time: counts never end.
+            # A learner that draws without a seed gives another model each time, so that
+            # counts would never end.
             if self.n_changes[candidate] >= MOST_ATTEMPTS:
                 self.fail_candidate(candidate, "its models were never the same again")
 

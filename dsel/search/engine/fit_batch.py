@@ -74,7 +74,7 @@ class FitChosenBatch:
         [result] = make_results(context, [candidate], split, fitted_group, tokens)
         n_errors = int(fitted_group.fit_counts.errors[0, 0, 0])
         counts = count_statistics(context, split, fitted_group, n_errors)
-        # Counted above; they would be pickled with the model.
+        # These predictions were counted above, and would be pickled with the model.
         fitted_group.forget_test_predictions()
         return Output([ChosenFit(self.job, result, fitted_group, counts)])
 
@@ -101,7 +101,7 @@ def fit_jobs(
         first = same_call[0]
         candidate_group = context.candidate_groups[first.candidate_group]
         splits = [split_of(context, job) for job in same_call]
-        # Data without another reader must not push shared data out of the cache.
+        # Data that no other fit reads must not push shared data out of the cache.
         cache = last_use if candidate_group.number in ending_groups else shared
         yield (
             same_call,
@@ -188,7 +188,8 @@ def score_candidates(
     rows = split.row_parts[part_number]
     column = fitted_group.split_numbers.index(split.number)
     errors = fitted_group.fit_counts.errors[:, column, part_number]
-    if not len(rows):  # a model of all rows has none; a loss may divide by them
+    # A model of all rows has no test rows, and a loss may divide by them.
+    if not len(rows):
         return [loss.largest] * len(errors)
     scores = [calls.score_from_errors(loss, n, len(rows)) for n in errors.tolist()]
     if None not in scores:
@@ -196,7 +197,8 @@ def score_candidates(
     by_candidate = fitted_group.test_predictions(split.number, part_number)
     if by_candidate is None:
         by_candidate = predict_labeled_rows(context, fitted_group, split.number, rows)
-    # One object for all candidates: `Rows.memo` keeps what depends on the rows only.
+    # All candidates share one object, since `Rows.memo` keeps what depends on the rows
+    # only.
     tested = Rows(context.labeled.X[rows], context.labeled.y[rows])
     return [calls.score_rows(loss, tested, predictions) for predictions in by_candidate]
 
@@ -209,7 +211,7 @@ def count_statistics(
     `n_errors` are the errors of its fit; -1 if they are not known.
     """
     rows, statistics = split.test_rows, context.losses.statistics
-    # Errors were counted when the model was fitted; one that failed has none.
+    # Errors were counted when the model was fitted; a failed fit has none.
     counts = [
         calls.counts_from_errors(statistic, n_errors) if n_errors >= 0 else None
         for statistic in statistics
@@ -237,12 +239,12 @@ def predict_labeled_rows(
 
     If `predict` raises, or there is no model, they are those of `no_predictions`.
     """
-    # An error of `predict` is an error on each row, which any loss can count.
+    # If `predict` raises, every row counts as an error, which any loss can count.
     labeled = context.labeled
     shape = (len(fitted_group.candidates), len(row_numbers))
     predictions = no_predictions(shape, labeled.y.dtype)
     if len(row_numbers):
-        with suppress(Exception):  # what it raised is in the counts
+        with suppress(Exception):  # the exception is recorded in the counts
             predictions = fitted_group.predict(
                 labeled.X[row_numbers], [np.array(split_number)]
             )[0]

@@ -34,7 +34,8 @@ from dsel.search.engine.pruning import Pruner, TableT
 
 logger = logging.getLogger("dsel.search")
 
-PRUNED_TASK_SECONDS: Final = 0.05  # less, where what comes back decides what is next
+# Shorter tasks, where their results decide what is fitted next.
+PRUNED_TASK_SECONDS: Final = 0.05
 
 
 @dataclass(eq=False)
@@ -122,7 +123,8 @@ class FitLoop(Generic[TableT]):
         """Return the best open fits, as the jobs of one task; or none."""
         open_fits, n_slots = self.open_fits, self.engine.executor.n_slots
         n_groups = len(np.unique(self.group_of_candidate[open_fits.any(axis=1)]))
-        # An estimate: one job fits all open candidates of a group on a split.
+        # This number is an estimate: one job fits all open candidates of a group on a
+        # split.
         n_left = n_groups * int(open_fits.sum(axis=1).max(initial=0))
         size = self.batch_size.jobs_per_task(max(1, n_left), n_slots)
         order = (
@@ -132,7 +134,7 @@ class FitLoop(Generic[TableT]):
         for group_number, split_number in order(open_fits):
             # The fits may be in a job of another candidate of the group already.
             is_open = self.table.fit_status[:, split_number] == FitStatus.OPEN
-            # A pruned candidate has fits that are open still, and that nothing needs.
+            # A pruned candidate still has open fits, which nothing needs.
             jobs += self.claim_fits(
                 group_number, split_number, is_open & open_fits[:, split_number]
             )
@@ -176,7 +178,8 @@ class FitLoop(Generic[TableT]):
         submitted = (self.table.fit_status == FitStatus.SUBMITTED).sum(axis=1)
         is_open = open_fits.any(axis=1)
         group_numbers = list(dict.fromkeys(self.group_of_candidate[is_open].tolist()))
-        # Slots work at different groups: none waits for what another one makes.
+        # Slots work at different groups, so that none waits for data that another one
+        # makes.
         n_slots = self.engine.executor.n_slots
         group_numbers[:n_slots] = sorted(
             group_numbers[:n_slots],
@@ -197,8 +200,9 @@ class FitLoop(Generic[TableT]):
         submitted = (self.table.fit_status == FitStatus.SUBMITTED).sum(axis=1)
         if self.first_bounds is None:
             self.first_bounds = lower.copy()
-        # Extrapolation: each submitted fold is expected to add the mean of the
-        # known ones. Candidates without a known fold are in order of those submitted.
+        # The value is extrapolated: each submitted fold is expected to add the mean of
+        # the known ones. Candidates without a known fold are in order of those
+        # submitted.
         n_known = np.maximum((~unknown).sum(axis=1), 1)
         # A failed candidate has an infinite limit, and waits for no fold.
         growth = np.subtract(
@@ -210,7 +214,7 @@ class FitLoop(Generic[TableT]):
         scheme = self.table.scheme
         for candidate in candidates[order]:
             split_number = int(np.argmax(open_fits[candidate]))
-            # Before all folds have ended they may still prune the fit on all rows.
+            # Until all folds are counted they may still prune the fit on all rows.
             waits_for_folds = unknown[candidate, : scheme.n_folds].any()
             if (
                 scheme.splits[split_number] is not scheme.all_rows
@@ -227,7 +231,8 @@ class FitLoop(Generic[TableT]):
         load = Counter(dict.fromkeys(range(n_slots), 0))
         load.update(self.slots[key] for key in self.queue.running if key in self.slots)
         best = min(range(n_slots), key=load.__getitem__)
-        # A Gram matrix takes longer to make than a small fit, and stays in one process.
+        # A Gram matrix takes longer to compute than a small fit, and is cached in one
+        # process.
         warm = self.slots_of_group.setdefault(group_number, [best])
         nearest = min(warm, key=load.__getitem__)
         # Waiting for one more task is faster than making the shared data again.

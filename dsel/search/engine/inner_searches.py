@@ -32,8 +32,9 @@ def count_survivors(n_candidates: int) -> int:
     [1, 1, 2, 2, 6, 25]
     """
     # scikit-learn's halving keeps a third. In 62 searches with 9 to 25 candidates a
-    # quarter took 5 to 9% fewer fits, and what was chosen made as many errors: after
-    # a third, and after a quarter, 1.0014 times those of a search without halving.
+    # quarter took 5 to 9% fewer fits, and the chosen candidates made as many errors:
+    # 1.0014 times those of a search without halving, after a third as well as after a
+    # quarter.
     return max(1 if n_candidates < 5 else 2, round(n_candidates / 4))
 
 
@@ -119,7 +120,8 @@ class InnerSearches:
         first = list(self.scheme.first_round)
         wanted = np.zeros(table.fit_status.shape, bool)
         wanted[:, first] = True
-        # All first fits must be there: else the order of tasks decides who survives.
+        # All fits of the first round must be done: otherwise the order of tasks would
+        # decide which candidates survive.
         if table.finished_fits[:, first].all():
             survives = self.survivors(table)
             for test in self.scheme.inner_tests:
@@ -131,12 +133,12 @@ class InnerSearches:
     def tests_of_searches(self) -> list[tuple[slice, Integers, Integers]]:
         """Searches with as many tests, and split and part numbers of these tests.
 
-        Both numbers (n_searches, n_tests). First the searches without each fold, then
-        that by all folds.
+        Both arrays of numbers have the shape (n_searches, n_tests). First the searches
+        without each fold, then that by all folds.
         """
-        # What the search without a fold may see is decided here and nowhere else:
-        # nothing that was counted on its fold. The proof (docs/theory/nested.md) needs
-        # only this.
+        # This property alone decides what the search without a fold may read: nothing
+        # that was counted on its fold. The proof (docs/theory/nested.md) needs only
+        # this.
         by_fold: list[list[InnerTest]] = [[] for _ in range(self.scheme.n_folds)]
         for test in self.scheme.inner_tests:
             by_fold[test.left_out_fold].append(test)
@@ -158,8 +160,9 @@ class InnerSearches:
     ) -> tuple[Floats, Bools]:
         """Return mean scores with missing ones at 0, and whether none is missing.
 
-        Both (n_searches, n_candidates): the searches without each fold, then the one by
-        all folds. The mean is over the tests of the search; infinity if a fit failed.
+        Both have the shape (n_searches, n_candidates): the searches without each fold
+        come first, then the one by all folds. The mean is over the tests of the search;
+        infinity if a fit failed.
         """
         shape = self.scheme.n_folds + 1, table.n_candidates
         mean_scores, complete = np.zeros(shape), np.ones(shape, bool)
@@ -228,7 +231,8 @@ class InnerSearches:
                 f"no candidate can be chosen {search}: a fit of each has failed, such "
                 f"as {example}"
             )
-        # The first number of a tie: neither the order of tasks nor of sums decides.
+        # The smallest number wins a tie, so that neither the order of tasks nor that of
+        # sums decides.
         *by_fold, by_all_folds = np.argmin(tie_ranks(eligible), axis=1).tolist()
         return ChosenCandidates(by_all_folds, tuple(by_fold))
 

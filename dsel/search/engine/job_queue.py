@@ -1,4 +1,4 @@
-"""What the loops of a run share: its engine, and the queue of jobs.
+"""The engine of a run, and the queue of jobs, which its loops share.
 
 These loops are `fit_loop.FitLoop`, `pool_pass.PoolPass` and
 `running.fit_chosen.ChosenFitLoop`. Each has the methods of `JobLoop`, by which
@@ -150,7 +150,8 @@ class JobQueue(Generic[J, R]):
         while True:
             loop.begin_turn()
             while self.tasks.has_room:
-                # What failed goes first: an error that ends the run ends it early.
+                # Failed jobs go first, so that an error that ends the run ends it
+                # early.
                 urgent = self.urgent_jobs
                 jobs = urgent.popleft() if urgent else loop.next_jobs()
                 if not jobs:
@@ -184,8 +185,8 @@ class JobQueue(Generic[J, R]):
             self.deaths.append(jobs[0])
             self._end_if_all_die(error)
         # Jobs of one task are tried one by one, to find the one that is to blame. So
-        # are the candidates of a job; but memory is needed for the work that they
-        # share, alone no less.
+        # are the candidates of a job, unless memory is short: a single candidate needs
+        # as much for the data that they share.
         if len(jobs) == 1 and not isinstance(error, MemoryError):
             jobs = jobs[0].smaller_jobs()
         failed = []

@@ -146,7 +146,7 @@ class FitResult:
     status: FitStatus
     """`DONE` or `FAILED`."""
     seconds: float
-    # Whole numbers, so that a resumed run ends with the very same bound.
+    # Errors are whole numbers, so that a resumed run ends with the very same bound.
     errors: tuple[int, ...] = ()
     """Errors on each of two parts of the split's test rows, as in `FitCounts`; -1 for a
     part that it does not have. Empty for a failed fit."""
@@ -202,8 +202,8 @@ def join_tests(tests: tuple[FitResult, FitResult], split: Split) -> FitResult:
     ):
         is_done = test.status is FitStatus.DONE
         errors.append(test.errors[part_number] if is_done else len(rows))
-        # For the search that reads this part the fit has failed. The search that reads
-        # the other part must not know.
+        # The fit has failed for the search that reads this part. The search that reads
+        # the other part must not be affected.
         scores.append(test.scores[part_number] if is_done else np.inf)
     message = next((t.message for t in (*failed, *tests) if t.message), None)
     seconds = float(np.nansum([test.seconds for test in tests]))
@@ -288,7 +288,8 @@ class CountedJob:
 
 def join_tokens(token_of_split: dict[int, str]) -> str:
     """Return the tokens of a candidate's models, by split, as one text."""
-    # By number: fits end in any order, and a run that goes on must find its counts.
+    # Tokens are joined by split number: fits end in any order, and a resumed run must
+    # find its counts.
     text = ".".join(
         f"{split}:{token_of_split[split]}" for split in sorted(token_of_split)
     )

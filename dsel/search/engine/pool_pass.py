@@ -41,7 +41,7 @@ class PoolPass:
     n_slices_done: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        assert self.engine.pool is not None  # else there are no slices
+        assert self.engine.pool is not None  # without a pool there are no slices
         self.pool = self.engine.pool
 
     def run(self, model_sets: Sequence[int]) -> Iterator[CountedJob]:
@@ -81,7 +81,7 @@ class PoolPass:
         while self.waiting and len(jobs) < most:
             job = self.waiting[0]
             rows_left -= job.stop - job.start
-            # The same models in a task, which reads them once.
+            # A task has slices of the same models, which it reads once.
             if jobs and (rows_left < 0 or job.model_sets != jobs[0].model_sets):
                 break
             jobs.append(self.waiting.popleft())

@@ -129,7 +129,7 @@ class InputFormat:
                     f"{listing(self.frame_schema.names, 8)}, of which some hold no "
                     f"numbers, got {type(X).__name__}."
                 )
-            # An array has no names to compare, of which the model warns by itself.
+            # An array has no names to compare; the model itself warns of this.
             expected = estimator or LabeledColumns(self.n_columns, None)
         elif isinstance(X, pd.DataFrame) and self.columns is not None:
             X = X.set_axis([str(name) for name in X.columns], axis=1)
@@ -332,7 +332,7 @@ def _select(X: Frame, names: Sequence[str]) -> Frame:
     frame = X.given
     if list(frame.columns) != list(names):
         frame = frame[list(names)]
-    # The types are known, and finding them again would read all texts.
+    # The types are passed, since finding them again would read all texts.
     kinds = {column.name: column for column in X.schema.columns}
     columns = tuple(kinds[name] for name in names)
     return Frame(frame, replace(X.schema, columns=columns))

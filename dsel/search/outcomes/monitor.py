@@ -188,7 +188,7 @@ def read_report(
         else _test_errors(promises, context, tally, level)
     )
     if not promises.are_in_groups and _are_copies(promises, context, tally):
-        # The test of the rows takes each of them once.
+        # The two-sample test needs each row only once.
         row_tests[1:], error_tests = (
             [
                 test
@@ -199,7 +199,8 @@ def read_report(
             for tests in (row_tests[1:], error_tests)
         )
     if promises.are_in_groups:
-        # Labels of one row of each group are independent draws; all rows are none.
+        # Labels of one row of each group are independent draws; labels of all rows are
+        # not.
         row_tests = [replace(t, result=UNTESTED, reason=IN_GROUPS) for t in row_tests]
         if is_single:
             option = context.labels.groups_option
@@ -286,7 +287,8 @@ def _test_disagreement(promises: Promises, tally: Tally, level: float) -> Promis
         return replace(test, reason=why)
     if in_percent(limit) == in_percent(1.0):  # as it is printed
         return replace(test, limit=limit, reason=NO_LIMIT)
-    # Without the last digits of the product, which would show as 99.7499% confidence.
+    # The last digits of the product are left out; they would show as 99.7499%
+    # confidence.
     delta = float(f"{disagreement_delta(promises.choice):.12g}")
     promise = (
         f"Both models differ on at most {in_percent(limit)} of the rows "

@@ -174,7 +174,7 @@ class MonitorContext:
             is_duplicate = is_duplicate & self.labeled_ids.may_have(X.given)
         prepared = self.model_rows.prepare(X, row_numbers)
         predicted = [self._codes(np.asarray(m.predict(prepared))) for m in self.models]
-        differs = predicted[0] != predicted[-1]  # nowhere where there is one model
+        differs = predicted[0] != predicted[-1]  # one model differs nowhere from itself
         y: NDArray[Any] = np.zeros(len(row_numbers), np.int64)
         has_label = np.zeros(len(row_numbers), np.bool_)
         if (values := self._values_of_labels(X, row_numbers)) is not None:

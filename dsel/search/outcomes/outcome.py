@@ -108,7 +108,8 @@ class Outcome:
         make_models: Callable[[], Mapping[str, Any]]
         try:
             make_models = partial(dict, dict(self.models))
-        except (OSError, RuntimeError, ValueError) as error:  # counts can be copied yet
+        # The counts can still be copied.
+        except (OSError, RuntimeError, ValueError) as error:
             make_models = partial(_raise_no_models, str(error))
         return {
             **state,
@@ -768,7 +769,7 @@ class Outcome:
     def __str__(self) -> str:
         return render_lines(self._shown_rows(), terminal_width())
 
-    # A prompt and a notebook also show where to go on; a print has the result only.
+    # A prompt and a notebook also show next steps; `print` shows the result only.
     def __repr__(self) -> str:
         shown_rows = [*self._shown_rows(), ("Next", self._next_steps)]
         return render_lines(shown_rows, terminal_width())

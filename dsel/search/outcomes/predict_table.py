@@ -109,7 +109,8 @@ class PredictedTable(Shown):
     @property
     def n_unlike(self) -> int:
         """Number of rows, at least, that hold values which no labeled row has."""
-        # Rows may be in several columns' counts, so the largest count is a lower limit.
+        # A row may be counted for several columns, so the largest count is a lower
+        # limit.
         return max((v.n_rows + v.n_gaps for v in self.unknown), default=0)
 
     @property
@@ -344,7 +345,7 @@ def _most_probable(
     probabilities: Floats,
 ) -> tuple[Integers, Floats]:
     """Return the code of the most probable class, and its lead over the next one."""
-    if probabilities.shape[1] == 2:  # several times as fast as what follows
+    if probabilities.shape[1] == 2:  # several times as fast as the lines below
         leads = probabilities[:, 1] - probabilities[:, 0]
         return (leads > 0.0).astype(np.int64), np.abs(leads)
     second, first = np.partition(probabilities, -2, axis=1)[:, -2:].T

@@ -63,7 +63,8 @@ class Plan(PlannedSearch):
         if not self.is_regression:
             return None
         all_rows = np.arange(self.labeled.n_rows)
-        rows = [  # of a group a fold tests one row, and inner searches read all of them
+        # A fold tests one row of a group, and inner searches read all rows of it.
+        rows = [
             split.test_rows
             if self.row_groups is None or not self.method.is_nested
             else np.setdiff1d(all_rows, split.train_rows)
@@ -181,7 +182,8 @@ class Plan(PlannedSearch):
                 f"plan with {what}; run it without `with_leave_one_out`."
             )
         scheme = with_leave_one_out(self.scheme, self.labeled.n_rows)
-        # Only splits and identity differ: assumptions and caveats are about the folds.
+        # Only splits and identity differ, since assumptions and caveats are about the
+        # folds.
         context = replace(self.context, scheme=scheme)
         identity = {**self.identity, "splits": scheme.identity}
         return replace(self, context=context, identity=identity)
@@ -230,8 +232,8 @@ class Plan(PlannedSearch):
             folds = self.scheme.fold_splits
             last = len(folds) - 1
             split = folds[check_integer(fold, "fold", at_least=0, at_most=last)]
-        # Workers fit on one thread, too: BLAS on several sums in another order, and the
-        # model would differ in its last digits.
+        # Workers fit on one thread, too. On several threads BLAS would sum in another
+        # order, and the model would differ in its last digits.
         with limit_threads():
             candidate_group = self.context.candidate_group_of(candidate_number)
             fitted = fit_splits(
@@ -288,7 +290,7 @@ class Plan(PlannedSearch):
     def __str__(self) -> str:
         return plan_lines(self.shown_rows())
 
-    # A prompt and a notebook also show where to go on, as those of an outcome do.
+    # A prompt and a notebook also show next steps, as for an outcome.
     def __repr__(self) -> str:
         return plan_lines([*self.shown_rows(), ("", NEXT)])
 

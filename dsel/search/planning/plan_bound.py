@@ -43,7 +43,7 @@ MOST_ROWS: Final = 10**9
 NEVER: Final = -1
 """Number of needed rows where no number is enough."""
 NEVER_TEXT: Final = "never"
-"""What is printed in its place."""
+"""The text that is printed in its place."""
 LEFT_OUT: Final = " (lines for which no number is enough are left out)"
 """End of the title of a table without some rows."""
 
@@ -110,7 +110,8 @@ class BoundPlan(xr.Dataset):  # type: ignore[no-untyped-call]  # of xarray
         cells = {
             title: [[show(number) for number in row] for row in shown[name].values]
             for name, (title, show) in QUANTITIES.items()
-            # Left out where no number of rows is enough: a note says so instead.
+            # The row is left out where no number of rows is enough, which a note
+            # reports.
             if name in shown and bool((shown[name] != NEVER).any())
             if name not in PARTS or (len(folds) == 1 and "labels_needed" not in shown)
         }
@@ -119,7 +120,7 @@ class BoundPlan(xr.Dataset):  # type: ignore[no-untyped-call]  # of xarray
             head = (f"{folds[0]} folds", *cells)
             return [("", [head, *zip(heads, *columns, strict=True)])]
         head = ("folds", *map(str, folds))
-        # A row without any number says no more than that it is left out.
+        # A row without any number would say nothing, and is left out.
         return [
             (
                 title + LEFT_OUT * any({*row} == {NEVER_TEXT} for row in rows),
@@ -152,7 +153,8 @@ class BoundPlan(xr.Dataset):  # type: ignore[no-untyped-call]  # of xarray
                     f"models {' and '.join(map(repr, defaults))}",
                 )
             )
-        # Names of up to 8 letters would have a column, and longer ones a colon.
+        # Names of up to 8 letters would be padded to a column, and longer ones end with
+        # a colon.
         shown_rows += [
             ("", f"{name_row(name)}: {row.text}")
             for name, row in table_rows().items()
@@ -170,7 +172,7 @@ class BoundPlan(xr.Dataset):  # type: ignore[no-untyped-call]  # of xarray
             return super().__repr__()
         return render_lines(self.shown_rows(), terminal_width())
 
-    # A prompt and a notebook also show where to go on, as those of an outcome do.
+    # A prompt and a notebook also show next steps, as for an outcome.
     def __repr__(self) -> str:
         if not self._is_whole:
             return super().__repr__()
@@ -201,7 +203,7 @@ def name_row(certificate: str) -> str:
     ('trained without a fold', 'cv_bound')
     """
     words = {
-        METHODS["holdout"].name: "one fold (holdout)",  # not the one of 20%
+        METHODS["holdout"].name: "one fold (holdout)",  # not the hold-out set of 20%
         ONE_FOLD: "trained without a fold",
         ALL_ROWS: "trained on all labels",
         PLAIN_HOLDOUT: "20% hold-out set",
@@ -500,7 +502,8 @@ def _plan_tolerance(
         for row in rows.values():
             assert row.count_exceeding is not None  # `rows` has no others
             count = row.count_exceeding(case, k)
-            # 20% are rounded down to whole rows; the first fold is one of the larger.
+            # 20% are rounded down to whole rows; the first fold is one of the larger
+            # folds.
             is_holdout = row is PLAIN_HOLDOUT_ROW
             n = n_labeled // 5 if is_holdout else -(-n_labeled // k)
             fewest = _fewest_rows(count)

@@ -137,7 +137,7 @@ def plan_caveats(
             divided_pool.counted is not None
         )
     few_rows = list[FewRows]()
-    if design.method.is_guarantee:  # else rows cannot be too few for a bound
+    if design.method.is_guarantee:  # otherwise rows cannot be too few for a bound
         counted = labeled.y[scheme.counted_rows]
         label_delta = design.planned_delta.model_label_delta
         few_rows = losses.caveats(counted, scheme.n_folds, label_delta)
@@ -190,7 +190,7 @@ def caveats_of_copies(
 
     `columns` and `target` are their names, None without names.
     """
-    if sparse.issparse(X):  # many columns of words or counts, of few values each
+    if sparse.issparse(X):  # many columns of words or counts have few values each
         return []
     frame = X.given if isinstance(X, Frame) else pd.DataFrame(X, copy=False)
     if columns is not None:
@@ -242,7 +242,7 @@ def name_counted_rows(
     )
     if not where:
         return [*few_rows]
-    # Of numbers, nothing but the number of groups counts.
+    # Only the number of groups counts where targets are numbers.
     counts_groups = row_groups is not None and not scheme.is_holdout
     return [
         caveat._replace(
@@ -328,7 +328,7 @@ def _caveats_of_spelling(labeled: LabeledRows) -> list[str]:
     """Return caveats about rare classes named like a large one, but for one letter."""
     rows = np.bincount(labeled.y, minlength=len(labeled.classes))
     names = [n if isinstance(n, str) else "" for n in labeled.classes.tolist()]
-    # A slip is rare, and its class is not: two large classes may differ by a letter.
+    # A slip of spelling is rare. Two large classes may well differ by a letter.
     rare = [code for code, n in enumerate(rows) if n <= RARE_ROWS and names[code]]
     texts = []
     for code in rare[:MOST_RARE]:
@@ -430,8 +430,8 @@ def smallest_limit(design: SearchDesign, factor: int = 1) -> float:
     """
     losses, labeled = design.context.losses, design.labeled
     main = losses.main
-    # By counts of perfect predictions, not by a formula: that of any loss is the limit
-    # that the run itself will compute.
+    # The limit is computed from counts of perfect predictions, not by a formula, so
+    # that for any loss it is the one that the run itself will compute.
     folds = [split.test_rows for split in design.scheme.fold_splits]
     if design.is_regression or main.statistic.fold_shape is None:
         return nan
@@ -471,7 +471,8 @@ def note_on_possible_bound(design: SearchDesign, most: float = LARGE) -> str:
         of_class = f" of the class {classes[0]!r}"
     times = range(2, MOST_TIMES)
     enough = next((n for n in times if smallest_limit(design, n) <= LARGE), None)
-    if enough is None:  # more rows do not help, as where correct answers have a cost
+    # More rows do not help, for example where correct predictions have a cost.
+    if enough is None:
         return ""
     return (
         f"with {count_of(n_rows, unit)}{of_class} in {design.scheme.n_folds} folds the "

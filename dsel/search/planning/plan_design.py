@@ -100,7 +100,7 @@ def make_context(
             inputs.labeled,
             scheme.fold_splits,
         )
-        # Compared only: no candidate is ranked by how it does against the baseline.
+        # The baseline is only compared: it does not change the ranks of candidates.
         losses = losses.with_baseline(baseline.difference)
     return JobContext(
         labeled=inputs.labeled,
@@ -141,7 +141,8 @@ def make_design(
         seed=inputs.seed,
         prior_shares=read_prior(search_options.prior, method, inputs.axes.candidates),
         n_queries=search_options.n_queries,
-        # With all columns: a person who labels rows may need what no model reads.
+        # The pool keeps all columns: a person who labels rows may need those that no
+        # model reads.
         queried_pool=(caller_settings.queried_pool or divided_pool.whole)
         if search_options.n_queries
         else None,
@@ -199,7 +200,8 @@ def read_prior(
         weights = []
         for params in candidates:
             try:
-                # A copy, since the function is the user's and may change what it gets.
+                # The function gets a copy, since code of the user may change its
+                # arguments.
                 weights.append(prior(dict(params)))
             except Exception as error:
                 raise ValueError(
@@ -284,8 +286,8 @@ def plan_identity(
         "transform_output": str(get_config()["transform_output"]),
         "seed": str(design.seed),
     }
-    # Options that came later stand here only where they are used: other plans keep the
-    # identity that their stores have.
+    # Newer options are part of the identity only where they are used, so that other
+    # plans keep the identity that their stores have.
     if design.pool is not None and design.pool.other_records:
         identity["other_records"] = "declared"
     if losses.by_value is not None:

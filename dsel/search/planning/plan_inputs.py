@@ -149,7 +149,8 @@ def read_inputs(
 ) -> SearchInputs:
     """Check and read labeled rows and candidates; see `plan_search`."""
     seed = seed_from(search_options.random_state)
-    # Read here and nowhere else: a generator gives its candidates a single time.
+    # The grid is read here and nowhere else, since a generator gives its candidates
+    # only once.
     grid = read_grid(param_grid, seed)
     candidates = make_candidates(estimator, grid, allows_regression=True)
     estimators = [candidate.estimator for candidate in candidates]
@@ -280,7 +281,8 @@ def divide_pool(
     counted, fitting = matching_pool(whole, inputs.labeled), None
     caveats = _caveats_of_columns(whole, counted, inputs)
     if inputs.takes_pool:
-        # By random words, not by order: both subsets must be of one distribution.
+        # Rows are divided by random words, not by order: both subsets must have one
+        # distribution.
         fitting = counted.subset(0.0, FITTING_FRACTION, seed=inputs.seed)
         counted = counted.subset(FITTING_FRACTION, 1.0, seed=inputs.seed)
     if max_rows is not None:
@@ -318,7 +320,8 @@ def _sample_rows(pool: Pool, max_rows: int, seed: int) -> Pool:
     n_rows = pool.n_rows
     if max_rows >= n_rows:
         return pool
-    # At random, for the first rows may be those of one day; and fixed in advance.
+    # The rows are drawn at random, since the first rows may be those of one day, and
+    # they are fixed in advance.
     sample = pool.subset(0.0, max_rows / n_rows, seed=seed, stream=SUBSET_STREAM)
     if sample.n_rows == 0:
         raise ValueError(
@@ -345,7 +348,7 @@ def group_candidates(
     if row_groups is not None:
         for candidate in candidates:
             check_groups_reach(candidate.estimator)
-        # Otherwise keys, which may be long texts, are not sent to workers.
+        # In other cases the keys, which may be long texts, are not sent to workers.
         are_wanted = any(
             groups_arguments(candidate.estimator) for candidate in candidates
         )

@@ -248,7 +248,7 @@ def make_plan(
     """
     search_options = search_options.check_values()
     inputs = read_inputs(estimator, param_grid, X, y, search_options)
-    # Before the certificate: whether there is a pool decides what can be certified.
+    # The pool is opened first, since some certificates need one.
     divided_pool = divide_pool(pool, inputs, search_options.max_pool_rows)
     request = inputs.scheme_request(
         search_options, has_pool=divided_pool.counted is not None
@@ -263,7 +263,7 @@ def make_plan(
         search_options, inputs, divided_pool, method, context, caller_settings
     )
     check_queries(design)
-    # From here on nothing is refused.
+    # Nothing is refused from here on.
     if search_options.criterion is None and not scheme.is_plain_random:
         text = "no bound: the folds of `cv` are not plain random; write cv=5."
         warn(text, GuaranteeWarning)

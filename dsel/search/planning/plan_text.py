@@ -135,7 +135,8 @@ def _worker_nbytes(plan: PlannedSearch) -> int:
     """Return the estimated bytes of a worker process, with all imports."""
     reading_nbytes = 0
     candidate_groups = plan.context.candidate_groups
-    # By identity: the groups of one family object share its matrices.
+    # Families are compared by identity: the groups of one family object share its
+    # matrices.
     n_groups = Counter(
         id(candidate_group.family) for candidate_group in candidate_groups
     )
@@ -150,7 +151,8 @@ def _worker_nbytes(plan: PlannedSearch) -> int:
     if plan.pool is not None:  # three copies of a chunk: stored, decoded, as rows
         most_rows = int(np.diff(plan.pool.boundaries).max(initial=0))
         reading_nbytes = 3 * most_rows * plan.pool.row_nbytes
-    # Imports, and three times the labeled rows: themselves, those of a fit, and models.
+    # This allows for imports and three times the labeled rows: the rows themselves,
+    # those of a fit, and models.
     return 400 * 2**20 + 3 * nbytes_of(plan.labeled.X) + shared_nbytes + reading_nbytes
 
 

@@ -190,7 +190,8 @@ def certify_model(search: BoundedSearch, name: str) -> Certificate:
             estimate_of_models = loss.estimate(
                 chosen.without_failed_folds(loss.statistic)
             )
-    # Computed from the number of folds, since the sizes of folds differ by a row.
+    # The share is computed from the number of folds, since the sizes of folds differ by
+    # a row.
     n_train = len(plan.scheme.fold_splits[chosen.deployed_fold].train_rows)
     fraction = 1 - 1 / k if k > 1 else n_train / plan.labeled.n_rows
     # One limit bounds the model of a fold; only the other bound is a sum of terms.

@@ -110,7 +110,7 @@ def notes_on_dropped_candidates(
     if of_all_rows is None or not plan.is_halved:
         return []
     scores = search_counts.fold_scores
-    # Over the folds that a candidate has; one that failed has none.
+    # The mean is over the folds that a candidate has; a failed candidate has none.
     is_known = ~np.isnan(scores)
     means = np.full(len(scores), np.inf)
     np.divide(np.nansum(scores, 1), is_known.sum(1), means, where=is_known.any(1))
@@ -143,7 +143,7 @@ def notes_of_choice(
     if deployed.name in names_with_misses and names_with_misses != bounded.keys():
         [other] = bounded.keys() - names_with_misses
         text = bounded[other].certificate.model_text
-        # No fold tests that model: to find rows that it has learned by heart is little.
+        # No fold tests that model, which may merely have memorized these rows.
         of_training = ", though among the rows that it learned from"
         notes.append(
             f"the warning above is about the deployed model alone: the {text} finds "

@@ -43,7 +43,8 @@ def sample_each_class(y: Integers) -> Integers:
     samples = []
     for code in classes:
         rows = np.flatnonzero(y == code)
-        n = min(most, len(rows))  # all rows of a rare class, which matter most
+        # Rare classes, of which every row matters, count all rows.
+        n = min(most, len(rows))
         samples.append(rows[np.linspace(0, len(rows) - 1, n).astype(np.int64)])
     return np.sort(np.concatenate(samples))
 
@@ -89,7 +90,7 @@ def describe_missed_classes(
 def rare_classes(labeled: LabeledRows) -> Integers:
     """Return the codes of classes with less than half of an equal part of the rows.
 
-    They begin with the rarest. Of another class, the error itself shows misses.
+    They begin with the rarest. The error itself shows misses of any other class.
     """
     n_rows = np.bincount(labeled.y, minlength=len(labeled.classes))
     order = np.argsort(n_rows, kind="stable")

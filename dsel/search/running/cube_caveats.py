@@ -148,7 +148,7 @@ def caveats_of_disagreements(
     # Two models that differ on a row cannot both be right there: half of the lower
     # limit of their disagreement is one of the mean of their errors, and needs no
     # label. It is no limit for either of them alone. Rows that equal labeled ones may
-    # be records that one of both was trained on.
+    # be records on which one of the models was trained.
     delta = CAVEAT_DELTA / len(differ)
     at_least = float(pair_error_bound(differ, n_pool_rows, delta=delta).mean())
     error_rate = float(np.mean(errors / fold_rows))

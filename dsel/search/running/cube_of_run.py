@@ -182,7 +182,8 @@ def attributes_of_run(
     plan: PlannedSearch, description: RunDescription
 ) -> dict[str, object]:
     """Return the attributes of the cube: what was planned, and what made the counts."""
-    # `select` and the report read these after years, when no plan is left.
+    # `select` and the report may read these years later, when there is no plan any
+    # more.
     versions = installed_versions().items()
     attributes: dict[str, object] = {
         "certificate": plan.method_name,
@@ -207,7 +208,8 @@ def attributes_of_run(
         ),
         names.FOLD_ERROR_KIND: (
             names.INNER_MODELS
-            if plan.method.is_nested and plan.scheme.splits  # one candidate has none
+            # A single candidate has none.
+            if plan.method.is_nested and plan.scheme.splits
             else "the model trained without this fold"
         ),
         **{f"version_{package}": version or "none" for package, version in versions},
@@ -256,6 +258,7 @@ def criterion_settings(counts: CandidateCounts, delta: float) -> Settings:
         # Some joined runs have no prior; all candidates in the cube share delta.
         shares = np.nan_to_num(counts[names.PRIOR_SHARE])
         return Settings(delta * shares / max(1.0, shares.sum()))
-    # By the candidates of the plan: a cube that was cut has fewer, at the same delta.
+    # The candidates of the plan count: a cube that was cut has fewer, at the same
+    # delta.
     deltas = uniform_deltas(int(counts[names.N_CANDIDATES]), delta=delta)
     return Settings(deltas[: counts[names.STATUS].size])

@@ -166,7 +166,7 @@ def open_finished_run(
 ) -> Outcome:
     """Return the outcome of a run that had ended; models are loaded or fitted again."""
     assert store.outcome is not None  # else the run has not ended
-    # What is fitted again is not stored, and shows no progress.
+    # Models that are fitted again are not stored, and show no progress.
     run = Run(plan, options)
     try:
         choice = Choice.from_json(store.outcome["choice"])
@@ -177,7 +177,7 @@ def open_finished_run(
             for name, model in choice.bounded_models.items()
         }
     except NewerRecordError:
-        raise  # its message has the version
+        raise  # the message of the error names the version
     except BAD_HEADER as error:
         raise ValueError(
             f"the outcome at {store.place} is not what dsel wrote there; bring it back "
@@ -185,7 +185,7 @@ def open_finished_run(
         ) from error
     choice = replace(choice, bounded_models=models)
     make_models: Any = partial(refit_models, run, cube, choice)
-    # Some are not stored, damaged, or of a type that is not trusted.
+    # Some models are not stored, are damaged, or have a type that is not trusted.
     with suppress(KeyError, ValueError):
         trusted = trusted_types(plan.context.estimators)
         stored = {name: store.load_model(name, trusted) for name in choice.certificates}

@@ -58,7 +58,8 @@ def search_exhaustively(run: Run) -> Outcome:
         )
         loop = make_loop(run, engine, pruner)
         models = None
-        # Repeated until the model that the counts choose is one that was counted.
+        # This is repeated until the model that the counts choose is one that was
+        # counted.
         while models is None:
             loop.fit_and_count()
             search_counts = pruner.final_counts(loop.table)
@@ -166,7 +167,7 @@ def refit_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedMo
                 )
             else:
                 models = fetch_deployed_model(plan, loop, choice)
-        # Without the duplicates: counts are compared, and no bound is computed.
+        # The duplicates are left out: counts are compared, and no bound is computed.
         repeated = loop.table.counts(make_data_counts(plan)).by_name
         if counted_models is not None:
             pairs = pair_evidence(cube, counted_models.evidence)

@@ -89,7 +89,8 @@ class ChosenModels:
         """Return the estimator that left out a fold; None asks for that of all rows."""
         if fold is not None:
             return self.fold_models[fold]
-        assert self.all_rows_model is not None  # else it is no bounded model
+        # A model without this number is not bounded.
+        assert self.all_rows_model is not None
         return self.all_rows_model
 
     def model(self, fold: int | None) -> Model:
@@ -188,7 +189,8 @@ class ChosenFitLoop:
 
     def next_jobs(self) -> list[ChosenFitJob]:
         """Return the next fit, or none."""
-        # One model a task: these fits are few, and no slot should wait for another one.
+        # A task fits one model: these fits are few, and no slot should wait for another
+        # one.
         if not self.waiting:
             return []
         split = self.waiting.popleft()
@@ -205,7 +207,7 @@ class ChosenFitLoop:
         split = plan.scheme.outer_splits[job.outer_split_number]
         key = f"fit-chosen-{candidate_group.short_name}-{split.short_name}"
         key += f"-{next(self.engine.serial)}"
-        # Spread over the workers, as the first fits are.
+        # The affinity spreads them over the workers, like the first fits.
         return Task(key, FitChosenBatch(job), affinity=job.outer_split_number)
 
 
@@ -288,8 +290,8 @@ def check_chosen_fits(
 ) -> None:
     """Raise if no fold has a model that predicts, or if any failure ends the run.
 
-    A bound needs the model of one fold, whichever it is. Both have a cause by outer
-    split: of a fit that failed, and of a model that predicts no row of its fold.
+    A bound needs the model of one fold, whichever it is. Both map outer splits to
+    causes: of fits that failed, and of models that predict no row of their fold.
     """
     plan = run.plan
     if run.options.raise_failures and why_failed:
@@ -374,7 +376,8 @@ def count_chosen(
         # Without any duplicate the pass does not search for them.
         duplicate_finder(pool, plan.labeled) if n_duplicates else None,
         n_queries=plan.n_queries,
-        # Fixed by labeled rows: the pool must not decide where it is queried.
+        # The labeled rows decide this, since the pool must not decide where it is
+        # queried.
         deployed_fold=chosen.deployed_fold,
         seed=plan.seed,
     )

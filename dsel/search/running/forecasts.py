@@ -92,7 +92,7 @@ def forecast_folds(
         error,  # the model of all rows plays no role
     )
     n_folds = plan.scheme.n_folds
-    # Of equal bounds the run's number of folds is the first.
+    # The run's number of folds comes first among equal bounds.
     numbers = [k for k in (n_folds, *OTHER_FOLDS) if k <= case.n_labeled]
     bounds = {k: sum(one_fold_terms(case, k)) for k in numbers}
     best = min(bounds, key=lambda k: bounds[k])

@@ -63,7 +63,7 @@ def search_nested(run: Run) -> Outcome:
                 pool_check.result()
             run.progress.show_fits(loop)
 
-        # Only what is chosen has a model of all rows to be compared with, so this loop
+        # Only chosen candidates get a model of all rows to compare with, so this loop
         # counts nothing on the pool, and drops models once they are tested.
         FitLoop(engine, table, inner, show_turn, run.options.raise_failures).fit()
         if not pool_check.done():
@@ -71,7 +71,7 @@ def search_nested(run: Run) -> Outcome:
         findings = pool_check.result()
         description = describe_run(plan, findings.pool_facts)
         counts = inner.final_counts(table, description.data)
-        # Before fits of the chosen candidates are paid for.
+        # This check comes before the fits of the chosen candidates, which take time.
         check_failures(plan, counts, table.unpredicting_candidates)
         candidates = inner.choose_candidates(table)
         return certify_choices(

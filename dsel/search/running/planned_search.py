@@ -1,14 +1,14 @@
 """The stages of a plan, each complete when it is made.
 
-1. `SearchDesign` is the decisions. What is known before any fit is computed from it:
-   identity, assumptions and caveats.
+1. `SearchDesign` is the decisions. Identity, assumptions and caveats, which are known
+before any fit, are computed from it.
 2. `PlannedSearch` is a design with these, and all that a run reads. It stands here
    since a run imports nothing from planning.
 3. `planning.plan.Plan` is a planned search with what users call: it prints itself,
    runs, and fits candidates again.
 
-None is completed or changed later. What a caller knows besides options, such as that
-labeled rows were picked by active learning, is part of `planning.plan_inputs` instead.
+None is completed or changed later. Settings of a caller besides options, such as that
+labeled rows were picked by active learning, are part of `planning.plan_inputs` instead.
 `Plan.with_leave_one_out` plans another search from a finished plan, before either runs:
 it equals the plan of a caller that wanted these errors from the beginning.
 """
@@ -153,12 +153,12 @@ class SearchDesign:
     def comparisons(self) -> tuple[Comparison, ...]:
         """Comparisons on the pool for every candidate."""
         scheme, k = self.scheme, self.scheme.n_folds
-        # Of the models of a nested search only the chosen ones are compared.
+        # A nested search compares only its chosen models.
         if self.pool is None or scheme.all_rows is None or self.method.is_nested:
             return ()
         if scheme.n_halvings:
             return (Halves(scheme.n_halvings),)
-        # Best folds are known once all folds are fitted; see `with_best_folds`.
+        # The best folds are known once all folds are fitted; see `with_best_folds`.
         unknown = np.full(self.n_candidates, -1)
         all_rows = scheme.all_rows_number
         return RandomFold(self.seed, k, all_rows), BestFold(all_rows, unknown)
@@ -168,8 +168,8 @@ class SearchDesign:
         """Parts of the pool, one task each; they do not depend on the cluster."""
         if self.pool is None:
             return ()
-        # By the pool alone, never by the cluster: a run resumed elsewhere must
-        # find the slices that are stored.
+        # Slices depend on the pool alone, never on the cluster: a run resumed elsewhere
+        # must find the slices that are stored.
         fewest, most = SLICE_ROWS
         n_rows = -(-self.pool.n_rows // SLICES)
         return self.pool.slices(int(np.clip(n_rows, fewest, most)))

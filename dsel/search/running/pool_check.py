@@ -75,7 +75,7 @@ def start_pool_check(run: Run) -> "Iterator[Future[PoolFindings]]":
     being read.
     """
     if is_task() or current_worker() is not None:
-        # A thread of its own would not know that it is part of a task.
+        # A new thread does not inherit the context that marks it as part of a task.
         finished: Future[PoolFindings] = Future()
         finished.set_result(check_pool(run))
         yield finished
@@ -92,14 +92,14 @@ def start_pool_check(run: Run) -> "Iterator[Future[PoolFindings]]":
         with collect_warnings():
             return check_pool(run, stop)
 
-    # Made before the fits, the check took a third of the time of a small search.
+    # A check before the fits took a third of the time of a small search.
     thread = ThreadPoolExecutor(1)
     pending = thread.submit(make_check)
     try:
         yield pending
     except BaseException:
         is_over.set()
-        # Most often it ends, and restores warning filters.
+        # It usually ends, and restores warning filters.
         wait([pending], STOP_SECONDS)
         raise
     finally:

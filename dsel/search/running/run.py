@@ -97,7 +97,8 @@ def open_engine(run: Run, reading: PoolReading | None = None) -> Iterator[Engine
     with closing(
         make_executor(context, options.client, options.n_jobs, processes_since)
     ) as executor:
-        # The other half is for what a family does not count, such as pool blocks.
+        # The other half is left for memory that a family does not count, such as pool
+        # blocks.
         family_memory = executor.slot_memory // 2
         for candidate_group in candidate_groups:
             candidate_group.family.check_memory(run.plan.labeled.n_rows, family_memory)

@@ -47,7 +47,7 @@ class RunProgress:
     def show_chosen(self, n_fits: int, n_slices: int = 0) -> None:
         """Show the fits of chosen candidates, then their pass over the pool."""
         plan = self.plan
-        # Of a single candidate nothing is chosen before.
+        # A single candidate needs no choice before.
         name = CHOSEN if plan.n_candidates > 1 else FITTING
         phase = Phase(name, n_fits, plan.n_chosen_fits)
         if n_fits == plan.n_chosen_fits and plan.pool is not None:
@@ -108,6 +108,7 @@ def fitting_phase(plan: PlannedSearch, loop: FitLoop[Any]) -> Phase:
         in_round = ~in_round
     else:  # `needed_fits` is fixed when the second round begins
         in_round &= table.needed_fits
-    # Fits of one round only: a bar whose total grows would never say how long.
+    # The bar shows fits of one round only: a bar whose total grows would show no time
+    # left.
     n_done, n_fits = int((table.finished_fits & in_round).sum()), int(in_round.sum())
     return Phase(f"{FITTING}, round {1 + int(is_second)} of 2", n_done, n_fits)

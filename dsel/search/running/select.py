@@ -244,7 +244,8 @@ def _find_chosen(cube: xr.Dataset, choice: Choice) -> Choice:
     changed = Caveat(Effect.VOIDS, CHANGED)
     places = {repr(params): place for place, params in enumerate(all_params(cube))}
     if cube[names.STATUS].size == choice.n_candidates:
-        # None was cut off: parameters were renamed, or are what a procedure has chosen.
+        # No candidate was cut off: parameters were renamed, or are those that a
+        # procedure chose.
         chosen = choice.bounded_models.values()
         places = {repr(model.params): model.candidate for model in chosen} | places
     models = {
@@ -274,7 +275,7 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     if planned and planned.ranks_by == criterion and planned.criterion.is_guarantee:
         method = planned
     reported_name = criterion if method is None else method.name
-    # What ranks candidates may be another number than the one that is reported.
+    # The number that ranks candidates may differ from the one that is reported.
     reported = evaluate(cube, reported_name, delta=delta)
     ranking = reported
     if method is not None and method.ranks_by != reported_name:
