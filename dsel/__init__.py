@@ -125,7 +125,8 @@ _in_turn = RLock()
 
 
 def __getattr__(name: str) -> Any:
-    # Lazy, since dependencies take seconds to import and `dsel --help` needs none.
+    # Imports are lazy, since dependencies take seconds to import and `dsel --help`
+    # needs none.
     if name == "__version__":
         from importlib.metadata import PackageNotFoundError, version
 

@@ -282,7 +282,7 @@ class ResultsPlots:
         width = terminal_width()
         return text if width is None else wrap_line(text, 1, width)
 
-    # Completion offers what this search has: the others would raise an error.
+    # Completion offers the plots that this search has: the others would raise an error.
     def __dir__(self) -> list[str]:
         return [*(n for n in super().__dir__() if n not in FIGURES), *self._figures()]
 

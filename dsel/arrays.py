@@ -102,7 +102,8 @@ def find_mask(values: Any) -> Any:
     mask = [value is np.ma.masked for value in values]
     if not any(mask):
         return None
-    # A masked value is replaced by one of the same type: else numpy makes all floats.
+    # A masked value is replaced by one of the same type; otherwise numpy would convert
+    # all values to floats.
     other = next((value for value in values if value is not np.ma.masked), 0)
     pairs = zip(values, mask, strict=True)
     return np.ma.array(

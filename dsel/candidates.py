@@ -176,7 +176,7 @@ def make_candidates(
     settings, known = list(table), frozenset(estimator.get_params(deep=True))
     candidates = []
     for index, params in enumerate(settings):
-        # A copy, since the caller may change objects of the grid later.
+        # The value is copied, since the caller may change objects of the grid later.
         copied = _copy_value(params, "param_grid")
         model = _with_params(estimator, params, known)
         _check_candidate(model, params, allows_regression)
@@ -199,7 +199,7 @@ def caveats_of_parameters(
     known, owners = estimator.get_params(deep=True), dict[str, str]()
     for candidate in candidates:
         for name in candidate.params.keys() - known.keys() - owners.keys():
-            # The part to which it belongs may come from the grid, too.
+            # The estimator to which it belongs may come from the grid, too.
             other_params = {k: v for k, v in candidate.params.items() if k != name}
             owner, last = _owner(_with_params(estimator, other_params, known), name, {})
             if last not in owner.get_params(deep=True):
@@ -510,7 +510,7 @@ def with_learner_tags(tags: Tags, estimator: Estimator | None) -> Tags:
     inner = get_tags(estimator)
     if tags.estimator_type is None:  # a search of regressors is a regressor
         tags.estimator_type = "regressor" if is_regressor(estimator) else "classifier"
-    # Even if the learner accepts several labels a row, a search counts one.
+    # A search counts one label for each row, even if the learner accepts several.
     if tags.estimator_type == "classifier":
         classifier_tags = inner.classifier_tags or ClassifierTags()
         tags.classifier_tags = replace(classifier_tags, multi_label=False)
@@ -634,7 +634,7 @@ def _check_steps(estimator: Estimator, name: str) -> None:
             raise ValueError(
                 f"`{name}` has the step {step!r} twice in its {owner}; rename one."
             )
-    # The pipeline of imbalanced-learn, or a subclass of it.
+    # This also finds the pipeline of imbalanced-learn, or a subclass of it.
     takes_samplers = any(
         base.__module__.startswith("imblearn.") for base in type(estimator).__mro__
     )

@@ -61,7 +61,7 @@ def render_card(shown_rows: Iterable[ShownRow], figure: str = "") -> str:
                 name = "" if n_lines else ' class="dsel-head"'
                 parts.append(f"<p{name}>{mark_code(text)}</p>")
                 n_lines += 1
-            if figure:  # below the first lines, which it shows
+            if figure:  # the card shows the first lines above it
                 head = '<div class="dsel-figure" role="img" aria-label="Bounds">'
                 parts.append(f"{head}{figure}</div>")
                 figure = ""

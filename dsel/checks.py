@@ -86,7 +86,8 @@ def show(value: object) -> str:
         whole = repr(value)
     except Exception:  # a `repr` of a user's class may raise any error
         return describe_type(value)
-    # A call, as of estimators, is cut rather than left out: it begins with what it is.
+    # The repr of a call, as of estimators, is cut rather than left out, since it begins
+    # with the class.
     is_call = whole.startswith(f"{type(value).__name__}(")
     is_readable = is_call or isinstance(value, PLAIN_TYPES)
     text = " ".join(whole.split())
@@ -139,7 +140,7 @@ def as_array(values: Any, name: str, dtype: DTypeLike | None = None) -> NDArray[
         if array.ndim > MOST_AXES:
             raise ValueError(f"it has {array.ndim} axes")
         return array
-    except Exception as error:  # of any library whose object it is
+    except Exception as error:  # a repr of any library
         why = " ".join(str(error).split())[:MOST_CHARACTERS] or type(error).__name__
         raise TypeError(
             f"`{name}` must be an array or a list, got {type(values).__name__} that "
@@ -440,7 +441,7 @@ def describe_missing_path(location: str) -> str:
     there = []
     with suppress(OSError):
         there = sorted(os.listdir(folder or "."))
-    # Equal endings do not make names alike.
+    # Equal endings alone do not make names similar.
     stem = os.path.splitext(name)[0]
     alike = (n for n in there if get_close_matches(stem, [os.path.splitext(n)[0]]))
     near = get_close_matches(name, alike, 1)
@@ -590,12 +591,13 @@ def _explain_call(
     args = args[len(signature.parameters) - len(known) :]
     passed_on = (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)
     names = [p.name for p in known if p.kind not in passed_on]
-    if len(names) == len(known):  # others are checked where they are passed on to
+    # Other arguments are checked by the function that receives them.
+    if len(names) == len(known):
         for name in params:
             if name in names:
                 continue
             end = suggest_argument(name, names)
-            # Who made a slip needs its correction, not the list.
+            # A user who misspelled a name needs the correction, not the list.
             why = end.removeprefix("; ")
             if end == ".":
                 why = f"it has {', '.join(sorted(names))}."

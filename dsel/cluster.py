@@ -63,8 +63,8 @@ LOCAL_SETTINGS: Final = {
     # With the default of 15 s a worker that dies while it restarts may never be
     # replaced.
     "distributed.deploy.lost-worker-timeout": "24h",
-    # While the machine sleeps, workers that are alive send no heartbeat. That one has
-    # died the scheduler learns from the closed connection.
+    # While the machine sleeps, workers that are alive send no heartbeat. The scheduler
+    # learns of a dead worker from the closed connection.
     "distributed.scheduler.worker-ttl": None,
 }
 """Dask's settings for worker processes on this machine."""
@@ -134,7 +134,7 @@ def connect(
     ...     client.submit(sum, [1, 2]).result()
     3
     """
-    # Its import adds defaults to Dask's configuration, which `set` must not remove.
+    # The import adds defaults to Dask's configuration, which `set` must not remove.
     import distributed  # noqa: F401
 
     if scheduler is not None and workers is not None:
@@ -293,7 +293,7 @@ def _explain_arguments(name: str, options: Options) -> Iterator[None]:
         yield
     except (AttributeError, RuntimeError, TypeError, ValueError) as error:
         cause: BaseException = error
-        while cause.__cause__ is not None:  # a nanny's own error has no reason
+        while cause.__cause__ is not None:  # an error of the nanny itself has no reason
             cause = cause.__cause__
         raise ValueError(
             f"`scheduler` names {name}, which does not take the arguments "
@@ -333,7 +333,8 @@ def _connect_client(
         )
     security = Security() if tls is None else _security(tls)
     arguments = security.get_connection_args("client")
-    # Checked here: a client that fails for this reason hangs when it is closed.
+    # This is checked here, since a client that fails for this reason hangs when it is
+    # closed.
     if parts[1] == "tls" and arguments.get("ssl_context") is None:
         raise ValueError(
             f"`scheduler` {address!r} is encrypted and needs `tls`, a folder with "
@@ -349,7 +350,7 @@ def _connect_client(
         # one.
         with ThreadPoolExecutor(1) as thread:
             thread.submit(asyncio.run, answer()).result()
-    except Exception as error:  # a server of another protocol causes any error
+    except Exception as error:  # a server with another protocol may cause any error
         raise ConnectionError(
             f"no scheduler answered at {address} (`scheduler`) within {timeout:g} s; "
             f"check that it "

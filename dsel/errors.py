@@ -46,7 +46,7 @@ ONLY_WRITING: Final = (*FULL, errno.EROFS)
 
 
 def __dir__() -> list[str]:
-    return __all__  # what a caller may want to catch
+    return __all__  # errors that a caller may want to catch
 
 
 class DselError(Exception):

@@ -40,7 +40,7 @@ def check_no_link(path: PathLike, name: str, *, below: PathLike = "") -> None:
     argument `name`.
     """
     parts = Path(os.path.relpath(path, below)).parts if below else ()
-    # The destination itself, then every step from it to what is written.
+    # The destination is checked first, then every folder from it to the file.
     step = Path(below or path)
     for part in ("", *parts):
         step = step / part

@@ -101,7 +101,8 @@ _seconds = partial(_variable, "seconds")
 STATUS = _variable("flag", "status", _EACH, "what happened to the candidate",
     STATES)
 MESSAGE = _variable("text", "message", _EACH, "why the candidate failed")
-# A number: texts break `mean`, `quantile` and others of xarray.
+# The coordinate is a number, since texts break `mean`, `quantile` and other methods of
+# xarray.
 FIT_PROBLEM = _variable("flag", "fit_problem", _EACH, "problem of the candidate's fits",
     PROBLEMS)
 FOLD_ERRORS = _count("fold_errors", _FIT, "errors on the held-out rows")

@@ -105,7 +105,7 @@ def audit(
     values = np.atleast_1d(check_probabilities(delta, "delta")).tolist()
     deltas = sorted(map(check_delta, values), reverse=True)
     draws = check_integer(n_draws, "n_draws", at_least=1)
-    count_threads(n_jobs)  # raises where it is no number of processes
+    count_threads(n_jobs)  # raises an error if it is no number of processes
     seed = seed_from(random_state)
     starts = range(0, draws, _DRAWS_PER_TASK)
     counts = Parallel(n_jobs=n_jobs)(

@@ -63,7 +63,7 @@ from dsel.losses import balanced, beyond, cost, error_quantile, precision, recal
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.typing import BaselineLike
 
-# Population, learner and grid that several settings share.
+# These are population, learner and grid that several settings share.
 _COIN: Final = biased_coin(0.5)
 _TEN: Final = {"number": [*range(10)]}
 _NOISE: Final = (_COIN, RandomTable(), {"number": [*range(20)]})
@@ -301,7 +301,7 @@ def _of_baselines() -> dict[str, Setting]:
         _TEN,
     )
     five = RandomTable(number=100, n_classes=5).fit(*FIVE_ROWS)
-    # These err on as many cells as the model of all rows, and on other ones.
+    # These models err on as many cells as the model of all rows, but on other ones.
     six, three = (Turncoat(0, 7.5, n) for n in (6, 3))
     X, y = np.column_stack([np.arange(16.0), np.zeros(16)]), np.arange(16) // 8
     alone: dict[str, Any] = {"n_labeled": 90, "n_unlabeled": 0}

@@ -158,7 +158,7 @@ def label(
         return claims
     labels = label_rows(draw.pool_y[outcome.query_rows().index].tolist())
     if not set(queries.classes).intersection(labels):
-        return claims  # nothing usable is refused, and the bounds are those before
+        return claims  # labels without a usable one are refused, and the bounds stay
     labeled = outcome.certify_with_labels(labels, partial=True, allow_unknown=True)
     return claims + draw.claims(labeled)
 
@@ -301,8 +301,8 @@ def pick_fold(draw: Draw, delta: float) -> Claims:
         outcome.results[name].values.astype(int)
         for name in (names.OUTER_ERRORS, names.FOLD_ROWS)
     )
-    # The fold with the fewest errors, without its share of delta; all models are the
-    # same table.
+    # This control takes the fold with the fewest errors, without its share of delta;
+    # all models are the same table.
     limit = binomial_tail_inversion(errors, rows, delta=delta).min()
     return [(float(limit), draw.setting.population.error(outcome.model))]
 

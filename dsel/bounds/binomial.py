@@ -13,7 +13,7 @@ from dsel.arrays import ArrayLike, Floats
 SMALLEST_TAIL: Final = 1e-290
 """Below it tails underflow; deltas that small come from dividing too often."""
 
-_LARGEST_TABLE: Final = 16_384  # rows: a table solves for all counts, asked or not
+_LARGEST_TABLE: Final = 16_384  # rows, since a table solves for all counts
 _MANY_TABLES: Final = 8
 # The logarithm of the tail is solved for a value that is smaller by the shift. A root
 # within half of it still has a tail below delta, so rounding never makes a limit too
@@ -184,8 +184,8 @@ def _solve_limits(is_upper: bool, c: Floats, m: Floats, a: Floats) -> Floats:
     limits = np.full(c.shape, end)
     k = c if is_upper else m - c
     # P(Bin(m, q) <= 0) = (1 - q)^m and P(Bin(m, q) <= m - 1) = 1 - q^m have closed
-    # forms, as have their mirror images. One step outwards: close to 1 a rounding error
-    # is no small part of 1 - limit.
+    # forms, as have their mirror images. The limit is moved outwards by one step, since
+    # close to 1 a rounding error is a large part of 1 - limit.
     for where, log_tail, is_rest in (
         ((k == 0) & (m >= 1), np.log(a) * _LOG_ROUNDING, is_upper),
         ((k == m - 1) & (m >= 2), np.log1p(-a) / _LOG_ROUNDING, not is_upper),

@@ -188,7 +188,8 @@ def counted_mean_limit(
         """Return whether the bets against a mean of q reach wealth 1 / delta."""
         odds = (q[:, np.newaxis] - ascending_values) / (1.0 - q[:, np.newaxis])
         factors = np.log1p(BET_SIZES[:, np.newaxis, np.newaxis] * odds)
-        # The least wealth, whichever duplicates are copies: it also rises with q.
+        # This is the least wealth, whichever duplicates are copies: it also rises with
+        # q.
         is_below = ascending_values < q[:, np.newaxis]
         fresh = n_rows - np.where(is_below, n_copies, 0)
         return np.asarray(
@@ -197,7 +198,8 @@ def counted_mean_limit(
 
     low, high = np.zeros(len(n_rows)), np.full(len(n_rows), 1.0 - 1e-12)
     has_limit = (n_rows.sum(axis=-1) > 0) & reaches_wealth(high)
-    # Bisection: the wealth rises with q, so the upper end is always a valid limit.
+    # The root is found by bisection: the wealth rises with q, so the upper end is
+    # always a valid limit.
     for _ in range(60):
         middle = (low + high) / 2
         is_above = reaches_wealth(middle)

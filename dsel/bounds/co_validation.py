@@ -59,10 +59,11 @@ def error_from_disagreement(disagreement: ArrayLike, *, n_classes: int) -> Float
     n = check_count(n_classes, "n_classes", at_least=2)
     # C / (C - 1), the reciprocal of the largest disagreement that C labels allow.
     stretch = n / (n - 1.0)
-    # A sample may lie above that; the root is 0 there.
+    # The disagreement of a sample may exceed that; the root is 0 there.
     capped = np.minimum(rate, 1.0 / stretch)
     root = np.sqrt(np.maximum(1.0 - stretch * capped, 0.0))
-    return np.asarray(capped / (1.0 + root))  # no cancellation at tiny rates
+    # This form has no cancellation at tiny rates.
+    return np.asarray(capped / (1.0 + root))
 
 
 def error_ends_from_disagreement(disagreement: ArrayLike) -> tuple[Floats, Floats]:
@@ -237,7 +238,8 @@ def row_disagreement(label_counts: ArrayLike) -> Floats:
             "`label_counts` must sum to one number of models >= 2 in every row, got "
             f"sums from {totals.min()} to {totals.max()}."
         )
-    # Ordered pairs of models with the same label, s_c (s_c - 1) of each label.
+    # Count the ordered pairs of models with the same label: s_c (s_c - 1) of each
+    # label.
     agreeing = (counts * (counts - 1)).sum(axis=-1)
     return np.asarray(1.0 - agreeing / (n_models * (n_models - 1.0)))
 

@@ -487,9 +487,9 @@ def nested_fold_limits(errors: Integers, n_rows: Integers, delta: Floats) -> Flo
 
 
 def _equal_limits(errors: Integers, n_rows: Integers, delta: Floats) -> Floats:
-    # Equal shares, not those of `fold_shares`, in two cases: for a mean of limits, and
-    # where the best fold is fixed by its rate before delta is known; only with equal
-    # shares does that fold have the smallest limit at every delta.
+    # The shares are equal, and not those of `fold_shares`, in two cases: for a mean of
+    # limits, and where the best fold is fixed by its rate before delta is known; only
+    # with equal shares does that fold have the smallest limit at every delta.
     per_fold = delta[..., np.newaxis] / errors.shape[-1]
     return np.asarray(upper_limits(errors, n_rows, per_fold))
 

@@ -35,8 +35,8 @@ def lower_rate_limits(
     v, m = check_counts_of(counts, n_rows, "counts", "n_rows")
     e, v = check_counts_of(counted_duplicates, v, "counted_duplicates", "counts")
     deltas = np.full(v.shape, check_probability(delta, "delta"))
-    # Duplicates leave count and total together: taken off the count alone, limits would
-    # be valid, too, and smaller than needed.
+    # Duplicates are subtracted from count and total together: limits with the count
+    # alone reduced would be valid, too, but smaller than needed.
     fresh = np.maximum(m - e, 1)  # where m is 0, the limit becomes NaN below
     limits = lower_limits(v - e, fresh, deltas)
     return np.where(m > 0, limits, np.nan)
@@ -85,7 +85,8 @@ def copies_refute_independence(times: NDArray[Any], level: float) -> bool:
         means = np.geomspace(1e-4, min(3 * k, n_rows), 1_000)
         rising = stats.binom.sf(k - 1, n_rows, means / n_rows) / means
         rising = rising[: int(rising.argmax()) + 1]
-        # The point of the grid below the limit, so that its steps raise no false alarm.
+        # This is the point of the grid below the limit, so that its steps raise no
+        # false alarm.
         place = int(np.searchsorted(rising, fewest, side="right")) - 1
         # Between two points of the grid a row repeats no more often than at the second.
         if fewest > rising[-1] * means[1] / means[0]:

@@ -93,7 +93,7 @@ def mean_difference_limit(
         n_only_f_right, n_queries, "n_only_f_right", "n_queries"
     )
     deltas = checks.check_probabilities(delta, "delta")
-    # One step outward: the subtraction may round down.
+    # The limit is moved outward by one step, since the subtraction may round down.
     limits = np.nextafter(1.0 - 2.0 * lower_limits(counts, rows, deltas), np.inf)
     return np.asarray(np.minimum(limits, 1.0))
 
@@ -168,7 +168,7 @@ def sign_test_limit(
         lower_limits(decided, rows, rate_delta),
     )
     balance = np.nextafter(2.0 * theta - 1.0, np.inf)
-    # Zero rows decided gives theta = 1, and zero rows queried a rate of at most 1.
+    # Without a decided row theta is 1, and without a queried row the rate is at most 1.
     limits = np.nextafter(balance * np.where(balance >= 0, most, least), np.inf)
     return np.asarray(np.minimum(limits, 1.0))
 
@@ -247,7 +247,8 @@ def queried_difference(
     unqueried: Floats | float = 0.0
     fresh = rows
     if n_duplicates is not None:
-        # The same shares whatever was counted: a branch on counts would spend delta.
+        # The shares are the same whatever was counted: a choice by counts would spend
+        # delta.
         same, _ = checks.check_counts_of(
             n_duplicates, rows, "n_duplicates", "n_unlabeled"
         )
@@ -261,7 +262,7 @@ def queried_difference(
         )
     most = upper_limits(differ, fresh, limit_delta)
     least = lower_limits(differ, rows, limit_delta)
-    # One step outward for each rounded operation.
+    # Each rounded operation moves the limit outward by one step.
     product = np.nextafter(mean * np.where(mean >= 0, most, least), np.inf)
     return sum_outward(product, unqueried)
 

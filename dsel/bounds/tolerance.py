@@ -50,8 +50,9 @@ def allowed_exceedances(
     rows = checks.check_counts(n_rows, "n_rows")
     beta = checks.check_probability(level, "level")
     rows, deltas = np.broadcast_arrays(rows, checks.check_probabilities(delta, "delta"))
-    # Bisection: the limit rises with every exceedance, up to 1 where all rows exceed.
-    # `low` is only ever set to a count that fits, so the result needs no second check.
+    # The count is found by bisection: the limit rises with every exceedance, up to 1
+    # where all rows exceed. `low` is only ever set to a count that fits, so the result
+    # needs no second check.
     low, high = np.full(rows.shape, -1), rows.astype(np.int64) - 1
     while (low < high).any():
         middle = -((-low - high) // 2)  # rounded up, so that `low` moves
@@ -148,7 +149,7 @@ def tolerance_limit(residuals: ArrayLike, *, level: float, delta: float) -> floa
     if allowed < 0:
         return np.inf
     ordered = np.sort(np.where(np.isnan(values), np.inf, values))
-    # At most `allowed` rows lie above the next largest one, fewer where it is tied.
+    # At most `allowed` rows lie above the next largest one, and fewer if it is tied.
     return float(ordered[values.size - 1 - allowed])
 
 
@@ -290,8 +291,8 @@ def count_deviations(deviations: Floats, edges: Floats) -> Integers:
     >>> count_deviations(np.array([0.0, 0.5, 1.0, 1.5, np.nan]), np.array([0.0, 1.0]))
     array([2, 2])
     """
-    # Sorting is vectorized, and edges are few: a tenth of the time of a search for each
-    # deviation among the edges.
+    # Sorting is vectorized, and edges are few: this takes a tenth of the time of a
+    # search of the edges for each deviation.
     up_to = np.searchsorted(np.sort(deviations), edges, side="right")
     return np.diff(up_to, append=len(deviations))
 

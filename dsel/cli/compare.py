@@ -112,7 +112,7 @@ def run(
             "which model is better"
         )
     shown_rows = comparison.shown_rows()
-    if output.quiet:  # nobody else learns which file waits for labels
+    if output.quiet:  # this is the only line that names the file to label
         print_rows([shown_rows[0], *next_rows(*steps)])
     else:
         print_rows([*shown_rows, *next_rows(*steps)])
@@ -155,7 +155,7 @@ def name_sources(
         "rows in the pool": f"{comparison.n_unlabeled:,}",
         "target": target,
     }
-    # The date and the version come last.
+    # The date and the version are printed last.
     return replace(
         comparison, sources=models | pool_and_rows | comparison.sources | models
     )
@@ -308,7 +308,8 @@ def joint_schema(deployed: list[Deployed], location: str) -> TableSchema:
                 f"{column_schema.noun}, NEW as "
                 f"{other.noun}; give the pool as Parquet, with types of its own."
             )
-        # Each order accepts dates of ISO, and digits in groups plain numbers.
+        # Each order of day and month accepts ISO dates, and a table with digits in
+        # groups accepts plain numbers.
         has_more = column_schema.form.is_amount and not other.form.is_amount
         form = column_schema.form if has_more else other.form
         form = replace(form, day_first=next(iter(orders), None))

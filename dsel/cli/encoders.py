@@ -115,7 +115,7 @@ def _undecided_error(
         if (reason := why_texts.get(c.name))
         and (reason.as_numbers or reason.date_orders)
     }
-    # A column of amounts has its way out in its reason.
+    # The reason for a column of amounts already names a way out.
     others = [c for c in undecided if c.name not in named or named[c.name].date_orders]
     names = ",".join(column.name for column in others)
     # A text column with unique values may identify rows in the predictions.
@@ -272,7 +272,8 @@ def _days_of_column(column: pd.Series) -> pd.Series:
     """Return times as days since 1970, NaN where they are missing."""
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
-    elif column.dtype.kind != "M":  # dates of Python, outside the range of nanoseconds
+    # Python objects: dates outside the range of nanoseconds.
+    elif column.dtype.kind != "M":
         known = [
             None if missing else value
             for value, missing in zip(column, column.isna(), strict=True)

@@ -145,7 +145,7 @@ class LazyGroup(click.Group):
         if current_thread() is main_thread():  # `kill` and `timeout` end it as Ctrl-C
             signal.signal(signal.SIGTERM, signal.default_int_handler)
         words = [*(args[0] if args else options.get("args") or sys.argv[1:])]
-        options["obj"] = words  # of which commands make others
+        options["obj"] = words  # from which commands make others
         shows = TRACEBACK in words
         # When a read fails, asyncio logs the other reads, for which zarr does not wait.
         logging.getLogger("asyncio").setLevel(logging.CRITICAL)
@@ -160,7 +160,7 @@ class LazyGroup(click.Group):
             except click.ClickException as error:
                 _show_traceback(error, shows)
                 context = error.ctx if isinstance(error, click.UsageError) else None
-                if context is not None:  # the words were not understood
+                if context is not None:  # the words of the command were not understood
                     hint = f"Try '{context.command_path} --help' for help."
                     click.echo(f"{context.get_usage()}\n{hint}\n", err=True)
                 way = ""
@@ -211,7 +211,8 @@ def _offer_arguments(error: click.NoSuchOption, words: Sequence[str]) -> str:
 
 def _describe_stored_work(words: Sequence[str]) -> str:
     """Return what an interrupt leaves of a command; "" where nothing is to be said."""
-    if not {"select", "demo"} & {*words[:2]}:  # others have no parts to continue from
+    # Other commands have no parts to continue from.
+    if not {"select", "demo"} & {*words[:2]}:
         return ""
     words = split_options(words)
     if "--out" not in words:
@@ -244,7 +245,7 @@ def _check(words: Sequence[str]) -> Stop | None:
         return Stop(error.format_message(), ways_of(error))
     except FORESEEN as error:
         return Stop(_line_of(error), ways_of(error))
-    except Exception:  # whatever it is, the command does not go on
+    except Exception:  # the command does not continue after any error
         return Stop("", ())
     return None
 
@@ -269,7 +270,7 @@ def _say_stop(error: Exception, text: str, words: Sequence[str]) -> None:
     for number, (line, meaning) in enumerate(
         zip(commands.lines, meanings, strict=True)
     ):
-        # A line of its own, and not wrapped, so that it can be pasted.
+        # The command is one line and not wrapped, so that it can be pasted.
         click.echo(f"{'Or' if number else 'Run'}: {line}", err=True)
         if meaning and len(meanings) > 1:
             say(f"({meaning})", err=True)
@@ -294,7 +295,7 @@ def _show_traceback(error: BaseException, is_whole: bool) -> None:
     elif isinstance(error, UserCodeError) and error.__cause__ is not None:
         cause = error.__cause__
         lines = traceback.format_list(user_frames(cause))
-        if isinstance(cause, SyntaxError):  # its line is in no frame
+        if isinstance(cause, SyntaxError):  # no frame has its line
             lines += traceback.format_exception_only(cause)[:-1]
         click.echo("Traceback (most recent call last):", err=True)
         click.echo("".join(lines).rstrip(), err=True)

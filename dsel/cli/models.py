@@ -209,7 +209,8 @@ def import_name(name: str) -> Any:
     try:
         with users_code(name):
             return named_object()
-    except TypeError as error:  # not raised in the user's code: it needs arguments
+    # The call failed, not the user's code: the function needs arguments.
+    except TypeError as error:
         raise click.BadParameter(
             f"{name!r} must be an estimator, or make one without arguments: {error}.",
             param_hint="--model",

@@ -66,7 +66,8 @@ def run(options: MonitorOptions) -> None:
         rows = report.shown_rows()
         print_rows(rows[:1] if output.quiet else [*rows, *next_rows(*steps)])
     if not report.n_tested:
-        # A cron job that reads statuses must not take silence for a kept promise.
+        # A cron job that reads exit statuses must not mistake an untested promise for a
+        # kept one.
         are_known = report.n_duplicates == report.n_rows
         ways = {
             "rows that were not labeled": are_known,
@@ -77,7 +78,8 @@ def run(options: MonitorOptions) -> None:
         }
         way = " or ".join(text for text, applies in ways.items() if applies)
         reasons = ""
-        if output.quiet and not output.as_json:  # the report above has them otherwise
+        # Otherwise the report above has shown them.
+        if output.quiet and not output.as_json:
             why = dict.fromkeys(test.reason for test in report.tests)
             reasons = f" ({'; '.join(why)})"
         raise click.ClickException(
@@ -104,7 +106,7 @@ def _open(
     tables = load_run_tables(options.results)
     if tables is not None and None in (groups, target):
         columns: tuple[str, ...] = ()
-        with suppress(OSError, TypeError, ValueError):  # what is wrong is said below
+        with suppress(OSError, TypeError, ValueError):  # the error is reported below
             learned = load_schema(options.results)
             like = None if learned is None else TableSchema.from_json(learned)
             columns = columns_in(options.next_month, options.text.arguments, like) or ()

@@ -27,7 +27,7 @@ class Fraction(click.ParamType):  # type: ignore[type-arg]  # generic since clic
         option = "the value" if param is None else param.opts[0]
         text = str(value).strip()
         is_percent = text.endswith("%")
-        try:  # Decimals, since the digits of the advice are checked, not rounded ones
+        try:  # decimals keep the digits of the advice, which are checked
             number = Decimal(text.removesuffix("%")) / (100 if is_percent else 1)
         except ArithmeticError:
             self.fail(f"{text!r} is no number; 5% is written 0.05.", param, ctx)

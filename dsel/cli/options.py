@@ -36,7 +36,7 @@ NAMES: Final = {
     "`param_grid`": "--grid",
     "`estimator`": "--model",
     "`path`": "the table",
-    "`pool` is not read": "the pool is not read",  # it may be of LABELED's own rows
+    "`pool` is not read": "the pool is not read",  # it may have rows of LABELED
     "`pool` is None; pass the pool": "there is no --pool; name it",
     "search regressors": "write --task regression",
     "pass a regressor, such as Ridge()": "write --task regression",
@@ -100,7 +100,8 @@ def run_from(
             refuse_empty_values(context)
             refuse_repeats(context)
             called = function
-            if context.meta.get(CHECK):  # what is wrong is raised, and nothing runs
+            # The caller only checks: errors are raised, and nothing runs.
+            if context.meta.get(CHECK):
                 called = "check" if function == "run" else f"check_{function}"
             run = getattr(import_module(module), called)
             with rename_in_errors(shell_names(context.command)):

@@ -78,7 +78,8 @@ def run(options: PredictOptions) -> None:
             step = f"dsel monitor {place} NEXT_MONTH, once there are newer rows"
             print_rows(next_rows(step))
     if made.says_nothing:
-        # A script that reads statuses must not take the bound for one of these rows.
+        # A script that reads exit statuses must not take the bound for one about these
+        # rows.
         click.get_current_context().exit(ExitStatus.REFUTED)
 
 

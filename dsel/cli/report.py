@@ -34,7 +34,7 @@ def run(results: str, out: str | None, output: OutputOptions) -> None:
         shown = open_results(results)
         tables = load_run_tables(results)
         choice = read_labeled_result(place, Choice)
-        if choice is not None:  # what `dsel label` has proved since
+        if choice is not None:  # the bound that `dsel label` has proved since
             shown = shown.assign_attrs({CHOICE: choice.to_json()})
     if out is None:
         here = results if "://" not in results else place.folder or ""

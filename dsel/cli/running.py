@@ -141,7 +141,7 @@ def print_rows(shown_rows: Iterable[ShownRow], choice: Choice | None = None) -> 
     def style(row: ShownRow, lines: str) -> str:
         if os.environ.get("NO_COLOR"):
             return lines
-        # Not False, which is a code of its own, and ends what is bold.
+        # The value is not False, which has a code of its own that ends bold text.
         bold, dim = row[1] == head or None, row[0] in BACKGROUND or None
         return click.style(lines, bold=bold, dim=dim)
 
@@ -151,7 +151,7 @@ def print_rows(shown_rows: Iterable[ShownRow], choice: Choice | None = None) -> 
         rows = list(group)
         if heading and width is not None:
             click.echo(style(("", head), f"\n{heading}"))
-            if heading == HEADINGS[NEXT]:  # it says what the name says
+            if heading == HEADINGS[NEXT]:  # it would repeat the name
                 rows = [("", f"- {text}") for _, text in rows]
         click.echo(render_lines(rows, width, style))
 
@@ -383,7 +383,7 @@ def run_plan(
     """
     if out is not None:
         try:
-            check_out(plan, out)  # refused in one line, without the plan above it
+            check_out(plan, out)  # an error is one line, without the plan above it
         except StoreMismatchError as error:
             there = _options_there(out, tables)
             raise StoreMismatchError(f"{error}{there}") from error
@@ -395,7 +395,8 @@ def run_plan(
         if not (output.quiet or output.as_json):
             names = shell_names(click.get_current_context().command)
             planned = reword_rows(plan_rows(plan, in_short=not output.verbose), names)
-            # It is read once: what the run proves is what a reader looks for later.
+            # The plan is printed once, before the run: later a reader looks for the
+            # result.
             click.secho(f"{plan_lines([*planned, *shown_rows])}\n", dim=True)
         outcome = plan.run(client, out=out, verbose=output.shows_progress)
         outcome.models  # noqa: B018  # a stored run may fit them again, on the workers
@@ -423,11 +424,11 @@ def run_plan(
         words = with_options(click.get_current_context().obj, change)
         click.echo(f"Run: {shlex.join(['dsel', *words])}", err=True)
     if name == NEXT and output.quiet and not output.as_json:
-        print_rows(next_rows(text))  # else nobody learns which file waits for labels
+        print_rows(next_rows(text))  # no other line names the file to label
     certificates = outcome.choice.certificates.values()
     if certificates and all(c.says_nothing or not c.certified for c in certificates):
-        # A script that reads statuses must not take a refuted assumption, or "at most
-        # 100%", for a bound.
+        # A script that reads exit statuses must not take a refuted assumption, or "at
+        # most 100%", for a bound.
         click.get_current_context().exit(ExitStatus.REFUTED)
 
 
@@ -460,7 +461,7 @@ def _next_steps(
         and tables.pool
         and _find_shifted_columns(outcome) is not None
     ):
-        # A bound about other rows would be one command away, and none is printed.
+        # A command here would lead to a bound about other rows, so none is printed.
         names = _find_shifted_columns(outcome) or ()
         option = f"--drop {shlex.quote(join_names(names))}"
         what = "this is only a row number or a date of entry"

@@ -140,7 +140,7 @@ class SelectInputs:
         columns = () if pool is None else pool.columns or ()
         if pool is None or self.label_column not in columns:
             return pool
-        # It would reveal the labels.
+        # A column like this would reveal the labels.
         return pool.with_columns([c for c in columns if c != self.label_column])
 
 
@@ -268,7 +268,8 @@ def read_inputs(options: SelectOptions) -> SelectInputs:
     pool, people_pool, pool_notes, caveats = open_pools(unlabeled, table, options)
     by_default = "" if options.model else " by default; --model names another"
     if by_default and table.is_regression and not options.grid:
-        # It is said before the run: a choice after its result would break A5.
+        # This note comes before the run, since a choice after its result would break
+        # A5.
         by_default = f" by default; --model {model},{RIDGE} compares two"
     shown_rows = [
         ("model", model + by_default),
@@ -298,7 +299,8 @@ def read_labeled_table(options: SelectOptions) -> Table:
     labeled, target, report_by = options.labeled, options.target, options.report_by
     if target is None and format_names_columns(labeled):
         columns: tuple[str, ...] = ()
-        with suppress(OSError, TypeError, ValueError):  # it is read later, if at all
+        # The pool is read later, if at all.
+        with suppress(OSError, TypeError, ValueError):
             columns = columns_in(labeled, options.text.arguments) or ()
         raise undecided_words(
             f"name the column of {labeled!r} that has the labels by --target"

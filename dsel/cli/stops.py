@@ -166,7 +166,7 @@ class WaySearch:
         """Run the code of a new file, and return where it wrote; None if it failed."""
         name = os.path.basename(way.new)
         real = self._without_trials(way.new).removesuffix(name)
-        if repr(real)[1:-1] != real:  # it would be another text in the code
+        if repr(real)[1:-1] != real:  # its text would be different in the code
             return None
         trial = f"{mkdtemp(dir=self.folder)}{os.sep}"
         self.places[trial] = real

@@ -147,8 +147,8 @@ def learn_actively(
                     f"rows, and a classifier needs two classes; raise `n_rows`."
                 )
 
-    # An inner generator: the checks above then run in the call, not in the first
-    # `next`.
+    # The generator is an inner function, so that the checks above run in the call, not
+    # in the first `next`.
     return steps()
 
 
@@ -325,8 +325,9 @@ def score_gaps(model: Any, X: Any) -> Floats:
     the model knows one class only.
     """
     if hasattr(model, "coef_") and model.coef_.shape[0] == 1:
-        # One product with the coefficients; a linear SVC would use its support vectors.
-        # They are made dense, since products with a sparse vector are much slower.
+        # This is one product with the coefficients; a linear SVC would use its support
+        # vectors. They are made dense, since products with a sparse vector are much
+        # slower.
         coef = model.coef_
         coef = np.ravel(coef.toarray() if hasattr(coef, "toarray") else coef)
         return np.asarray(2.0 * np.abs(X @ coef + model.intercept_))

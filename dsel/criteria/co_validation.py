@@ -38,8 +38,8 @@ def pool_disagreement(counts: CandidateCounts) -> Floats:
     Unbiased for the expected disagreement of models of half the labeled rows, where
     these were drawn at random: Madani, Pennock and Flake (2004), section 3.1.
     """
-    # Divided by the size of the whole pool: rows that are not compared yet count as
-    # agreement, so that the number never falls (pruning needs this).
+    # The count is divided by the size of the whole pool: rows that are not compared yet
+    # count as agreement, so that the number never falls (pruning needs this).
     m = np.maximum(counts[names.N_UNLABELED], 1)
     return np.asarray((counts[names.DISAGREEMENTS] / m).mean(axis=-1))
 
@@ -50,8 +50,8 @@ def dis_error(counts: CandidateCounts) -> Floats:
     It is disE in Madani, Pennock and Flake (2004), equation (4): an estimate of a lower
     bound on the error at half the rows, in [0, (C-1)/C].
     """
-    # The formula of the mean, not the mean of the formula: e_l is convex, so the mean
-    # of e_l(D_r) would be larger.
+    # The formula is applied to the mean disagreement: e_l is convex, so the mean of
+    # e_l(D_r) would be larger.
     return error_from_disagreement(
         pool_disagreement(counts), n_classes=int(counts[names.N_CLASSES])
     )

@@ -97,8 +97,9 @@ def mean_loss(counts: CandidateCounts) -> Floats:
 
 
 FOLDS: Final[tuple[Criterion, ...]] = (
-    # Structural risk minimization over the bound of Theorem 1 of ICSI TR-05-010. Every
-    # limit grows with its count, so a candidate can be pruned by the counts so far.
+    # This is structural risk minimization over the bound of Theorem 1 of ICSI
+    # TR-05-010. Every limit grows with its count, so a candidate can be pruned by the
+    # counts so far.
     Bound(
         "cv_bound",
         partial(_by_pool, cv_bound, names.DISAGREEMENTS),
@@ -114,8 +115,9 @@ FOLDS: Final[tuple[Criterion, ...]] = (
         (names.FOLD_ROWS, names.N_UNLABELED),
         can_prune=False,
     ),
-    # About the model trained without the first fold, which is the one deployed: the
-    # choice by the rows of this fold is paid for by dividing delta among candidates.
+    # The bound is about the model trained without the first fold, which is deployed:
+    # delta is divided among candidates, so that they may be chosen by the rows of this
+    # fold.
     Bound(
         "holdout",
         _holdout,

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from dsel.runtime.clients import count_threads, current_worker
 
-SPILL_FRACTION = 0.7  # of a worker's memory limit; Dask's default for spilling
+SPILL_FRACTION = 0.7  # share of a worker's memory limit; Dask's default for spilling
 IDLE_SECONDS: Final = 300.0  # an unused value is unlikely to be needed after this
 OWN: Final = "own-"
 """Prefix of the keys of values that only the fits of one group of candidates need."""
@@ -28,7 +28,8 @@ class ByteCache:
     """A cache that drops the least recently used values, and idle ones in time."""
 
     def __init__(self, limit: int, *, idle_seconds: float | None = None) -> None:
-        self.limit = limit  # in bytes; tasks also size their work arrays by it
+        # A number of bytes, by which tasks also size their work arrays.
+        self.limit = limit
         self.held = 0
         self._idle_seconds = idle_seconds
         self._entries: dict[str, _Entry] = {}  # the oldest use first
@@ -141,9 +142,9 @@ def process_cache() -> ByteCache:
     """Return this process's cache: a fraction of its memory for each task thread."""
     limit, used_nbytes, n_threads = _memory()
     left = limit - used_nbytes
-    # Half of the limit, minus the memory in use. If little of that half is left, half
-    # of what remains before Dask spills to disk, or an eighth of all that remains: the
-    # rest is for code, models and blocks.
+    # The cache gets half of the limit, minus the memory in use. If little of that half
+    # is left, it gets half of the memory that remains before Dask spills to disk, or an
+    # eighth of all that remains. The rest is for code, models and blocks.
     nbytes = max(
         left - limit // 2,
         (int(SPILL_FRACTION * limit) - used_nbytes) // 2,

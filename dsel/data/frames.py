@@ -158,7 +158,8 @@ class Frame:
     """Schema of the original data frame."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"given": self.given, "schema": self.schema}  # the rest is made again
+        # Other state is computed again.
+        return {"given": self.given, "schema": self.schema}
 
     def __len__(self) -> int:
         return len(self.given)
@@ -195,7 +196,7 @@ class Frame:
                 original[name]
                 for name, dtype in like.schema.items()
                 if dtype.is_integer()
-                and original[name].dtype.is_numeric()  # it has values at all
+                and original[name].dtype.is_numeric()  # the column has values at all
                 and cast[name].ne_missing(original[name]).any()
             ]
             return cast.with_columns(uncast)
@@ -234,7 +235,8 @@ class Frame:
     @cached_property
     def encoded_rows(self) -> Floats:
         """The rows as float64; values that are not numeric are hashes in [0, 1)."""
-        # The rows as an estimator gets them, with its rounding and its units of time.
+        # These are the rows as an estimator gets them, with its rounding and its units
+        # of time.
         rows = nw.from_native(self.native, eager_only=True).to_pandas()
         columns = [
             numbers_of(rows[column.name], np.dtype(np.float64))
@@ -393,8 +395,8 @@ def read_only_rows(rows: Any) -> Any:
     # copy or fails, and cannot change rows that other tasks read.
     rows = native(rows)
     if isinstance(rows, pd.DataFrame):
-        # Copied values: scikit-learn asks numpy for a frame's own memory and writes
-        # into that, which the copy on write of pandas 3 does not see.
+        # The values are copied: scikit-learn gets the memory of a frame through numpy
+        # and writes into it, which the copy on write of pandas 3 does not notice.
         return rows.copy(deep=True)
     if sparse.issparse(rows) and rows.format == "csr":
         parts = rows.data, rows.indices, rows.indptr
@@ -546,7 +548,8 @@ def check_finite(
     imputer = "an imputer, such as SimpleImputer(),"
     if isinstance(X, Frame):
         texts = [column.name for column in X.schema.columns if not column.is_number]
-        # Column by column, since an array of all of them would be a copy.
+        # The columns are checked one by one, since an array of all of them would be a
+        # copy.
         names = [
             column.name
             for column in X.schema.columns
@@ -554,7 +557,7 @@ def check_finite(
         ]
         if not names:
             return
-        if texts:  # of which no mean can be taken
+        if texts:  # an imputer has no mean of texts
             imputer = (
                 f"make_column_transformer((SimpleImputer(), [{names[0]!r}]), "
                 f"(OneHotEncoder(handle_unknown='ignore'), {texts[:3]}), "

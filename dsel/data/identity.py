@@ -77,7 +77,7 @@ def is_of_dsel(value: object) -> bool:
                 kind, parts = _parts(item)
             except Exception:  # as in `exact_text`
                 return False
-            # The version of another package stands behind the name of what is imported.
+            # The version of another package follows the name of the imported object.
             if kind.startswith(("class ", "function", "module ")) or (
                 kind.startswith("import ") and kind.count(" ") > 1
             ):

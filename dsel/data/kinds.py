@@ -228,10 +228,12 @@ def trim(values: pa.Array, gaps: Sequence[str] = ()) -> pa.Array:
 
 
 def _trim_blanks(values: pa.Array) -> pa.Array:
-    # Most columns have no blank at all, and to look at bytes is twenty times faster.
+    # Most columns have no blank at all, and a search of the bytes is twenty times
+    # faster.
     if isinstance(values, pa.StringArray) and not values.null_count:
         starts, stops, content = text_bytes(values)
-        has_blanks = (content - np.uint8(0x21) > 0x5D).any()  # what is not "!" to "~"
+        # Bytes other than "!" to "~".
+        has_blanks = (content - np.uint8(0x21) > 0x5D).any()
         if not has_blanks:
             return _empty_to_null(values, starts < stops)
     # Trimming Unicode takes twelve times as long, and few columns need it. If a batch
@@ -406,8 +408,8 @@ def round_trips(texts: pa.Array, floats: pa.Array) -> Bools:
     >>> round_trips(texts, parse_numbers(texts)).tolist()
     [True, True, False, False, True, False]
     """
-    # Arrow writes the shortest decimal, too, and has other rules for exponents and for
-    # what is whole.
+    # Arrow writes the shortest decimal, too, but has other rules for exponents and for
+    # whole numbers.
     values = floats.to_numpy()
     same = pc.equal(texts, pc.cast(floats, pa.string())).to_numpy(zero_copy_only=False)
     sizes = np.abs(values)
@@ -545,8 +547,9 @@ class ColumnScan:
         known = values
         if values.null_count:
             known = values.drop_null()
-        # Matching patterns takes most of a pass. So values that are all numbers, or
-        # gaps, are recognized by their bytes; else only distinct values are matched.
+        # Matching patterns takes most of a pass. Therefore values that are all numbers,
+        # or gaps, are recognized by their bytes; otherwise only distinct values are
+        # matched.
         if self._is_text:
             known = self._without_words(known)
         elif self._add_forms(known):
@@ -910,7 +913,7 @@ class ColumnScan:
                 "held exactly"
             )
         n_like = self.n_numbers + self.n_like_numbers
-        # With leading zeros they are codes, such as 00123.
+        # Whole numbers with leading zeros are codes, such as 00123.
         if self.n_leading_zeros or 2 * n_like <= n:
             return None
         start = f"is read as text: {_part(n_like, n)} are numbers"
@@ -948,7 +951,7 @@ class ColumnScan:
     def way_to_amounts(self, name: str) -> TextReason:
         """Return how a column of amounts is read as numbers; no text if it has none."""
         sign, n_by_sign = self.amount_sign, self.amounts.n_by_sign
-        # Signs of which none is frequent are letters of codes, such as 12A and 14C.
+        # If no sign is frequent, they are letters of codes, such as 12A and 14C.
         if 2 * (n_by_sign[sign] + (sign == "") * self.n_numbers) <= self.n_values:
             return TextReason("")
         way = f"; --number {shlex.quote(name)} reads it as numbers"
@@ -1244,7 +1247,8 @@ def decimal_mark(
             shown.setdefault(mark, (name, value))
     if len(shown) > 1:
         by_comma, comma = shown[","]
-        # To leave out one of them would decide by itself what the other one means.
+        # Leaving out one of the columns would decide by itself what the other one
+        # means.
         names = dict.fromkeys((by_comma, shown["."][0]))
         raise UndecidedError(
             f"its column {by_comma!r} has decimal commas ({comma!r}) and its column "
@@ -1262,7 +1266,7 @@ def decimal_mark(
         if known is not None:
             return known
         either = scans[name].amounts.either
-        # Decimal commas are where semicolons separate.
+        # Files with decimal commas usually separate values by semicolons.
         if either is not None and ("." in either or separator == ";"):
             digits = re.sub("[^0-9.,]", "", either)
             raise ValueError(
@@ -1288,7 +1292,7 @@ def integer_labels(texts: list[str]) -> list[int] | None:
     [None, None, None]
     """
     matched = [_PLAIN_LABEL.fullmatch(text) for text in texts]
-    # With both forms in one column, two texts would become one class.
+    # If both forms were in one column, two texts would become one class.
     if not all(matched) or len({match[1] for match in matched if match}) != 1:
         return None
     numbers = [int(text.removesuffix(".0")) for text in texts]

@@ -174,7 +174,7 @@ def labeled_rows(
             f"regressors, cut measurements into classes, or label more rows of each "
             f"class."
         )
-    # A copy, because the caller may change the original while fits run.
+    # The rows are copied, because the caller may change the original while fits run.
     return LabeledRows(copy_rows(features), codes, classes, names, schema)
 
 

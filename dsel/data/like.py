@@ -212,7 +212,7 @@ class _Written(NamedTuple):
             return texts
         is_whole = known & (self.kind is Kind.WHOLE)
         if self.is_plain_whole:
-            # Larger ones were written with an exponent, else they would be text.
+            # Larger ones were written with an exponent; otherwise they would be text.
             is_whole |= known & (values % 1 == 0) & (values.abs() <= LARGEST_EXACT)
         texts[known] = values[known].map(repr)
         texts[is_whole] = values[is_whole].astype("int64").astype(str)
@@ -276,7 +276,7 @@ def _check_kinds(
     if wrong:
         raise UndecidedError(
             f"{'. '.join(wrong[:MOST_COLUMNS_NAMED])}. Write both in one way.",
-            # Times that differ by a zone are mended in a table, by hours: no command
+            # Times that differ by a zone are corrected in a table, by hours: no command
             # leaves them out.
             [("--drop", join_names(names))] if names else [],
         )
@@ -311,7 +311,7 @@ def _check_texts(pool: Pool, schema: TableSchema, client: "Client | None") -> No
             columns, lambda name: texts_of(rows[name]), row_numbers
         )
 
-    # Blocks are combined in order, and of each column the first value stays.
+    # Blocks are combined in order, and the first value of each column stays.
     wrong = texts.reduce(find, lambda a, b: {**b, **a}, client=client, allow_nan=True)
     known = [wrong[column.name] for column in columns if column.name in wrong]
     refuse_wrong_values(known, "the pool", 0)

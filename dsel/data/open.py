@@ -192,8 +192,8 @@ def _at_location(location: str, options: dict[str, Any]) -> Pool:
             return _change_stored_schema(_of_object(table.X), columns=table.columns)
         if is_file:
             reader_of(location)  # raises, and lists what is read
-    # A folder without an ending may be either; its zarr header costs few requests, and
-    # the search for Parquet files lists the folder.
+    # A folder without an ending may be zarr or Parquet. A zarr header costs few
+    # requests, and the search for Parquet files lists the folder.
     try:
         array = open_zarr(place, location, options)
     except ValueError:
@@ -212,7 +212,7 @@ def _at_location(location: str, options: dict[str, Any]) -> Pool:
 
 def absolute_path(location: str) -> str:
     """Return an absolute path, for tasks that run elsewhere; a URL unchanged."""
-    # A local URL becomes a path, because fsspec makes no folders for it.
+    # A local URL becomes a path, because fsspec creates no folders for it.
     if location.startswith(("file://", "local://")):
         return str(strip_protocol(location))
     return location if "://" in location else os.path.abspath(location)
@@ -274,7 +274,7 @@ def _of_array(rows: Any) -> Pool:
     """Return the pool of an array of Dask, a sparse matrix, or an array in memory."""
     if hasattr(rows, "dask"):
         if any(math.isnan(length) for length in rows.chunks[0]):
-            # It sets the lengths in place, and the array is the caller's.
+            # Dask sets the lengths in place, and the array belongs to the caller.
             rows = rows.copy().compute_chunk_sizes()
         # A task reads whole rows, so columns must not be divided among chunks.
         rows = rows.rechunk({1: -1})
@@ -395,7 +395,7 @@ def _of_dask_frame(source: Any) -> Pool:
     )
     lengths = tuple(map(int, source.map_partitions(len).compute()))
     head = source._meta
-    # The type of Python objects is known only from some of them.
+    # The type of Python objects is known only once some of them are read.
     if any(dtype.kind == "O" for dtype in source.dtypes) and any(lengths):
         head = source.get_partition(int(np.argmax(np.array(lengths) > 0))).head(_LOOK)
     schema = FrameSchema(head.iloc[:0], frame_of(head).schema.columns)

@@ -69,7 +69,8 @@ def from_parquet(location: str, options: Mapping[str, object]) -> Pool:
                     partition_base_dir=root,
                 )
             except pa.ArrowInvalid:
-                # pyarrow does not name the column; a footer is read again only here.
+                # pyarrow does not name the column, so the footer is read again, only
+                # here.
                 names = parquet.read_schema(paths[0], filesystem=fs).names
                 check_distinct_names(names, paths[0])
                 raise
@@ -99,7 +100,7 @@ def _open_columns(
 ) -> Pool:
     """Return some columns, in blocks of at most `part_rows` rows for a single pass."""
     schema = pa.schema([every.field(name) for name in columns])
-    object_kinds = {  # pandas holds these types as Python objects
+    object_kinds = {  # types that pandas holds as Python objects
         "date": pa.types.is_date,
         "time of day": pa.types.is_time,
         NUMBER: pa.types.is_decimal,
@@ -240,7 +241,7 @@ def columns_of_few_values(rows: pa.Table | pa.RecordBatch) -> list[str]:
     """
     some, few = rows.slice(0, _ROWS_SHOWN), []
     for name in some.schema.names:
-        with suppress(pa.ArrowNotImplementedError):  # of lists, for one
+        with suppress(pa.ArrowNotImplementedError):  # for example columns of lists
             if 2 * pc.count_distinct(some.column(name)).as_py() <= some.num_rows:
                 few.append(name)
     return few

@@ -218,7 +218,7 @@ class Pool:
     @cached_property
     def n_passing_before(self) -> Integers:
         """Number of rows before each boundary that pass the filters."""
-        # A filter costs a random word a row, and most pools have none.
+        # A filter costs a random word for each row, and most pools have no filter.
         if self.row_filter.keeps_all:
             return self.boundaries
         mask = self.row_filter.mask
@@ -364,8 +364,8 @@ class Pool:
         the number depends on the pool alone, so that all machines group sums alike.
         """
         if rows is None:
-            # At least four slices where they are not too small, so that a few workers
-            # share a small pool. The number of workers must not decide it: sums of
+            # There are at least four slices where they are not too small, so that a few
+            # workers share a small pool. The number of workers must not matter: sums of
             # floats depend on where slices end.
             nbytes = min(SLICE_NBYTES, max(SMALL_SLICE_NBYTES, self.nbytes // 4))
             rows = max(nbytes // self.row_nbytes, 1)
@@ -562,7 +562,8 @@ def pool_of_slices(
     row_nbytes = max(row_nbytes or like.shape[1] * like.dtype.itemsize, 1)
     chunk_rows = chunk_rows or max(1, int(SMALL_BLOCK_NBYTES // row_nbytes))
     nbytes = min(n_rows * row_nbytes / MANY_BLOCKS, BLOCK_NBYTES)
-    # Whole chunks: a chunk that two blocks share would be read and decoded twice.
+    # Blocks have whole chunks: a chunk that two blocks share would be read and decoded
+    # twice.
     step = chunk_rows * max(int(nbytes // (chunk_rows * row_nbytes)), 1)
     edges = [*range(0, n_rows, step), n_rows]
     slices = [slice(*ends) for ends in pairwise(edges)]
@@ -605,13 +606,13 @@ def send_values(values: list[Any], nbytes: int, client: "Client") -> list[Any]:
     There are none where the values are few bytes, or the cluster does not answer: then
     they are sent with their task instead.
     """
-    # With a scheduler that is gone the call would wait for long.
+    # If the scheduler is gone, the call would wait for a long time.
     if not values or nbytes < _SENT_NBYTES or client.status != "running":
         return []
     send = partial(
         client.scatter, values, hash=False, timeout=_SECONDS, asynchronous=True
     )
-    # The scheduler may go at this moment, so the call has a time-out.
+    # The scheduler may end at this moment, so the call has a time-out.
     try:
         sent = client.sync(send, callback_timeout=_SECONDS + nbytes / 2**20)
     except (OSError, KeyError):  # KeyError: a worker has just died
@@ -696,7 +697,7 @@ def read_blocks(
                     )
                 yield block
             del block
-        del rows  # else they would be in memory while the next ones are read
+        del rows  # they would otherwise be in memory while the next ones are read
 
 
 NO_DAMAGE = (ConnectionError, RowError, PoolChangedError)
@@ -712,9 +713,9 @@ def _compute_block(graph: Mapping[Any, Any], pool: Pool, block_number: int) -> A
     try:
         rows = reach_and_read(where, lambda: get_sync(needed, key, callbacks=()))
     except (OSError, RuntimeError, ValueError) as error:
-        # A server that does not answer is no damage; the task is tried again.
-        # Nor is a value of another kind than in the labeled rows, or a file that
-        # another program writes.
+        # A server that does not answer is no damage; the task is tried again. A value
+        # of another kind than in the labeled rows is no damage either, nor is a file
+        # that another program writes.
         if where == POOL or isinstance(error, NO_DAMAGE):
             raise
         raise ValueError(

@@ -165,7 +165,8 @@ class RowFilter:
         remains[self.excluded[first:last] - start] = False
         for lower, upper, seed, stream in self.word_ranges:
             drawn = row_random(seed, stream, start, stop)
-            # Compared as integers: floats near a limit would be rounded.
+            # The words are compared as integers, since floats near a limit would be
+            # rounded.
             least, most = math.ceil(lower * 2**64), math.ceil(upper * 2**64)
             remains &= (drawn >= least) & (drawn < most)
         return remains

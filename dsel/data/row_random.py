@@ -30,7 +30,8 @@ _NUMBERS_A_COUNTER: Final = 4
 
 def row_random(seed: int, stream: int, start: int, stop: int) -> NDArray[np.uint64]:
     """Return 64 random bits for each row, from numpy's Philox of (seed, stream)."""
-    # An array, because numpy converts a list of large integers to float64.
+    # The words are an array, because numpy converts a list of large integers to
+    # float64.
     key = np.array([seed % 2**64, stream], dtype=np.uint64)
     counter, skipped = divmod(start, _NUMBERS_A_COUNTER)
     generator = np.random.Philox(key=key, counter=counter)

@@ -173,8 +173,8 @@ class TableSchema:
     @property
     def extra_gap_words(self) -> tuple[str, ...]:
         """Words for a gap that were named for this table alone."""
-        # One that all tables have was named where it stands twice: only then it is a
-        # gap among texts, too.
+        # A gap word that all tables have was named by the user where it occurs twice:
+        # only then it is a gap among texts, too.
         return tuple((Counter(self.gap_words) - Counter(GAP_WORDS)).elements())
 
     def to_json(self) -> str:
@@ -262,7 +262,8 @@ class TableSchema:
         there, way = {*names}, ""
         labels: ShellOptions = ()
         missing = [name for name in self.names if name not in there]
-        # Schemas of searches have a target; that of a table has one once it is named.
+        # The schema of a search has a target; the schema of a table has one once it is
+        # named.
         if ids is None and self.target is None and len(missing) == 1:
             [name] = missing
             way = f" If {name!r} holds the labels, write --target {shlex.quote(name)}."
@@ -308,7 +309,8 @@ class TableSchema:
                 converted[column.name] = to_pandas(typed, column.kind)
         refuse_wrong_values(wrong, where, first_row)
         converted |= {name: table.column(name).to_pandas() for name in self.ids}
-        # All columns at once: adding them one by one would copy the frame each time.
+        # All columns are added at once: adding them one by one would copy the frame
+        # each time.
         return pd.DataFrame(converted, copy=False)
 
 

@@ -161,7 +161,7 @@ def given_splits(cv: Any, X: Features, y: Any, groups: Any = None) -> tuple[Spli
     try:
         iterable = cv.split(X, y, groups) if hasattr(cv, "split") else cv
         pairs = list(islice(iterable, MOST_SPLITS + 1))
-    except Exception as error:  # the user's splitter may raise anything
+    except Exception as error:  # a splitter of the user may raise anything
         text = " ".join(str(error).split()).rstrip(".")
         way = "" if groups is not None else "pass `groups` where it wants them, or "
         raise ValueError(

@@ -192,7 +192,7 @@ def _describe_respelling(
 ) -> tuple[str, NewFile | None]:
     """Return how labels are replaced by other ones, and the file that has it done."""
     target = f"t[{request.target!r}]"
-    # Blanks around a text are no part of it here, and are one to pandas.
+    # Blanks around a text are no part of it here, but pandas keeps them.
     strip = ".str.strip()" if is_text(location) else ""
     change = f"{target} = {target}{strip}.replace({other})"
     file = None
@@ -297,7 +297,8 @@ def reader_of(location: str) -> Callable[[str, TableRequest], Table]:
     elif lower.endswith(NO_TABLES):
         way = "; this is no table"
     elif os.path.isfile(location):
-        # It may be a table whose name does not say so, as adult.data and exports are.
+        # The file may be a table whose name does not show it, such as adult.data or an
+        # export.
         with open(location, "rb") as file:
             start = file.read(6)
         kinds = {b"PAR1": PARQUET[0], b"ARROW1": FEATHER[0]}

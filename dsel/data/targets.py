@@ -127,7 +127,7 @@ def notes_on_copies(
     purities = {
         name: purity
         for name in X
-        # Some rows show of most columns that they do not.
+        # A few rows suffice to exclude most columns.
         if _purity(X[name][known].iloc[::step], labels[::step])
         and (purity := _purity(X[name][known], labels))
     }

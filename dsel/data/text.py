@@ -520,7 +520,7 @@ def _count_comments(path: str, lines: Sequence[str], separator: str | None) -> i
     *comments, below = lines
     if not comments:
         return 0
-    if not below.strip():  # all lines begin with #, so the last may be the header
+    if not below.strip():  # all lines begin with #, so that the last may be the header
         return len(comments) - 1
     for line in (comments[-1], below):
         with suppress(
@@ -902,7 +902,7 @@ def _whole_records(content: bytes, n: int, is_last: bool) -> tuple[int, int] | N
     (12, 2)
     >>> _whole_records(b"1,2\n\n3,4\n", 9, True)
     """
-    codes = np.frombuffer(content, np.uint8, n)  # of a slice they would be a copy
+    codes = np.frombuffer(content, np.uint8, n)  # a slice of them would be a copy
     ends = np.flatnonzero(codes == ord("\n"))
     n_quotes = 0
     if content.find(b'"', 0, n) >= 0:
@@ -934,7 +934,8 @@ def decoding_error(path: str, encoding: str) -> UndecidedError:
     text += "encoding by --encoding, such as "
     if encoding != "utf-8":
         return UndecidedError(f"{text}another one")
-    # Where both read a file they differ in control characters only, which no table has.
+    # Where both encodings read a file, they differ in control characters only, which no
+    # table has.
     way = "cp1252" if first_bad_byte(path, "cp1252") is None else "latin-1"
     return UndecidedError(
         f"{text}{way}, which reads {bad.word.decode(way, 'replace')[:40]!r} there",

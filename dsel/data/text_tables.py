@@ -256,7 +256,8 @@ class TextRows:
         ValueError where a value is not of the kind of its column.
         """
         texts = self.part.texts()
-        # No small rest, for which a model would take nearly as long.
+        # The last part is not left small, since a model would take nearly as long for
+        # it.
         n_frames = max(round(texts.num_rows / n_rows), 1)
         step = max(math.ceil(texts.num_rows / n_frames), 1)
         for start in range(0, texts.num_rows, step):
@@ -355,8 +356,8 @@ def scan_columns(
     done, n_threads = 0, 1 if current_worker() is not None else count_threads()
     with ThreadPoolExecutor(n_threads) as threads:
         for batch in batches:
-            # The next batch is read while columns of this one are scanned; of each
-            # column one batch at a time, since a scan goes by the order of rows.
+            # The next batch is read while columns of this one are scanned. Each column
+            # is scanned one batch at a time, since a scan depends on the order of rows.
             for each in running:
                 each.result()
             running = [
@@ -423,7 +424,7 @@ def read_text(location: str, request: TableRequest) -> Table:
     scanned = rows.select(names)
     if request.task != CLASSIFICATION and target is not None:
         scanned = scanned.append_column(target, cells)
-    # With the target, which may be the only column with fractions.
+    # The target is included, since it may be the only column with fractions.
     marked = scan_columns(iter(scanned.to_batches()))
     source.complete_scans(marked, scanned)
     scans = {name: marked[name] for name in names}

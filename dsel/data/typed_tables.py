@@ -130,8 +130,8 @@ def read_typed_rows(location: str) -> pa.Table:
 def _frame_of_json(location: str) -> pd.DataFrame:
     """Return the objects in the lines of a file as a data frame."""
     with name_file(location):
-        # Line by line: pandas' reader converts texts to dates in columns with certain
-        # names.
+        # The file is parsed line by line: the reader of pandas converts texts to dates
+        # in columns with certain names.
         records = []
         with open_binary(location) as file:
             content = io.BytesIO(file.read())
@@ -150,7 +150,7 @@ def _frame_of_json(location: str) -> pd.DataFrame:
         if not records or not all(isinstance(record, dict) for record in records):
             raise ValueError("it must have an object with names in every line")
         frame = pd.DataFrame(records)
-        for name in frame.select_dtypes("float64"):  # which whole numbers with gaps are
+        for name in frame.select_dtypes("float64"):  # such as whole numbers with gaps
             if (frame[name].abs() > LARGEST_EXACT).any():
                 values = [record.get(name) for record in records]
                 if all(value is None or type(value) is int for value in values):
@@ -245,7 +245,7 @@ def read_zarr(location: str, request: TableRequest) -> Table:
                 f"`path` must end in one of {', '.join(listed_formats())} or be a zarr "
                 f"group with X and y, got {show(location)}."
             ) from error
-        # Others, such as coordinates of xarray, may be times.
+        # Other arrays, such as coordinates of xarray, may be times.
         used = ("X", request.target or "y", "classes", "feature_names", "columns")
         for name in {*used} & {*arrays}:
             array = arrays[name]
@@ -280,7 +280,7 @@ def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
             )
     y = None if request.target is None else _typed_labels(frame[request.target])
     X = frame[names]
-    # Columns without any value get one type, whichever the format gave them.
+    # Columns without any value get one type, whatever type the format gave them.
     X = X.assign(**{name: None for name in names if len(X) and X[name].isna().all()})
     X = convert_to_common_types(X)
     schema = schema_of(X, target=request.target)

@@ -245,7 +245,7 @@ def _count_unknown(
 ) -> dict[str | None, int]:
     """Return the number of rows of each value that is unknown, in the order of rows."""
     if isinstance(column.dtype, pd.StringDtype):
-        # Several times as fast as pandas where many values differ.
+        # This is several times as fast as pandas where many values differ.
         texts = pa.array(column, from_pandas=True)  # in its own type: no copy
         texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
         is_known = pc.is_in(texts, value_set=pa.array(list(known), texts.type))

@@ -346,8 +346,8 @@ def _fill_from_pool(
     import dask.array as da
 
     n_threads = 1 if current_worker() is not None else count_threads()
-    # A pool of our own is waited for when a task fails. Dask's own threads are not, and
-    # would write chunks after the failed pool has been removed.
+    # This code waits for its own threads when a task fails. It could not wait for
+    # Dask's threads, which would write chunks after the failed pool has been removed.
     threads = nullcontext() if client else ThreadPoolExecutor(n_threads)
     size, scheduler = array.chunks[0], client or "threads"
     rows = pool.as_array(client).map_blocks(_cast_rows, array.dtype, dtype=array.dtype)
@@ -456,7 +456,8 @@ def _fits_all(scan: ColumnScan, column: ColumnSchema, decimal: str) -> bool:
         is_right = kind.is_number and not (column.kind is Kind.WHOLE and scan.n_codes)
         return is_right or kind is Kind.GAPS
     is_any = column.kind in (Kind.TEXT, Kind.GAPS, Kind.OTHER)
-    # Dates of numbers are right in one order only, which each value must show.
+    # Dates of numbers are right in one order of day and month only, which each value
+    # must show.
     return is_any or (kind.is_time and kind is column.kind and not scan.date_signs)
 
 

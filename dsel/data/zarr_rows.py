@@ -170,7 +170,8 @@ def open_node(
             is_array = isinstance(node, zarr.Array)
             arrays = {"": node} if is_array else dict(node.arrays())
             return dict(node.attrs), arrays
-    except FileNotFoundError:  # zarr's own is a ValueError, too, so it comes first
+    # The error of zarr is a ValueError, too, so it comes first.
+    except FileNotFoundError:
         raise
     except BAD_HEADER as error:
         message = " ".join(str(error).split()).rstrip(".")

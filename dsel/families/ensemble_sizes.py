@@ -62,7 +62,8 @@ def _keep_histograms(model: Any, size: int) -> None:
 
 
 BAGGING: Final = BaggingClassifier, BaggingRegressor
-# A subclass may fit otherwise. AdaBoost is left out: few grids hold its size alone.
+# A subclass may fit in another way. AdaBoost is left out: few grids hold its size
+# alone.
 ENSEMBLES: Final[Mapping[type, tuple[str, Callable[[Any, int], None]]]] = {
     BaggingClassifier: ("n_estimators", _keep_bagging),
     BaggingRegressor: ("n_estimators", _keep_bagging),

@@ -101,7 +101,7 @@ class FitCounts:
     @property
     def has_failed(self) -> Bools:
         """Whether each fit failed, candidates x splits."""
-        # Derived, so that no fit can have failed and have errors.
+        # The flag is derived from the errors, so that no failed fit can have errors.
         return np.asarray(self.errors[..., 0] < 0)
 
     def record(self, index: Any, *errors: ArrayLike) -> None:
@@ -129,8 +129,8 @@ class FitCounts:
         user_frames = [
             frame for frame in frames if not frame.filename.startswith(INSTALLED)
         ]
-        # An error of the user's code may be raised deep inside of a library; the last
-        # frame in their own code is where to look.
+        # An error of the user's code may be raised deep inside of a library; the
+        # message names the last frame of the user's own code.
         if user_frames:
             where = (
                 f"{Path(user_frames[-1].filename).name}, line {user_frames[-1].lineno}"

@@ -67,8 +67,8 @@ def check_fit_names(
     Names that the `fit` of the estimator has, or may have, are its own.
     """
     own_parameters = inspect.signature(fit).parameters
-    # An object that is no estimator passes here: making the plan refuses it, by a
-    # message about estimators.
+    # An object that is no estimator passes here, since the plan refuses it with a
+    # better message.
     estimator_fit = getattr(estimator, "fit", None)
     parameters: Mapping[str, inspect.Parameter] = {}
     if callable(estimator_fit) and not isinstance(estimator, type):
@@ -90,7 +90,8 @@ def check_fit_takes(fit_params: Iterable[str], estimators: Iterable[Estimator]) 
     """
     is_routed = get_config()["enable_metadata_routing"]
     for name, learner in product(fit_params, estimators):
-        if name == GROUPS:  # the plan has an argument of this name, and says so
+        # The plan has an argument of this name, and its error names it.
+        if name == GROUPS:
             continue
         owner: Any = learner
         argument = name

@@ -84,7 +84,7 @@ def fit_or_error(
             fit = fit_one(candidate)
     except Exception as error:
         return error
-    # An inner search may have both kinds; what it could not fit is graver.
+    # An inner search may have both kinds; fits that failed are the more serious one.
     graver = sorted(messages, key=lambda message: -message.problem.value)
     return replace(fit, message=graver[0]) if graver else fit
 
@@ -160,7 +160,7 @@ class ScikitLearnFamily(Family):
                         fit_counts.record_error(*key, predicted, FitProblem.UNPREDICTED)
                     elif predicted is not None:
                         tested[*key, part_number] = predicted
-                        is_wrong = ~np.isfinite(predicted)  # of regressors
+                        is_wrong = ~np.isfinite(predicted)  # numbers of regressors
                         if len(self.classes):
                             is_wrong = predicted != y[rows]
                         errors[part_number] = int(np.sum(is_wrong))
@@ -212,8 +212,9 @@ class ScikitLearnFamily(Family):
         )
         types = {part.dtype for part in test_parts} if are_matrices else set()
         if len(test_parts) > 1 and len(types) == 1 and predicts_by_row(model):
-            # One call for both parts: a call costs as much as some hundred rows. Models
-            # that may look at other rows of a call get each part by itself.
+            # One call predicts both parts, since a call costs as much as some hundred
+            # rows. Models that may look at other rows of a call get each part by
+            # itself.
             with suppress(Exception):  # predicting part by part shows which one raises
                 together = predict_codes_or_numbers(
                     model, np.concatenate(test_parts), self.classes

@@ -41,8 +41,9 @@ LINEAR = (
 SAFETY = 8  # roundings beyond the a-priori bound of a dot product
 ONE_PRODUCT = 256  # scores a row up to which one product for all splits is cheaper
 RECOMPUTED_AT_ONCE = 4096  # doubtful scores; each has a copy of its weights and its row
-# Bytes, in float64, of the rows of one product. Rows of this size stay in the second-
-# level cache between the passes over them; BLAS copies the rows of larger products.
+# This is the number of bytes, in float64, of the rows of one product. Rows of this size
+# stay in the second-level cache between the passes over them; BLAS copies the rows of
+# larger products.
 PRODUCT_NBYTES = 2**20
 
 
@@ -143,8 +144,8 @@ class LinearStack(FittedEstimators):
                 margins = top[:, :, -1] - top[:, :, -2]
         if not np.isfinite(margins.max(initial=0.0)):  # overflows are doubtful, too
             margins = np.where(np.isfinite(margins), margins, 0.0)
-        # First one rounding bound for all rows, which is fast; then the tighter bound
-        # of each doubtful row.
+        # One rounding bound for all rows comes first, which is fast; then each doubtful
+        # row gets its tighter bound.
         doubtful = margins <= self._rounding(positions, np.array([largest]), dtype)
         rows = np.flatnonzero(doubtful.any(axis=(0, 1)))
         if not len(rows):
@@ -170,7 +171,8 @@ class LinearStack(FittedEstimators):
         `largest` holds the largest absolute feature of each row, or one for all.
         """
         weights, offsets = (size[:, positions, np.newaxis] for size in self._sizes)
-        # Two scores of p products and p sums each, weights rounded to the type.
+        # Two scores have p products and p sums each, and weights are rounded to the
+        # type.
         n_roundings = self.weights.shape[-1] + SAFETY
         unit, least = np.finfo(dtype).eps, np.finfo(dtype).tiny
         reach = weights * largest + offsets

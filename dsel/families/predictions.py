@@ -38,7 +38,8 @@ def predict_rows(model: Any, X: Features) -> NDArray[Any]:
             )
         return np.asarray(predicted)
     except ValueError as error:
-        if "read-only" in str(error):  # kept: its traceback shows the user's line
+        # The error is kept, since its traceback shows the user's line.
+        if "read-only" in str(error):
             error.args = (
                 f"{str(error).rstrip('.')}; others read these rows, too, so `predict` "
                 f"of {type(model).__name__} must work on a copy, such as X.copy()",
@@ -180,8 +181,8 @@ class FittedEstimators(FittedGroup):
                 i: self._encoders.get(FitId(candidate_numbers[i], split), "")
                 for i in positions
             }
-            # Sorted, so that candidates with equal steps before the classifier follow
-            # each other and transform the rows once.
+            # Candidates are sorted, so that those with equal steps before the
+            # classifier follow each other and transform the rows once.
             for position, encoder in sorted(hashes.items(), key=itemgetter(1)):
                 model, table = (
                     self.models.get(FitId(candidate_numbers[position], split)),

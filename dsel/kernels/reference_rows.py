@@ -139,7 +139,8 @@ def reference_rows(rows: Any, kind: str) -> ReferenceRows:
     if kind == VALUES:
         return ReferenceRows(kind, rows, None, rows, np.zeros(0))
     centered = kind == DISTANCES and not issparse(rows) and rows.shape[0] > 0
-    # Medians, not means: a huge fill value in one row would move a mean far away.
+    # The center consists of medians, since a huge fill value in one row would move a
+    # mean far away.
     medians = None
     if centered:
         medians = np.median(rows[:: len(rows) // SAMPLED + 1], axis=0)

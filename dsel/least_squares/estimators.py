@@ -388,7 +388,7 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
         if len(self.classes_) == 1:
             return np.repeat(self.classes_, len(scores))
         # Kernel values are at most 1, so this bounds the rounding error of a score. A
-        # smaller difference is a tie, which goes to the first class.
+        # smaller difference is a tie, which the first class wins.
         sizes = np.abs(self.dual_coef_).sum(axis=0) + np.abs(self.intercept_)
         slack = SCORE_ROUNDING * np.max(sizes)
         if scores.shape[1] == 1:

@@ -61,7 +61,8 @@ ESTIMATES: Final[Mapping[str, Callable[[xr.Dataset], xr.DataArray]]] = {
     "gcv": lambda cube: cube[names.GCV_LOSS_SUM] / cube[names.N_LABELED],
     "kfold": lambda cube: _fold_means(cube).mean(names.FOLD),
     "holdout": lambda cube: _fold_means(cube).isel({names.FOLD: 0}, drop=True),
-    # Unbiased for the model of all rows if the extra rows are independent of them.
+    # The mean is unbiased for the model of all rows if the extra rows are independent
+    # of them.
     "extra_sample": lambda cube: cube[names.EXTRA_LOSS_MEAN],
 }
 """Functions that compute an estimate from the sums of squares in a cube, by name."""
@@ -212,7 +213,8 @@ def select_least_squares(
                 f"`fold` chooses by the held-out rows of one fold, got criterion="
                 f"{criterion!r}, too; leave one of them out."
             )
-        if "kfold" not in present:  # then the only fold of the cube stands for all rows
+        # In that case the only fold of the cube stands for all rows.
+        if "kfold" not in present:
             raise ValueError(
                 f"`fold` must be a fold of the search, which has none, got "
                 f"{show(fold)}; search with cv=5."

@@ -34,7 +34,7 @@ def check_targets(X: Any, y: Any) -> None:
             f"`y` must have a target for each row of `X`, got the shapes "
             f"{values.shape} and {rows.shape}."
         )
-    if values.dtype.kind == "c":  # in the words that scikit-learn's checks expect
+    if values.dtype.kind == "c":  # the wording that scikit-learn's checks expect
         raise ValueError(
             f"Complex data not supported: `y` must hold numbers that are real, got "
             f"{shorten(repr(values[:3]), 60)}."
@@ -59,7 +59,7 @@ def _real_numbers(values: AnyArray) -> Floats | None:
     """Return targets as float64, NaN for missing ones; None if some are no numbers."""
     if values.dtype.kind != "O":
         return values.astype(np.float64) if values.dtype.kind in "biuf" else None
-    # A text of a number would be converted.
+    # Texts of numbers would be converted, so they are refused here.
     if any(isinstance(value, str | bytes) for value in values.flat):
         return None
     try:

@@ -89,7 +89,7 @@ def solve_moments(
         scatter = scatter + n * np.outer(mean, mean)  # Z'Z
         mean, base = np.zeros_like(mean), 0.0
     values, vectors = np.linalg.eigh(scatter[:b, :b])
-    # Error bound of the eigenvalues, as in `Spectrum.rounding_limit`.
+    # This bounds the error of the eigenvalues, as in `Spectrum.rounding_limit`.
     limit = b * EPS * max(float(values[-1]), 0.0)
     # Rounding may make small eigenvalues negative.
     squares = np.maximum(values, 0.0)[:, np.newaxis]

@@ -92,8 +92,8 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator):
         """Return a pool with the columns of the labeled rows, or None if empty."""
         if pool is None:
             return None
-        # A new object: sums and blocks are cached under the token of the pool, which
-        # must describe its content now, not when the user opened it.
+        # The pool is opened again: sums and blocks are cached under the token of the
+        # pool, which must describe its content now, not when the user opened it.
         opened = replace(open_pool(pool))
         names = getattr(self, "feature_names_in_", None)
         opened = with_columns(opened, self.n_features_in_, names)
@@ -114,8 +114,8 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator):
         """Set the fitted parameters, and the linear scores that they give."""
         self.priors_, self.means_ = fitted.priors, fitted.means
         self.covariance_ = fitted.covariance
-        # Scores about the center of the classes, not about the origin: a mean far from
-        # 0 would cost digits.
+        # Scores are computed relative to the center of the classes, since a mean far
+        # from 0 would cost digits.
         center = fitted.means.mean(axis=0)
         scores = fitted.scores_about(center)
         scores[:, 0] -= scores[:, 1:] @ center

@@ -176,7 +176,7 @@ def minimize_over_hull(objective: Any, hull: Hull, *, tol: float) -> Hull:
         expansion = objective.expand(point)
         # Derivatives by the weights are products with the edges (chain rule).
         slopes = edges @ expansion.gradient
-        # Minus the gap: the decrease of the linear model on the way to the best
+        # This is minus the gap: the decrease of the linear model on the way to the best
         # vertices. Edges start at the mean of the part, so staying there gains 0.
         lowest = np.zeros(hull.n_parts)
         np.minimum.at(lowest, hull.parts, slopes)
@@ -204,7 +204,8 @@ def _damped_length(objective: Any, point: Floats, along: Floats, slope: float) -
 
     def slope_at(length: float) -> float:
         if length == 0.0:
-            return slope  # negative as computed above; recomputed it may round to 0
+            # It was negative above, but may round to 0 when it is computed again.
+            return slope
         return float(objective.expand(point + length * along).gradient @ along)
 
     if slope_at(1.0) <= -0.3 * slope:

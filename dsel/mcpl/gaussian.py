@@ -132,8 +132,8 @@ def supervised_fit(labeled: Moments, *, ridge: float) -> GaussianClasses:
     """
     total = labeled.total
     variances = (np.diag(total.scatter) + ridge) / total.count
-    # Compared to the mean, since the computed variance of a constant column is not
-    # exactly 0.
+    # The variance is compared to the mean, since the computed variance of a constant
+    # column is not exactly 0.
     constant = np.flatnonzero(~(variances > 1e-28 * (1e-300 + total.means[0] ** 2)))
     if len(constant):
         columns = ", ".join(map(str, constant[:5]))
@@ -150,7 +150,8 @@ def supervised_fit(labeled: Moments, *, ridge: float) -> GaussianClasses:
     scale = np.sqrt(variances)
     eigenvalues = np.linalg.eigvalsh(covariance / np.outer(scale, scale))
     if eigenvalues[0] <= _SINGULAR * eigenvalues[-1]:
-        # A thousandth of a typical variance, in the units of a scatter matrix.
+        # The ridge is a thousandth of a typical variance, in the units of a scatter
+        # matrix.
         ridge = 1e-3 * labeled.count * float(np.median(variances))
         raise ValueError(
             "`X` must give a regular covariance, but that of the classes is singular: "
@@ -168,7 +169,8 @@ def read_summary(pool: Any, *, n_sampled: int) -> tuple[Moments, Floats]:
     They are cached under the pool's token, so that the pool is read once for all folds
     and candidates of a search.
     """
-    # Rows at a fixed stride of row numbers: the sample does not depend on chunks.
+    # The rows have a fixed stride of row numbers, so that the sample does not depend on
+    # chunks.
     stride = -(-pool.n_rows // n_sampled) if n_sampled else 0
 
     def count(X: Any, row_numbers: Integers) -> tuple[Moments, Floats]:
@@ -221,7 +223,8 @@ def chunk_class_sums(
         bounds = [0, *np.searchsorted(block_rows, cuts), len(block)]
         # Sums of rows far from 0 would lose the digits in which classes differ.
         centered = block - origin
-        # Classes first, rows last: a loop over classes runs over contiguous memory.
+        # Classes are the first axis and rows the last one, so that a loop over classes
+        # runs over contiguous memory.
         scores = linear @ centered.T
         scores += constants
         for function_number in range(len(functions)):

@@ -53,7 +53,8 @@ def fit_contrast(
     fit.
     """
     supervised = supervised_fit(labeled, ridge=ridge)
-    if pool is None:  # the supervised fit maximizes the likelihood: nothing to gain
+    # The supervised fit maximizes the likelihood, so there is nothing to gain.
+    if pool is None:
         return supervised, 0.0, 0.0, 0, CONVERGED
     origin = labeled.total.means[0]
     # Rows go to the class with the smallest value, so scores change their sign.
@@ -223,7 +224,8 @@ class LDAExpansion:
 
     def __init__(self, contrast: LDAContrast, masses: Floats, sums: Floats) -> None:
         self._contrast, self._masses, self._sums = contrast, masses, sums
-        # Maximum likelihood at soft labels: priors n_k / n and means T_k / n_k.
+        # The maximum likelihood estimates at soft labels are priors n_k / n and means
+        # T_k / n_k.
         self.priors = masses / contrast.n_rows
         self.means = sums / masses[:, None]
         roots = np.sqrt(self.priors)
@@ -273,7 +275,7 @@ class LDAExpansion:
         products /= -self._contrast.n_rows  # dS S^-1 mu_k for each class k
         # d(S^-1 mu) = S^-1 (d mu - dS S^-1 mu).
         steps = (d_mean - products).reshape(-1, n_features)
-        # S^-1 times the steps, by Woodbury again.
+        # Multiply S^-1 by the steps, by the Woodbury identity again.
         across = (steps @ self.spread.T) @ self._inner
         d_linear = (steps + across @ self.spread).reshape(d_mean.shape)
         d_constant = d_mass / self._masses + np.einsum(
@@ -296,7 +298,7 @@ def lda_contrast(
     scatter = all_moments.scatter + ridge * np.eye(len(center))
     factor = np.asarray(np.linalg.cholesky(scatter / all_moments.count))
     shift = all_moments.means[0]
-    # Relative to the labeled mean, so that large values are not subtracted.
+    # Values are relative to the labeled mean, so that large values are not subtracted.
     steps = whiten(factor, supervised.means - center)
     start = whiten(factor, (center - shift)[None])[0]
     # L^-1 S L^-T, by a triangular solve from each side.

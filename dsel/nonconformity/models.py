@@ -129,7 +129,7 @@ def train_grid(
     ]
     client = resolve_client(client)
     if client is None and any(a.family.holds_interpreter for a in assignments):
-        # Two threads fit no faster then, and warnings are collected by thread.
+        # Two threads would fit no faster, and warnings are collected by thread.
         client = partial(LocalExecutor, n_threads=1)
     fitted = results_in_order((X, y), tasks, client)
     trained = [

@@ -223,7 +223,7 @@ def plot_comparison(comparison: ModelComparison, *, ax: "Axes | None" = None) ->
         ax.barh(place, high - low, height=0.4, left=low, color=BLUE)
         ends = f"{points_at_least(low)} to {points_at_most(high)}"
         texts.append(f"{text}: {ends}")
-    places = np.arange(len(rows))  # a whole line would cross the texts
+    places = np.arange(len(rows))  # a line across the axes would cross the texts
     ax.vlines(0 * places, places - 0.3, places + 0.22, color=INK, lw=1.2)
     label_rows(ax, texts)
     ax.xaxis.set_major_formatter(in_hundreds)
@@ -338,7 +338,7 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     check_kind(report, ReportByValue, "report", "`Outcome.report_by_value`")
     numbers, n_rows = report.numbers, report.test_rows or report.rows
     values = numbers.estimates
-    # Cells with estimates and their rows only.
+    # Only cells with estimates, and their rows, are drawn.
     drawn = BoundedValues(numbers.limits, values)
     shown = replace(report, numbers=drawn, test_rows=n_rows)
     texts = [
@@ -473,7 +473,7 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     seconds = np.array([float(results[name].sum()) for name in there])
     texts, total, n_shown = [PHASES[name] for name in there], seconds.sum(), ""
     title = f"{format_time(total)} of work"
-    if len(there) == 1:  # a single bar would say what the title says
+    if len(there) == 1:  # a single bar would repeat the title
         title = f"{title}, {texts[0]}"
         fits = results[there[0]]
         split_dims = {*names.RESERVED} & {*fits.dims} - {names.CANDIDATE}
@@ -536,7 +536,7 @@ def _draw_bars(
         ax.barh(places, rest, height=0.4, left=firsts, color=PALE, label=label)
     _draw_measured_values(ax, dots, places, measured)
     _above_bars(ax, texts)
-    # A dot outside of the axes would leave no room for them.
+    # Axes are extended by dots, since a dot outside would leave no room for them.
     ax.set_xlim(0, 1.05 * np.nanmax([*ends, *dots], initial=0.01))
     return list(patches)
 

@@ -121,7 +121,7 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     what = "groups" if certificate.n_groups else "labels"
     line = dict(zip(numbers, lines[choice.deploy].tolist(), strict=True))
     now, later = line[n_labeled], line[4 * n_labeled]
-    # Averages both: a run of its own may be a lucky one.
+    # Both are averages, since a single run may be a lucky one.
     title = f"4 times as many {what}: a bound of {certificate.about(later)} on average"
     if np.isfinite(now):
         title += f", and of {certificate.about(now)} with as many as here"
@@ -156,7 +156,7 @@ def _mark_run(ax: "Axes", choice: Choice, n_labeled: int) -> None:
             clip_on=False,
         )
     estimate = choice.certificate.estimate
-    # Whole at the edge, where it is 0, and in front of a square.
+    # The line is not clipped at the edge, where it is 0, and is in front of a square.
     ax.plot(n_labeled, estimate, "o", color=INK, ms=5, label="estimate", clip_on=False)
     ax.axvline(n_labeled, color=MIDDLE, alpha=0.5, linewidth=0.6)
 

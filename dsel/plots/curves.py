@@ -66,7 +66,7 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     bounds = plan[names.BOUND].clip(max=1.0).transpose(names.CERTIFICATE, names.N_FOLDS)
     order = np.argsort(bounds.min(names.N_FOLDS).values, kind="stable")
     bounds = bounds.isel({names.CERTIFICATE: order})
-    if bounds.sizes[names.N_FOLDS] == 1:  # lines would be single points
+    if bounds.sizes[names.N_FOLDS] == 1:  # lines would have a single point
         return _draw_one_plan(bounds, ax)
     ax = new_axes(ax)
     places = np.arange(bounds.sizes[names.N_FOLDS])

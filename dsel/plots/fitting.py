@@ -104,8 +104,8 @@ def fit_texts(ax: "Axes", *, title: str, color: str) -> None:
     rows = [text for text in ax.texts if text.get_gid() == ROW]
     row_texts = [text.get_text() for text in rows]
     figure = _figure(ax)
-    # The layout makes axes smaller by their labels, whose lines follow from the size
-    # of the axes: the third time both are settled.
+    # The layout makes axes smaller by their labels, whose lines follow from the size of
+    # the axes: after three rounds both are stable.
     for _ in range(3):
         width, height = axes_size(ax)
         room = max([width, *(_right_end(ax, child) for child in ax.child_axes)])
@@ -227,7 +227,7 @@ def _thin_ticks(ax: "Axes") -> None:
         if len(labels) < 2 or is_log or labels[0].get_rotation():
             continue
         at = 0 if side == "width" else 1
-        for text in labels:  # what was left out has no size
+        for text in labels:  # artists that were left out have no size
             text.set_visible(True)
         boxes = [text.get_window_extent() for text in labels]
         order = sorted(range(len(labels)), key=lambda n: boxes[n].min[at])

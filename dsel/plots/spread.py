@@ -208,7 +208,8 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         ax.xaxis.set_major_formatter(in_hundreds)
     ax.grid(axis="x", color=MIDDLE, alpha=0.4, linewidth=0.5)
     low, high = ax.get_xlim()
-    if low < 0:  # no loss is, and where all are 0 the axis would go as far below
+    # No loss is below 0, and the axis would extend below it where all are 0.
+    if low < 0:
         ax.set_xlim(-0.02 * high, high)
     unit = UNITS if is_squared(results) else ", %" * in_percent
     ax.set_xlabel(f"{name}{unit}{count_shown(len(order), results)}")
@@ -229,7 +230,7 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
 def _name_estimate_of_search(results: xr.Dataset, certificate: Certificate) -> str:
     """Return the end of a title: the loss of a search whose candidates are drawn."""
     estimate = certificate.estimate
-    # Squared errors are no number of a tolerance.
+    # The axis has squared errors, so that a tolerance has no place on it.
     is_same_loss = names.FOLD_LOSS_MEAN in results or certificate.loss == "error"
     is_another = is_inner(results) and is_same_loss and not is_squared(results)
     if not is_another or not np.isfinite(estimate):

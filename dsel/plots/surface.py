@@ -216,7 +216,7 @@ def _place_and_title(
     certificate = choice.certificate
     verdict = short_verdict(certificate)
     if not certificate.certified:
-        number = choice.criterion_value  # NaN if the candidate was dropped
+        number = choice.criterion_value  # the value is NaN if the candidate was dropped
         number = number if np.isfinite(number) else certificate.estimate
         verdict = f"No guarantee; estimate about {certificate.about(number)}"
     place = dict(zip(dims, map(int, places), strict=True))
@@ -315,7 +315,8 @@ def _write_numbers(
     for place, value in np.ndenumerate(values):
         texts[place] = "failed" if value > 0 else "?"
         if np.isfinite(value):
-            # A bound that says nothing may be larger than 1. The color bar has a unit.
+            # A bound that excludes nothing may be larger than 1. The color bar has a
+            # unit.
             number = min(value, 1.0) if axis.in_percent else value
             texts[place] = axis.amount(number).removesuffix("%")
     widest, height, width = max(texts.flat, key=len), *axes_size(ax)[::-1]
@@ -377,7 +378,7 @@ def _draw_line(
         ax.plot(x.ravel(), folds.ravel(), ".", color=MIDDLE, ms=6, label="a fold")
     name = "mean of folds" if folds is not None else "a candidate"
     failed = columns[np.isposinf(values)]
-    if len(failed):  # they have no value: at the lower edge
+    if len(failed):  # candidates without a value are drawn at the lower edge
         where = ax.get_xaxis_transform()
         height = np.full(len(failed), 0.03)
         ax.plot(failed, height, "x", color=MIDDLE, label="failed", transform=where)
@@ -390,7 +391,8 @@ def _draw_line(
     column, label = chosen_column
     if column is not None:
         ax.plot(column, values[column], "o", color=ACCENT, ms=9, label=label)
-    # Not from 0, as bars: dots are compared with each other, and folds show the spread.
+    # The axis does not begin at 0, as for bars: dots are compared with each other, and
+    # folds show the spread.
     ax.margins(y=0.08)
     ax.set_xlim(-0.5, len(values) - 0.5)
     ax.set_ylabel(axis.label)

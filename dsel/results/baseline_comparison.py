@@ -116,7 +116,8 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
         if self.upper < 0:
             least = points_at_least(-self.upper)
             verdict = f"Better than {self.baseline}: errs at least {least}"
-            if least == "0.0":  # proved, but perhaps of no use
+            # The difference is proved, but may be too small to matter.
+            if least == "0.0":
                 return (
                     f"Better than {self.baseline}, perhaps by less than 0.1 "
                     f"percentage points ({level}), {self.model_text}"

@@ -154,7 +154,7 @@ class ReportByValue(TableReport):
         """Return the lines below the table."""
         lines = [POOLED_NOTE] if self.numbers.pooled else []
         nothing = NONE if self.is_tolerance else "At most 100.0%"
-        # Limits are rounded up: from here on they are printed as 100.0%.
+        # Limits are rounded up, so that from this one on they are printed as 100.0%.
         if max(self.limits) > (LARGEST if self.is_tolerance else 0.999):
             lines.append(
                 f"{nothing}: too few rows with this value were seen to say anything"

@@ -98,7 +98,7 @@ def _values_by_column(cube: xr.Dataset) -> dict[str, list[Any]]:
     for name in sorted(shown - {names.CANDIDATE}):
         coordinate = cube[name]
         values = read_coordinate(coordinate, may_lack=may_lack)
-        # Positions, not values: as values xarray would turn None into NaN.
+        # Positions are selected, not values: xarray would turn a value None into NaN.
         places = np.arange(len(values)).reshape(coordinate.shape)
         along = xr.DataArray(places, dims=coordinate.dims)
         whole = along.broadcast_like(status.drop_vars(status.coords))
@@ -170,16 +170,18 @@ def cv_results(
     for name, variable in (("fit", names.FIT_SECONDS), ("score", names.SCORE_SECONDS)):
         timed = cube if pairs is None or variable in cube else pairs
         seconds = timed[variable].values if variable in timed else np.full(n, np.nan)
-        # Masked, since a pruned candidate was not fitted without some folds.
+        # The seconds are masked, since a pruned candidate was not fitted without some
+        # folds.
         known_seconds = np.ma.masked_invalid(seconds.reshape(n, -1))
         columns[f"mean_{name}_time"] = np.ma.filled(known_seconds.mean(axis=1), np.nan)
         columns[f"std_{name}_time"] = np.ma.filled(known_seconds.std(axis=1), np.nan)
     for name in sorted({name for params in candidates for name in params}):
         values = [params.get(name) for params in candidates]
-        # One type of numbers: an array of 1 and 1.0 would make them equal.
+        # The values must have one type of numbers: an array of 1 and 1.0 would make
+        # them equal.
         is_numeric = len({*map(type, values)}) == 1 and isinstance(values[0], Real)
         kind = np.array(values).dtype if is_numeric else object
-        # Masked where a candidate does not set it, as scikit-learn does.
+        # A parameter is masked where a candidate does not set it, as in scikit-learn.
         columns[f"param_{name}"] = np.ma.masked_array(
             np.fromiter(values, kind), [name not in params for params in candidates]
         )

@@ -138,7 +138,7 @@ class Assumption:
         because = ""
         if self.reason:
             because = f". {self.reason[0].upper()}{self.reason[1:]}"
-        # Its name is for readers of the theory: not all names occur in each list.
+        # The name is for readers of the theory, since not all names occur in each list.
         violated = "violated: " if self.is_violated else ""
         return f"{violated}{self.statement} ({self.name}){because}"
 
@@ -341,7 +341,7 @@ class Certificate(Renderable):
 
         Or above what would be the bound, where nothing is certified.
         """
-        # False without an estimate, which is NaN: comparisons with NaN are False.
+        # A missing estimate is NaN, and comparisons with NaN are False.
         return not self.is_estimate and self.estimate_where_fitted > self.number
 
     @property
@@ -371,14 +371,14 @@ class Certificate(Renderable):
     def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
         """Return a record of 0.2 with its reasons as caveats."""
         record = upgrade_texts(record, "objections", Effect.VOIDS)
-        record.pop(ALL_CAVEATS, None)  # it follows from the other fields
+        record.pop(ALL_CAVEATS, None)  # the list follows from the other fields
         name = record.get("criterion")
         if "sentence" not in record:
             loss = loss_of_text(str(record.get("loss", "error")))
             words = {} if loss is None else loss_fields(loss)
             record["sentence"] = records.to_record(words.get("sentence"))
             record["fraction"] = words.get("fraction", nan)
-        # 0.2 knew both by the name, and had no other certificates.
+        # Version 0.2 derived both from the name, and had no other certificates.
         defaults = {
             "is_estimate": name not in ("nested", *BOUNDED_EACH),
             "divides_delta": name in BOUNDED_EACH,

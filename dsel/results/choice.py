@@ -250,7 +250,7 @@ class Choice(Renderable):
     def _why_much_larger(self) -> list[str]:
         """Return why the bound of the model of all rows is much larger."""
         bound = self.certificates.get(ALL_ROWS)
-        # Where the bound says nothing, the reason is printed for that.
+        # Where the bound excludes nothing, the reason for that is printed instead.
         if bound is None or bound.says_nothing or not bound.terms:
             return []
         text = f"the {bound.model_text} has the larger bound: {bound.terms}"
@@ -347,7 +347,7 @@ class Choice(Renderable):
         is_older = certificates and all(isinstance(d, dict) for d in by_model.values())
         if "deployed" in record or not is_older:
             return record
-        # Without a dict of their own, all have what was chosen.
+        # Models without a dict of their own have the chosen parameters.
         chosen = {name: record.get(name) for name in ("candidate", "params")}
         deployed = {
             name: {"name": name, **chosen}
@@ -544,7 +544,7 @@ class Choice(Renderable):
         ]
         comparisons = "; ".join(self._comparisons())
         whys = list(dict.fromkeys(self._why_no_bounds()))
-        # A caveat that is about the labels to plan says no more than the next step.
+        # A caveat about the labels to plan would repeat the next step.
         is_known = self.plan_call or self._knows_needed_rows
         needs_labels = self.certificate.needs_labels and not is_known
         by_text = merge_models(
@@ -599,7 +599,8 @@ class Choice(Renderable):
         [first] = [bound for bound in bounds[0].assumptions if bound.name == "A1"]
         text = first.statement
         if not bounds[0].n_groups:
-            # Only a pool shows that labeled rows are nearest to other labeled ones.
+            # A pool is needed to show that labeled rows are nearest to other labeled
+            # ones.
             untested = ", which nothing tests without a pool"
             text += untested * (not bounds[0].n_unlabeled)
             text += " (several rows of one customer: pass `groups`)"
@@ -661,14 +662,15 @@ class Choice(Renderable):
         others = [name for name in self.bounded_models if name != self.deploy]
         if not others or any(b.says_nothing or not b.certified for b in bounds):
             return ""
-        # Which one is better is not said: the run has measured no difference of errors.
+        # The text does not name the better model: the run has measured no difference of
+        # errors.
         return f"deployed: the first model (the second with deploy={others[0]!r})"
 
     def _estimate(self) -> list[str]:
         """Return the line of the estimate; none if the number itself is one."""
         bound = self.certificate
         estimate = bound.estimate
-        if isinf(estimate):  # the warning about failed fits says so
+        if isinf(estimate):  # the warning about failed fits reports this
             estimate = bound.estimate_where_fitted
         if bound.is_estimate or not isfinite(estimate):
             return []
@@ -702,7 +704,7 @@ class Choice(Renderable):
             return BestConstant(f"the median, {self.median:,.6g}", self.median_loss)
         if not isnan(self.constant_loss):
             return BestConstant(self.constant, self.constant_loss)
-        # Records of before have the largest class alone, the best one for the error.
+        # Older records have the largest class alone, the best constant for the error.
         if self.certificate.loss == "error" and not isnan(self.largest_class_error):
             return BestConstant(self.largest_class, self.largest_class_error)
         return BestConstant()

@@ -179,8 +179,8 @@ class FoldChoices(NamedTuple):
 
         `params_of` are those of each bounded model, one of which may have them.
         """
-        # Neighbors in a grid are often as good as one another: folds differ in 20 of 24
-        # searches with 400 labels, and nobody would do anything else for that.
+        # Neighbors in a grid are often equally good: the choices of folds differ in 20
+        # of 24 searches with 400 labels, which is no reason to act.
         counts = self.n_times
         [(params, n_times)] = counts.most_common(1) or [("", 0)]
         n_folds = counts.total()
@@ -223,7 +223,7 @@ class BestConstant(NamedTuple):
 
     def why_useless(self, bound: Certificate) -> str:
         """Return a note that it may be as good as a model; "" if the bound is less."""
-        # A line in place of a bound says enough.
+        # The line in place of a bound already says this.
         is_bound = bound.certified and not (bound.is_estimate or bound.says_nothing)
         if not is_bound or not self.text or bound.bound < self.loss:
             return ""

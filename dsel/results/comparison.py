@@ -124,7 +124,8 @@ class ModelComparison(Renderable):
     def disagreement(self) -> float:
         """Upper limit of the rate at which the models differ; holds with the others."""
         if self.n_queries:
-            # The limits of the interval use the same events: none of delta is spent.
+            # The limits of the interval use the same events, so that this spends none
+            # of delta.
             return min(1.0, float(self._difference_limit(1.0)))
         n_same = self.n_duplicates or 0
         n_same_differ = self.n_duplicates_differ
@@ -268,7 +269,7 @@ class ModelComparison(Renderable):
         """
         if self.labels is None:
             return self.disagreement
-        # Half of the labels' share for each end of the interval.
+        # Each end of the interval gets half of the labels' share.
         delta = (1.0 - POOL_SHARE) / 2 * self.delta
         n_rows = len(self.rows)
         if self.classes is not None and len(self.classes) == 2:
@@ -362,7 +363,7 @@ class ModelComparison(Renderable):
     def __str__(self) -> str:
         return render_lines([*self.shown_rows(), *self._seed], terminal_width())
 
-    # A prompt and a notebook also show where to go on, as those of an outcome do.
+    # A prompt and a notebook also show next steps, as for an outcome.
     def __repr__(self) -> str:
         rows = [*self.shown_rows(), *self._seed, *self._next]
         return render_lines(rows, terminal_width())
@@ -400,7 +401,8 @@ class ModelComparison(Renderable):
                 raise ValueError(f"its kind is {kind!r}")
             records.check_version(record.pop("version"), VERSION, "it")
             derived = {name: record.pop(name) for name in DERIVED}
-            for name in ("target", "form"):  # a file of `dsel compare` has them, too
+            # A file of `dsel compare` has these keys, too.
+            for name in ("target", "form"):
                 record.pop(name, None)
             comparison = records.from_record(cls, record)
             upper = comparison.upper
@@ -418,6 +420,6 @@ class ModelComparison(Renderable):
 def _points(least: float, most: float) -> str:
     """Return an interval of a difference in percentage points, rounded outward."""
     low, high = points_at_least(least), points_at_most(most)
-    if low == "0.0":  # proved, but perhaps of no use
+    if low == "0.0":  # the difference is proved, but may be too small to matter
         return f"at most {high}, and perhaps less than 0.1, percentage points"
     return f"{low} to {high} percentage points"

@@ -167,7 +167,8 @@ def make_cube(
     """
     flat = {
         names.STATUS: np.full(axes.n_candidates, names.STATUS_MISSING),
-        # One value a candidate, so that cubes of two runs can be joined along them.
+        # There is one value for each candidate, so that cubes of two runs can be joined
+        # along them.
         names.N_CANDIDATES: np.full(axes.n_candidates, axes.n_candidates),
         **values,
     }

@@ -109,7 +109,8 @@ def message_of_text(text: str, *, has_failed: bool) -> FitMessage | None:
         return None
     if has_failed:
         return FitMessage(FitProblem.FAILED, text)
-    # The two texts of 0.2 about fits that stopped. This is no place for new ones.
+    # These are the two texts of 0.2 about fits that stopped; new ones do not belong
+    # here.
     is_stopped = "ConvergenceWarning" in text or "The solver stopped" in text
     problem = FitProblem.STOPPED if is_stopped else FitProblem.UNPREDICTED
     return FitMessage(problem, text)

@@ -152,8 +152,8 @@ class ModelReports:
         bounded = self.bounded_values(by_value.losses, model_bounds)
         limits = list(bounded.limits)
         if column.has_categories and None in column.values:
-            # New rows of a category that `X` does not declare are gaps, too, and no
-            # labeled row is like them.
+            # New rows with a category that `X` does not declare also become gaps, and
+            # no labeled row is like them.
             limits[column.values.index(None)] = loss.largest
         pool_counts = self.evidence.pool_counts_of.get(by_value.statistic)
         n_pool = [] if pool_counts is None else pool_counts.counts[0, :, 0].tolist()

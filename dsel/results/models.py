@@ -38,7 +38,8 @@ TRUSTED: Final = (
     "numpy.dtype",  # a fitted SimpleImputer has one
     # Types in the models that `dsel select` knows by name.
     "dsel.cli.encoders.days_since_1970",
-    "sklearn.compose._column_transformer._RemainderColsList",  # until scikit-learn 1.6
+    # This type is part of models of scikit-learn until 1.6.
+    "sklearn.compose._column_transformer._RemainderColsList",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
     "dsel.families.family.Candidate",
@@ -210,7 +211,8 @@ def dump_model(model: Any, rows: Any = None) -> bytes:
         same = io.loads(content, trusted=types)
         is_same = True
         if rows is not None:
-            with warnings.catch_warnings(action="ignore"):  # of the model, about rows
+            # The model may warn about the rows, which is of no interest here.
+            with warnings.catch_warnings(action="ignore"):
                 first, again = (np.asarray(m.predict(rows)) for m in (model, same))
             is_float = first.dtype.kind == "f"
             is_same = np.array_equal(first, again, equal_nan=is_float)
@@ -296,7 +298,8 @@ def read_model(place: Place, file: str, trusted: Sequence[str]) -> Any:
             ) from error
     others = set()
     for message in (warning.message for warning in caught):
-        if isinstance(message, InconsistentVersionWarning):  # of many objects, once
+        # Many objects may give this warning, which becomes one message.
+        if isinstance(message, InconsistentVersionWarning):
             others.add(message.original_sklearn_version)
         else:
             warnings.warn(message, stacklevel=2)

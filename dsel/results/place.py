@@ -119,7 +119,7 @@ class Place:
     def files(self, folder: str = "") -> list[str]:
         """Return the sorted names of the files and folders in a folder."""
         path = f"{self._root}/{folder}".rstrip("/")
-        self._fs.invalidate_cache()  # others may have written since
+        self._fs.invalidate_cache()  # other processes may have written since
         with explain_store_errors(f"`{self.name}` {self}"):
             try:
                 paths = self._fs.ls(path, detail=False)
@@ -315,7 +315,7 @@ def _read_own_head(place: Place) -> dict[str, Any] | None:
         )
     # A head without bytes remains if its writer was killed.
     strangers = [n for n in place.files() if n != HEAD or place.read(HEAD)]
-    # Read again: another run may have claimed the folder in the meantime.
+    # The head is read again: another run may have claimed the folder in the meantime.
     if strangers and (head := read_head(place)) is None:
         check_empty(strangers, place, place.name)
     return head
@@ -331,7 +331,7 @@ def _check_plan(
     """Raise StoreMismatchError, which names the difference, if a key differs."""
     differing = [key for key in compared if stored.get(key) != new.get(key)]
     if "kind" in differing:
-        differing = ["kind"]  # then all else differs, too
+        differing = ["kind"]  # in that case everything else differs, too
     if "loss" in differing:
         differing = [key for key in differing if key not in FOLLOWS_LOSS]
     if differing:
@@ -437,7 +437,7 @@ def replace_folder(
 
 def read_outcome(place: Place) -> dict[str, Any] | None:
     """Return the outcome of a run; None if it has not ended."""
-    content = place.read(OUTCOME)  # without bytes where a run was killed
+    content = place.read(OUTCOME)  # the file is empty where a run was killed
     return _read_json(place, OUTCOME, unseal(content)) if content else None
 
 

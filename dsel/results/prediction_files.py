@@ -182,7 +182,7 @@ def _zarr_folder(path: Path, head: pd.DataFrame) -> Iterator[Append]:
     def append(rows: pd.DataFrame) -> None:
         nonlocal start
         block = xr.Dataset(
-            # A variable has a name; names of rows may have been without one.
+            # A variable needs a name, which names of rows may lack.
             {
                 str(name) or ROW: (ROW, _zarr_values(values))
                 for name, values in rows.items()

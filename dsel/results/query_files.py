@@ -94,7 +94,8 @@ def write_comparison(
     record = {**json.loads(comparison.to_json()), TARGET: target}
     if source is not None:
         record |= {FORM: [source.files[0].separator, source.files[0].encoding]}
-    # Written last: a folder with a record has all other files, too.
+    # The record is written last, so that a folder with a record has all other files,
+    # too.
     Place(folder).create(COMPARISON, json.dumps(record).encode())
     return file
 

@@ -65,7 +65,7 @@ class Shown:
     def __str__(self) -> str:
         return render_lines(self.shown_rows(), terminal_width())
 
-    # A prompt shows as much as a print.
+    # A prompt shows the same lines as `print`.
     def __repr__(self) -> str:
         return str(self)
 
@@ -101,7 +101,7 @@ class Renderable(Shown):
             and not isinstance(getattr(kind, name, None), OldName)
         ]
 
-    if not TYPE_CHECKING:  # else mypy would take any name for an attribute
+    if not TYPE_CHECKING:  # mypy would otherwise accept any name as an attribute
 
         def __getattr__(self, name: str) -> NoReturn:
             raise attribute_error(type(self).__name__, name, names_of(type(self)))

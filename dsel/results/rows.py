@@ -110,7 +110,7 @@ def write_rows(
                     array.oindex[index] = values[name]
                 empty.difference_update((rows // CHUNK_ROWS).tolist())
         for array in arrays.values():
-            for chunk in empty:  # the filters leave out all of its rows
+            for chunk in empty:  # the filters leave out all rows of the chunk
                 array[chunk * CHUNK_ROWS : (chunk + 1) * CHUNK_ROWS] = array.fill_value
         group.attrs[COMPLETE] = True
         zarr_stores.consolidate(store)

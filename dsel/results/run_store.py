@@ -161,7 +161,7 @@ def open_results(
     final = (read_outcome(where) or {"datasets": {}})["datasets"].get(CUBE)
     try:
         cube = read_dataset(where, CUBE, final)
-    except ValueError:  # once more: it may have been replaced while it was read
+    except ValueError:  # read again, since it may have been replaced while it was read
         cube = read_dataset(where, CUBE, final)
     if chunks is None:
         return cube
@@ -201,7 +201,7 @@ def write_dataset(place: Place, name: str, dataset: xr.Dataset) -> str:
     place.write({f"{name}/{mark}.zarr/{key}": body for key, body in contents.items()})
     try:
         place.write({f"{name}/{mark}.json": seal(json.dumps(sums).encode())})
-    except OSError:  # without checksums nobody can read it: free the space
+    except OSError:  # a store without checksums cannot be read, so its space is freed
         with suppress(OSError, ValueError):
             place.remove(f"{name}/{mark}.zarr")
         raise
@@ -228,7 +228,8 @@ def read_dataset(place: Place, name: str, final: str | None = None) -> xr.Datase
                 return opened
             except NewerRecordError:
                 raise  # its message names the version
-            except BAD_HEADER as error:  # not damaged, but not written by dsel
+            # The store is not damaged, but was not written by dsel.
+            except BAD_HEADER as error:
                 why = f" ({' '.join(str(error).split())})"
     if final is None and not marks:
         raise FileNotFoundError(
@@ -365,7 +366,7 @@ class Store(AbstractContextManager["Store"]):
                 self.records[key] = json.loads(line)[1]
                 self._lines.append(line)
             if self._timer is not None and not self._timer.is_alive():
-                self.flush()  # it could not write
+                self.flush()  # the thread could not write
             elif self._lines and self._timer is None:
                 lost = LOST_PART * (time.monotonic() - self._began)
                 pause = min(max(LEAST_SECONDS, lost), MOST_SECONDS)
@@ -448,8 +449,8 @@ class Store(AbstractContextManager["Store"]):
         """
         self.flush()
         record = json.dumps({"said": outcome, **self._stored}, default=AS_JSON)
-        # Created, never replaced: a bound that is picked from several outcomes of one
-        # plan would not hold at its delta.
+        # The record is created, never replaced: a bound that is picked from several
+        # outcomes of one plan would not hold at its delta.
         self.place.create(OUTCOME, seal(record.encode()))
         self._final = read_outcome(self.place) or json.loads(record)
         final: dict[str, Any] = self._final["said"]

@@ -31,7 +31,8 @@ def amount_at_most(limit: float) -> str:
     """
     if not isfinite(limit) or not limit:
         return "0" if limit == 0 else NONE
-    # Rounded up: a limit that is rounded to the nearest may fail more often than delta.
+    # The limit is rounded up: one that is rounded to the nearest may fail more often
+    # than delta.
     text = at_most(limit, decimals=DIGITS - 1 - floor(log10(abs(limit))))
     return f"{Decimal(text):,f}"
 

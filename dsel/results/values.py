@@ -61,7 +61,7 @@ def value_text(value: object) -> str:
     except Exception:  # a `repr` of a user's class may raise any error
         text = f"<{type(value).__module__}.{type(value).__qualname__} object>"
     if _literal(text) is not UNSET:
-        return text  # as it is: strings in it may look like addresses
+        return text  # unchanged, since strings in it may look like addresses
     return re.sub(r" at 0x[0-9a-f]+", "", re.sub(r"\s*\n\s*", " ", text))
 
 
@@ -145,7 +145,7 @@ def read_coordinate(coordinate: xr.DataArray, *, may_lack: bool) -> list[Any]:
         values = [int(value) if value in integers else value for value in values]
         return [UNSET if may_lack and v != v else v for v in values]
     if coordinate.dtype.kind in "OUT":
-        # An empty entry means "not set": that of an empty string has quotes.
+        # An empty entry means "not set"; the entry of an empty string has quotes.
         return [
             (read_entry(value) if value else UNSET) if isinstance(value, str) else value
             for value in values

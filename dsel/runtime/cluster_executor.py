@@ -92,7 +92,8 @@ class Sent(Generic[T]):
 def _to_bytes(value: object) -> tuple[bytes, list[NDArray[Any]]]:
     buffers: list[Any] = []
     content = cloudpickle.dumps(value, protocol=5, buffer_callback=buffers.append)
-    # Arrays, since what a worker receives for a buffer cannot be pickled again.
+    # Buffers are sent as arrays, since the object that a worker receives for a buffer
+    # cannot be pickled again.
     return content, [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
 
 
@@ -101,7 +102,8 @@ class ClusterExecutor:
 
     def __init__(self, context: Any, client: Any) -> None:
         self._workers = Workers(client)
-        self._workers.check_limits()  # first: it raises where the scheduler is gone
+        # This comes first, since it raises where the scheduler is gone.
+        self._workers.check_limits()
         self._client = client
         self._run_id = uuid.uuid4().hex[:12]  # part of all keys, to make them unique
         self._addresses = sorted(self._workers.fetch_workers())
@@ -162,7 +164,8 @@ class ClusterExecutor:
                 **where,
             )
         if task.keeps_output:
-            # It goes first, because the search waits for it and it takes no time.
+            # This task has priority, because the search waits for it and it takes no
+            # time.
             result = self._client.submit(
                 attrgetter("result"),
                 whole,

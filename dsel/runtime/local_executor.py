@@ -42,8 +42,8 @@ from dsel.runtime.workers import GO_ON
 
 logger = logging.getLogger(__name__)
 
-PATIENCE_SECONDS: Final = 1.0  # about as long as a process takes to start
-IDLE_SECONDS: Final = 60.0  # after which processes without a task end
+PATIENCE_SECONDS: Final = 1.0  # about the time that a process takes to start
+IDLE_SECONDS: Final = 60.0  # time after which processes without a task end
 WATCH_SECONDS: Final = 1.0
 """Interval at which a process checks that its parent still exists."""
 DIED: Final = (

@@ -171,7 +171,7 @@ def progress_display(
                 needed = progress.fits_total - progress.fits_dropped
                 is_known = max(1, progress.fits_least) <= needed <= most
                 is_exact = progress.total_is_exact and is_known
-                # Counting takes no fits, but its bar says how far it is.
+                # Counting takes no fits, but its bar shows how far it is.
                 show(
                     _State(
                         WHOLE,
@@ -406,7 +406,7 @@ def _bars() -> Iterator[Callable[[_State], None]]:
     No line is wider than 80 columns; in a narrower terminal the bar and rates are left
     out, and names of phases are cut.
     """
-    # Imported here, because it takes time that only a display is worth.
+    # The import takes time, which is wasted without a display.
     from rich import progress as shown
     from rich.console import Console
 
@@ -437,7 +437,7 @@ def _bars() -> Iterator[Callable[[_State], None]]:
 
     def finish(name: str) -> None:
         phase, now = phases[name], time.monotonic()
-        # A phase without a total is a bar that moves; this fills it.
+        # A phase without a total has a moving bar, which this fills.
         n = max(1, phase.state.done)
         text = phase.text(has_ended=True, is_short=is_narrow)
         draw(name, n, n, text, _clock(now - phase.began))
@@ -497,7 +497,7 @@ class _Lines:
         elif phase.text() != self.shown_text:
             pause = LINE_SECONDS
         if state.total and state.done >= state.total:
-            pause = QUIET_SECONDS  # the line of its end will say so
+            pause = QUIET_SECONDS  # the line of its end will report it
         is_due = now - since >= pause
         if now >= self.begins_at and is_due:
             run, left = "", phase.time_text(now)
@@ -521,7 +521,7 @@ class _Lines:
         self.phase = None
 
     def _line(self, *texts: str) -> str:
-        assert self.phase is not None  # else there is nothing to write about
+        assert self.phase is not None  # without a phase there is nothing to report
         text = ", ".join(filter(None, texts))
         name = self.phase.state.phase
         return f"{name}: {text}\n" if text else f"{name}\n"

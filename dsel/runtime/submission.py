@@ -80,8 +80,9 @@ class TaskQueue(Generic[R]):
     @property
     def has_room(self) -> bool:
         """Whether another task can be submitted."""
-        # A few tasks wait at each slot, so that none is idle while a result travels;
-        # more would be decided by counts that are out of date.
+        # A few tasks wait at each slot, so that none is idle while a result is
+        # transferred. More of them would have been selected by counts that are out of
+        # date.
         return len(self.running) < WINDOW * self.executor.n_slots
 
     def submit(self, task: Task[Any, R]) -> None:
@@ -99,8 +100,7 @@ class TaskQueue(Generic[R]):
             raise_fatal_error(finished.error)
             key = finished.key
             task = self.running[finished.key]
-            # Rows that were sent to a worker went with it: `Task.sources` sends them
-            # again.
+            # Rows on a lost worker are lost with it: `Task.sources` sends them again.
             is_lost = isinstance(finished.error, LostInputError)
             self._n_lost[key] += is_lost
             if is_lost and self._n_lost[key] < LOST_TRIES:

@@ -136,7 +136,8 @@ def drain(ended_keys: "SimpleQueue[str]", timeout: float) -> list[str]:
         keys = [ended_keys.get(timeout=timeout)]
     except Empty:
         return []
-    # All that have ended, so that one turn of the loop prunes by all of their counts.
+    # This returns all tasks that have ended, so that one turn of the loop prunes by all
+    # of their counts.
     while not ended_keys.empty():
         keys.append(ended_keys.get())
     return keys
@@ -195,7 +196,8 @@ def run_here(packed: Packed, work: Work[Any, R], inputs: Inputs) -> Output[R]:
 @lru_cache(maxsize=1)
 def _controller(n_modules: int) -> ThreadpoolController:
     """Return the native thread pools; they are cached, since looking takes a while."""
-    del n_modules  # only a cache key: importing more modules may add pools
+    # The number of modules is only a cache key: an import may add thread pools.
+    del n_modules
     return ThreadpoolController()
 
 

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 NO_WORKERS_SECONDS: Final = 600.0  # new pods may have to fetch an image first
 WARN_SECONDS: Final = 10.0  # time without workers before a warning
-PAUSED_SECONDS: Final = 20.0  # without a running task: longer than spilling takes
+PAUSED_SECONDS: Final = 20.0  # time without a running task, longer than spilling takes
 POLL_SECONDS: Final = 2.0  # between two requests to the scheduler
 LONGEST_POLL_SECONDS: Final = 10.0  # largest time that one poll adds to a waiting time
 MIB: Final = 2**20
@@ -95,7 +95,7 @@ class Workers:
             try:
                 return future.result(timeout=POLL_SECONDS)
             except OSError:
-                if future.status == "error":  # the task raised it, not the wait
+                if future.status == "error":  # the task raised the error, not the wait
                     raise
             self.update()
 
@@ -112,8 +112,8 @@ class Workers:
             map(_free_memory, workers.values()), default=MACHINE_MEMORY
         )
         running = [w for w in workers.values() if w["status"] == "running"]
-        # At least 1, so that a task is submitted at all: Dask starts adaptive workers
-        # for tasks that wait.
+        # The number is at least 1, so that a task is submitted at all: Dask starts
+        # adaptive workers for tasks that wait.
         self.n_threads = max(1, sum(int(w["nthreads"]) for w in running))
         before = self._seconds_without
         self._seconds_without = 0.0 if running else before + seconds

@@ -128,8 +128,8 @@ def arrange_duals(machines: Machines, labeled: RowsByClass) -> DecisionWeights:
         union = np.diff(begins).reshape(n_others + 1, n_others, 1)
         sizes, counts, _ = sums
         added = np.minimum(counts, union / 4 + 3)
-        # Rounding errors of each class's terms in float64 and in float32, for kernel
-        # values of at most 1.
+        # These are the rounding errors of each class's terms in float64 and in float32,
+        # for kernel values of at most 1.
         slack = 4.0 * EPS * (counts + 26) * sizes
         slack += 1.2 * HALF_EPS_FLOAT32 * (added + TERM_ROUNDINGS) * sizes
         sizes, counts, signed = sums[:, i, j - 1] + sums[:, j, i]

@@ -90,7 +90,7 @@ class KernelSVMFamily(Family):
         for candidate in candidates:
             steps, _, svc = split_svc(candidate.estimator)
             if make := unchecked.pop(svc.kernel, None):
-                # A kernel that is none would make fits that do not end.
+                # A function that is no kernel would make fits that do not end.
                 check_kernel(
                     make(svc, 1.0 if isinstance(svc.gamma, str) else svc.gamma)
                 )

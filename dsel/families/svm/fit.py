@@ -247,7 +247,7 @@ class GroupFit:
                         # is made in one piece; blocks must not differ from it.
                         diagonal = np.arange(len(block))
                         block[diagonal, start + diagonal] = 0.0
-                with np.errstate(over="ignore"):  # `check_values` looks for it
+                with np.errstate(over="ignore"):  # `check_values` reports it
                     gram[rows] = kernel.values(block)
             return gram
 

@@ -390,7 +390,8 @@ def _best_partner(
             ahead = builder.fadd(builder.fsub(best, residual), fall)
             builder.store(lanes.larger(ahead, builder.load(gap)), gap)
             ahead = lanes.larger(ahead, zero)
-            # libsvm's order; a fused product would be rounded once in place of twice.
+            # The operations are in libsvm's order; a fused product would be rounded
+            # once instead of twice.
             curvature = builder.fadd(own_diagonal, own_other)
             curvature = builder.fsub(curvature, builder.fmul(two, kernel))
             is_positive = builder.fcmp_ordered(">", curvature, zero)

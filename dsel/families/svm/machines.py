@@ -213,7 +213,7 @@ def make_svc(
     svc = clone(split_svc(estimator)[2])
     is_fractional = svc.kernel == "poly" and not float(svc.degree).is_integer()
     if is_fractional or svc.kernel not in OF_LIBSVM:
-        # scikit-learn takes only whole degrees, but any function as the kernel.
+        # scikit-learn accepts only whole degrees, but any function as the kernel.
         svc.set_params(kernel=machines.kernel, degree=3)
     else:
         svc.set_params(degree=int(svc.degree))  # scikit-learn refuses 2.0

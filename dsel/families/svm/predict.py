@@ -78,8 +78,8 @@ class SharedSupport:
         far = float(bases[DISTANCES].max(initial=0.0)) if DISTANCES in bases else 0.0
         starts = self.labeled.starts
         values = np.empty((rows.shape[0], starts[-1]), dtype=np.float32)
-        # Base, decay and kind of the values, and how often their exponents were doubled
-        # since an exponential was computed.
+        # These are base, decay and kind of the values, and the number of times that
+        # their exponents were doubled since an exponential was computed.
         before, n_doublings = ("", 0.0, False), 0
         for kernel in self.by_kernel:
             base, decay = bases[kernel.base], kernel.decay
@@ -277,7 +277,7 @@ class PackedSVMs(FittedGroup):
         state = [machines.present, row_numbers, coefs[used], machines.offsets[:, model]]
         if machines.rows_of in self._hashes:
             steps, rows = self._hashes[machines.rows_of]
-            # `fit_transform` may have drawn what no step has kept.
+            # `fit_transform` may have used random numbers that no step has kept.
             state.append(rows[self.row_sets[machines.rows_of].positions(row_numbers)])
         text = f"{machines.kernel!r} {steps} {content_hash(*state)}"
         return blake2b(text.encode(), digest_size=12).hexdigest()

@@ -140,11 +140,12 @@ def smo_iterate(gram: Any, svm: Any, tol: Any, limit: Any, uncut: Any) -> Any:
         if gap < tol or steps >= limit:
             return False, steps, gap
         curvature = diagonal[i] + diagonal[j] - 2.0 * row[j]
-        # Kernel values are float32: of rows that are nearly equal it may be below 0.
+        # Kernel values are float32, so the curvature of rows that are nearly equal may
+        # be below 0.
         curvature = curvature if curvature > 0.0 else TAU
         step = (residual[i] - residual[j]) / curvature
         risen, fallen = clip_step(beta[i], beta[j], upper[i], lower[j], step)
-        # A bound of 0 is that of every C; only a bound of C ends the shared steps.
+        # Every C has the lower bound 0; only an upper bound of C ends the shared steps.
         if uncut and (0.0 < upper[i] <= risen or 0.0 > lower[j] >= fallen):
             return True, steps, gap
         if not is_copied[j]:
@@ -289,7 +290,8 @@ def solve_pairs(
             solve_pair(gram, svm, limits, n_first, C_values, (tol, most), results)
             for t in range(n):
                 row = starts[i] + t if t < n_first else starts[j] + t - n_first
-                # libsvm's layout: the other classes in order, without the row's own.
+                # This is the layout of libsvm: the other classes in order, without the
+                # class of the row.
                 other = j - 1 if t < n_first else i
                 for m in range(n_C):
                     paths.coefs[row, other, m] = betas[t, m]

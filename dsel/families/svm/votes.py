@@ -321,7 +321,8 @@ def add_terms(
         row, model = rows[cell], model_numbers[cell]
         for i in range(n_classes):
             for q in range(n_others):
-                # Units of rounding: n + 8 cover the sums, see docs/theory/svm_votes.md.
+                # The factor counts units of rounding: n + 8 cover the sums, see
+                # docs/theory/svm_votes.md.
                 total, size, count = 0.0, 0.0, 8.0
                 for t in range(starts[i], starts[i + 1]):
                     coef = coefs[t, q, model]
