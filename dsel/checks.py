@@ -140,7 +140,7 @@ def as_array(values: Any, name: str, dtype: DTypeLike | None = None) -> NDArray[
         if array.ndim > MOST_AXES:
             raise ValueError(f"it has {array.ndim} axes")
         return array
-    except Exception as error:  # a repr of any library
+    except Exception as error:  # objects of any library may raise anything
         why = " ".join(str(error).split())[:MOST_CHARACTERS] or type(error).__name__
         raise TypeError(
             f"`{name}` must be an array or a list, got {type(values).__name__} that "

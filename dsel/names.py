@@ -101,7 +101,7 @@ _seconds = partial(_variable, "seconds")
 STATUS = _variable("flag", "status", _EACH, "what happened to the candidate",
     STATES)
 MESSAGE = _variable("text", "message", _EACH, "why the candidate failed")
-# The coordinate is a number, since texts break `mean`, `quantile` and other methods of
+# The problem is a number, since texts break `mean`, `quantile` and other methods of
 # xarray.
 FIT_PROBLEM = _variable("flag", "fit_problem", _EACH, "problem of the candidate's fits",
     PROBLEMS)

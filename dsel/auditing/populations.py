@@ -124,8 +124,8 @@ class GroupedPopulation(Population):
         sizes = np.resize(self.sizes, n_classes)[group_cells % n_classes]
         keys = np.repeat(np.arange(n), sizes)
         alone = rng.choice(probabilities.size, len(keys), p=probabilities)
-        # Each row has the value of its group independently, so two rows both have it
-        # with probability `correlation`.
+        # Each row is like its group with the same probability, independently, so that
+        # two rows both are with probability `correlation`.
         is_like = rng.random(len(keys)) < np.sqrt(self.correlation)
         cell, y = np.divmod(np.where(is_like, group_cells[keys], alone), n_classes)
         return self._rows(self.cells[cell], rng.random(n)[keys]), y, keys

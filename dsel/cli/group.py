@@ -145,7 +145,7 @@ class LazyGroup(click.Group):
         if current_thread() is main_thread():  # `kill` and `timeout` end it as Ctrl-C
             signal.signal(signal.SIGTERM, signal.default_int_handler)
         words = [*(args[0] if args else options.get("args") or sys.argv[1:])]
-        options["obj"] = words  # from which commands make others
+        options["obj"] = words  # commands make other commands of these words
         shows = TRACEBACK in words
         # When a read fails, asyncio logs the other reads, for which zarr does not wait.
         logging.getLogger("asyncio").setLevel(logging.CRITICAL)

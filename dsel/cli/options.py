@@ -100,7 +100,7 @@ def run_from(
             refuse_empty_values(context)
             refuse_repeats(context)
             called = function
-            # The caller only checks: errors are raised, and nothing runs.
+            # A check of a command raises its errors and runs nothing.
             if context.meta.get(CHECK):
                 called = "check" if function == "run" else f"check_{function}"
             run = getattr(import_module(module), called)

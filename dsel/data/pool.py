@@ -761,7 +761,7 @@ def _in_declared_type(X: Any, pool: Pool, row_numbers: Integers) -> Any:
             X = merge_entries(sparse.csr_matrix(X))
             rows = X.astype(dtype, copy=False)
             parts = [(X.data, rows.data)]
-        else:  # one memory order for all chunks: BLAS may round others differently
+        else:  # all chunks have one memory order: BLAS may round others differently
             rows = np.ascontiguousarray(X, dtype=dtype)
             parts = [(X, rows)]
     for values, cast in parts:

@@ -536,7 +536,7 @@ def _draw_bars(
         ax.barh(places, rest, height=0.4, left=firsts, color=PALE, label=label)
     _draw_measured_values(ax, dots, places, measured)
     _above_bars(ax, texts)
-    # Axes are extended by dots, since a dot outside would leave no room for them.
+    # The axis reaches every dot: one outside of the axes would leave no room for them.
     ax.set_xlim(0, 1.05 * np.nanmax([*ends, *dots], initial=0.01))
     return list(patches)
 

@@ -391,8 +391,8 @@ def _draw_line(
     column, label = chosen_column
     if column is not None:
         ax.plot(column, values[column], "o", color=ACCENT, ms=9, label=label)
-    # The axis does not begin at 0, as for bars: dots are compared with each other, and
-    # folds show the spread.
+    # Unlike an axis of bars, this one need not begin at 0: dots are compared with each
+    # other, and folds show the spread.
     ax.margins(y=0.08)
     ax.set_xlim(-0.5, len(values) - 0.5)
     ax.set_ylabel(axis.label)
