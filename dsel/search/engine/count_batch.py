@@ -45,12 +45,13 @@ class Predictor(Protocol):
 class JoinedModels:
     """Models of the chosen candidates, which differ between splits.
 
-    They predict together, as the only model set of their pass. A split without a model
-    gives no predictions.
+    They predict together and are the only model set of their pass. A split without a
+    model has no predictions.
     """
 
     fitted_groups: tuple[tuple[tuple[int, ...], FittedGroup], ...]
-    """Numbers of outer splits, and the group of their models; each has one candidate.
+    """Pairs of outer split numbers and the group of their models; each group has one
+    candidate.
     """
 
     @property
@@ -76,7 +77,7 @@ class JoinedModels:
 
 
 class ComparedModels(NamedTuple):
-    """Sets of models, and how those of a set are compared."""
+    """Sets of models, and the comparisons of the models of a set."""
 
     predictors: Sequence[tuple[tuple[int, ...], Predictor]]
     """Models that predict together, with the numbers of the model sets of each."""
@@ -156,7 +157,7 @@ def count_slice(
 def _read_blocks(
     sources: list[object], row_nbytes: int, reading: PoolReading
 ) -> Iterator[Block]:
-    """Yield the rows of a slice in blocks, which are small if memory is short."""
+    """Yield the rows of a slice in blocks; blocks are smaller if memory is short."""
     (fewest, most), nbytes = BLOCK_ROWS, BLOCK_NBYTES
     if reading.are_frames:
         most, nbytes = FRAME_ROWS, FRAME_NBYTES

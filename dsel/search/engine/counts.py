@@ -1,9 +1,9 @@
-"""The counts of a search: the tables that it fills, and the record that it ends with.
+"""The counts of a search: the tables that it fills, and its final record.
 
-A `FitTable` has every fit, as results come, and a `PoolTable` every slice of a pass
-over the pool. When all fits have come, the pruner makes a `SearchCounts` of them:
-criteria read this record, and the cube is made of it. Bounds of all candidates are
-criteria. Bounds of chosen models are computed from an `Evidence`, which has their
+A `FitTable` collects the result of every fit, and a `PoolTable` that of every slice of
+a pass over the pool. When all fits are done, the pruner summarizes them in a
+`SearchCounts`, from which criteria and the cube are computed. Bounds of all candidates
+are criteria. Bounds of chosen models are computed from an `Evidence`, which has their
 counts and no others.
 """
 
@@ -56,8 +56,8 @@ class SearchCounts:
     """All counts of a search's candidates; each field is a variable of the cube.
 
     The first axis has the candidates, the second one the folds. A count that was not
-    made is -1, a mean or a time NaN. None: searches of this kind have no such counts.
-    `dsel.names` says what each of them counts.
+    made is -1, a mean or a time NaN. A field is None if searches of this kind have no
+    such counts. `dsel.names` says what each of them counts.
     """
 
     data: DataCounts
@@ -84,10 +84,10 @@ class SearchCounts:
 
     @property
     def error_rates(self) -> Floats | None:
-        """The error rate on each fold, NaN where not counted; None of regressors.
+        """The error rate on each fold, NaN where not counted; None for regressors.
 
-        Rates are stored, too: in a nested search several models predict each row, so
-        errors divided by rows would be wrong.
+        Rates are stored, too, since in a nested search several models predict each row,
+        so that errors divided by rows would be wrong.
         """
         if self.fold_errors is None:
             return None
@@ -100,7 +100,7 @@ class SearchCounts:
     def fold_scores(self) -> Floats:
         """The scores on each fold by which candidates are ranked, NaN if unknown.
 
-        These are mean losses, or error rates where these say the same.
+        These are mean losses, or error rates where the loss is the error.
         """
         scores = (
             self.error_rates if self.fold_loss_mean is None else self.fold_loss_mean
@@ -112,7 +112,7 @@ class SearchCounts:
     def by_name(self) -> dict[str, NDArray[Any]]:
         """The counts by the names of the cube's variables.
 
-        For a criterion and for the cube alone; see `CandidateCounts`.
+        Only criteria and the cube use this mapping; see `CandidateCounts`.
         """
         data = self.data
         counts: dict[str, Any] = {
@@ -164,7 +164,7 @@ Records = Mapping[str, Record]
 def records_of(kind: str, records: Records) -> Iterator[tuple[list[str], Record]]:
     """Yield the records of one kind in the order of their keys, with a key's names.
 
-    Raises ValueError if a key is none of a run.
+    Raises ValueError if no run writes such a key.
     """
     for key in sorted(records):
         first, *names_in_key = key.split("/")
@@ -187,7 +187,8 @@ class FitTable:
     # the loop.
     scheme: CVScheme
     candidate_groups: tuple[CandidateGroup, ...]
-    """Groups of the candidates, which have their keys in a store; or none."""
+    """Groups of the candidates, which have the candidates' keys in a store; may be
+    empty."""
     n_candidates: int
     errors: Integers = field(init=False)
     """Errors on both `Split.row_parts`, (n_candidates, n_splits, 2)."""
@@ -226,7 +227,7 @@ class FitTable:
         self.candidate_keys = tuple(keys)
 
     def note_submitted(self, candidates: Sequence[int], split_number: int) -> None:
-        """Note that a job has the fits of candidates; one that is done stays so."""
+        """Mark open fits of candidates as submitted; a fit that is done stays done."""
         status = self.fit_status[:, split_number]
         again = [number for number in candidates if status[number] != FitStatus.DONE]
         status[again] = FitStatus.SUBMITTED
@@ -251,7 +252,7 @@ class FitTable:
         )
 
     def apply_pruning(self, wanted_fits: Bools, beaten_candidates: Bools) -> None:
-        """Take what a pruner has decided; a candidate that was beaten stays so."""
+        """Apply the decision of a pruner; a candidate that was beaten stays beaten."""
         self.beaten_candidates |= beaten_candidates
         self.needed_fits = wanted_fits & ~self.beaten_candidates[:, np.newaxis]
 
@@ -279,7 +280,7 @@ class FitTable:
 
     @property
     def failed_candidates(self) -> Bools:
-        """Whether each candidate is out because a fit of it failed.
+        """Whether each candidate is dropped because one of its fits failed.
 
         A failure counts once all earlier fits of the candidate have ended.
         """
@@ -303,8 +304,8 @@ class FitTable:
     def unpredicting_candidates(self) -> Bools:
         """Whether each candidate's `predict` raised in every call.
 
-        Rows on which it raised count as errors. If it raised for all rows, a message
-        explains the failure, which a bound of 100% would not.
+        Rows on which it raised count as errors. If it raised for all rows, the
+        candidate fails with a message, which explains more than a bound of 100%.
         """
         is_tested = [any(map(len, split.row_parts)) for split in self.scheme.splits]
         tested = (self.fit_status == FitStatus.DONE) & np.array(is_tested, bool)
@@ -312,7 +313,7 @@ class FitTable:
         return np.asarray(tested.any(axis=1) & ~predicts)
 
     def first_messages(self, shown: Bools) -> dict[int, FitMessage]:
-        """Return the first message of each candidate among its fits that are shown.
+        """Return the first message of each candidate among its `shown` fits.
 
         Messages of failed fits come before those of others.
         """
@@ -352,14 +353,14 @@ class PoolTable:
     """
 
     slices: tuple[PoolSlice, ...]
-    """Slices of the pool; empty without one."""
+    """Slices of the pool; empty without a pool."""
     comparisons: tuple[Comparison, ...]
     """Comparisons of the models of a set."""
     model_set_keys: Sequence[str]
     """Key of each model set in the store."""
     tokens: list[str]
-    """Token of all present models of each set; those of a model that was fitted again
-    are replaced."""
+    """Token of the current models of each set; it is replaced when a model is fitted
+    again."""
     is_counted: Bools = field(init=False)
     """Whether each set is counted on each slice, (n_model_sets, n_slices)."""
     differences: list[Integers] = field(init=False)
@@ -390,7 +391,8 @@ class PoolTable:
         """Return the counts of each comparison on the whole pool, (n_bins,).
 
         Raises RuntimeError where slices are missing, or were counted by other models
-        alone: a bound from a part of the pool, taken for the whole, would be too small.
+        only: a bound from a part of the pool that passes for the whole pool would be
+        too small.
         """
         if n_missing := int((~self.is_counted[model_set]).sum()):
             raise RuntimeError(
@@ -400,10 +402,10 @@ class PoolTable:
         return [counts[model_set] for counts in self.differences]
 
     def sets_of_other_models(self, counted_job: CountedJob) -> list[int]:
-        """Return model sets for which a slice was counted by other models than these.
+        """Return the model sets that other models than the current ones counted.
 
-        Fits may have been repeated while it was counted. Sets for which the slice is
-        counted already are left out.
+        Fits may have been repeated while the slice was counted. Sets for which the
+        slice is counted already are left out.
         """
         job = counted_job.job
         slice_number = self.slice_number[job.start, job.stop]

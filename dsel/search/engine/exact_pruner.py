@@ -1,7 +1,4 @@
-"""The table and the pruner of searches that count all candidates, on the pool, too.
-
-The pruner drops those that cannot win.
-"""
+"""The table and the pruner of searches that count all candidates on the pool."""
 
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
@@ -44,7 +41,7 @@ class ExhaustiveTable(FitTable):
     tokens: dict[FitId, str] = field(init=False, default_factory=dict)
     """Token of the model of each fit, which identifies it."""
     changed_candidates: set[int] = field(init=False, default_factory=set)
-    """Candidates with a fit that was made again and gave another model."""
+    """Candidates with a fit that gave another model when it was repeated."""
     pool_table: PoolTable = field(init=False)
 
     def __post_init__(
@@ -261,9 +258,9 @@ class ExactPruner:
         )
 
     def choose_candidate(self, search_counts: SearchCounts) -> tuple[int, float]:
-        """Return the candidate that the criterion chooses, and its number.
+        """Return the chosen candidate, and its value of the criterion.
 
-        That is the smallest one, or of equal ones what the criterion prefers.
+        It has the smallest value; the criterion decides among equal ones.
         """
         counts = search_counts.by_name
         terms = self.criterion.evaluate(counts, self.settings)

@@ -1,8 +1,9 @@
-"""The search that counts every candidate which can win, on the folds and on the pool.
+"""The search that counts every candidate that can win, on the folds and on the pool.
 
 Its fits are those of `fit_loop`, but models stay on the workers that fitted them until
-all pool rows are predicted. It fits until a pass over the pool pays, counts, and
-continues. Models that are lost, with a worker or an earlier run, are fitted again.
+all pool rows are predicted. It fits until a pass over the pool is worth its time,
+counts, and continues. Models that were lost with a worker, or with an earlier run, are
+fitted again.
 """
 
 from collections import Counter
@@ -153,7 +154,7 @@ class CountBatch:
     def run(self, context: JobContext, inputs: Inputs) -> Output[list[CountedJob]]:
         """Count; the result is a `CountedJob` for each job.
 
-        Models are those that fits have kept. Joining copies them, so a worker joins
+        The models are those that fits have kept. Joining copies them, so a worker joins
         them once for all tasks that count the same models.
         """
         candidates = self.jobs[0].model_sets
@@ -232,9 +233,10 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
     """Bytes of all models that were ever fitted, by candidate."""
     passes: list[PoolPass] = field(init=False, default_factory=list)
     released_candidates: set[int] = field(init=False, default_factory=set)
-    """Candidates with a model that this run has dropped, since others led."""
+    """Candidates with a model that this run has dropped, since other candidates were
+    better."""
     n_changes: Counter[int] = field(init=False, default_factory=Counter)
-    """Number of times that the models of a candidate were not the counted ones."""
+    """Number of times that the models of a candidate differed from the counted ones."""
 
     def fit_and_count(self) -> None:
         """Fit and count until every candidate is complete, pruned or failed."""
@@ -353,8 +355,8 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
     def restore_models(self, candidate_numbers: Iterable[int]) -> bool:
         """Fit missing models of some candidates again; return whether none is missing.
 
-        Models are missing that an earlier run has fitted, or that this one has dropped.
-        Those that are lost with a worker are made again by Dask.
+        Models are missing if an earlier run fitted them, or if this run dropped them.
+        Dask repeats the fits of models that are lost with a worker.
         """
         lost = np.zeros(self.table.fit_status.shape, bool)
         for split_number in self.table.scheme.splits_with_models:
@@ -371,10 +373,10 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
     ) -> FittedGroup | None:
         """Return the group with the model that was counted; None to choose again.
 
-        A model that is gone, with its worker or the run that counted it, is fitted
-        again. If the learner draws without a seed, it is another one: then the counts
-        of the candidate are those of the new model, and what was chosen by the old ones
-        is void.
+        A model that was lost with its worker, or with the run that counted it, is
+        fitted again. If the learner draws without a seed, the new model is another one:
+        then the candidate gets the counts of the new model, and the choice by the old
+        counts is void.
 
         Notes
         -----
@@ -411,11 +413,11 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
         raise RuntimeError(f"the model of candidate {candidate} was lost several times")
 
     def adopt_remade_models(self, candidate_numbers: Sequence[int]) -> None:
-        """Write the fits of some candidates again if Dask has made their models again.
+        """Write the fits of some candidates again if Dask has repeated them.
 
-        Dask repeats a lost task by itself. Its models are used, rather than those of
-        one more fit, so that a loss costs one fit and counts as one change, no matter
-        on how many slices it is noticed.
+        Dask repeats a lost task by itself. The models of the repeated task are used,
+        not those of one more fit, so that a loss costs one fit and counts as one
+        change, however many slices notice it.
         """
         tokens = {
             candidate: self.table.joined_token(candidate)

@@ -1,4 +1,4 @@
-"""Code of workers: fits on splits, their scores, and a check of `predict` by rows."""
+"""Code of workers: fits on splits, their scores, and a check of `predict`."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -38,7 +38,7 @@ class FitBatch:
 
     jobs: tuple[FitJob, ...]
     ending_groups: frozenset[int] = frozenset()
-    """Groups without a later task, unless one is retried."""
+    """Groups that have no later task, unless a task is retried."""
     keeps_models: ClassVar[bool] = False
 
     def run(self, context: JobContext, inputs: Inputs) -> Output[list[FittedJob]]:
@@ -80,7 +80,7 @@ class FitChosenBatch:
 
 
 def split_of(context: JobContext, job: FitJob) -> Split:
-    """Return the split of a search's job, without the rows that it does not test."""
+    """Return the split of a job, without the rows that the job does not test."""
     split = context.scheme.splits[job.split_number]
     return split if job.part_number is None else split.test_only(job.part_number)
 
@@ -237,7 +237,7 @@ def predict_labeled_rows(
 ) -> NDArray[Any]:
     """Return predictions for labeled rows, (n_candidates, n_rows).
 
-    If `predict` raises, or there is no model, they are those of `no_predictions`.
+    If `predict` raises, or there is no model, the result is that of `no_predictions`.
     """
     # If `predict` raises, every row counts as an error, which any loss can count.
     labeled = context.labeled
@@ -261,7 +261,7 @@ def model_tokens(fitted_group: FittedGroup, fits: Iterable[FitId]) -> dict[FitId
 
 
 def fail_row_mixers(fitted_group: FittedGroup, split: Split, X: Features) -> None:
-    """Record models as failed that predict rows differently alone than among others.
+    """Mark models as failed that predict a row differently alone than among others.
 
     The check predicts training rows, so that no choice depends on test rows. A single
     difference in eight rows may be a tie, which rounding decides, and is ignored.

@@ -1,9 +1,9 @@
-"""The loop of fits: it prunes, submits what is needed, and takes the results.
+"""The loop of fits: it prunes, submits the fits that are needed, and takes the results.
 
 If counts decide which fits are needed, candidates with the smallest lower bound are
 fitted first. Otherwise as many groups as there are slots are fitted side by side, then
 the next ones. How early a candidate is pruned depends on timing; the winner and its
-counts do not, if fits repeat.
+counts do not, if repeated fits give equal models.
 """
 
 import logging
@@ -45,7 +45,7 @@ class FitLoop(Generic[TableT]):
     engine: Engine
     table: TableT
     pruner: Pruner[TableT]
-    """It decides which fits are needed, and whether by counts."""
+    """The pruner decides which fits are needed."""
     show_progress: Callable[[Self], object]
     """Called with the loop before tasks are submitted, at least every half second; an
     error in it ends the run."""
@@ -57,14 +57,14 @@ class FitLoop(Generic[TableT]):
     lower_bounds: Floats = field(init=False)
     """Lower bound of each candidate's criterion by the counts so far."""
     first_bounds: Floats | None = field(init=False, default=None)
-    """The lower bounds before anything was counted; None before the first fit. How far
-    a bound has grown since predicts by how much the next folds will raise it."""
+    """The lower bounds before anything was counted; None before the first fit. The
+    growth of a bound since then predicts the growth by the next folds."""
     batch_size: BatchSize = field(init=False)
     queue: JobQueue[FitJob, FittedJob] = field(init=False)
     single_tests: dict[FitId, dict[int, FitResult]] = field(
         init=False, default_factory=dict
     )
-    """Results of fits whose tests are made one by one, by the part that is tested."""
+    """Results of fits whose two parts are tested one by one, by the tested part."""
     slots: dict[str, int] = field(init=False, default_factory=dict)
     """Slot of each running task, by its key. A slot is a number, which the executor
     maps to a thread or a worker."""
@@ -108,7 +108,7 @@ class FitLoop(Generic[TableT]):
         self.show_progress(self)
 
     def prune(self) -> None:
-        """Compare candidates by the counts so far, and note which fits are needed."""
+        """Compare candidates by the counts so far, and mark fits that are needed."""
         decision = self.pruner.compare(self.table)
         self.lower_bounds = decision.lower_bounds
         self.table.apply_pruning(decision.wanted_fits, decision.beaten_candidates)
@@ -145,9 +145,9 @@ class FitLoop(Generic[TableT]):
     def claim_fits(
         self, group_number: int, split_number: int, is_wanted: Bools
     ) -> list[FitJob]:
-        """Return one job for the wanted candidates of a group in a list, or none.
+        """Return one job for the wanted candidates of a group, or an empty list.
 
-        They count as submitted from now on, so that no other job has them.
+        The fits count as submitted from now on, so that no other job has them.
         """
         candidates = self.candidates_of_group[group_number]
         candidates = candidates[is_wanted[candidates]]
@@ -158,7 +158,7 @@ class FitLoop(Generic[TableT]):
         return [job]
 
     def refit(self, fits: Bools) -> None:
-        """Make ended fits again, before all others, since their models are gone.
+        """Repeat finished fits whose models are gone, before all others.
 
         `fits` are flags, (n_candidates, n_splits). Counts of fits that are done stay in
         the table. A fit gets no second job while it has one.
@@ -195,7 +195,7 @@ class FitLoop(Generic[TableT]):
             )
 
     def _order_best_first(self, open_fits: Bools) -> Iterator[tuple[int, int]]:
-        """Yield group and split of the best candidate's first open fit, and so on."""
+        """Yield group and split of open fits, those of the best candidate first."""
         lower, unknown = self.lower_bounds, ~self.table.finished_fits
         submitted = (self.table.fit_status == FitStatus.SUBMITTED).sum(axis=1)
         if self.first_bounds is None:
@@ -285,9 +285,9 @@ class FitLoop(Generic[TableT]):
                 self._add_result(job, candidate, result)
 
     def give_up(self, jobs: list[FitJob], error: BaseException) -> None:
-        """Record that jobs failed, or have both tests of a job made alone.
+        """Record that jobs failed, or submit both tests of a job one by one.
 
-        Two searches read a fit without two folds. If a test kills its task, it must not
+        Two searches read a fit without two folds. A test that kills its task must not
         fail the candidate in the search that reads the other test: this search must not
         depend on the rows of the fold that it leaves out.
         """
@@ -303,7 +303,7 @@ class FitLoop(Generic[TableT]):
                 self._add_result(job, candidate, FitResult.failure(message))
 
     def _add_result(self, job: FitJob, candidate: int, result: FitResult) -> None:
-        """Store and enter a fit; tests in two parts are joined when both are there."""
+        """Store a fit and enter it in the table; join its tests once both are done."""
         fit = FitId(candidate, job.split_number)
         is_complete = result.status is FitStatus.DONE
         if job.part_number is not None:

@@ -1,8 +1,8 @@
-"""The inner searches of a nested search: what they need, drop, choose and count.
+"""The inner searches of a nested search: needed fits, choices and counts.
 
 Halving drops candidates of an inner search by the counts that this search may use. The
-bounds hold nevertheless, since they hold for any choice. It may choose another
-candidate than without pruning.
+bounds hold nevertheless, since they hold for any choice. A search with halving may
+choose another candidate than one without pruning.
 """
 
 from dataclasses import dataclass
@@ -131,10 +131,10 @@ class InnerSearches:
 
     @cached_property
     def tests_of_searches(self) -> list[tuple[slice, Integers, Integers]]:
-        """Searches with as many tests, and split and part numbers of these tests.
+        """Searches with equal numbers of tests, with the splits and parts of the tests.
 
-        Both arrays of numbers have the shape (n_searches, n_tests). First the searches
-        without each fold, then that by all folds.
+        Both arrays of numbers have the shape (n_searches, n_tests). The searches
+        without each fold come first, then the one by all folds.
         """
         # This property alone decides what the search without a fold may read: nothing
         # that was counted on its fold. The proof (docs/theory/nested.md) needs only
@@ -162,7 +162,7 @@ class InnerSearches:
 
         Both have the shape (n_searches, n_candidates): the searches without each fold
         come first, then the one by all folds. The mean is over the tests of the search;
-        infinity if a fit failed.
+        it is infinity if a fit failed.
         """
         shape = self.scheme.n_folds + 1, table.n_candidates
         mean_scores, complete = np.zeros(shape), np.ones(shape, bool)
@@ -181,7 +181,7 @@ class InnerSearches:
     def survivors(self, table: FitTable) -> Bools:
         """Return which candidates each search keeps, (n_searches, n_candidates).
 
-        The search by all folds, the last one, drops none, and needs no other fits.
+        The search by all folds, the last one, drops none, and needs no additional fits.
         """
         readable_fits = np.zeros(table.fit_status.shape, bool)
         readable_fits[:, list(self.scheme.first_round)] = True
@@ -200,8 +200,8 @@ class InnerSearches:
     def finalists(self, table: FitTable, readable_fits: Bools) -> Bools:
         """Return the candidates among which the search by all folds chooses.
 
-        They have every fit; with halving those with the most fits, which most searches
-        kept.
+        They have every fit; with halving they are those with the most fits, which most
+        searches kept.
         """
         failed = table.failed_fits & readable_fits
         done = (table.fit_status == FitStatus.DONE) & readable_fits
@@ -263,7 +263,7 @@ class InnerSearches:
         return status
 
     def final_counts(self, table: FitTable, data: DataCounts) -> SearchCounts:
-        """Return the counts of the search, with errors on each fold of models without.
+        """Return the counts of the search, with errors on folds of models without them.
 
         Every fitted model without this fold and another one predicts each of its rows.
         """

@@ -1,10 +1,10 @@
 """The engine of a run, and the queue of jobs, which its loops share.
 
 These loops are `fit_loop.FitLoop`, `pool_pass.PoolPass` and
-`running.fit_chosen.ChosenFitLoop`. Each has the methods of `JobLoop`, by which
-`JobQueue.run` gets its jobs, and iterates over the tasks that have ended. The first two
-write what comes back to their table and to the store, the third keeps the models that
-it was sent; no job writes anything.
+`running.fit_chosen.ChosenFitLoop`. `JobQueue.run` gets jobs by the methods of
+`JobLoop`, which each of them has, and yields the tasks that have ended. The first two
+loops write the results to their table and to the store, the third one keeps the models
+that it receives; no job writes anything.
 
 Tasks fail for reasons that have nothing to do with their jobs: a worker is killed, a
 node is short of memory, a file system does not respond. Therefore a job is first tried
@@ -13,8 +13,8 @@ many candidates is given up, and the search continues without the candidate. A p
 the pool, or the fit of a chosen candidate, ends the run: if they counted as failed, a
 certificate would depend on the health of a cluster.
 
-Inputs that are lost with their worker are no failure of a job; the `TaskQueue` sends
-them again.
+Inputs that are lost with their worker do not count as a failure of a job; the
+`TaskQueue` sends them again.
 """
 
 import logging
@@ -38,7 +38,7 @@ TASK_SECONDS: Final = 0.25  # work of one task: fifty times the overhead of Dask
 
 @dataclass
 class BatchSize:
-    """Number of jobs of a task, by the time of recent jobs.
+    """The number of jobs of one task, by the time of recent jobs.
 
     Examples
     --------
@@ -73,7 +73,8 @@ class Engine:
     pool: Pool | None
     """The pool that is counted, or None."""
     run_id: str = field(init=False, default_factory=lambda: uuid.uuid4().hex[:12])
-    """Tasks of two runs on one cluster must not share keys or cached models."""
+    """Identifier of the run: tasks of two runs on one cluster must not share keys or
+    cached models."""
     serial: Iterator[int] = field(init=False, default_factory=lambda: count(1))
     """Numbers that end the keys of tasks."""
 
@@ -109,12 +110,12 @@ class JobLoop(Protocol[J, R]):
     """A loop that makes jobs, which a queue submits as tasks."""
 
     def begin_turn(self) -> object:
-        """Do what comes before tasks are submitted, at least every half second."""
+        """Do what comes before the submission of tasks, at least every half second."""
 
     def next_jobs(self) -> list[J]:
         """Return the jobs of the next task, or none.
 
-        The last turn is that in which it returns none and nothing is running.
+        The loop ends when this returns none and no task is running.
         """
 
     def make_task(self, jobs: list[J]) -> Task[Any, list[R]]:
@@ -134,7 +135,7 @@ class JobQueue(Generic[J, R]):
     running: dict[str, list[J]] = field(init=False, default_factory=dict)
     """Jobs of each running task, by its key."""
     urgent_jobs: deque[list[J]] = field(init=False, default_factory=deque)
-    """Jobs of tasks that are submitted first, such as what failed once."""
+    """Jobs of tasks that are submitted first, such as jobs that failed once."""
     attempts: Counter[J] = field(init=False, default_factory=Counter)
     deaths: list[J] = field(init=False, default_factory=list)
     """Jobs that were alone in a task whose worker died."""
@@ -143,9 +144,9 @@ class JobQueue(Generic[J, R]):
         self.tasks = TaskQueue(executor)
 
     def run(self, loop: JobLoop[J, R]) -> Iterator[tuple[list[J], Finished[list[R]]]]:
-        """Submit jobs; yield those whose task has ended well, or that failed finally.
+        """Submit jobs; yield those that succeeded or failed finally, with the task.
 
-        The end of the task comes with them. Raises an error that ends the run.
+        Raises the error of a task if it ends the run.
         """
         while True:
             loop.begin_turn()
@@ -206,7 +207,7 @@ class JobQueue(Generic[J, R]):
         self.urgent_jobs.append(jobs)
 
     def try_once_more(self, job: J) -> None:
-        """Make a job urgent, whose next failure is final."""
+        """Make a job urgent; its next failure is final."""
         self.attempts[job] = MOST_ATTEMPTS - 1
         self.submit_first([job])
 
@@ -217,10 +218,10 @@ class JobQueue(Generic[J, R]):
         return [job for jobs in tasks for job in jobs]
 
     def _end_if_all_die(self, error: BaseException) -> None:
-        """Raise ClusterLostError if workers die of any task, and none has ended well.
+        """Raise ClusterLostError if any task kills its worker, and none has succeeded.
 
-        If only one group of candidates kills them, or any task was ever done, the
-        candidates fail instead, and the run continues.
+        If only one group of candidates kills workers, or any task has succeeded before,
+        the candidates fail instead, and the run continues.
         """
         # Deaths in several groups are no fault of one learner, but of the cluster.
         group_numbers = {job.candidate_group for job in self.deaths}

@@ -1,9 +1,9 @@
-"""Jobs, which are values that describe work, and the results that come back.
+"""Jobs, which are values that describe work, and their results.
 
 The context that the jobs of a search need is sent to workers once; a pass of chosen
-models gets these alone. `fit_batch` and `count_batch` run jobs there. Models are
-dropped, or stay where they were fitted, except those of chosen candidates: they come
-back in one message with their counts, so that the deployed object is the counted one.
+models needs only these models. `fit_batch` and `count_batch` run jobs there. Models are
+dropped, or stay on the worker that fitted them, except those of chosen candidates: they
+return in one message with their counts, so that the deployed object is the counted one.
 """
 
 from collections.abc import Collection, Mapping
@@ -51,7 +51,7 @@ class PoolReading:
     """How tasks read rows of the pool."""
 
     are_frames: bool
-    """Whether models take data frames, so that a call costs milliseconds."""
+    """Whether models predict data frames, for which a call costs milliseconds."""
     allow_nan: bool
     """Whether every estimator accepts missing values."""
     sampled_rows: SampledRows | None = None
@@ -105,7 +105,7 @@ class FitJob:
     split_number: int
     """Position of the split in `CVScheme.splits`."""
     part_number: int | None = None
-    """The only one of `Split.row_parts` that is tested; None for all."""
+    """Number of the only one of `Split.row_parts` that is tested; None for all."""
 
     def smaller_jobs(self) -> list["FitJob"]:
         """Return one job for each candidate."""
@@ -160,7 +160,7 @@ class FitResult:
 
     @classmethod
     def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
-        """Return a record of 0.2, whose message was a text, with the fields of now."""
+        """Return a record of 0.2, whose message was a text, with the current fields."""
         text = record.get("message")
         if not isinstance(text, str):
             return record
@@ -177,7 +177,7 @@ class FitResult:
     def predicts_none_of(self, split: Split) -> bool:
         """Return whether `predict` of the model raised on all test rows of its split.
 
-        Then all of them count as errors. If it raised on one of two parts only, the
+        Then all of them count as errors. If it raised on only one of two parts, the
         model has predicted the other one.
         """
         if self.message is None or self.message.problem is not FitProblem.UNPREDICTED:
@@ -188,10 +188,10 @@ class FitResult:
 
 
 def join_tests(tests: tuple[FitResult, FitResult], split: Split) -> FitResult:
-    """Return the result of a fit without two folds, of which each was tested alone.
+    """Return the result of a fit without two folds, each of which was tested alone.
 
     If a test failed, the search that reads it never chooses the candidate; the other
-    search is as if nothing had happened. The fit failed if both did.
+    search is not affected. The fit failed if both tests failed.
     """
     failed = [test for test in tests if test.status is FitStatus.FAILED]
     if len(failed) == 2:
@@ -246,7 +246,7 @@ class CountJob:
 
     @property
     def candidate_group(self) -> None:
-        """No group: a pass fits nothing."""
+        """None, since a pass fits nothing."""
 
     def smaller_jobs(self) -> list["CountJob"]:
         """Return the job itself: compared models must predict together."""

@@ -24,16 +24,16 @@ class PoolPass:
 
     engine: Engine
     pool_table: PoolTable
-    """The counts are added to it."""
+    """Table to which the counts are added."""
     make_batch: Callable[[tuple[CountJob, ...]], Work[Any, list[CountedJob]]]
-    """Function that makes the work of one task."""
+    """Function that returns the work of one task."""
     show_progress: Callable[[], object]
     """Called before tasks are submitted, at least every half second; an error in it
     ends the run."""
     input_tasks: tuple[str, ...] = ()
-    """Tasks that have kept what the work needs."""
+    """Tasks whose kept outputs the work needs."""
     context_key: str | None = None
-    """Key that `put` returned for what the work needs; see `Task.context_key`."""
+    """Key that `put` returned for the context of the work; see `Task.context_key`."""
     batch_size: BatchSize = field(init=False, default_factory=BatchSize)
     waiting: deque[CountJob] = field(init=False, default_factory=deque)
     pool: Pool = field(init=False)
@@ -48,8 +48,8 @@ class PoolPass:
         """Count the slices that some of these model sets lack, and yield the counts.
 
         The caller passes them to `add_counts`, or raises: other models than those of
-        the table may have counted them, since Dask makes a model again that was lost
-        with its worker.
+        the table may have counted them, since Dask repeats the fit of a model that was
+        lost with its worker.
         """
         model_set_numbers = np.array(model_sets)
         is_missing = ~self.pool_table.is_counted[model_set_numbers].T

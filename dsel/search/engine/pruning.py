@@ -1,12 +1,13 @@
-"""Pruning: which fits of a search are still needed, by the counts so far.
+"""Pruning, which decides by the counts so far which fits of a search are still needed.
 
 A pruner reads the fit table and never writes to it: the table keeps what it decides.
-`exact_pruner` drops candidates that cannot win, `inner_searches` has the inner searches
-of a nested search, which drop candidates exactly or by halving.
+`exact_pruner` drops candidates that cannot win. `inner_searches` has the inner searches
+of a nested search, which prune exactly or by halving.
 
 How many fits of a dropped candidate are counted depends on the order in which tasks
-end, but the cube must not depend on it. So of a dropped candidate the cube shows only
-the first fits that suffice to prove it worse than the final winner: see `first_proofs`.
+end, but the cube must not depend on it. Therefore the cube shows only the first fits of
+a dropped candidate that suffice to prove it worse than the final winner: see
+`first_proofs`.
 """
 
 from collections.abc import Callable
@@ -38,7 +39,7 @@ class PruningDecision:
 
 
 class Pruner(Protocol[TableT]):
-    """Decides which fits of a search are needed. It changes nothing."""
+    """A rule that decides which fits of a search are needed. It changes nothing."""
 
     @property
     def best_first(self) -> bool:
@@ -50,7 +51,7 @@ class Pruner(Protocol[TableT]):
 
 @dataclass(frozen=True)
 class OnlyCandidate:
-    """Needs the fits of one candidate, which is fitted again."""
+    """Pruner that needs only the fits of one candidate, which is fitted again."""
 
     number: int
     best_first: bool = False
@@ -75,11 +76,12 @@ def first_proofs(
 ) -> tuple[Bools, Bools]:
     """Return the fits that the cube shows, and the candidates that they prove worse.
 
-    `is_beaten` has the final winner, and maps the fits that it may read, which are the
-    first 0 to `n_most` of those `shown`, to flags of candidates. Every run has counted
-    the fits that are returned: it dropped the candidate by comparing it with the best
-    one known at that time, which is at most as good as the winner. So a run that was
-    killed and resumed ends with the same cube.
+    `is_beaten` compares candidates with the final winner: it maps flags of the fits
+    that it may read, which are the first 0 to `n_most` of those `shown`, to flags of
+    candidates. Every run has counted the fits that are returned: it dropped the
+    candidate by comparing it with the best one known at that time, which is at most as
+    good as the winner. Therefore a run that was killed and resumed ends with the same
+    cube.
     """
     proofs = shown.copy()
     beaten = np.zeros(len(shown), bool)
