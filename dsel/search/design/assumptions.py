@@ -1,12 +1,12 @@
 """Tests of the assumptions of a certificate by the rows.
 
-dsel checks for mistakes of honest users that show in the rows: groups, the user's own
-splitters and, in one pass over the pool, rows that equal labeled ones. The pass also
-makes a two-sample test. A forest is trained on one half of a sample to separate labeled
-from pool rows, and scores the other half. If all rows come from one population, its
-scores there are independent of which rows are labeled, so all assignments of "labeled"
-and "pool" are equally likely, and a permutation test gives a valid p-value. No class
-label is used.
+dsel checks for mistakes of honest users that are visible in the rows: groups, splitters
+of the user and, in one pass over the pool, rows that equal labeled ones. The pass also
+makes a classifier two-sample test (Lopez-Paz and Oquab 2017). A forest is trained on
+one half of a sample to separate labeled from pool rows, and scores the other half. If
+all rows come from one population, its scores there are independent of which rows are
+labeled, so all assignments of "labeled" and "pool" are equally likely, and a
+permutation test gives a valid p-value. No class label is used.
 
 No check finds a learner that reads held-out rows from a file, a module or a closure.
 """
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 SAMPLE_ROWS: Final = 500
 """Sampled pool rows, which are compared with as many labeled ones."""
 HASHED_ROWS: Final = 20_000
-"""Pool rows, about, whose hashes show whether rows repeat."""
+"""Approximate number of pool rows whose hashes show whether rows repeat."""
 _MEMBER_COLUMNS: Final = 4
 FEWEST_TESTED_ROWS: Final = 40
 """Fewest rows of either kind for a test."""
@@ -54,9 +54,9 @@ FEWEST_TESTED_ROWS: Final = 40
 N_TREES: Final = 15
 LEAF_ROWS: Final = 15
 MOST_COLUMNS: Final = 100
-"""Columns that are tried at each split of a tree; drawn ones of wider tables."""
+"""Columns that are tried at each split of a tree; they are drawn from wider tables."""
 MANY_VALUES: Final = 20
-"""Values of a column from which on a tree finds single ones by chance only."""
+"""Number of values of a column above which a tree finds a single one only by chance."""
 MOST_SINGLE_TESTS: Final = 10
 """Most columns that are tested one by one, those that the forest uses most."""
 FIRST_PERMUTATIONS: Final = 99
@@ -73,9 +73,9 @@ NEARER: Final = 0.75
 """Ratio of the distances to the nearest of as many labeled rows, and pool rows, below
 which labeled rows come in groups."""
 TAKE_ONCE: Final = "take each record once (drop_duplicates), or pass `groups`"
-"""Advice where labeled rows are copies."""
+"""Advice for labeled rows that are copies."""
 MANY_DUPLICATES: Final = 0.01
-"""Share of rows with a duplicate in another fold from which on there is a caveat."""
+"""Share of rows with a duplicate in another fold that leads to a caveat."""
 
 
 @dataclass(frozen=True)
@@ -93,15 +93,16 @@ class PoolFacts:
     )
     """Rows that equal labeled ones in the subset of the pool for fits."""
     telling_columns: tuple[str, ...] = ()
-    """Columns that fail the test alone, too; the one that differs most comes first."""
+    """Columns that also fail a test of their own; the one that differs most comes
+    first."""
     n_pool_copies: int = 0
-    """Sampled fresh pool rows, which equal no labeled one, that equal an earlier one of
-    them, if these are far more than among as many labeled rows."""
+    """Number of sampled fresh pool rows (rows that equal no labeled one) that equal an
+    earlier fresh row; 0 unless it is far larger than among as many labeled rows."""
     pool_repeats: bool = False
     """Whether fresh pool rows repeat as independent draws cannot."""
     near_rows: tuple[int, ...] = ()
-    """Labeled rows that are compared, how many of them have another labeled row as the
-    nearest one, and how many would by chance; empty unless these are far fewer."""
+    """Three numbers of labeled rows: those that are compared, those whose nearest row
+    is labeled, and those expected by chance. Empty unless far fewer are expected."""
 
     @property
     def violation(self) -> str:
@@ -132,17 +133,17 @@ class PoolFindings:
 
     pool_facts: PoolFacts = PoolFacts()
     sampled_rows: SampledRows | None = None
-    """Rows by which later passes notice changed files; None if an earlier run made the
-    pass."""
+    """Rows that show later passes whether files have changed; None if an earlier run
+    made the pass."""
 
 
 class _BlockFindings(NamedTuple):
-    """Findings in the rows of a block, or of several blocks that follow one another."""
+    """Findings in the rows of one block, or of several consecutive blocks."""
 
     n_duplicates: int
     """Rows that equal a labeled one."""
     row_numbers: list[Integers]
-    """Numbers of the rows of the sample, of each block that has some."""
+    """Numbers of the sampled rows, for each block that has some."""
     rows: list[Features]
     """These rows."""
     are_fresh: list[Bools]
@@ -167,7 +168,7 @@ def compare_pool(
 ) -> PoolFindings:
     """Count rows that equal labeled ones, and make the two-sample test, in one pass.
 
-    `n_fitting_duplicates` are those in the subset of the pool for fits, which are
+    `n_fitting_duplicates` of them are in the subset of the pool for fits, and are
     counted already. An exception of `on_turn` ends the pass.
     """
     fraction = min(1.0, SAMPLE_ROWS / pool.n_rows)
@@ -248,8 +249,8 @@ def count_repeats(
 ) -> "pd.Series[int]":
     """Return how often each fresh row of a subset occurs, by its hash.
 
-    Whether a row is of the subset depends on its values in a few columns, so equal rows
-    are all in it, or none.
+    The values in a few columns decide whether a row is in the subset, so that either
+    all equal rows are in it or none.
     """
     X = encode_rows(X)
     double = np.dtype(np.float64)
@@ -275,7 +276,7 @@ def merge_repeats(repeats: Sequence["pd.Series[int]"]) -> "pd.Series[int]":
 
 
 def have_copies(repeats: "pd.Series[int]") -> bool:
-    """Return whether rows that occur so often are no independent draws."""
+    """Return whether rows occur too often for independent draws."""
     return copies_refute_independence(repeats.to_numpy(), COPIES_ALARM)
 
 
@@ -290,10 +291,10 @@ class TwoSampleTest(NamedTuple):
     columns: tuple[int, ...]
     """Columns that a test of the column alone refutes, the most used one first.
 
-    Only tables that the test refutes have some, and of wide ones only columns that the
-    classifier uses most are tested."""
+    There are some only if the test refutes, and only the columns that the classifier
+    uses most are tested in wide tables."""
     column_p_value: float = 1.0
-    """p-value of the tests of all columns by themselves, where they were asked for."""
+    """p-value of the tests of all single columns, if they were requested."""
 
     def column_names(self, names: Sequence[str] | None) -> list[str]:
         """Return the names of the columns, or their numbers if they have no names."""
@@ -316,9 +317,9 @@ def two_sample_test(
     most `level` refutes that the rows come from one population; the tests of single
     columns have this level together (Bonferroni).
 
-    With `each_column` all columns of dense tables are also compared by themselves, by
-    Kolmogorov-Smirnov tests, which see small shifts better than a classifier. They and
-    the classifier have half of `level` each, and both p-values are twice as large.
+    With `each_column` all columns of dense tables are also compared one by one, by
+    Kolmogorov-Smirnov tests, which detect small shifts better than a classifier. They
+    and the classifier have half of `level` each, and both p-values are twice as large.
     """
     rng = np.random.default_rng(derive_seed(seed, "two-sample test"))
     tables = [
@@ -365,10 +366,10 @@ def _refute_columns(
     importances: Floats,
     level: float,
 ) -> tuple[int, ...]:
-    """Return those of the columns used most that a test of the column alone refutes.
+    """Return the most used columns that a test of the column alone refutes.
 
     `separate` is `_classifier_two_sample_test` with the rows of this test. `of_column`
-    has the column that each one of `X` was made of.
+    maps the columns of `X` to the columns from which they were made.
     """
     # A forest uses unchanged columns, too, so its importances alone name none. They are
     # of rows that are not scored, so only the columns tested here share the level.
@@ -395,8 +396,8 @@ def _draw_rows(table: Any, most_rows: int, rng: np.random.Generator) -> Any:
 def _rank_values(X: Any) -> Any:
     """Return the rank of each value in its column; zeros of CSR rows stay zeros.
 
-    A forest depends on ranks alone, except that scikit-learn's treats values that
-    differ by less than 1e-7 as equal.
+    A forest depends on ranks alone, except that scikit-learn treats values that differ
+    by less than 1e-7 as equal.
     """
     # The features are float32, since the float32 and the float64 next to 0.1 differ,
     # and trees would separate equal records of two tables.
@@ -419,7 +420,7 @@ def _draw_halves(is_pool: Bools, rng: np.random.Generator) -> Bools:
 
 
 def _compare_columns(X: Floats, is_pool: Bools) -> Floats:
-    """Return the p-value of each column, times their number: they hold at once.
+    """Return the p-value of each column times their number (Bonferroni).
 
     A missing value is smaller than all others. Ties make the p-values too large.
     """
@@ -441,10 +442,11 @@ def _compare_columns(X: Floats, is_pool: Bools) -> Floats:
 def count_values(X: Floats) -> tuple[Floats, Integers]:
     """Return how often values occur in their column, and the numbers of these columns.
 
-    Values of which each is in one of two tables alone, such as the keys of customers,
-    lie between each other in any order, and trees do not find them. As the rows of both
-    tables are counted together, the test stays valid. Columns of few values, and those
-    of values that hardly repeat, are left out.
+    Some values, such as the keys of customers, are each in one table only. Those of
+    both tables are mixed in order, so that trees do not find them, but they find how
+    often values occur. The rows of both tables are counted together, so that the test
+    stays valid. Columns of few values, and columns whose values hardly repeat, are left
+    out.
     """
     n_rows, frequencies, repeating = len(X), list[Floats](), list[int]()
     for number, column in enumerate(X.T):
@@ -494,10 +496,11 @@ def _classifier_two_sample_test(
 def count_copies(
     labeled: Features, pool_rows: Features, are_fresh: Bools, *, seed: int
 ) -> int:
-    """Return how many fresh pool rows equal an earlier one; 0 unless they are far more.
+    """Return how many fresh pool rows equal an earlier one; 0 unless far too many do.
 
-    They are compared with as many labeled rows: rows of a few categories equal one
-    another there, too. `are_fresh` marks the pool rows that equal no labeled one.
+    The number is compared with that among as many labeled rows, since rows of a few
+    categories equal one another there, too. `are_fresh` marks the pool rows that equal
+    no labeled one.
     """
     rng = np.random.default_rng(derive_seed(seed, "copies in the pool"))
     rows = rng.permutation(labeled.shape[0])[:SAMPLE_ROWS]
@@ -515,14 +518,14 @@ def find_near_rows(
 ) -> tuple[int, ...]:
     """Return `PoolFacts.near_rows`, by a test of nearest neighbors.
 
-    Rows of one customer are near each other. Where those of some customers are labeled,
-    and those of others are in the pool, labeled rows have labeled neighbors more often
-    than independent draws of one population, for which the number of pairs has a known
-    mean and variance (Schilling 1986, Henze 1988; these are of permutations, so that
-    the distribution of the rows does not matter). Where rows of a customer are in both,
-    new rows are of old customers, and the bound holds. One of several equal rows is
-    taken: other tests are about equal rows, and neighbors at distance 0 would be of one
-    table less often.
+    Rows of one customer are near each other. If rows of some customers are labeled, and
+    rows of other customers are in the pool, labeled rows have labeled neighbors more
+    often than independent draws of one population. For these the number of pairs has a
+    known mean and variance (Schilling 1986, Henze 1988; here those of permutations, so
+    that the distribution of the rows does not matter). If rows of a customer are in
+    both tables, new rows belong to known customers, and the bound holds. One of several
+    equal rows is taken: other tests are about equal rows, and neighbors at distance 0
+    would be of one table less often.
     """
     from sklearn.neighbors import NearestNeighbors  # takes a while to import
 
@@ -571,8 +574,8 @@ def find_excess_repeats(X: Any, is_second: Bools) -> Bools:
     """Return a mask of the rows that equal an earlier row of their table.
 
     It is empty unless one of both tables has far more of them, such as copies of
-    records: by these a classifier would tell the tables apart by heart. Repeats of
-    other records, as of a few categories, are as many in both, and have no mark.
+    records, which a classifier could memorize. Repeats of other records, such as rows
+    of a few categories, are equally frequent in both tables, and have no mark.
     """
     is_repeat = _find_repeats(X, is_second)
     is_excess = _has_one_more(is_repeat, is_second)
@@ -587,7 +590,7 @@ def _find_repeats(X: Any, is_second: Bools) -> Bools:
 
 
 def _has_one_more(is_repeat: Bools, is_second: Bools) -> bool:
-    """Return whether one of two tables has far more rows that equal an earlier one."""
+    """Return whether one of two tables has far more rows that equal an earlier row."""
     # The larger table has more repeats by chance, so as many rows of both are taken.
     n = min(int(is_second.sum()), int((~is_second).sum()))
     first, second = (
@@ -602,10 +605,10 @@ def _permutation_p_value(
 ) -> float:
     """Compare the sum of `n` ranks with sums of random assignments; return a p-value.
 
-    The first permutations are enough if their p-value is above `CLEAR`; else all are
-    made. The p-value is valid at each level. Below `CLEAR` a test refutes only after
-    all permutations. At `CLEAR` or above, a test that refutes would also refute by its
-    first permutations alone. The smallest p-value is `level`.
+    The first permutations are enough if their p-value is above `CLEAR`; otherwise all
+    are made. The p-value is valid at each level. A test at a level below `CLEAR`
+    refutes only after all permutations. A test at `CLEAR` or above that refutes would
+    also refute by its first permutations alone. The smallest p-value is `level`.
     """
     as_good = n_permutations = 0
     for n_more in (FIRST_PERMUTATIONS, ceil(1 / level) - 1 - FIRST_PERMUTATIONS):
@@ -620,7 +623,7 @@ def _permutation_p_value(
 
 @dataclass(frozen=True)
 class DuplicatesAcrossFolds:
-    """Duplicates among labeled rows that are in different folds, so of other groups."""
+    """Duplicates among labeled rows in different folds, and so in different groups."""
 
     n_rows: int
     """Labeled rows."""
@@ -631,9 +634,9 @@ class DuplicatesAcrossFolds:
     n_tested_duplicates: int
     """Rows of this half that equal a row of the other half."""
     are_copies: bool
-    """Whether rows repeat as independent draws cannot, with a pool or without."""
+    """Whether rows repeat more than independent draws can."""
     have_unique_ids: bool = False
-    """Whether each row has an id of its own: then duplicates are different records."""
+    """Whether each row has its own id, so that duplicates are different records."""
 
     @classmethod
     def of(
@@ -646,8 +649,8 @@ class DuplicatesAcrossFolds:
     ) -> "DuplicatesAcrossFolds":
         """Count the duplicates among labeled rows, whose content alone is compared.
 
-        With groups it was said which rows belong together, and a record that is there
-        under another group, too, has the same target there: it is compared as well.
+        Rows in groups must also have the same target: a record that is in another
+        group, too, has the same target there.
         """
         hashes = row_hashes(comparable(labeled.X, np.dtype(np.float64)))
         if has_groups:
@@ -679,7 +682,7 @@ class DuplicatesAcrossFolds:
 
     @property
     def n_reported(self) -> int:
-        """Number of these duplicates; 0 if these are few, as by chance."""
+        """Number of these duplicates; 0 if there are as few as by chance."""
         return (
             self.n_duplicates
             if self.n_duplicates >= MANY_DUPLICATES * self.n_rows
@@ -688,7 +691,7 @@ class DuplicatesAcrossFolds:
 
     @property
     def text(self) -> str:
-        """How many rows are in several folds."""
+        """Text on the number of rows that are in several folds."""
         return (
             f"{self.n_duplicates:,} of {self.n_rows:,} labeled rows equal rows of "
             f"other folds"
@@ -697,7 +700,7 @@ class DuplicatesAcrossFolds:
     def caveats(self, *, has_classes: bool, has_pool: bool) -> list[Caveat]:
         """Return the caveat about duplicates; none if these are few.
 
-        Copies violate A1 instead. Without a pool no other test shows some.
+        Copies violate A1 instead. Without a pool no other test detects them.
         """
         if self.are_copies or not self.n_reported:
             return []
@@ -719,12 +722,13 @@ class DuplicatesAcrossFolds:
         )
 
     def violation(self, n_in_pool: int, n_pool: int) -> str:
-        """Return why A1 is violated, if labeled rows are copied and pool rows are not.
+        """Return why A1 is violated if labeled rows are copies and pool rows are not.
 
         Given one half of the labeled rows, the rows of the other half and of the pool
         are exchangeable under A1, so that Fisher's exact test is valid however many
-        copies a row has. The `n_in_pool` of `n_pool` rows that equal a labeled row of
-        either half are at least those of the given half, so the p-value is too large.
+        copies a row has. `n_in_pool` of `n_pool` rows equal a labeled row of either
+        half, which are at least as many as for the given half, so that the p-value is
+        rather too large.
         """
         n_tested = self.n_tested_duplicates
         p_value = stats.hypergeom.sf(

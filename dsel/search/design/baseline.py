@@ -1,4 +1,4 @@
-"""Models that were fitted elsewhere, and baselines: such a model, or the largest class.
+"""Models that were fitted elsewhere, and baselines: such a model or the largest class.
 
 All predictions for labeled rows are made here, before any work starts: a model that
 cannot predict them is refused at once, and no task needs the model.
@@ -49,9 +49,9 @@ class ConvertingModel:
 
     model: Any
     name: str
-    """The argument by which it was passed."""
+    """The argument by which the model was passed."""
     columns: tuple[str, ...] | None
-    """Names of the columns to which it was fitted, or None."""
+    """Names of the columns to which the model was fitted, or None."""
     takes_frame: bool
 
     def predict(self, X: Features) -> NDArray[Any]:
@@ -81,7 +81,8 @@ class ConvertingModel:
     def from_model(cls, model: Model, name: str, X: Features) -> "ConvertingModel":
         """Return a model with the columns and types of rows that it takes.
 
-        ValueError if the labeled rows `X` lack one; errors name the argument `name`.
+        Raises ValueError if the labeled rows `X` lack a column; errors name the
+        argument `name`.
         """
         named = getattr(model, "feature_names_in_", None)
         columns = None
@@ -153,7 +154,7 @@ class Baseline:
 
     codes: Integers
     """Class codes, (n_labeled,), below 0 for a label that is no class. The largest
-    class is that of the rows outside of the fold that a row is in."""
+    class of a row is that of the rows outside of its fold."""
     difference: BaselineDifference
     identity: str
     """Hash of the predictions, or the name of the rule."""
@@ -169,11 +170,11 @@ def read_baseline(
 ) -> Baseline:
     """Return the baseline of a plan, with its predictions.
 
-    `X` are the rows of `labeled` as an array, CSR matrix or `Frame`, and `folds` the
-    splits without each fold: on the test rows of each its model is compared.
+    `X` are the rows of `labeled` as an array, CSR matrix or `Frame`, and `folds` are
+    the splits without each fold, whose models are compared on their test rows.
 
-    TypeError or ValueError where `baseline` is none, cannot predict these rows and
-    classes, or the plan does not certify the error of models without a fold.
+    Raises TypeError or ValueError if `baseline` is no baseline, cannot predict these
+    rows and classes, or the plan does not certify the error of models without a fold.
     """
     check_baseline(baseline, losses, method)
     if isinstance(baseline, str) and baseline == LARGEST_CLASS:
@@ -186,8 +187,8 @@ def read_fixed_baseline(
 ) -> Baseline:
     """Return the baseline of one fitted model, with its predictions.
 
-    The training rows of the model are not known, and neither is their largest class.
-    Raises the errors of `read_baseline`.
+    Neither the training rows of the model nor their largest class are known. Raises the
+    errors of `read_baseline`.
     """
     check_baseline(baseline, losses)
     if isinstance(baseline, str) and baseline == LARGEST_CLASS:
@@ -224,8 +225,9 @@ def check_unseen(known: RowHashes | None, X: Features, baseline: str) -> None:
 
     `known` are the labeled rows of the search for it; None if there was no search.
 
-    Where many of the rows equal each other, equal rows may be other records: then only
-    a table with no other row is refused, and else a warning says how many are equal.
+    If many of the rows equal each other, equal rows may be other records: then only a
+    table without any other row is refused, and otherwise a warning tells how many are
+    equal.
     """
     if known is None:
         return
@@ -257,7 +259,7 @@ def check_baseline(
 ) -> None:
     """Raise ValueError if a plan's models cannot be compared with a baseline.
 
-    Without a `method` there is one fitted model.
+    `method` is None for a single fitted model.
     """
     reasons = (
         (method is not None and not method.is_nested,
@@ -278,9 +280,10 @@ def check_baseline(
 def _largest_class(labeled: LabeledRows, folds: Sequence[Split]) -> Baseline:
     """Return the class with the most training rows, fold by fold.
 
-    It is a function of the rows outside of the fold, as the fold's model is, so it does
-    not depend on the labels on which both are compared. The largest class of all
-    labeled rows would: it is more likely to be large in the fold, too.
+    Like the model of the fold, it is a function of the rows outside of the fold, so
+    that it does not depend on the labels on which both are compared. The largest class
+    of all labeled rows would depend on them: it is more likely to be large in the fold,
+    too.
     """
     n_classes = len(labeled.classes)
     codes = np.full(labeled.n_rows, -1, np.int64)
@@ -386,9 +389,9 @@ def _differing_params(params: Sequence[Options]) -> list[dict[str, Any]]:
 
 
 def describe_sources(models: Mapping[str, Model]) -> dict[str, str]:
-    """Return what pages name of models by their roles, the date and dsel's version.
+    """Return texts for pages: models by their roles, the date and the version of dsel.
 
-    Models of one class are told apart by the parameters in which they differ.
+    Models of one class are distinguished by the parameters in which they differ.
     """
     texts = [describe(model) for model in models.values()]
     if len({*texts}) < len(texts):

@@ -1,12 +1,12 @@
 """Certificate methods, one object for each.
 
-A method, of which there is one for each estimate, too, decides what ranks candidates,
-how some are pruned, which models are trained and deployed, and which options it takes.
-Other files ask the object; they use its name in texts, and to decide whether a number
-is of the method that a plan declared.
+A method decides by which criterion candidates are ranked, how they are pruned, which
+models are trained and deployed, and which options are allowed. There is also one for
+each estimate. Other files call the object; they use its name only in texts, and to
+decide whether a number is of the method that a plan declared.
 
-To add a certificate method: its formula in `dsel.bounds`, its criterion in
-`dsel.criteria`, an instance in `METHODS`, and its name in
+To add a certificate method, add its formula to `dsel.bounds`, its criterion to
+`dsel.criteria`, an instance to `METHODS`, and its name to
 `dsel.option_values.CERTIFICATES`, since the help of the shell must not import the
 methods.
 """
@@ -139,8 +139,8 @@ class CertificateMethod:
     def divides_delta(self) -> bool:
         """Whether every candidate is bounded, at a share of delta.
 
-        Inner searches read none of the rows that bound their choice, so it is bounded
-        at all of delta.
+        Inner searches read none of the rows that bound their choice, so that the choice
+        is bounded at the whole delta.
         """
         return not self.is_nested
 
@@ -161,7 +161,7 @@ class CertificateMethod:
 
     @property
     def needs_pool(self) -> bool:
-        """Whether it gives no bound without a pool; a nested search still gives one."""
+        """Whether it gives no bound without a pool; a nested search does give one."""
         return bool({names.DISAGREEMENTS, names.POOL_ROWS} & set(self.criterion.needs))
 
 

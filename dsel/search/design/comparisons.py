@@ -1,7 +1,7 @@
 """Comparisons of models on pool rows, and the bins that count their disagreements.
 
-For each pool row a comparison names the splits whose models predict the row, mostly
-pairs, and the bin of the cube in which their disagreement is counted. In a search with
+For each pool row a comparison has the splits whose models predict the row, mostly two,
+and the bin of the cube in which their disagreement is counted. In a search with
 *queries* a person labels some rows after the run: `count_and_draw` draws these rows.
 """
 
@@ -86,10 +86,10 @@ class QueriedRows:
 
 
 class Comparison:
-    """Which models predict each pool row, and the bins that count their differences."""
+    """The models that predict each pool row, and the bins of their differences."""
 
     key: str
-    """Name of its counts; those of all candidates are a variable of the cube."""
+    """Name of the counts; those of all candidates are a variable of the cube."""
     n_bins: int
     """Bins of a model set; one for each pair of models in most comparisons."""
     n_queries: int = 0
@@ -100,8 +100,8 @@ class Comparison:
     ) -> list[SplitNumbers]:
         """Return the splits whose predictions `count` reads, in its order.
 
-        An item is one split for all rows and model sets, (), or one for each row,
-        (n_rows,), or for each model set, (n_model_sets, 1).
+        The shape of an item is () for one split for all rows and model sets, (n_rows,)
+        for one for each row, and (n_model_sets, 1) for one for each model set.
         """
         raise NotImplementedError
 
@@ -117,7 +117,7 @@ class Comparison:
         return self.count(predictions, block), QueriedRows()
 
     def rows_by_bin(self, row_numbers: RowNumbers) -> BinCounts:
-        """Count the rows of each bin, shape (n_bins,), or (1,) if all have the same."""
+        """Count the rows of each bin, (n_bins,), or (1,) if the counts are equal."""
         return np.full(self.n_bins, len(row_numbers))
 
     def with_best_folds(self, folds: FoldNumbers) -> "Comparison":
@@ -171,7 +171,7 @@ class RandomFold(Comparison):
 
 @lru_cache(maxsize=8)
 def _fold_of_rows(seed: int, n_folds: int, first: int, stop: int) -> FoldNumbers:
-    """Draw the folds of consecutive rows; cached, since a block needs them often."""
+    """Draw the folds of consecutive rows; cached, since each block needs them often."""
     folds = uniform_integers(row_random(seed, RANDOM_FOLD_STREAM, first, stop), n_folds)
     folds.setflags(write=False)
     return folds
@@ -241,7 +241,7 @@ class AllFolds(Comparison):
 
     @property
     def n_bins(self) -> int:  # type: ignore[override]
-        """Number of counts: by statistic those of all rows, then of duplicates."""
+        """Number of counts, for each statistic those of all rows and of duplicates."""
         sizes = (prod(statistic.pair_shape) for statistic in self.fold_counts_of)
         return sum(2 * self.n_folds * size for size in sizes)
 
@@ -324,7 +324,7 @@ def count_differences(
     block: Block,
     model_sets: Sequence[int],
 ) -> list[tuple[BinCounts, QueriedRows]]:
-    """Count every comparison, and draw rows; models of one split predict once for all.
+    """Count every comparison, and draw rows; each split predicts once for all of them.
 
     `predict` maps the splits of `compared_splits` to predictions of shape (their
     number, n_model_sets, n_rows).

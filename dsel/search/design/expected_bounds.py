@@ -2,8 +2,8 @@
 
 Errors of folds and disagreements are assumed to be binomial with given rates, and folds
 to be independent; limits are averaged over them. Limits of the expected counts would be
-wrong for a certificate that takes the smallest of several limits, since it gains from
-their spread.
+too large for a certificate that takes the smallest of several limits, since it gains
+from their spread.
 """
 
 from collections import Counter
@@ -23,9 +23,10 @@ from dsel.losses.base import DeltaDivision
 from dsel.losses.regression import RESIDUAL_SHARE_OF_POOL
 
 GROWTH: Final = 0.6
-"""Exponent of the disagreement's growth with the ratio of rows unseen to rows seen. The
-standard deviation of weights grows like its square root; kernel machines had .5 to .8
-on nine data sets, measured before 0.2."""
+"""Exponent of the growth of the disagreement with the ratio of left-out rows to
+training rows. The standard deviation of weights grows like the square root of this
+ratio; kernel machines had exponents of 0.5 to 0.8 on nine data sets, measured before
+0.2."""
 
 
 @dataclass(frozen=True)
@@ -92,10 +93,10 @@ class ToleranceCase:
         return DeltaDivision.of_plan(self.delta, has_pool=self.has_pool)
 
     def exceedances_at(self, delta: float) -> Callable[[int], int]:
-        """Return a function that maps n rows to how many of them may exceed a limit.
+        """Return a function that maps a number of rows to how many may exceed a limit.
 
-        The limit is one at this delta. The value is -1 if n is too small for a finite
-        limit.
+        The limit holds at this delta. The value is -1 if the rows are too few for a
+        finite limit.
         """
         return lambda n: int(allowed_exceedances(n, level=self.level, delta=delta))
 
@@ -114,11 +115,13 @@ class ExpectedBound:
     needs_pool: bool = False
     """Whether it has no number without a pool."""
     bounds_losses: bool = False
-    """Whether it bounds the recall of a class, too; else the error alone."""
+    """Whether it can bound the recall of a class; otherwise it bounds the error
+    alone."""
     count_exceeding: Callable[[ToleranceCase, int], Callable[[int], int]] | None = None
-    """For regressors: function of case and number of folds. It returns a function that
-    maps a number of held-out rows to how many of their residuals may exceed the
-    tolerance, -1 if the tolerance is infinite. None if regressors are not certified."""
+    """Function for regressors, of the case and the number of folds. It returns a
+    function that maps a number of held-out rows to how many of their residuals may
+    exceed the tolerance, -1 if the tolerance is infinite. None if regressors are not
+    certified."""
 
 
 @lru_cache(maxsize=4096)
@@ -146,7 +149,7 @@ def _mean_smallest_limit(case: Case, deltas: Floats) -> float:
 def mean_of_smallest(tables: list[tuple[Floats, Floats, int]]) -> float:
     """Return the average of the smallest of independent values.
 
-    A table for each distribution: values in increasing order, their probabilities, and
+    Each distribution has a table: values in increasing order, their probabilities, and
     the number of draws.
     """
     # The mean of the smallest draw is the integral of its survival function, P(smallest
@@ -166,7 +169,8 @@ def expected_terms(
 ) -> tuple[float, float]:
     """Return the average label term and disagreement term of one row of the table.
 
-    NaN if it has none: more folds than rows, no pool, or a loss that it cannot bound.
+    They are NaN if there are more folds than rows, no pool, or a loss that it cannot
+    bound.
     """
     has_model = case.n_unlabeled > 0 or not row.needs_pool
     has_bound = case.is_error or row.bounds_losses
@@ -248,13 +252,13 @@ def all_but_20_percent(n_folds: int) -> float:
 
 
 def count_exceeding_fold(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:
-    """Return how many residuals on a fold may exceed the tolerance of its model."""
+    """Return how many residuals of a fold may exceed the tolerance of its model."""
     fold_share = float(fold_shares(n_folds)[0])  # one of the largest
     return case.exceedances_at(case.division.label_delta * fold_share)
 
 
 def count_exceeding_both(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:
-    """Return the same if the model of all rows is bounded by the fold and the pool."""
+    """Return this number for the model of all rows, bounded by a fold and the pool."""
     fold_share = float(fold_shares(n_folds)[0])
     deltas = {
         "delta": fold_share * case.division.label_delta,
@@ -264,12 +268,12 @@ def count_exceeding_both(case: ToleranceCase, n_folds: int) -> Callable[[int], i
 
 
 def count_exceeding_first(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:
-    """Return the same for the first fold alone, at each candidate's delta."""
+    """Return this number for the first fold alone, at each candidate's delta."""
     del n_folds
     return case.exceedances_at(case.delta / case.n_candidates)
 
 
 def count_exceeding_holdout(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:
-    """Return the same for a 20% hold-out set, which a single model uses."""
+    """Return this number for a 20% hold-out set, which tests a single model."""
     del n_folds
     return case.exceedances_at(case.delta)

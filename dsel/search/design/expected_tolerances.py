@@ -1,4 +1,4 @@
-"""The tolerances to expect with other numbers of labeled rows, from those of a run.
+"""Expected tolerances with other numbers of labeled rows, from those of a run.
 
 Residuals, and distances of models on the pool, are assumed to stay as they are; limits
 are averaged over draws of labeled rows. See `expected_bounds` for the error.
@@ -33,7 +33,7 @@ class MeasuredDistances:
 
     @classmethod
     def of_cube(cls, results: xr.Dataset) -> "MeasuredDistances":
-        """Read them from the cube of a search; ValueError if it has no residuals."""
+        """Read residuals and distances from a cube; ValueError without residuals."""
         if names.OUTER_RESIDUALS not in results:
             raise ValueError(
                 "`results` have no residuals: those of a nested search of regressors "

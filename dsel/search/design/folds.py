@@ -32,12 +32,12 @@ from dsel.rounded_texts import count_of
 from dsel.typing import SplitsLike
 
 ALL_PAIRS: Final = 6
-"""Most folds of which every pair is left out. With more, each fold is paired with its
-four neighbors on a circle, so that the fits of a candidate are 2 for each fold, and do
-not grow with the square of their number."""
+"""Largest number of folds for which every pair is left out. With more, each fold is
+paired with its four neighbors on a circle, so that the fits of a candidate are 2 for
+each fold, and do not grow with the square of their number."""
 FEWEST_FOLD_ROWS: Final = 4
-"""Fewest rows in each fold of a nested search: of two folds the halves rank candidates,
-and have two rows then."""
+"""Fewest rows in each fold of a nested search: with two folds the halves of a fold rank
+candidates, and have two rows then."""
 
 
 @dataclass(frozen=True)
@@ -59,16 +59,16 @@ class InnerTest:
 class CVScheme:
     """The splits of a search.
 
-    Each fit has a `split_number`, its position in `splits`. The models that are
-    bounded are those of the outer splits, whose numbers are those of the folds, and
-    `all_rows_number`. In a nested search these are other splits; else they are the
+    Each fit has a `split_number`, its position in `splits`. The bounded models are
+    those of the outer splits, whose numbers are those of the folds, and
+    `all_rows_number`. In a nested search these are other splits; otherwise they are the
     first of `splits`, with the same numbers.
     """
 
     splits: tuple[Split, ...]
-    """The splits that every candidate is trained on: without each pair of folds in a
-    nested search, with numbers of their own; else those in `fold_splits` and on all
-    rows."""
+    """The splits on which every candidate is trained. In a nested search they are those
+    without each pair of folds, which have their own numbers; otherwise they are
+    `fold_splits` and the split on all rows."""
     fold_splits: tuple[Split, ...]
     """The splits without each fold, or half, on whose test rows models are bounded. A
     nested search trains chosen candidates alone on these."""
@@ -81,11 +81,11 @@ class CVScheme:
     is_nested: bool = False
     """Whether candidates are chosen without each fold."""
     inner_tests: tuple[InnerTest, ...] = ()
-    """Nested searches: the errors that each inner search uses; empty for a single
+    """The errors that each inner search of a nested search uses; empty for a single
     candidate."""
     first_round: tuple[int, ...] = ()
-    """Nested searches: the splits that every candidate is trained on before any is
-    dropped by halving."""
+    """The splits of a nested search on which every candidate is trained before halving
+    drops any."""
 
     def __repr__(self) -> str:
         nested = "nested, " * self.is_nested
