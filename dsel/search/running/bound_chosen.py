@@ -1,7 +1,7 @@
 """The bounds of the models that a search has chosen, and the counts behind them.
 
 A nested search fits its chosen candidates without one fold and on all rows, and counts
-them there; a search by a hold-out set counts the regressor that was chosen by squared
+their errors. A search by a hold-out set counts the regressor that was chosen by squared
 errors.
 """
 
@@ -75,8 +75,8 @@ def bound_chosen(
     """Return the choice of a search, with the bounds of its models.
 
     Both bounds of a nested search hold at once with probability at least 1 - delta. The
-    bound of the model of all rows holds where the limits of all folds and of the pool
-    counts do, and the bound of the deployed fold is one of these limits.
+    bound of the model of all rows holds if the limits of all folds and of the pool
+    counts hold, and the bound of the deployed fold is one of these limits.
     """
     chosen, evidence = counted_models.chosen, counted_models.evidence
     joint_bounds = plan.context.losses.bound(
@@ -134,9 +134,9 @@ def bound_chosen(
 def params_of_fold(
     chosen: ChosenModels, candidates: Sequence[Options], fold: int
 ) -> Options | None:
-    """Return what was chosen without a fold; None if its model is not there.
+    """Return the parameters chosen without a fold; None if its model is missing.
 
-    A search of the user's own, such as a GridSearchCV, has chosen them in its fit.
+    If the model is itself a search, such as a GridSearchCV, its fit has chosen them.
     """
     model = chosen.fold_models.get(fold)
     params = candidates[chosen.candidates.by_fold[fold]]

@@ -20,7 +20,8 @@ from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.procedures import find_searches, returned_model
 
 LARGE_EXCESS: Final = 1.2
-"""Times the mean of a candidate that was dropped early, from which on it is named."""
+"""A candidate that was dropped early is named if the mean of the chosen one exceeds
+this multiple of its mean."""
 MOST_FOLDS_NAMED: Final = 3
 """Most folds that a warning names."""
 
@@ -28,9 +29,9 @@ MOST_FOLDS_NAMED: Final = 3
 def caveats_of_failed_folds(
     plan: PlannedSearch, failed: Mapping[int, str], joint_bounds: JointBounds
 ) -> list[Caveat]:
-    """Return a warning if fits without a fold, or predictions of it, have failed.
+    """Return a warning if fits without a fold, or predictions of the fold, have failed.
 
-    `failed` has the cause by fold.
+    `failed` maps folds to causes.
     """
     if not failed:
         return []
@@ -102,7 +103,7 @@ def caveats_of_unranked(labeled: LabeledRows, model: Any) -> list[Caveat]:
 def notes_on_dropped_candidates(
     plan: PlannedSearch, search_counts: SearchCounts, of_all_rows: BoundedModel | None
 ) -> list[Caveat]:
-    """Return a note if a candidate that was dropped early seems better than the chosen.
+    """Return a note if a candidate dropped early seems better than the chosen one.
 
     Rankings by few rows of a class differ from fold to fold, and the searches then drop
     candidates that others keep.

@@ -25,12 +25,13 @@ from dsel.typing import AnyArray, Model
 MOST_PREDICTED: Final = 1_000
 """Labeled rows that are predicted to find out which classes a model misses."""
 FEWEST_UNSEEN: Final = 5
-"""Rows of a class that a model had not seen, from which it is said to miss all; with
-fewer, a model that finds half of the class may miss all by chance."""
+"""Fewest rows of a class, outside of the training rows, for a warning that a model
+misses all of them; with fewer rows a model that finds half of the class may miss all by
+chance."""
 MOST_CLASSES_NAMED: Final = 3
 """Most classes that a warning names."""
 MOST_CONFUSED: Final = 20
-"""Most classes of a confusion matrix, which a page has to show."""
+"""Most classes of a confusion matrix on a page."""
 
 
 def sample_each_class(y: Integers) -> Integers:
@@ -56,10 +57,10 @@ def describe_missed_classes(
     classes: AnyArray,
     unseen: Bools,
 ) -> list[Caveat]:
-    """Return warnings if a model predicts one class only, or found no row of another.
+    """Return warnings if a model predicts only one class, or finds no row of a class.
 
     `model` is its description, `y` and `predicted` are class codes of labeled rows, and
-    `unseen` says whether it was trained without the row.
+    `unseen` marks the rows that it was not trained on.
     """
     labels = classes.tolist()
     is_right = predicted == y
@@ -88,9 +89,9 @@ def describe_missed_classes(
 
 
 def rare_classes(labeled: LabeledRows) -> Integers:
-    """Return the codes of classes with less than half of an equal part of the rows.
+    """Return the codes of classes with less than half of the mean size of a class.
 
-    They begin with the rarest. The error itself shows misses of any other class.
+    The rarest class comes first. The error itself shows misses of any other class.
     """
     n_rows = np.bincount(labeled.y, minlength=len(labeled.classes))
     order = np.argsort(n_rows, kind="stable")
@@ -98,14 +99,14 @@ def rare_classes(labeled: LabeledRows) -> Integers:
 
 
 class FoundRows(NamedTuple):
-    """Held-out rows of a class, and those of them that the models of folds found."""
+    """Held-out rows of a class, and the number that the models of folds found."""
 
     n_rows: int = 0
     n_found: int = 0
     n_predicted: int = 0
     """Rows that are predicted as the class; 0 where they are not counted."""
     n_rows_of_fold: int = 0
-    """Rows of the fold of one model alone."""
+    """Rows in the fold of one model."""
     n_found_of_fold: int = 0
     """Rows that this model found."""
 
@@ -120,9 +121,9 @@ def notes_on_found_rows(
 
     `models` are fitted estimators by fold, and each predicts the rows of its fold;
     `fold_counts_of` has the counts there. The model of the certificate `one_fold` is
-    one of them, and is named where it finds less than half of such a class. The class
-    of a loss has the precision, too, since recall alone is large where nearly all rows
-    get this class. A report by class says more than this note.
+    one of them, and is named if it finds less than half of such a class. The class of a
+    loss has the precision, too, since recall is large if nearly all rows are predicted
+    as this class. A report by class has more details than this note.
     """
     labels, losses = context.labeled.classes.tolist(), context.losses
     if len(labels) < 2 or losses.report_classes:
@@ -158,7 +159,7 @@ def count_found_rows(
 ) -> dict[int, FoundRows]:
     """Return the found rows of rare classes by code; those of the loss come first.
 
-    The model of `named_fold` is counted by itself, too.
+    The model of `named_fold` is also counted alone.
     """
     labeled, loss = context.labeled, context.losses.main
     found_of, rare = dict[int, FoundRows](), rare_classes(labeled)
@@ -193,7 +194,7 @@ def count_found_rows(
 
 
 def _text_of_found(found_rows: FoundRows, one_fold: Certificate) -> str:
-    """Return how many rows were found, by one model alone if it finds few of them."""
+    """Return how many rows were found; add the count of one model if it finds few."""
     text, n_of_fold = f"{found_rows.n_found:,}", found_rows.n_rows_of_fold
     if n_of_fold >= FEWEST_UNSEEN and 2 * found_rows.n_found_of_fold < n_of_fold:
         text += (
@@ -234,9 +235,10 @@ def count_confusion(
 ) -> tuple[tuple[int, ...], ...]:
     """Return the rows of a model's own fold by true class and prediction.
 
-    The last row and column are for other classes, as in a table of a report. Empty for
-    the model of all rows, which no labeled row tests; with a report, which counts the
-    same for all folds; of numbers; of many classes; and where `predict` raises.
+    The last row and column are for other classes, as in a table of a report. It is
+    empty for the model of all rows, which no labeled row tests; with a report, which
+    counts the same for all folds; for regressors; for many classes; and if `predict`
+    raises.
     """
     labeled = context.labeled
     classes = tuple(labeled.classes.tolist())
@@ -258,8 +260,8 @@ def caveats_of_missed_classes(
 ) -> list[Caveat]:
     """Return caveats about classes that a model misses, which its certificate names.
 
-    The deployed model's fold may be one with few rows of a rare class, and its search
-    may have chosen a model that never predicts this class.
+    The fold of the deployed model may have few rows of a rare class, and its search may
+    have chosen a model that never predicts this class.
     """
     labeled, text = context.labeled, certificate.model_text
     if len(labeled.classes) < 2:

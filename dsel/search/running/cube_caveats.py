@@ -1,7 +1,7 @@
 """Caveats of a choice from the plan, the pool and the counts.
 
-A choice at the end of a search gets them from its counts; one that is made later, by
-`select`, from the cube. Where no candidate is left, `check_failures` ends the run.
+A choice at the end of a search gets them from its counts; a later choice, by `select`,
+gets them from the cube. Where no candidate is left, `check_failures` ends the run.
 """
 
 import json
@@ -39,7 +39,7 @@ from dsel.typing import AnyArray, Options
 MOST_CANDIDATES_NAMED: Final = 3
 """Most candidates that a note names."""
 CAVEAT_DELTA: Final = 0.05
-"""Probability that the limit in a caveat about disagreements is wrong; its text says
+"""Probability that the limit in a caveat about disagreements is wrong. The text says
 95% confidence, whatever the delta of the search is."""
 
 
@@ -142,8 +142,9 @@ def caveats_of_disagreements(
 ) -> list[Caveat]:
     """Return a caveat if the models differ more often than their errors explain.
 
-    `errors` are those of the models without a fold, (n_folds,); `differ` the pool rows
-    on which they differ from that of all rows, without duplicates of labeled rows.
+    `errors` are those of the models without a fold, (n_folds,), and `differ` are the
+    pool rows on which these differ from the model of all rows, without duplicates of
+    labeled rows.
     """
     # Two models that differ on a row cannot both be right there: half of the lower
     # limit of their disagreement is one of the mean of their errors, and needs no
@@ -197,9 +198,9 @@ def check_failures(
 
 
 def name_column(text: str, labeled: LabeledRows) -> str:
-    """Return the message of a fit with the column or class that it is about, if known.
+    """Return the message of a fit, with the column or class that it is about, if known.
 
-    Learners see arrays and class codes, so what they raise has the value alone.
+    Learners get arrays and class codes, so their messages have only the value.
     """
     if "Invalid classes inferred" in text and len(labeled.classes):  # by XGBoost
         n_rows = np.bincount(labeled.y).tolist()

@@ -1,4 +1,4 @@
-"""The cube of a run, made of the counts of its search and of what its plan says.
+"""The cube of a run, made from the counts of its search and from its plan.
 
 A `RunDescription` is made once. The cube has it as attributes, and bounds of chosen
 models are read with the same assumptions and caveats.
@@ -70,7 +70,7 @@ class RunDescription:
         caveats: Iterable[Caveat] = (),
         **fields: Any,
     ) -> Certificate:
-        """Return the certificate of a number, with what all numbers of the run have.
+        """Return the certificate of a number, with the fields common to the run.
 
         `caveats` and `fields` are those of this number alone.
         """
@@ -149,8 +149,8 @@ def make_cube_of_run(
 ) -> xr.Dataset:
     """Return the cube of a finished search.
 
-    It has the choice, if it is made already, and the evidence of its bounds, if these
-    are not those of all candidates.
+    It includes the choice, if this is made already, and the evidence of its bounds,
+    unless all candidates are bounded.
     """
     scheme, variables = plan.scheme, search_counts.by_name
     if evidence is not None:  # `make_cube` takes those that `dsel.names` describes
@@ -181,7 +181,7 @@ def make_cube_of_run(
 def attributes_of_run(
     plan: PlannedSearch, description: RunDescription
 ) -> dict[str, object]:
-    """Return the attributes of the cube: what was planned, and what made the counts."""
+    """Return the attributes of the cube: the plan, and the provenance of the counts."""
     # `select` and the report may read these years later, when there is no plan any
     # more.
     versions = installed_versions().items()
@@ -233,9 +233,9 @@ def add_evidence(cube: xr.Dataset, evidence: Evidence) -> xr.Dataset:
 
 
 def add_criteria(cube: xr.Dataset, criterion: Criterion, delta: float) -> xr.Dataset:
-    """Return the cube with the numbers of its criterion, and of others without cost.
+    """Return the cube with the values of its criterion, and of others that are free.
 
-    The latter are estimates from the same splits. A token of the content is added, too.
+    The others are estimates from the same splits. A token of the content is added, too.
     """
     counts = read_counts(cube)
     settings = criterion_settings(counts, delta)

@@ -1,8 +1,8 @@
 """Execution of a plan: on a cluster or on local threads, with or without a store.
 
 A stored certificate is final: another run of the same plan in the same folder reads it.
-Bounded models are kept next to it. Where one cannot be, the run ends all the same, but
-its user is warned before hours of fits.
+Bounded models are kept next to it. If one cannot be stored, the run still completes,
+but the user is warned before hours of fits.
 """
 
 from collections.abc import Iterable, Mapping
@@ -119,7 +119,7 @@ def row_tokens(
 ) -> dict[str, str]:
     """Return tokens that change with the rows, which are read if necessary.
 
-    If they may not be read, tokens that need it are left out.
+    If rows may not be read, tokens that need them are left out.
     """
     pools = {"pool": plan.pool, "fitting_pool": plan.context.fitting_pool}
     versions = installed_versions().items()
@@ -137,8 +137,8 @@ def row_tokens(
 def check_out(plan: PlannedSearch, out: PathLike) -> None:
     """Raise if a run of the plan would refuse `out`, before anything is printed.
 
-    Raises StoreMismatchError if it belongs to another plan. Nothing is written, and the
-    pool is not read.
+    Raises StoreMismatchError if `out` belongs to another plan. Nothing is written, and
+    the pool is not read.
     """
     tokens = row_tokens(plan, may_read=False)
     columns = plan.labeled.columns or ()
@@ -207,7 +207,7 @@ def open_finished_run(
 def refit_models(run: Run, cube: xr.Dataset, choice: Choice) -> Mapping[str, Model]:
     """Fit the models of a choice again, and repeat all their counts.
 
-    Raises RuntimeError if a count differs: then it is another model.
+    Raises RuntimeError if a count differs, since the model is then another one.
     """
     refit = refit_nested_models if run.plan.method.is_nested else refit_chosen_model
     refitted = refit(run, cube, choice)
@@ -226,7 +226,7 @@ def check_estimators(estimators: Iterable[Estimator], place: object) -> str:
     """Return why models cannot be stored, "" if no reason is known; warn of it.
 
     Estimators are written before they are fitted. This finds functions without a name
-    and classes of a script; objects that only a fit makes are checked after the run.
+    and classes of a script. Objects that only a fit makes are checked after the run.
     """
     for estimator in _one_of_each(estimators):
         try:

@@ -1,4 +1,4 @@
-"""A search that counts every candidate: bounds of all at once, or estimates."""
+"""A search that counts every candidate, for bounds that hold at once, or estimates."""
 
 from functools import partial
 
@@ -103,7 +103,7 @@ def make_loop(
 def bounds_only_choice(plan: PlannedSearch) -> bool:
     """Return whether only the chosen candidate gets a bound, by counts of its own.
 
-    So it is with a hold-out set where squared errors rank candidates.
+    This is so with a hold-out set if squared errors rank the candidates.
     """
     return plan.method.is_guarantee and not plan.criterion.is_guarantee
 
@@ -111,7 +111,7 @@ def bounds_only_choice(plan: PlannedSearch) -> bool:
 def count_only_fold(
     plan: PlannedSearch, loop: ExhaustiveLoop, candidate: int, score: float
 ) -> CountedModels | None:
-    """Count the losses of a candidate's model on the only fold; None if it is gone.
+    """Count the losses of a model on the only fold; None if the model is lost.
 
     The bounds of all candidates share delta equally and hold at once, so that the same
     rows may both rank and bound.
@@ -142,7 +142,7 @@ def count_only_fold(
 def fetch_deployed_model(
     plan: PlannedSearch, loop: ExhaustiveLoop, choice: Choice
 ) -> dict[str, Model] | None:
-    """Return the deployed model, by its name; None if the counted one is gone."""
+    """Return the deployed model, by its name; None if the counted model is lost."""
     split = plan.scheme.outer_number(choice.fold)
     candidate = choice.candidate
     fitted_group = loop.fetch_counted_group(candidate, split)

@@ -1,10 +1,9 @@
 """The fits and counts of the candidates that a nested search has chosen.
 
-The k models without a fold and that of all rows come to this process with their counts,
-each in one message, before the pool is counted. The pass over the pool gets these
-objects.
-Therefore none of its tasks depends on a fit that could run twice, and the deployed
-model is the counted one, even if the learner draws at random.
+The k models without a fold and the model of all rows come to this process with their
+counts, each in one message, before the pool is counted. The pass over the pool uses
+these objects. Therefore none of its tasks depends on a fit that could run twice, and
+the deployed model is the counted one, even if the learner draws at random.
 """
 
 from collections import deque
@@ -67,26 +66,27 @@ class ChosenModels:
     fold_scores: Floats
     """The score of each model on its fold, (n_folds,)."""
     deployed_fold: int
-    """The fold whose model is deployed: labeled rows decide it, before the pool."""
+    """The fold whose model is deployed; labeled rows decide it, before the pool is
+    counted."""
     fits: Mapping[int, ChosenFit] = field(default_factory=dict)
     """Results of the fits by the number of the outer split, to be counted on the
     pool."""
     all_rows_failure: str = ""
-    """Cause, if the fit on all rows failed; else ""."""
+    """Cause of a failed fit on all rows; "" if it did not fail."""
     failed_folds: Mapping[int, str] = field(default_factory=dict)
-    """Cause by fold, where the fit without it failed, or its model cannot predict it:
-    then all of its rows count as errors."""
+    """Causes by fold, if the fit without the fold failed, or its model cannot predict
+    the fold: then all rows of the fold count as errors."""
     messages: Mapping[int, FitMessage] = field(default_factory=dict)
     """The first message of completed fits by candidate, such as an early stop."""
 
     @property
     def bounded_folds(self) -> dict[str, int | None]:
-        """The fold that each bounded model has left out, by its name; None of all."""
+        """The fold that each bounded model left out, by its name; None for all rows."""
         fold_of: dict[str, int | None] = {ONE_FOLD: self.deployed_fold}
         return fold_of if self.all_rows_model is None else fold_of | {ALL_ROWS: None}
 
     def fitted_estimator(self, fold: int | None) -> Model:
-        """Return the estimator that left out a fold; None asks for that of all rows."""
+        """Return the estimator that left out a fold; None selects that of all rows."""
         if fold is not None:
             return self.fold_models[fold]
         # A model without this number is not bounded.
@@ -94,7 +94,8 @@ class ChosenModels:
         return self.all_rows_model
 
     def model(self, fold: int | None) -> Model:
-        """Return the model of an estimator: of a procedure, what it returned."""
+        """Return the model of an estimator; for a procedure the one that it
+        returned."""
         model: Model = returned_model(self.fitted_estimator(fold))
         return model
 
@@ -277,9 +278,9 @@ def choose_deployed_fold(
 ) -> int:
     """Return the fold whose model is deployed.
 
-    Labeled rows alone decide it, before the pool is counted: by the limits of all
-    folds, and where these are nearly equal by the scores of inner searches, one for
-    each fold.
+    Labeled rows alone decide, before the pool is counted: the limits of all folds are
+    compared, and if some are nearly equal, the scores of inner searches, one for each
+    fold.
     """
     limits = plan.context.losses.main_limits(fold_counts_of, plan.planned_delta)
     return fold_to_deploy(limits, has_model, tie_ranks(inner_scores))
@@ -339,8 +340,8 @@ def join_models(
 def key_of_chosen(plan: PlannedSearch, chosen: ChosenModels) -> str:
     """Return the key under which the store has counts of these models.
 
-    Slices that an earlier run has counted are of these models only if the same fits
-    have failed; which rows it has queried depends on the deployed fold.
+    Slices that an earlier run counted are of these models only if the same fits failed,
+    and the rows that it queried depend on the deployed fold.
     """
     candidates = chosen.candidates
     candidate_numbers = *candidates.by_fold, candidates.candidate_of_all_rows
@@ -361,9 +362,9 @@ def count_chosen(
 ) -> CountedModels:
     """Return the chosen models with their counts on the pool, if there is one.
 
-    They are compared on all pool rows, except those that an earlier run has counted.
-    `n_duplicates` is the number of them for which the bounds allow, since they equal
-    labeled rows.
+    The models are compared on all pool rows, except those that an earlier run has
+    counted. `n_duplicates` is the number of pool rows that equal labeled rows, for
+    which the bounds allow.
     """
     plan, pool = run.plan, run.plan.pool
     # Where the model of all rows failed, that of one fold still has its bound.

@@ -1,4 +1,4 @@
-"""Queried rows, and the bounds to expect of a plan with other queries or folds."""
+"""Queried rows, and the expected bounds of a plan with other queries or folds."""
 
 from dataclasses import replace
 from typing import Final
@@ -15,10 +15,11 @@ from dsel.search.running.fit_chosen import CountedModels
 from dsel.search.running.planned_search import PlannedSearch
 
 ADVISED_QUERIES: Final = 50
-"""Rows to label that make the bound of the model of all labels 14% smaller on average.
+"""Number of queried rows, which makes the bound of the model of all labels 14% smaller
+on average.
 """
 OTHER_FOLDS: Final = 3, 10
-"""Numbers of folds that are compared with the run's."""
+"""Numbers of folds that are compared with that of the run."""
 
 
 def make_queries(
@@ -50,9 +51,9 @@ def make_queries(
 def forecast_queries(
     plan: PlannedSearch, counted_models: CountedModels
 ) -> QueryForecast | None:
-    """Return the bounds to expect if rows were queried; None if that is impossible.
+    """Return the expected bounds if rows were queried; None if that is impossible.
 
-    A share of the confidence would go to their labels, from all other limits.
+    The labels would take a part of delta from all other limits.
     """
     if (
         plan.n_queries
@@ -76,7 +77,7 @@ def forecast_folds(
 ) -> FoldForecast | None:
     """Return the number of folds with the smallest bound of the error on average.
 
-    None if it is not smaller, by a percentage point, than that of a hold-out set.
+    Return None unless the bound is a percentage point below that of a hold-out set.
     """
     losses = plan.context.losses
     error = certificate.estimate_where_fitted
@@ -107,7 +108,7 @@ def bounds_with_queries(
 ) -> ModelBounds:
     """Return the bounds of the error by a plan with queries, or by one without.
 
-    They are for comparison: the plan that was run is the only one with a guarantee.
+    These bounds are for comparison: only the plan that was run has a guarantee.
     """
     losses, evidence = plan.context.losses, counted_models.evidence
     planned = replace(plan.planned_delta, has_queries=has_queries)

@@ -49,7 +49,7 @@ from dsel.search.running.run import (
 def search_nested(run: Run) -> Outcome:
     """Search without each fold, then fit and count the chosen candidates.
 
-    The pool is checked at the same time as the inner searches are made.
+    The pool is checked while the inner searches run.
     """
     plan = run.plan
     table = FitTable(plan.scheme, plan.context.candidate_groups, plan.n_candidates)
@@ -58,7 +58,7 @@ def search_nested(run: Run) -> Outcome:
         inner = InnerSearches(plan.scheme, plan.prune)
 
         def show_turn(loop: FitLoop[FitTable]) -> None:
-            """Show the fits; an error of the check ends them at once."""
+            """Show the fits; an error of the pool check ends them at once."""
             if pool_check.done():
                 pool_check.result()
             run.progress.show_fits(loop)
@@ -97,8 +97,8 @@ def certify_choices(
 ) -> Outcome:
     """Fit, count and certify the choices of inner searches, which have these counts.
 
-    They may have been made without fits, such as by a closed form. `reading` is how the
-    pass over the pool reads it.
+    The choices may have been made without fits, such as by a closed form. `reading`
+    describes how the pass over the pool reads it.
     """
     plan = run.plan
     scores = inner_counts.fold_scores[list(candidates.by_fold)].mean(axis=1)
@@ -124,7 +124,7 @@ def certify_choices(
 def read_queried_rows(run: Run, choice: Choice) -> pd.DataFrame | None:
     """Read the queried pool rows again; None if there are none.
 
-    They have all columns: a person may need some that no model reads.
+    The rows have all columns: a person may need some that no model reads.
     """
     pool = run.plan.queried_pool
     if choice.queries is None or not choice.queries.rows or pool is None:

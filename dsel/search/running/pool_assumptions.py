@@ -1,4 +1,4 @@
-"""Assumptions and caveats of a run, worded by what the check of its pool found."""
+"""Assumptions and caveats of a run, after the check of its pool."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,8 +18,8 @@ def caveats_of_fitting_rows(
 ) -> list[Caveat]:
     """Return a caveat if models may have seen their test rows through the pool.
 
-    Equal rows of other records would be harmless. Content does not show whether two
-    equal rows are one record: only the author of the pool knows.
+    Equal rows of other records would be harmless. The content of two equal rows does
+    not show whether they are one record; only the author of the pool knows.
     """
     n = pool_facts.n_fitting_duplicates
     if not n or fitting is None or fitting.other_records:
@@ -39,7 +39,7 @@ def with_pool_facts(
 ) -> tuple[Assumption, ...]:
     """Return the assumptions, A1 with the results of the pass over the pool.
 
-    `violation` is why copied rows refute it; "" if they do not.
+    `violation` is the reason why copied rows refute A1; "" if they do not.
     """
     is_shifted = pool_facts.p_value <= ALARM  # probably not one population
     duplicates = f"{pool_facts.n_duplicates:,} pool rows equal a labeled row"
@@ -88,7 +88,7 @@ def with_pool_facts(
 
 
 def notes_on_other_records(plan: PlannedSearch, pool_facts: PoolFacts) -> list[Caveat]:
-    """Return a note if many pool rows equal labeled ones, and count all the same."""
+    """Return a note if many pool rows equal labeled ones, but are counted."""
     n_duplicates = pool_facts.n_duplicates - plan.counted_duplicates(pool_facts)
     if plan.pool is None or n_duplicates <= MANY_DUPLICATES * plan.pool.n_rows:
         return []

@@ -1,6 +1,6 @@
 """The check of the pool next to the fits of a run.
 
-It counts rows that equal labeled ones, and makes a two-sample test.
+The check counts rows that equal labeled ones, and makes a two-sample test.
 """
 
 import threading
@@ -27,7 +27,7 @@ STOP_SECONDS: Final = 1.0
 def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolFindings:
     """Compare the pool with the labeled rows, unless an earlier run has done it.
 
-    `on_turn` is called at least every half second; an exception of it ends this.
+    `on_turn` is called at least every half second; an exception in it ends the check.
     """
     plan, store = run.plan, run.store
     fitting, allow_nan = plan.context.fitting_pool, plan.context.reading.allow_nan

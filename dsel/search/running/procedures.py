@@ -19,7 +19,7 @@ from dsel.typing import AnyArray, GroupsLike, LabelsLike, Model, Procedure
 
 
 class FunctionEstimator(BaseEstimator):
-    """A function of features and labels as an estimator: `fit` calls it."""
+    """An estimator whose `fit` calls a function of features and labels."""
 
     kind: ClassVar[str]
     """Kind of the model that the function must return."""
@@ -30,7 +30,7 @@ class FunctionEstimator(BaseEstimator):
     def fit(self, X: ArrayLike, y: AnyArray, groups: GroupsLike = None) -> Self:
         """Call the function; raise if it returns no fitted model.
 
-        It gets the groups of its rows if it has a parameter `groups`.
+        The function gets the groups of the rows if it has a parameter `groups`.
         """
         options = {}
         with suppress(ValueError):  # some callables have no signature
@@ -103,12 +103,12 @@ def as_estimator(
 
 
 def returned_model(model: Estimator | Model) -> Any:
-    """Return the model that a procedure returned; another model is returned itself."""
+    """Return the model that a procedure returned; other models stay as they are."""
     return model.model_ if isinstance(model, FunctionEstimator) else model
 
 
 def name_procedure(model: Estimator | Model) -> str:
-    """Return the name of a procedure by its model: that of the only search in it."""
+    """Return the name of a procedure, from the only search in its model."""
     searches = [search for _, search in find_searches(returned_model(model))]
     return type(searches[0] if len(searches) == 1 else returned_model(model)).__name__
 
@@ -116,7 +116,7 @@ def name_procedure(model: Estimator | Model) -> str:
 def find_searches(model: object, path: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the fitted searches in a model, with the names of the parts they are in.
 
-    A search may be a step of a pipeline, or what another model has fitted, such as the
+    A search may be a step of a pipeline, or a fitted part of another model, such as the
     `regressor_` of a TransformedTargetRegressor; ensembles have several.
     """
     if isinstance(getattr(model, "best_params_", None), Mapping):
@@ -145,7 +145,8 @@ def find_searches(model: object, path: str = "") -> Iterator[tuple[str, Any]]:
 def best_params(model: Estimator | Model) -> Mapping[str, Any]:
     """Return the best parameters of the searches in a model; empty without any.
 
-    If there are several, names of parameters begin with the part of the model.
+    If there are several searches, the names of parameters begin with the part of the
+    model.
     """
     searches = list(find_searches(returned_model(model)))
     if len(searches) == 1:

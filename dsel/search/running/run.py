@@ -1,4 +1,4 @@
-"""One run of a plan: its options, where it computes and writes, and its outcome."""
+"""One run of a plan: its options, its executor and store, and its outcome."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -61,7 +61,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class Run:
-    """A plan, and how it is run."""
+    """A plan with the options, store and progress of its run."""
 
     plan: PlannedSearch
     options: RunOptions = RunOptions()
@@ -80,7 +80,7 @@ class Run:
 def open_engine(run: Run, reading: PoolReading | None = None) -> Iterator[Engine]:
     """Open the executor of a run, which gets labeled rows and candidates once.
 
-    Tasks that have these read the pool as `reading` says; None for that of the plan,
+    Tasks read the pool as `reading` describes; None stands for the reading of the plan,
     which compares no sample. Raises MemoryError if a task has too little memory for any
     fit.
     """
@@ -114,7 +114,7 @@ def make_outcome(
     pair_results: xr.Dataset | None = None,
     pool_rows: pd.DataFrame | None = None,
 ) -> Outcome:
-    """Return the outcome of a run, with what later calls need of the plan's inputs."""
+    """Return the outcome of a run, with inputs of the plan that later calls need."""
     return Outcome(
         results,
         choice,

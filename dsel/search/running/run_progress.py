@@ -1,4 +1,4 @@
-"""The progress of a run: what its parts have done, added up and shown."""
+"""The progress of a run: the sum of the progress of its parts, which is shown."""
 
 import time
 from collections.abc import Callable
@@ -15,17 +15,17 @@ from dsel.search.running.planned_search import PlannedSearch
 
 @dataclass(eq=False)
 class RunProgress:
-    """Shows how much of a run is done; every loop of the run calls it at each turn.
+    """The display of the progress of a run, which every loop calls at each turn.
 
-    The fits of chosen candidates and their counts add to what inner searches have done,
+    The fits of chosen candidates and their counts are added to those of inner searches,
     so that no bar begins again at 0.
     """
 
     plan: PlannedSearch
     on_progress: Callable[[Progress], None] | None
-    """Function that shows it; None if nothing is shown."""
+    """Function that shows the progress; None if nothing is shown."""
     loop_progress: Progress = field(init=False, default=Progress())
-    """Progress of the loop of all candidates, so far."""
+    """Progress of the loop of all candidates so far."""
     started: float = field(init=False, default_factory=time.perf_counter)
 
     def show_check(self) -> None:

@@ -1,4 +1,4 @@
-"""Numbers of any criterion, and choices by it, from the counts of a search.
+"""Values of any criterion, and choices by it, from the counts of a search.
 
 Nothing is fitted, and delta may be another one than that of the search.
 """
@@ -52,7 +52,7 @@ def is_regression_cube(cube: xr.Dataset) -> bool:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A criterion, its numbers for all candidates, and what they were computed from."""
+    """A criterion, its values for all candidates, and the counts behind them."""
 
     criterion: Criterion
     terms: Terms
@@ -153,7 +153,7 @@ def first_criterion(cube: xr.Dataset) -> str:
 
 
 def delta_of(cube: xr.Dataset, default: float = 0.05) -> float:
-    """Return the delta of a cube's plan, or another number if the cube has lost it."""
+    """Return the delta of the plan of a cube, or a default if the cube has lost it."""
     return attribute(
         cube, names.DELTA, lambda v: check_probability(float(v), names.DELTA), default
     )
@@ -236,9 +236,9 @@ def select(
 
 
 def _find_chosen(cube: xr.Dataset, choice: Choice) -> Choice:
-    """Return a choice with the places of its candidates in a cut or sorted cube.
+    """Return a choice with the positions of its candidates in a cut or sorted cube.
 
-    Its numbers stay, and are estimates. A model whose candidate was cut off is left
+    Its numbers stay, but are estimates. A model whose candidate was cut off is left
     out. Raises ValueError if it is the deployed one.
     """
     changed = Caveat(Effect.VOIDS, CHANGED)
@@ -263,7 +263,7 @@ def _find_chosen(cube: xr.Dataset, choice: Choice) -> Choice:
 
 
 def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choice:
-    """Choose by a criterion; return it with the declared certificate or an estimate."""
+    """Choose by a criterion; return the choice with its certificate or an estimate."""
     if criterion.startswith(names.CRITICAL_EPSILON):
         raise ValueError(
             f"`criterion` must be an estimate of the error, but {criterion!r} says how "
@@ -308,7 +308,7 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
 
 
 def read_description(cube: xr.Dataset) -> RunDescription:
-    """Return what the run of a cube has said in addition to its counts."""
+    """Return the description of the run of a cube, in addition to its counts."""
     rows_of_classes = class_rows(cube)
     return RunDescription(
         data=DataCounts(
@@ -394,8 +394,8 @@ def reason_against_guarantee(
 ) -> str:
     """Return why a number is no guarantee, whatever was counted; "" if it may be one.
 
-    A guarantee was declared before the run, at this delta, and is read from the very
-    cube that the run has made.
+    A guarantee was declared before the run, at this delta, and is read from the
+    unchanged cube of the run.
     """
     planned = method_of(cube)
     declared = delta_of(cube, nan)
