@@ -5,11 +5,11 @@ and a store from which an interrupted run continues.
 
 Vocabulary: a *cube* is an `xarray.Dataset` over candidates, splits and criteria. A
 *candidate* is numbered in the C order of the grid's dimensions. Counts are NaN where
-nothing was counted; `read_counts` returns them as integers, -1 there. A *record* is
-what one fit or one count gave; a *store* keeps the records of one plan, and its
-outcome. An *assumption* is declared or violated. A *caveat* voids a
-number, weakens it, or is only information. A certificate is certified if no caveat
-voids it; each violated assumption is a caveat that does.
+nothing was counted; `read_counts` returns them as integers, with -1 for NaN. A *record*
+is the result of one fit or one count; a *store* keeps the records of one plan, and its
+outcome. An *assumption* is declared or violated. A *caveat* voids a number, weakens it,
+or is only information. A certificate is certified if no caveat voids it; each violated
+assumption is a caveat that voids it.
 
 `caveats` defines caveats, `renderings` shows results as lines, HTML and JSON.
 `certificate`, `choice` and `prefit` have the results themselves, `cube` and `tables`

@@ -57,7 +57,7 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
     baseline: str
     """Description of the baseline."""
     difference: BoundedValues
-    """The error of the model less that of the baseline, one number, with an upper
+    """The error of the model minus that of the baseline: a single number with an upper
     limit."""
     n_rows: int
     """Labeled rows of the fold, on which its model was not trained."""
@@ -67,7 +67,7 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
     """Rows of the fold that only the baseline predicts correctly."""
     label_term: float = nan
     """Part of ``upper`` from the rows of the fold, for the model trained on all labels;
-    its other part is from the pool. NaN for the model of a fold."""
+    the other part is from the pool. NaN for the model of a fold."""
     largest_class: str = ""
     """The class that the baseline always predicts, the largest one of the rows that the
     model was trained on; empty for another baseline."""

@@ -1,4 +1,4 @@
-"""Numbers of a report: those of one model, its limits, and pooled ones of all folds."""
+"""Numbers of a report: values and limits of one model, and pooled values."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,15 +35,17 @@ class BoundedValues:
     limits: tuple[float, ...]
     """Limits of this model's values."""
     own: tuple[float, ...] = ()
-    """This model's values on rows that it had not seen: NaN without such a row, and
-    empty where no labeled row tests it, as for the model trained on all labels."""
+    """Values of this model on rows outside of its training rows: NaN without such a
+    row, and empty if no labeled row tests the model, which was then trained on all
+    labels."""
     pooled: tuple[float, ...] = ()
-    """Values of the models of all folds on all labeled rows: estimates, to which the
-    limits of this model do not belong. Empty if there is only one model."""
+    """Values of the models of all folds on all labeled rows. They are estimates, and
+    not values of the model that the limits are about. Empty if there is only one
+    model."""
 
     @property
     def estimates(self) -> tuple[float, ...]:
-        """Own values of this model, or the pooled ones if no labeled row tests it."""
+        """Values of this model, or the pooled ones if no labeled row tests it."""
         return self.own or self.pooled
 
     @property
@@ -59,10 +61,10 @@ def report_frame(
     test_rows: Sequence[int] = (),
     n_rows: Sequence[int] = (),
 ) -> pd.DataFrame:
-    """Return a frame of a report: own values and limits, then pooled values.
+    """Return a frame of a report: values and limits of the model, then pooled values.
 
-    `limit` ends the names of limits: ``at_least`` or ``at_most``. Own values are of
-    `test_rows`, pooled ones of `n_rows`; both may be unknown.
+    `limit` ends the names of limits: ``at_least`` or ``at_most``. Values of the model
+    are about `test_rows`, pooled ones about `n_rows`; both may be unknown.
     """
     columns: dict[str, Sequence[Any]] = {}
     for name, values in quantities.items():
@@ -87,8 +89,8 @@ def report_table(
 ) -> list[ShownRow]:
     """Return heads, and the texts of each class or value, of a table of one quantity.
 
-    `heads` are those of names, own values, limits and pooled values; columns of numbers
-    that are not there are left out, as those of rows.
+    `heads` are those of names, own values, limits and pooled values; columns of missing
+    numbers are left out, like those of rows.
     """
 
     def texts(rates: Sequence[float]) -> list[str]:

@@ -28,7 +28,7 @@ from dsel.rounded_texts import (
 )
 
 LUCKY: Final = " (its fold was chosen by errors, so these are likely lucky)"
-"""Caveat about the measurements of the model of one fold alone, which was chosen."""
+"""Caveat about values of the model of one fold, which was chosen for its fold."""
 LIMITS_OF_0_2: Final = {
     "recall": "recall_at_least",
     "precision": "precision_at_least",
@@ -99,20 +99,20 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
     recall: BoundedValues
     """Recall of each class, with lower limits."""
     precision: BoundedValues
-    """Precision of each class, with lower limits; its own one is NaN for a class that
-    this model never predicts."""
+    """Precision of each class, with lower limits; the value of this model is NaN for a
+    class that it never predicts."""
     error: BoundedValues
     """The error, one number, with an upper limit."""
     caveats: tuple[Caveat, ...] = ()
     """Caveats of the model's certificate; `reasons` are those that void limits."""
     test_rows: tuple[int, ...] = ()
-    """Rows of each class that tested this model, which had not seen them; empty where
-    no labeled row does, as of the model trained on all labels."""
+    """Rows of each class that tested this model, which was not trained on them; empty
+    for the model trained on all labels."""
     model, remarks = OldName("model_text"), OldName("reasons")
 
     @classmethod
     def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
-        """Return a record of 0.2, whose values are pooled, with the fields of now."""
+        """Return a record of 0.2, whose values are pooled, with the current fields."""
         record = upgrade_texts(record, "remarks", Effect.VOIDS)
         for name, key in LIMITS_OF_0_2.items():
             if key in record:  # a record without limits stays, and is refused
@@ -167,7 +167,7 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
     def shown_rows(self) -> list[ShownRow]:
         """Return the numbers of this model, then those of the models of all folds.
 
-        Each is a line, a table, and the lines below it.
+        Each part has a line, a table, and the lines below it.
         """
         shown_rows = [("", self.headline()), *self.table()]
         shown_rows += [("", line) for line in self.notes()]

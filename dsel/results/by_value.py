@@ -76,27 +76,27 @@ class ReportByValue(TableReport):
     """Description of the model."""
     column: str
     values: tuple[Any, ...]
-    """Values that labeled rows have; None stands for a missing one."""
+    """Values in labeled rows; None stands for a missing value."""
     rows: tuple[int, ...]
     """Labeled rows of each value."""
     numbers: BoundedValues
-    """The `quantity` at each value, with upper limits: one without information is 1, an
-    infinite one of a tolerance. NaN where no row was counted."""
+    """The `quantity` at each value, with upper limits. A limit without information is
+    1, or infinite for a tolerance. NaN where no row was counted."""
     pool_rows: tuple[int, ...] = ()
     """Pool rows of each value; empty where none were counted."""
     other_pool_rows: int = 0
     """Pool rows with a value that no labeled row has."""
     quantity: str = ERROR_QUANTITY
-    """`ERROR_QUANTITY` of a classifier; of a regressor `OFF_BY_QUANTITY`, a tolerance
-    in units of the target, or `SHARE_QUANTITY`: that of the predictions that are off by
-    more than a fixed one."""
+    """`ERROR_QUANTITY` for a classifier. For a regressor `OFF_BY_QUANTITY`, a tolerance
+    in units of the target, or `SHARE_QUANTITY`, the share of predictions that are off
+    by more than a fixed distance."""
     what: str = "Error"
     """Name of the quantity, as printed."""
     caveats: tuple[Caveat, ...] = ()
     """Caveats of the model's certificate; `reasons` are those that void limits."""
     test_rows: tuple[int, ...] = ()
-    """Rows of each value that tested this model, which had not seen them; empty where
-    no labeled row does."""
+    """Rows of each value that tested this model, which was not trained on them; empty
+    if no labeled row did."""
 
     @property
     def limits(self) -> tuple[float, ...]:
@@ -131,7 +131,7 @@ class ReportByValue(TableReport):
         return f"{self.what}{comma} by {self.column}"
 
     def headline(self) -> str:
-        """Return what is limited with which confidence, or why nothing is."""
+        """Return the title with the confidence of the limits, or why there are none."""
         if self.reasons:
             return f"No guarantee, since {self.reasons[0]}, {self.model_text}"
         level = f"{confidence(self.delta)}% confidence, all limits jointly"

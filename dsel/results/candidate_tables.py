@@ -116,7 +116,7 @@ def content_token(cube: xr.Dataset) -> str:
 
 
 def matches_token(cube: xr.Dataset, stored_token: object) -> bool:
-    """Return whether a cube has the contents of which `content_token` gave a hash."""
+    """Return whether the contents of a cube are those of its stored content token."""
     params = all_params(cube)
     if str(stored_token) == _hash_contents(cube, params):
         return True
@@ -162,7 +162,7 @@ def cv_results(
     Scores are accuracies, or R^2 if `variances` of the targets of each fold are passed;
     then ranks are by mean squared error. A candidate with a fold that was not counted
     has NaN and the last rank. The columns of `candidate_table` follow. Times are those
-    of the fits that were made, in a nested search those without each of the `pairs` of
+    of the fits of the search, in a nested search those without each of the `pairs` of
     folds; NaN if none was timed.
     """
     columns: dict[str, Any] = {}

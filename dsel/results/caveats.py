@@ -1,4 +1,4 @@
-"""Caveats, which void, weaken or explain a number: in one list, the gravest first."""
+"""Caveats, which void, weaken or explain a number; the gravest come first."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +15,9 @@ class Effect(Enum):
     VOIDS = 0
     """The number is no guarantee."""
     WARNS = 1
-    """The number holds, and nobody should read it first: its model misses a class, or
-    labeled rows may be copies or belong together, which no pool shows."""
+    """The number holds, but should not be read before the warning: its model misses a
+    class, or labeled rows may be copies or belong together, and there is no pool to
+    test this."""
     WEAKENS = 2
     """The number is doubtful, though no assumption is known to be broken."""
     INFO = 3
@@ -32,17 +33,18 @@ class Caveat:
     effect: Effect
     text: str
     model: str = ""
-    """Description of the model that it is about, with which `text` begins: "the model
-    trained on all labels". Empty if it is about no single one."""
+    """Description of the model that the caveat is about, with which `text` begins: "the
+    model trained on all labels". Empty if it is not about a single model."""
     condition: str = ""
     """A condition of the number, which nothing tests; its line says it, too."""
     infinite_loss: str = ""
-    """The loss, as in a certificate, for which the labeled rows are too few: its bound
-    is infinite, and `text` says how many rows it needs. Empty for other caveats."""
+    """Text of the loss, as in a certificate, whose bound is infinite since labeled rows
+    are too few; `text` then has the number of rows that it needs. Empty for other
+    caveats."""
     short_text: str = ""
     """The text without its details; empty if there are none to leave out."""
     is_about_labels: bool = False
-    """Whether it is the advice to plan more labels, which `plan_bound` counts."""
+    """Whether the caveat advises to plan more labels, which `plan_bound` counts."""
 
     def __str__(self) -> str:
         return self.text
@@ -55,11 +57,11 @@ IF_COPIES: Final = (
     "if they are copies of the same records, bound and estimate may be too small (A1): "
     "take each record once (drop_duplicates), or pass `groups`"
 )
-"""Advice where equal labeled rows may be one record."""
+"""Advice if equal labeled rows may be one record."""
 NO_COPIES: Final = "duplicates are no copies"
-"""Condition of a number, where nothing tests whether they are."""
+"""Condition of a number if nothing tests whether they are."""
 OF_NUMBER: Final = (Effect.VOIDS, Effect.WARNS)
-"""Effects of caveats that a certificate shows, not its choice alone."""
+"""Effects of caveats that a certificate shows; others are shown by the choice only."""
 NAMES: Final[Mapping[Effect, str]] = {
     Effect.VOIDS: "Caveat",
     Effect.WARNS: "Warning",
@@ -68,7 +70,7 @@ NAMES: Final[Mapping[Effect, str]] = {
     Effect.PLAN: "Note",
 }
 """First word of the line of a caveat, by its effect: a warning stands above the bound,
-all others below it. More words would make a reader learn ranks."""
+all others below it. More different words would be ranks that a reader must learn."""
 
 
 class LimitsWithCaveats:
@@ -164,7 +166,7 @@ def warnings_first(
 ) -> list[ShownRow]:
     """Return rows of texts that begin with the warnings about a model.
 
-    Nobody should read its bound, however small, before they know them.
+    A reader must know them before the bound, however small it is.
     """
     warnings = texts_of(caveats, Effect.WARNS)
     rest = [row for row in shown_rows if row[-1] not in warnings]

@@ -71,7 +71,7 @@ ALWAYS: Final = ("A1", "A3", "A5", "A7")
 ALL_CAVEATS: Final = "all_caveats"
 """Key of `to_json` of certificates and choices, which follows from other fields."""
 ORIGIN: Final = "Origin"
-"""Name of rows of texts that say from which counts a number is."""
+"""Name of rows of texts about the counts from which a number is computed."""
 DECLARED: Final = "declared"
 VIOLATED: Final = "violated"
 
@@ -82,10 +82,10 @@ LOST: Final = (
     "select from what the run or `open_results` returned"
 )
 NOTED_DUPLICATES: Final = 0.1
-"""Share of labeled rows from which on duplicates in the pool are noted: fewer are
-other records that look alike."""
+"""Share of labeled rows above which duplicates in the pool are noted; fewer duplicates
+are probably other records that look alike."""
 LARGE: Final = 0.5
-"""Part of the largest loss from which on a bound says little."""
+"""Part of the largest loss above which a bound says little."""
 HOW_MANY: Final = (
     "the bound says little: see plan_bound, which prints how many labels are needed"
 )
@@ -114,10 +114,11 @@ class Assumption:
     says: str = ""
     """Its text here, if that is not the one of `STATEMENTS`."""
     shifted_by: tuple[str, ...] | None = None
-    """Columns by which pool rows are of another population than labeled ones, that
-    which differs most first; None if no such difference violates it."""
+    """Columns by which pool rows come from another population than labeled ones; the
+    one that differs most comes first. None if no such difference violates the
+    assumption."""
     has_lost_groups: bool = False
-    """Whether labeled rows seem to come in groups that were not named."""
+    """Whether labeled rows seem to come in groups that were not passed."""
 
     @property
     def statement(self) -> str:
@@ -188,7 +189,7 @@ def attribute(cube: xr.Dataset, name: str, read: Callable[[Any], T], default: T)
 def loss_fields(loss: "Loss | Certificate") -> dict[str, Any]:
     """Return the fields of a certificate about its loss, with the words for it.
 
-    They are those of a loss, or of another certificate.
+    The fields are read from a loss, or from another certificate.
     """
     if isinstance(loss, Certificate):
         return {name: getattr(loss, name) for name in LOSS_FIELDS}
@@ -339,7 +340,8 @@ class Certificate(Renderable):
     def is_below_estimate(self) -> bool:
         """Whether the estimate from folds that were fitted is above the bound.
 
-        Or above what would be the bound, where nothing is certified.
+        If nothing is certified, the estimate is compared with the number in place of
+        the bound.
         """
         # A missing estimate is NaN, and comparisons with NaN are False.
         return not self.is_estimate and self.estimate_where_fitted > self.number
@@ -565,14 +567,14 @@ class Certificate(Renderable):
 
     @property
     def has_old_rows_alone(self) -> bool:
-        """Whether a number from the pool is of rows that all equal labeled rows."""
+        """Whether all pool rows behind the number equal labeled rows."""
         return not isnan(self.disagreement_term) and (
             0 < self.n_unlabeled == self.n_duplicates
         )
 
     @property
     def has_short_pool(self) -> bool:
-        """Whether a tolerance is infinite though the labeled rows give a finite part.
+        """Whether a tolerance is infinite although the labeled rows give a finite part.
 
         The bound of the model trained on all labels is a sum of two parts: residuals on
         labeled rows, and distances of the two models on the pool.
@@ -581,7 +583,7 @@ class Certificate(Renderable):
 
     @property
     def has_failed_folds(self) -> bool:
-        """Whether rows count as the largest loss, since fits without them failed."""
+        """Whether rows count as the largest loss because fits without them failed."""
         return not isnan(self.estimate_of_models)
 
     def amount(self, value: float) -> str:
@@ -611,7 +613,7 @@ class Certificate(Renderable):
         return "100%" if self.is_rate else self.amount(self.largest)
 
     def _parts(self) -> tuple[str, str]:
-        """Return both parts of the number as texts that add up as they are printed."""
+        """Return both parts of the number, rounded so that the printed texts add up."""
         terms = self.label_term, self.disagreement_term
         if max(terms) > self.largest:  # no rate is above 100%
             above = f"more than {self.most}"

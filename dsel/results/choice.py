@@ -51,14 +51,14 @@ from dsel.results.values import decode_params, encode_params
 
 T = TypeVar("T")
 COMPARED: Final = "For comparison"
-"""Name of rows of texts that a bound can be compared with."""
+"""Name of rows of texts with which a bound can be compared."""
 NEXT: Final = "Next"
-"""Name of rows of texts that say what to do."""
+"""Name of rows of texts that advise what to do next."""
 ORDER: Final = {NAMES[Effect.INFO]: 1, "Assumes": 2, NEXT: 3}
-"""Rank of rows by their names: what limits the statement, then what to do next. All
-others are about the bounds, and stand above these."""
+"""Rank of rows by their names: limits of the statement come first, then the next steps.
+All other rows are about the bounds, and come before these."""
 USUAL_DELTA: Final = 0.05
-"""Delta of a call that does not name it."""
+"""Delta of a call that does not pass it."""
 MUCH: Final = 1.5
 """Ratio of two bounds from which the larger one is explained."""
 BY_MODEL: Final[Mapping[str, str]] = {
@@ -88,7 +88,8 @@ NAMES_IN_OUTCOME: Final = {
         for name in ("classes_", "decision_function", "predict_proba", "score")
     },
 }
-"""Attributes that users of searches expect, and what has them."""
+"""Attributes that users of scikit-learn's searches expect, and the objects that have
+them."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -135,8 +136,9 @@ class Choice(Renderable):
     queries: Queries | None = None
     """Rows queried where both models differ; None if none were planned."""
     procedure: str = ""
-    """Class that chose the parameters, such as ``GridSearchCV``, or the class of the
-    model if nothing was chosen; empty if the plan's grid sets them."""
+    """Name of the class that chose the parameters, such as ``GridSearchCV``, or of the
+    class of the model if nothing was chosen; empty if the grid of the plan sets
+    them."""
     fold_params: tuple[Params | None, ...] = ()
     """Parameters that were chosen without each fold, by its number; None where no model
     could be fitted. Empty if nothing was chosen."""
@@ -152,8 +154,8 @@ class Choice(Renderable):
     """Number of folds with the smallest bound of the first model on average; None where
     a hold-out set has a smaller one, or if it is not known."""
     forecast: QueryForecast | None = None
-    """Bounds to expect of the same search with queried rows; None if it has some, or
-    can have none."""
+    """Expected bounds of the same search with queried rows; None if the search has
+    queried rows, or can have none."""
     constant_loss: float = nan
     """Loss of always predicting that class, on the labeled rows; NaN if the loss has no
     such constant, or an older version made the record."""
@@ -264,7 +266,7 @@ class Choice(Renderable):
         return bound is not None and bound.certified and bound.bound >= MUCH * least
 
     def next_steps(self) -> list[ShownRow]:
-        """Return what to do next, by the bounds: plan more labels, or query rows."""
+        """Return the next steps by the bounds: plan more labels, or query rows."""
         bound, steps = self.certificate, list[str]()
         if bound.needs_labels and self.plan_call:
             wanted = f"{100 * float(self.planned_options['wanted']):g}%"
@@ -333,7 +335,7 @@ class Choice(Renderable):
 
     @classmethod
     def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
-        """Return a record of 0.2 with caveats for remarks, and one record a model."""
+        """Return a record of 0.2 with caveats for remarks, and records of models."""
         # It follows from the other fields.
         record = {key: value for key, value in record.items() if key != ALL_CAVEATS}
         if OLD_HOLDOUT in record:
@@ -524,8 +526,8 @@ class Choice(Renderable):
     def shown_rows(self) -> list[ShownRow]:
         """Return names and texts, which all renderings show; most have no name.
 
-        The order is that of a reader's questions: the bounds and what they are about,
-        what limits the statement, and what to do next. Warnings come before all.
+        The order follows the questions of a reader: the bounds and their subject, the
+        limits of the statement, and the next steps. Warnings come before all.
         """
         printed, deployed = [*self.certificate.reasons[:1]], self.deployed_text
         bounds = [self.certificate.headline()]
@@ -607,7 +609,7 @@ class Choice(Renderable):
         return [("Assumes", f"{text}; the attribute `certificate` lists all")]
 
     def _why_no_bound(self, name: str) -> str:
-        """Return why a model has no bound, and the model that has one; or ""."""
+        """Return why a model has no bound, and which model has one; "" otherwise."""
         if self._knows_needed_rows and not self.certificates[name].has_failed_folds:
             return ""
         why = self.certificates[name].why_nothing
@@ -626,7 +628,7 @@ class Choice(Renderable):
 
     @property
     def holdout_text(self) -> str:
-        """The bound to expect of a 20% hold-out set, as text; "" if it is not known.
+        """The expected bound of a 20% hold-out set, as text; "" if it is not known.
 
         It is rounded to the nearest, since it is no limit. If it equals the printed
         bound when rounded up, it is rounded up, so that it does not look smaller.
@@ -657,7 +659,7 @@ class Choice(Renderable):
 
     @property
     def deployed_text(self) -> str:
-        """Which of two bounded models is deployed, as text; "" if one has a bound."""
+        """The deployed one of two models, as text; "" unless both have bounds."""
         bounds = self.certificates.values()
         others = [name for name in self.bounded_models if name != self.deploy]
         if not others or any(b.says_nothing or not b.certified for b in bounds):
@@ -680,7 +682,7 @@ class Choice(Renderable):
         return [f"{bound.what} about {bound.about(estimate)} {how}"]
 
     def _comparisons(self) -> list[str]:
-        """Return texts without a guarantee, with which bounds can be compared."""
+        """Return texts of numbers without a guarantee, to compare the bounds with."""
         texts = []
         bound = self.certificate
         if text := self.holdout_text:
@@ -711,7 +713,7 @@ class Choice(Renderable):
 
     @property
     def why_useless(self) -> str:
-        """Note that a constant may be as good as the model; "" if the bound is less."""
+        """Note that a constant may be as good as the model; "" if it is not."""
         # A comparison with a baseline says more than a loss on the labeled rows.
         if self.baseline:
             return ""

@@ -1,4 +1,4 @@
-"""The parts of a choice: bounded models, forecasts, and what else can be compared."""
+"""The parts of a choice: bounded models, forecasts, and constants for comparison."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -21,7 +21,8 @@ T = TypeVar("T")
 Params = Mapping[str, Any]
 """Values of parameters by name; a value may be any object."""
 AGREEMENT: Final = 0.75
-"""Part of the folds that choose the same, from which another choice is an exception."""
+"""Part of the folds with the same choice, above which another choice is an
+exception."""
 MOST_CHOICES: Final = 5
 """How many choices of a procedure are listed."""
 
@@ -35,7 +36,7 @@ class BoundedModel(Shown):
     candidate: int
     """Number of its candidate, in the C order of the cube."""
     params: Params
-    """Parameters that the grid sets, or that the procedure chose."""
+    """Parameters that the grid sets, or that the procedure has chosen."""
     certificate: Certificate
     report: CertifiedReport | None = None
     """Recall and precision of every class, if the plan declared a report."""
@@ -46,9 +47,10 @@ class BoundedModel(Shown):
     baseline: BaselineComparison | None = None
     """Comparison with the baseline, if the plan has one."""
     confusion: tuple[tuple[int, ...], ...] = ()
-    """Rows of its own fold by true class and prediction, in the order of the classes,
-    with a last row and column for others. An estimate; the fold was chosen by errors.
-    Empty for numbers, more than 20 classes, the model of all rows, and with a report.
+    """Rows of the fold of the model by true class and prediction, in the order of the
+    classes, with a last row and column for others. They are an estimate, since the fold
+    was chosen by its errors. Empty for numbers, more than 20 classes, the model of all
+    rows, and with a report.
     """
     load_model: Callable[[], Any] | None = field(
         default=None, repr=False, compare=False, metadata=records.NOT_KEPT
@@ -69,7 +71,7 @@ class BoundedModel(Shown):
     def name_in_reports(self) -> Self:
         """Return the model with reports that have its name and its bound's caveats.
 
-        A report is also printed alone, and then has to show both.
+        A report is also printed alone, so it must show both.
         """
         bound = self.certificate
         shared: Any = {"model_text": bound.model_on_rows, "caveats": bound.all_caveats}
@@ -102,7 +104,7 @@ class BoundedModel(Shown):
 class ByModel(dict[str, T]):
     """A value of each bounded model by the model's name; unknown names are explained.
 
-    Its print has the first line of each.
+    It is printed with the first line of each value.
     """
 
     def __missing__(self, name: object) -> NoReturn:
@@ -222,7 +224,7 @@ class BestConstant(NamedTuple):
         )
 
     def why_useless(self, bound: Certificate) -> str:
-        """Return a note that it may be as good as a model; "" if the bound is less."""
+        """Return a note that it may be as good as a model; "" if it is not."""
         # The line in place of a bound already says this.
         is_bound = bound.certified and not (bound.is_estimate or bound.says_nothing)
         if not is_bound or not self.text or bound.bound < self.loss:

@@ -188,9 +188,9 @@ class ModelComparison(Renderable):
     ) -> "ModelComparison":
         """Return the comparison with the labels of the queried rows; it is final.
 
-        Every queried row counts: one without a label, or with a label that is no class,
-        counts against the verdict, at both ends of the interval. Both are refused
-        unless you allow them.
+        Every queried row counts: a row without a label, or with a label that is no
+        class, counts against the verdict at both ends of the interval. Such rows are
+        refused unless you allow them.
 
         Parameters
         ----------
@@ -234,7 +234,7 @@ class ModelComparison(Renderable):
 
     @property
     def known_labels(self) -> tuple[Any, ...]:
-        """The declared classes, else the labels that a model predicts."""
+        """The declared classes; without them the labels that a model predicts."""
         predicted = (*self.old_predictions, *self.new_predictions)
         return self.classes or tuple(dict.fromkeys(predicted))
 
@@ -281,7 +281,7 @@ class ModelComparison(Renderable):
         return float(self._difference_limit(float(mean)))
 
     def _difference_limit(self, mean: float) -> Any:
-        """Return the limit of the difference of errors for that of its queried mean."""
+        """Return the limit of the difference from the limit of its queried mean."""
         return queried_difference(
             mean,
             self.n_differ,
@@ -373,14 +373,14 @@ class ModelComparison(Renderable):
 
     @property
     def _seed(self) -> list[ShownRow]:
-        """The seed that draws the same rows to label, if some were drawn."""
+        """The row of texts about the seed of the draw, if rows were drawn."""
         text = f"random_state={self.seed} draws the same rows to label again"
         # An older record has no seed.
         return [("Seed", text)] * (bool(self.rows) and self.seed is not None)
 
     @property
     def _next(self) -> list[ShownRow]:
-        """The calls that bring labels, if some are still to be had."""
+        """The rows of texts about the next calls, if labels are missing."""
         if self.labels is not None or self.pool_rows is None or not self.rows:
             return []
         text = "`query_rows()`; label these, then `certify_with_labels(labels)`"

@@ -30,7 +30,8 @@ from dsel.runtime.versions import installed_versions
 from dsel.typing import AnyArray, Options, ResultsLike
 
 SCHEMA_VERSION: Final = 3
-"""Raised whenever a reader of the old schema could misread a cube."""
+"""Version of the schema, which is raised whenever an old reader could misread a
+cube."""
 OPTIONAL_VARIABLES: Final = {
     names.LABEL_TERM,
     names.DISAGREEMENT_TERM,
@@ -40,7 +41,7 @@ OPTIONAL_VARIABLES: Final = {
     for variable in names.VARIABLES
     if variable.kind in ("text", "seconds")
 }
-"""Variables that are left out of a cube if they are empty; texts break `mean`."""
+"""Variables that are left out of a cube if they are empty, since texts break `mean`."""
 
 
 class GridAxes(NamedTuple):
@@ -191,8 +192,8 @@ def make_pair_cube(
 ) -> xr.Dataset:
     """Make the Dataset of counts from fits without two folds.
 
-    `counted` are counts by name, such as errors, of shape (n_candidates, n_pairs, 2):
-    those of each candidate's fit on the `rows` of the first and of the second fold of
+    `counted` has counts by name, such as errors, of shape (n_candidates, n_pairs, 2):
+    those of the fit of each candidate on the `rows` of the first and the second fold of
     each pair. The coordinate ``fold`` has the numbers of both folds.
     """
     pair, side = {names.PAIR: len(pairs)}, {names.SIDE: 2}
@@ -382,9 +383,8 @@ def _read_integers(spec: names.Variable, array: xr.DataArray) -> Integers:
 def error_rates(errors: Integers, n_predictions: Integers) -> Floats:
     """Return error rates on folds, in the shape of `errors`; NaN where none is known.
 
-    `n_predictions` are those behind the errors: the rows of each fold, or of each
-    candidate as many as its models make, since in a nested search several predict a
-    row.
+    `n_predictions` are the numbers of predictions: the rows of each fold, or numbers
+    for each candidate, since several models of a nested search predict a row.
     """
     is_known = (errors >= 0) & (n_predictions > 0)
     return np.where(is_known, errors / np.maximum(n_predictions, 1), np.nan)
@@ -421,7 +421,7 @@ def candidate_dims(cube: xr.Dataset) -> tuple[str, ...]:
 
 
 def parameter_name(dim: str) -> str:
-    """Return the parameter of a dimension, whose name may have been taken."""
+    """Return the parameter of a dimension, which has another name if that was taken."""
     bare = dim.removeprefix("param_")
     return bare if bare in names.RESERVED else dim
 
@@ -429,9 +429,9 @@ def parameter_name(dim: str) -> str:
 def restore_dims(cube: xr.Dataset) -> xr.Dataset:
     """Return a cube in its original dimensions, if it was transposed or joined.
 
-    xarray joins runs along candidates by giving all variables this dimension: one that
-    is the same everywhere loses it again. The results without each fold, which belong
-    to no candidate, are dropped if the runs differ in them.
+    xarray joins runs along candidates by adding this dimension to all variables: a
+    variable that is constant along it loses it again. The results without each fold,
+    which belong to no candidate, are dropped if the runs differ in them.
     """
     if names.STATUS not in getattr(cube, "data_vars", ()):
         return cube

@@ -24,7 +24,7 @@ _MESSAGES: dict[int, "list[FitMessage]"] = {}  # warnings of each thread that fi
 _FAILED_FITS: Final = re.compile(r"(\d+) fits failed out of a total of (\d+)")
 _REASON: Final = re.compile(r"^(?:\w+\.)*\w+: .*(?=\n+(?:-{9}.*)?\Z|\n+-{9})", re.M)
 NOT_FINITE: Final = "One or more of the test scores are non-finite"
-"""Warning of scikit-learn's searches, which follows that of the fits that failed."""
+"""Warning of scikit-learn's searches, which follows the warning about failed fits."""
 
 
 class FitProblem(Enum):
@@ -52,10 +52,10 @@ class FitMessage:
 def collect_warnings() -> Iterator[list[FitMessage]]:
     """Collect warnings that a fit did not converge, or failed in part, unshown.
 
-    Otherwise they would be shown once for each of many fits, or on a worker, where
-    nobody looks. Warning filters belong to the process: when several threads fit, the
-    first one sets the filters and the last one restores them. A fit may contain others
-    in its thread, such as those of a search; each collects its own warnings.
+    Otherwise they would be shown once for each of many fits, or in the log of a worker.
+    Warning filters belong to the process: when several threads fit, the first one sets
+    the filters and the last one restores them. A fit may contain others in its thread,
+    such as those of a search; each collects its own warnings.
     """
     thread = threading.get_ident()
     with keep_filters():

@@ -49,12 +49,12 @@ class ModelReports:
 
     @property
     def is_tested(self) -> bool:
-        """Whether labeled rows test it: it was trained without those of its fold."""
+        """Whether labeled rows test the model, which was trained without its fold."""
         return self.name == ONE_FOLD
 
     @property
     def is_pooled(self) -> bool:
-        """Whether estimates are of several models, each tested on its own fold."""
+        """Whether estimates are about several models, each tested on its own fold."""
         return any(
             len(folds.n_rows) > 1 for folds in self.evidence.fold_counts_of.values()
         )

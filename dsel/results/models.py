@@ -76,7 +76,8 @@ _OF_SEARCHES: Final = (
         )
     ),
 )  # fmt: skip
-"""Types in a fitted `GridSearchCV`: its splitter and its scorer, plain values both."""
+"""Types in a fitted `GridSearchCV`: its splitter and its scorer, which have plain
+values."""
 IMPORTABLE: Final = (
     "define functions and classes at the top of a module that can be imported"
 )

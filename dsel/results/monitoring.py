@@ -19,7 +19,7 @@ KEPT_MEANS: Final = (
     "kept means not refuted, which proves nothing: few rows refute little"
 )
 NAMES: Final = {KEPT: "Kept", REFUTED: "Refuted", UNTESTED: "Untested"}
-"""Names of results at the beginning of a line; what is kept may be `IN_DOUBT`."""
+"""Names of results at the beginning of a line; a kept promise may be `IN_DOUBT`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,7 +43,7 @@ class PromiseTest(Shown):
     promise: str
     """The tested statement."""
     reason: str
-    """Why: the observed numbers, or what prevents the test."""
+    """Reason for the result: the observed numbers, or what prevents the test."""
     limit: float = nan
     """The promised bound; NaN for the two-sample test."""
     at_least: float = nan
@@ -67,7 +67,7 @@ class PromiseTest(Shown):
 
     @property
     def is_in_doubt(self) -> bool:
-        """Whether more was seen than promised, but not enough to refute it."""
+        """Whether the observed value exceeds the promise without refuting it."""
         return self.result == KEPT and self.seen > self.limit
 
     def shown_rows(self) -> list[ShownRow]:

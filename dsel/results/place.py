@@ -1,8 +1,9 @@
-"""Results folders, local or remote: files that never change, owned by one plan.
+"""Results folders, local or remote, whose files never change and belong to one plan.
 
-A file has a name that no other writer uses and begins with its checksum, so that a
-partly written or changed file is recognized. Two files have fixed names and are created
-by the first writer: the head, which identifies the plan, and the outcome of a run.
+The name of a file is used by no other writer, and its content begins with a checksum,
+so that a partly written or changed file is recognized. Two files have fixed names and
+are created by the first writer: the head, which identifies the plan, and the outcome of
+a run.
 """
 
 import json
@@ -40,7 +41,8 @@ from dsel.typing import Options, PathLike
 from dsel.zarr_stores import check_empty
 
 FORMAT: Final = 3
-"""Raised whenever a reader of old files could misread new ones."""
+"""Version of the format, which is raised whenever a reader of old files could misread
+new ones."""
 HEAD: Final = "dsel.json"
 """File that identifies the plan to which a results folder belongs."""
 COMPARISON: Final = "comparison.json"
@@ -61,7 +63,8 @@ OWN_NAMES: Final = (
 """Names of the files and folders of dsel; all others in a folder are left alone."""
 MAKE_ANEW: Final = "run the same command again with the same `out`, which makes it anew"
 READERS: Final = 16
-"""Files that are read at once; reading from an object store waits for the network."""
+"""Number of files that are read in parallel, since reading from an object store waits
+for the network."""
 AT_WORK_SECONDS: Final = 0.2
 """Time that another writer gets between creating a file and writing its bytes."""
 ARGUMENTS: Final[Mapping[str, str]] = {"n_queries": "`n_queries`", "splits": "`cv`"}
@@ -79,9 +82,10 @@ WORDS: Final = {
 }
 """Descriptions of differences in keys whose value is a hash."""
 FOLLOWS: Final = {"splits", "prune", "deploy", "fitting_pool"}
-"""Keys that usually differ because another one does; reported only if alone."""
+"""Keys that usually differ because another key differs; they are reported only if no
+other key differs."""
 FOLLOWS_LOSS: Final = {"candidates", "certificate"}
-"""Keys that always differ where the loss does, which scores and ranks candidates."""
+"""Keys that always differ if the loss differs, which scores and ranks candidates."""
 
 POOL_KEYS: Final = {"pool", "fitting_pool"}
 """Keys whose value may need a pass over the pool."""
@@ -352,7 +356,7 @@ def _check_plan(
 
 
 def _column_differences(place: Place, columns: Sequence[str]) -> list[str]:
-    """Return which columns only a run that has ended, or only a plan, has."""
+    """Return the columns that only a finished run has, and those of the plan alone."""
     statements = (read_outcome(place) or {}).get("said", {})
     there = statements.get("input_format", {}).get("columns") or ()
     if not there or not columns:
@@ -424,7 +428,7 @@ def check_has_results(place: Place) -> None:
 def replace_folder(
     place: PathLike, storage_options: Mapping[str, object] | None, folder: str
 ) -> Iterator[Place]:
-    """Yield a results folder without a plan; old files go after new ones are there."""
+    """Yield a results folder without a plan; new files then replace the old ones."""
     where = Place(place, storage_options=storage_options, name="place")
     claim(where, PLAIN, {})
     before = where.files(folder)

@@ -19,7 +19,7 @@ from dsel.results.tolerances import ToleranceReport
 from dsel.rounded_texts import count_of
 
 AS_GIVEN: Final = "as_given"
-"""Name of a model that dsel has not fitted."""
+"""Name of a model that was fitted before the call."""
 OF_FITTED: Final[Mapping[str, str]] = {
     **STATEMENTS,
     "A1": "these rows and those that the model will meet are independent draws from "
@@ -162,7 +162,7 @@ class PrefitCertificate(Certificate):
 
     @property
     def model_on_rows(self) -> str:
-        """Description of the model in reports, with what the numbers assume of it."""
+        """Description of the model in reports, with the assumption about it."""
         return f"{super().model_on_rows}, if it has not seen these {self.counted_rows}"
 
     @property

@@ -1,8 +1,8 @@
 """Labels of queried pool rows, passed by row number or in the order of the rows.
 
-Labels cost money and a result is final, so nothing is counted as a missing label before
-somebody has said so: `check_usable` refuses labels that are likely not finished, or
-written in another way than the classes.
+Labels cost money and a result is final, so a label counts as missing only if the user
+declares this: `check_usable` refuses labels that are probably incomplete, or written in
+another way than the classes.
 """
 
 from collections import Counter
@@ -26,14 +26,14 @@ MOST_LABELS_SHOWN: Final = 3
 
 @dataclass(frozen=True)
 class LabelRules:
-    """How much of the labels may be unusable, and the names of this for messages."""
+    """Rules for unusable labels, and the words for these in messages."""
 
     partial: bool = False
     """Whether rows may have no label."""
     allow_unknown: bool = False
     """Whether labels may be no class."""
     labels: str = "`labels`"
-    """The labels, as the caller knows them."""
+    """The words of the caller for the labels."""
     partial_option: str = "partial=True"
     unknown_option: str = "allow_unknown=True"
     effect: str = "counts against whatever is proved"
@@ -41,18 +41,18 @@ class LabelRules:
 
 
 class OtherSpellingError(ValueError):
-    """Labels are classes, but for blanks, case or Unicode forms."""
+    """Labels differ from classes in blanks, case or Unicode forms only."""
 
     def __init__(self, text: str, meant: Mapping[str, str]) -> None:
         super().__init__(text)
         self.meant = meant
-        """The class that each of them means."""
+        """The class that each label means."""
 
 
 def check_same_labels(
     before: Sequence[object] | None, now: Sequence[object] | None, file: str = ""
 ) -> None:
-    """Raise ValueError if other labels were given before; `file` has the first ones."""
+    """Raise ValueError if other labels were passed before; `file` has the first."""
     if before == now:
         return
     pairs = list(zip(before or (), now or (), strict=True))
@@ -127,7 +127,7 @@ def check_usable(
     *,
     is_complete: bool = True,
 ) -> None:
-    """Raise unless these are the labels that somebody wanted to give.
+    """Raise unless these labels are usable, or the rules accept unusable ones.
 
     `classes` are all classes if `is_complete`, else those that models predict.
     """

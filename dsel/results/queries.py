@@ -27,7 +27,7 @@ from dsel.rounded_texts import count_of, in_percent
 UNUSABLE: Final = -1
 """Code of a row whose label is missing or no class."""
 FEWEST_ROWS: Final = 5
-"""With fewer rows to label nobody is asked for labels."""
+"""With fewer rows to label no labels are requested."""
 LEAST_GAIN: Final = 0.01
 """No queries are advised where they are not expected to reduce the bound; other numbers
 of folds are not advised either."""
@@ -39,7 +39,7 @@ EFFECT: Final = "counts as an error of the model trained on all labels"
 
 @dataclass(frozen=True)
 class QueryForecast:
-    """Bounds to expect of the same search if rows are queried; no guarantee.
+    """Expected bounds of the same search if rows are queried; no guarantee.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class QueryForecast:
     n_rows: int
     """Rows to label."""
     one_fold_bound: float = field(metadata=older_name("first"))
-    """Bound of the model of a fold, which has less of the confidence then."""
+    """Bound of the model of a fold, which then has a smaller part of delta."""
     all_rows_bound: float = field(metadata=older_name("second"))
     """Bound of the model trained on all labels, if either model alone is right on half
     of the rows."""
@@ -81,9 +81,9 @@ class RightAlone(NamedTuple):
     """Numbers of labeled rows on which only one of two models is right."""
 
     n_one_fold: int
-    """Only the deployed fold's model."""
+    """Rows on which only the model of the deployed fold is right."""
     n_all_rows: int
-    """Only the model trained on all rows."""
+    """Rows on which only the model trained on all rows is right."""
 
 
 @dataclass(frozen=True)
@@ -157,12 +157,12 @@ class Queries:
 
     @property
     def smallest(self) -> float:
-        """The least `bound`: the model of all rows is right on each queried row."""
+        """The smallest `bound`: the model of all rows is right on each queried row."""
         return min(self.pool_only, self._bound_of(0, len(self.rows)))
 
     @property
     def would_help(self) -> bool:
-        """Whether labels can make the bound smaller by as much as anyone would want."""
+        """Whether labels can make the bound smaller by a useful amount."""
         gain = min(self.pool_only, 1.0) - min(self.expected, 1.0)
         return len(self.rows) >= FEWEST_ROWS and gain >= LEAST_GAIN
 
@@ -279,7 +279,7 @@ class Queries:
         )
 
     def _cost(self) -> str:
-        """Return by how much the queries raised the first bound; "" if they did not."""
+        """Return by how much queries raise the first bound; "" if they do not."""
         before, now = _upper(self.fold_limit_without), _upper(self.fold_limit)
         if not isfinite(self.fold_limit_without) or before == now:
             return ""

@@ -52,7 +52,8 @@ NUMBER: Final = re.compile(
     r"(?:[eE][+-]?\d+)?",
     re.ASCII,
 )
-"""Numbers as spreadsheets write labels; 007 and 1,000 are none, as above."""
+"""Numbers as spreadsheets write labels; 007 and 1,000 do not count as numbers, as
+above."""
 
 
 def check_new_place(folder: PathLike, name: str = "out") -> None:

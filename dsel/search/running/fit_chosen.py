@@ -94,8 +94,7 @@ class ChosenModels:
         return self.all_rows_model
 
     def model(self, fold: int | None) -> Model:
-        """Return the model of an estimator; for a procedure the one that it
-        returned."""
+        """Return the model of an estimator; a procedure has returned its model."""
         model: Model = returned_model(self.fitted_estimator(fold))
         return model
 
