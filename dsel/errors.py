@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from types import FrameType
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
@@ -373,7 +374,7 @@ class OldName:
         if record is None:
             return self
         warn_of_old_name(self.old, self.new)
-        return getattr(record, self.new)
+        return attrgetter(self.new)(record)
 
 
 def names_of(kind: type) -> list[str]:

@@ -247,7 +247,7 @@ def test_plan__is_not_changed_with_what_the_grid_holds():
     assert plan.model(2)[-1].min_samples_leaf == 1
     kept = [
         c.params["clf"]
-        for group in plan.context.candidate_groups
+        for group in plan.search.context.candidate_groups
         for c in group.candidates
     ]
     assert {each.min_samples_leaf for each in kept} == {1}

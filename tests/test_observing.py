@@ -5,6 +5,7 @@ import logging
 import re
 import sys
 import urllib.request
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -56,7 +57,7 @@ def test_run__shows_progress_where_a_terminal_is_there(plan, monkeypatch):
 
 
 def test_fit__shows_progress_if_asked_to(plan, monkeypatch, capsys):
-    rows = plan.labeled.X, plan.labeled.y
+    rows = plan.search.labeled.X, plan.search.labeled.y
     search = dsel.SemiSupervisedSearchCV(
         KNeighborsClassifier(), {"n_neighbors": [1, 3]}, cv=3, prune=False
     )
@@ -69,10 +70,10 @@ def test_fit__shows_progress_if_asked_to(plan, monkeypatch, capsys):
 
 
 def test_progress__has_named_phases_and_a_total_that_never_changes(plan):
-    rows, labels = plan.labeled.X, plan.labeled.y
+    rows, labels = plan.search.labeled.X, plan.search.labeled.y
     nested = dsel.plan_search(
         KNeighborsClassifier(), {"n_neighbors": [1, 3, 5, 7, 9, 11]}, rows, labels,
-        plan.pool, random_state=0,
+        plan.search.pool, random_state=0,
     )  # fmt: skip
     told = []
     nested.run(on_progress=told.append)
@@ -81,7 +82,7 @@ def test_progress__has_named_phases_and_a_total_that_never_changes(plan):
         "Fitting, round 1 of 2", "Fitting, round 2 of 2", "Fitting what was chosen",
         "Counting on the pool",
     ]  # fmt: skip
-    least, most = nested.fits_range()
+    least, most = nested.search.fits_range()
     assert {each.fits_most for each in told} == {most}
     seconds = [each.seconds for each in told]  # one clock for all phases
     assert seconds == sorted(seconds)
@@ -99,15 +100,15 @@ def test_fits_range__has_the_fits_that_an_exact_search_saves(certificate):
     )  # fmt: skip
     told = []
     exact.run(on_progress=told.append, n_jobs=1)
-    least, most = exact.fits_range()
+    least, most = exact.search.fits_range()
     assert least <= told[-1].fits_done <= most
-    assert (least, most) == (most // 16, 16 * len(exact.scheme.splits))
+    assert (least, most) == (most // 16, 16 * len(exact.search.scheme.splits))
     assert (told[-1].fits_done < most) == (certificate == "cv_bound")
     every = dsel.plan_search(
         KNeighborsClassifier(), {"n_neighbors": [1, 9]}, rows, rows[:, 0] > 0, pool,
         certificate=certificate, prune=False, random_state=0,
     )  # fmt: skip
-    assert every.fits_range() == (2 * len(every.scheme.splits),) * 2
+    assert every.search.fits_range() == (2 * len(every.search.scheme.splits),) * 2
 
 
 def numbers(text):
@@ -122,12 +123,13 @@ def test_log__has_a_line_for_every_fit_and_span(plan, caplog):
     fit = re.compile(r"fit candidates=\((.*)\) split=(\S+) seconds=[\d.]+ failed=0")
     fits = [found.groups() for found in map(fit.fullmatch, lines) if found]
     assert {(c, split) for text, split in fits for c in numbers(text)} == {
-        (candidate, split.name) for candidate in (0, 1) for split in plan.scheme.splits
+        (number, split.name) for number in (0, 1) for split in plan.search.scheme.splits
     }
     line = re.compile(r"slice rows=(\d+)-(\d+) model_sets=\((.*)\) seconds=[\d.]+")
     slices = [found.groups() for found in map(line.fullmatch, lines) if found]
     assert {tuple(numbers(text)) for *_, text in slices} == {(0, 1)}
-    assert sum(int(stop) - int(start) for start, stop, _ in slices) == plan.pool.n_rows
+    n_rows = sum(int(stop) - int(start) for start, stop, _ in slices)
+    assert n_rows == plan.search.pool.n_rows
 
 
 @pytest.mark.cluster
@@ -147,11 +149,13 @@ def test_old_names__are_the_new_ones_and_say_so(plan):
     values = BoundedValues(())
     report = CertifiedReport(0.05, "a model", (), (), values, values, values)
     for owner, old, new in (
-        (plan, "certificate", "method_name"),
-        (plan, "layout", "scheme"),
-        (plan, "spans", "slices"),
-        (plan, "prior", "prior_shares"),
-        (plan, "delta_shares", "candidate_deltas"),
+        (plan, "certificate", "search.method_name"),
+        (plan, "layout", "search.scheme"),
+        (plan, "spans", "search.slices"),
+        (plan, "prior", "search.prior_shares"),
+        (plan, "delta_shares", "search.candidate_deltas"),
+        (plan, "labeled", "search.labeled"),
+        (plan, "caveats", "facts.caveats"),
         (Settings(np.array([0.01, 0.04])), "delta_shares", "candidate_deltas"),
         (some, "spans_done", "slices_done"),
         (some, "spans_total", "slices_total"),
@@ -161,8 +165,8 @@ def test_old_names__are_the_new_ones_and_say_so(plan):
         (bound, "model", "model_text"),
         (report, "model", "model_text"),
         (report, "remarks", "reasons"),
-        (plan.scheme.splits[0], "key", "numbers"),
-        (plan.scheme.splits[0], "test_parts", "row_parts"),
+        (plan.search.scheme.splits[0], "key", "numbers"),
+        (plan.search.scheme.splits[0], "test_parts", "row_parts"),
     ):
         with pytest.warns(FutureWarning, match=f"`{old}` is now called `{new}`"):
-            np.testing.assert_equal(getattr(owner, old), getattr(owner, new))
+            np.testing.assert_equal(getattr(owner, old), attrgetter(new)(owner))

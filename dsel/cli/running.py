@@ -383,7 +383,8 @@ def run_plan(
     """
     if out is not None:
         try:
-            check_out(plan, out)  # an error is one line, without the plan above it
+            # An error is one line, without the plan above it.
+            check_out(plan.search, plan.facts, out)
         except StoreMismatchError as error:
             there = _options_there(out, tables)
             raise StoreMismatchError(f"{error}{there}") from error
@@ -394,7 +395,8 @@ def run_plan(
     with open_client(cluster) as client:
         if not (output.quiet or output.as_json):
             names = shell_names(click.get_current_context().command)
-            planned = reword_rows(plan_rows(plan, in_short=not output.verbose), names)
+            planned = plan_rows(plan.search, plan.facts, in_short=not output.verbose)
+            planned = reword_rows(planned, names)
             # The plan is printed once, before the run: later a reader looks for the
             # result.
             click.secho(f"{plan_lines([*planned, *shown_rows])}\n", dim=True)

@@ -152,7 +152,7 @@ def run(options: SelectOptions) -> None:
         plan = make_plan(options, inputs)
     # Notes come after all checks, so that a refusal is a single line, and before a run
     # that may take hours. Findings of the plan are printed with the choice, too.
-    known = {caveat.text for caveat in plan.caveats}
+    known = {caveat.text for caveat in plan.facts.caveats}
     print_notes(
         [*(line for line in inputs.notes if line not in known), *plan.notes_on_few_rows]
     )
@@ -190,7 +190,7 @@ def check(options: SelectOptions) -> None:
     """Raise what stops the command before its run."""
     plan = make_plan(options, read_inputs(options))
     if options.out is not None:
-        check_out(plan, options.out)
+        check_out(plan.search, plan.facts, options.out)
 
 
 def find_likely_keys(table: Table, groups: str | None) -> dict[str, str]:
@@ -427,7 +427,7 @@ def make_plan(options: SelectOptions, inputs: SelectInputs) -> Plan:
             caller_settings,
         )
         # In Python this is a note: a search of few rows may be wanted for its choice.
-        check_possible_bound(plan)
+        check_possible_bound(plan.search)
     return plan
 
 

@@ -182,22 +182,23 @@ def certify(
     `losses` are mean squared errors without pairs of folds, (n_candidates, n_splits,
     2). `reasons` has the reason why a candidate cannot be chosen, "" where it can.
     """
-    scheme, candidate_groups = plan.scheme, plan.context.candidate_groups
-    table = FitTable(scheme, candidate_groups, plan.n_candidates)
+    search = plan.search
+    scheme, candidate_groups = search.scheme, search.context.candidate_groups
+    table = FitTable(scheme, candidate_groups, search.n_candidates)
     is_usable = reasons == ""
     table.scores[:], table.errors[:], table.predicting_fits[:] = losses, 0, True
     table.fit_status[:] = np.where(
         is_usable[:, np.newaxis], FitStatus.DONE, FitStatus.FAILED
     )
-    if len(plan.scheme.splits):  # a single candidate needs no inner splits
+    if len(scheme.splits):  # a single candidate needs no inner splits
         unusable = np.flatnonzero(~is_usable).tolist()
         for candidate in unusable:
             why = FitMessage(FitProblem.FAILED, reasons[candidate])
             table.messages[FitId(candidate, 0)] = why
-    run = Run(plan, RunOptions(client=client, n_jobs=n_jobs))
-    inner = InnerSearches(plan.scheme, plan.prune)
+    run = Run(search, plan.facts, RunOptions(client=client, n_jobs=n_jobs))
+    inner = InnerSearches(scheme, search.prune)
     findings = check_pool(run)
-    description = describe_run(plan, findings.pool_facts)
+    description = describe_run(search, plan.facts, findings.pool_facts)
     # `make_loss_cube` has already warned about candidates that cannot be chosen.
     counts = inner.final_counts(table, description.data)
     candidates = inner.choose_candidates(table)
@@ -208,8 +209,8 @@ def certify(
             candidates,
             counts,
             description,
-            plan.pool_reading(findings),
-            pair_results=make_pair_results(plan, table),
+            search.pool_reading(findings),
+            pair_results=make_pair_results(search, table),
         )
     models = outcome.models
     if ALL_ROWS not in models:

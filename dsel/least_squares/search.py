@@ -299,9 +299,9 @@ class LeastSquaresPlan:
         }
         if (plan := self.certified) is not None:
             options = ("certificate", "deploy", "loss", "report")
-            identity |= {name: plan.identity[name] for name in options}
-            if plan.pool is not None:
-                identity["pool"] = plan.pool.fingerprint(client)
+            identity |= {name: plan.facts.identity[name] for name in options}
+            if (pool := plan.search.pool) is not None:
+                identity["pool"] = pool.fingerprint(client)
         return self.search._identity(**identity)
 
     def _evaluate_widths(
@@ -344,11 +344,12 @@ class LeastSquaresPlan:
         name, plan = self.search.criterion, self.certified
         choice = f"  chooses by {name!r}, an estimate; seed {self.seed}"
         if plan is not None:
+            nested = plan.search
             lines = [
-                f"certificate nested at delta={plan.delta:g}, of "
-                f"{plan.context.losses.main!r}; the chosen candidates are fitted "
-                f"without each of {plan.scheme.n_folds} folds; seed {self.seed}",
-                *map(str, plan.caveats),
+                f"certificate nested at delta={nested.delta:g}, of "
+                f"{nested.context.losses.main!r}; the chosen candidates are fitted "
+                f"without each of {nested.scheme.n_folds} folds; seed {self.seed}",
+                *map(str, plan.facts.caveats),
             ]
             choice = "\n".join(wrap_line(f"  {line}", 4) for line in lines)
         return (
@@ -599,7 +600,7 @@ class LeastSquaresSearch(BaseSearch):
             certified = plan_certified_search(
                 self, (widths, regularizations), X, y, pool, seed
             )
-            folds = certified.scheme.fold_splits
+            folds = certified.search.scheme.fold_splits
         else:
             self._check_no_certificate_options(pool)
             folds = self._folds(X, y, seed)
@@ -631,7 +632,7 @@ class LeastSquaresSearch(BaseSearch):
             extra=extra,
             folds=folds[:1] if self.criterion == "holdout" else folds,
             seed=seed,
-            pairs=() if certified is None else certified.scheme.splits,
+            pairs=() if certified is None else certified.search.scheme.splits,
             certified=certified,
         )
 

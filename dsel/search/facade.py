@@ -321,9 +321,19 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         # Passed keys are returned as they are; a name is replaced by the values of its
         # column.
         self._groups_column = None if keys is groups else groups
-        options = SearchOptions.of(
-            self,
-            criterion=None,
+        options = SearchOptions(
+            certificate=self.certificate,
+            deploy=self.deploy,
+            cv=self.cv,
+            delta=self.delta,
+            prune=self.prune,
+            max_pool_rows=self.max_pool_rows,
+            random_state=self.random_state,
+            loss=self.loss,
+            report=self.report,
+            report_by=self.report_by,
+            prior=self.prior,
+            n_queries=self.n_queries,
             fit_params=self.routed_fit_params(fit_params),
             groups=keys,
             baseline=baseline,
@@ -353,8 +363,8 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
             self.results_, plan.axes, self.pair_results_, variances=plan.fold_variances
         )
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
-        if not plan.is_regression:
-            self.classes_ = plan.classes
+        if not plan.search.is_regression:
+            self.classes_ = plan.search.classes
         return self
 
     def set_params(self, **params: Any) -> Self:

@@ -125,7 +125,7 @@ def measure(table: Any, division: int, settings: Settings, place: Any) -> xr.Dat
     bound = terms_of(results, len(truth), settings.delta).bound
     # The models of all labeled rows, which the paper tests on the pool's labels.
     plan = dsel.plan_search(SVC(), grid, X, y, pool, random_state=settings.seed)
-    observed = np.full(plan.n_candidates, np.nan)
+    observed = np.full(plan.search.n_candidates, np.nan)
     for number, model in plan.models():
         observed[number] = np.mean(model.predict(pool) != truth)
     numbers = np.array([observed, fold_errors(results), bound])

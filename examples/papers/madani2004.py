@@ -334,7 +334,7 @@ def estimate_by_halves(
     )  # fmt: skip
     estimates = plan.run(out=out).results.estimate.drop_attrs().to_dataset("criterion")
     measured: list[dict[str, float]] = []
-    for number in range(plan.n_candidates):
+    for number in range(plan.search.n_candidates):
         wrong = np.array([
             plan.model(number, fold).predict(X[test]) != y[test]
             for fold in (*range(2 * repeats), None)  # None: the model of all rows

@@ -117,8 +117,8 @@ def run(name, rate, n, learner, draw, loss):
     chosen = counted_models.chosen
     numbers = list(chosen.candidates.by_fold)
     scores = search_counts.fold_scores[numbers]
-    main, classes = plan.context.losses.main, range(len(shares))
-    models = [chosen.fold_models[fold] for fold in range(plan.scheme.n_folds)]
+    main, classes = plan.search.context.losses.main, range(len(shares))
+    models = [chosen.fold_models[fold] for fold in range(plan.search.scheme.n_folds)]
     predicted = np.array([model.predict(X[rest]) for model in models])
     truth = y[rest]
     has_class = [(truth == c).any() for c in classes]
@@ -128,7 +128,7 @@ def run(name, rate, n, learner, draw, loss):
         parts = [flags[..., truth == c].mean(axis=-1) for c in classes if has_class[c]]
         return np.stack(parts, axis=-1)
 
-    tested = [split.test_rows for split in plan.scheme.fold_splits]
+    tested = [split.test_rows for split in plan.search.scheme.fold_splits]
     of_folds = [np.bincount(y[labeled][r], minlength=len(shares)) for r in tested]
     seen = np.array([counted / counted.sum() for counted in of_folds])
     all_shares = np.bincount(y[labeled], minlength=len(shares)) / n

@@ -112,7 +112,7 @@ class Job:
         """What is on disk, as (rows of the pool or split, candidate)."""
         numbers = {
             key: candidate.number
-            for group in self.plan.context.candidate_groups
+            for group in self.plan.search.context.candidate_groups
             for candidate, key in zip(
                 group.candidates, group.candidate_keys, strict=True
             )
@@ -209,7 +209,7 @@ def storm(cluster, folder, rng, runs):
     best = None
     if code == 0 and kind_of_job != "nested":
         # Estimates of all candidates stand one criterion after another.
-        best = winner(job.cube)[0] % job.plan.n_candidates
+        best = winner(job.cube)[0] % job.plan.search.n_candidates
     twice |= counted_twice(written, job.counted(), kind=kind_of_job, handed_over=best)
     if twice and twin is None:  # two drivers do the same work
         notes.append(f"{len(twice)} counted twice")

@@ -80,7 +80,7 @@ def test_baseline__is_compared_on_the_rows_of_the_fold_that_neither_has_seen(
     planned, outcome
 ):
     found, fold = outcome.baseline, outcome.certificate.fold
-    rows = planned.scheme.fold_splits[fold].test_rows
+    rows = planned.search.scheme.fold_splits[fold].test_rows
     assert found.n_rows == len(rows)
     counts = right_alone(outcome.models["one_fold"], OLD, rows)
     assert (found.model_right, found.baseline_right) == counts
@@ -163,10 +163,10 @@ def test_baseline__that_is_as_good_is_not_proved_worse_or_better(outcome):
 def test_largest_class__is_that_of_the_rows_outside_of_the_fold():
     y = np.where(np.arange(300) % 2, "no", "yes")
     made = plan("largest class", rows=(ROWS, y), certificate="nested")
-    for split in made.scheme.fold_splits:
+    for split in made.search.scheme.fold_splits:
         classes, counts = np.unique(y[split.train_rows], return_counts=True)
-        code = made.context.baseline.codes[split.test_rows]
-        assert (made.classes[code] == classes[counts.argmax()]).all()
+        code = made.search.context.baseline.codes[split.test_rows]
+        assert (made.search.classes[code] == classes[counts.argmax()]).all()
     found = made.run(n_jobs=1).baseline
     assert found.largest_class in ("'no'", "'yes'")
     assert f"always predicting {found.largest_class}" in found.headline()

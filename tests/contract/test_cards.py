@@ -53,7 +53,7 @@ def shown():
     models = outcome.models
     return {
         "plan": plan,
-        "pool": plan.pool,
+        "pool": plan.search.pool,
         "outcome": outcome,
         "choice": outcome.choice,
         "certificate": outcome.certificate,

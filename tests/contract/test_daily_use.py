@@ -58,9 +58,9 @@ def test_prune__true_is_the_default(options):
         for more in ({}, {"prune": True}, {"prune": None})
     ]  # fmt: skip
     assert dsel.SemiSupervisedSearchCV(SVC(), {}).get_params()["prune"] is True
-    assert len({plan.prune for plan in plans}) == 1
-    assert plans[0].prune
-    assert plans[0].identity == plans[1].identity == plans[2].identity
+    assert len({plan.search.prune for plan in plans}) == 1
+    assert plans[0].search.prune
+    assert plans[0].facts.identity == plans[1].facts.identity == plans[2].facts.identity
 
 
 def test_search__has_or_names_what_its_outcome_has(search, tmp_path):

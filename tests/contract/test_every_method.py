@@ -40,12 +40,13 @@ WAYS = {
 REFUSED = (TypeError, ValueError)
 PLANNED = {
     "with_leave_one_out": lambda plan: plan.with_leave_one_out().run(),
-    "fits_range": lambda plan: plan.fits_range(),
+    "fits_range": lambda plan: plan.search.fits_range(),
     "prints": lambda plan: (repr(plan), plan._repr_html_(), plan.shown_rows()),
     "properties": lambda plan: [
-        getattr(plan, name)
-        for name in dir(type(plan))
-        if isinstance(getattr(type(plan), name), property)
+        getattr(part, name)
+        for part in (plan, plan.search)
+        for name in dir(type(part))
+        if isinstance(getattr(type(part), name), property)
     ],
     "model": lambda plan: plan.model(1),
     "model of a fold": lambda plan: plan.model(1, 0),

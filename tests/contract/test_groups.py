@@ -249,7 +249,7 @@ def test_splitter__gives_estimates_and_says_how_to_get_a_bound(name):
     with pytest.warns(dsel.errors.GuaranteeWarning, match="no bound: the folds"):
         made = plan(cv=GroupKFold(5), certificate=name, pool=X)
     certificate = made.run().certificate
-    assert made.pool is not None
+    assert made.search.pool is not None
     assert not certificate.certified
     assert certificate.n_groups == 0
     assert "pass a number of folds as `cv`, and `groups`" in str(certificate)

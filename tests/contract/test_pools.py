@@ -120,7 +120,7 @@ def test_pool__with_the_column_of_the_labels_is_noted():
     pool = POOL_FRAME.assign(label=1)
     words = "column 'label' of `pool` has the name of `y`, and is left out"
     for y, is_said in ((target, True), (target.rename("other"), False), (Y, False)):
-        found = dsel.plan_search(*TREES, FRAME, y, pool).caveats
+        found = dsel.plan_search(*TREES, FRAME, y, pool).facts.caveats
         assert any(words in str(caveat) for caveat in found) == is_said
 
 

@@ -349,7 +349,7 @@ def test_labels_of_texts__are_classes():
 def test_no_queries__changes_no_bound():
     before, none = plan(n_queries=0).run(), plan(n_queries=0)
     assert before.choice.queries is None
-    assert "n_queries" not in none.identity
+    assert "n_queries" not in none.facts.identity
     with pytest.raises(ValueError, match="n_queries=50"):
         before.query_rows()
     with pytest.raises(ValueError, match="n_queries=50"):

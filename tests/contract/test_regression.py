@@ -102,7 +102,7 @@ def test_bound__is_the_smallest_order_statistic_of_the_folds(found):
     ]
     assert found.certificate_.bound == min(limits)
     assert found.certificate_.fold == np.argmin(limits)
-    fold = found.plan_.scheme.outer_splits[found.certificate_.fold].test_rows
+    fold = found.plan_.search.scheme.outer_splits[found.certificate_.fold].test_rows
     model = found.models_["one_fold"]
     own = np.sort(np.abs(Y[fold] - model.predict(X[fold])))
     np.testing.assert_array_equal(own, residuals[found.certificate_.fold])
@@ -447,7 +447,7 @@ def test_groups__are_certified_by_one_row_of_each():
 
 def holdout_residuals(plan, alpha):
     """Return residuals on the hold-out set of a model that has not seen it."""
-    [split] = plan.scheme.fold_splits
+    [split] = plan.search.scheme.fold_splits
     model = Ridge(alpha).fit(X[split.train_rows], Y[split.train_rows])
     return split.test_rows, np.abs(Y - model.predict(X))[split.test_rows]
 
@@ -482,7 +482,7 @@ def test_holdout__has_limits_by_value_of_the_rows_that_it_counts():
     loss, features = dsel.losses.beyond(3.0), np.column_stack([X, site])
     made = plan(X=features, certificate="holdout", report_by=10, loss=loss)
     outcome = made.run()
-    [split] = made.scheme.fold_splits
+    [split] = made.search.scheme.fold_splits
     off = np.abs(Y - outcome.model.predict(features))[split.test_rows] > 3.0
     report = outcome.report_by_value().to_dataframe()
     for value, (_, limit, rows) in report.iterrows():

@@ -150,7 +150,7 @@ def test_interrupt__says_what_is_kept_and_how_the_run_goes_on(tmp_path, capsys):
         [note] = caught.value.__notes__
         assert words in note
     assert "Continues" not in capsys.readouterr().err
-    most = plan.fits_range()[1]
+    most = plan.search.fits_range()[1]
     assert plan.run(out=tmp_path / "out").choice == plan.run().choice
     lines = re.findall("Continues: .*", capsys.readouterr().err)
     assert len(lines) == 1

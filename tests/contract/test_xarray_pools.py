@@ -132,7 +132,7 @@ def test_plan_search__refuses_columns_without_an_order_for_rows_without_names():
     with pytest.raises(ValueError, match=r"`pool` has columns by name and in no order"):
         dsel.plan_search(*rows, TABLE)
     ordered = dsel.open_pool(TABLE, columns=["a", "b", "c"])
-    assert dsel.plan_search(*rows, ordered).pool.n_rows == 300
+    assert dsel.plan_search(*rows, ordered).search.pool.n_rows == 300
 
 
 def test_plan_search__of_a_group_that_changes_ends_with_an_error(tmp_path):

@@ -1302,9 +1302,16 @@ def test_repr__of_a_wide_table_and_its_formats_is_short(tmp_path):
     plan = dsel.plan_search(
         KNeighborsClassifier(), {"n_neighbors": [1, 3]}, X, table.y, random_state=0
     )
-    outcome = plan.run(n_jobs=1)
+    search, outcome = plan.search, plan.run(n_jobs=1)
     assert repr(table).startswith("<Table: 60 rows x 300 columns>\ncolumns  c0, c1, ")
     # Fields of every column, or of every row, fill a screen.
-    for shown in (table, table.schema, outcome.input_format, outcome.labeled,
-                  plan.labeled.schema, plan.scheme, plan.scheme.splits[0]):  # fmt: skip
+    for shown in (
+        table,
+        table.schema,
+        outcome.input_format,
+        outcome.labeled,
+        search.labeled.schema,
+        search.scheme,
+        search.scheme.splits[0],
+    ):
         assert len(repr(shown)) < 400

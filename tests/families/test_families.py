@@ -41,7 +41,7 @@ def test_fit__counts_and_predictions_do_not_depend_on_the_company(name, memory, 
     work = dsel.plan_search(
         estimator, GRIDS.get(name, grid), X[:90], y[:90], X[90:], cv=3, random_state=0,
         certificate="cv_bound",
-    ).context  # fmt: skip
+    ).search.context  # fmt: skip
 
     def fit(family, candidates, splits):
         return family.fit(

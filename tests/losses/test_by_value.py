@@ -98,7 +98,7 @@ def test_report_by__has_limits_by_the_rows_of_each_value(column):
 def test_report_by__counts_what_the_deployed_models_predict():
     outcome = plan().run()
     fold = outcome.certificates["one_fold"].fold
-    rows = plan().scheme.outer_splits[fold].test_rows
+    rows = plan().search.scheme.outer_splits[fold].test_rows
     one_fold, all_rows = (outcome.models[name] for name in ("one_fold", "all_rows"))
     wrong = one_fold.predict(X.iloc[rows]) != Y[rows]
     differ = one_fold.predict(POOL) != all_rows.predict(POOL)
@@ -338,7 +338,7 @@ def test_regressor__has_a_tolerance_for_each_value():
     options = REGRESSION | {"loss": losses.error_quantile(0.7)}
     outcome = plan(**options).run()
     fold = outcome.certificates["one_fold"].fold
-    rows = plan(**options).scheme.outer_splits[fold].test_rows
+    rows = plan(**options).search.scheme.outer_splits[fold].test_rows
     errors = np.abs(HEIGHT[:600] - outcome.models["one_fold"].predict(X)).iloc[rows]
     report = outcome.report_by_value("one_fold")
     for site, limit in zip(SITES, report.limits, strict=True):

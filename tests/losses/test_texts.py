@@ -27,7 +27,7 @@ def test_name__is_the_loss_that_it_names(name, loss):
         dsel.plan_search(SVC(), {"C": [1, 2]}, X, y, loss=each, random_state=0)
         for each in (name, loss)
     ]
-    assert plans[0].identity == plans[1].identity
+    assert plans[0].facts.identity == plans[1].facts.identity
     assert str(plans[0]) == str(plans[1])
 
 
@@ -43,7 +43,7 @@ def test_name__of_numbers(name, loss):
         dsel.plan_search(SVR(), {"C": [1, 2]}, X, X[:, 0], loss=each, random_state=0)
         for each in (name, loss)
     ]
-    assert plans[0].identity == plans[1].identity
+    assert plans[0].facts.identity == plans[1].facts.identity
     with pytest.raises(ValueError, match="`loss` 'balanced' is for classes"):
         dsel.plan_search(SVR(), {"C": [1]}, X, X[:, 0], loss="balanced")
     with pytest.raises(ValueError, match="`loss` beyond= needs a number, got 'far'"):

@@ -167,7 +167,7 @@ def test_loss_of_a_third_party__takes_the_path_of_the_error():
     )
     outcome = plan.run()
     cube, there = outcome.results, X[:, 0] > 0
-    for fold, split in enumerate(plan.scheme.outer_splits[:-1]):
+    for fold, split in enumerate(plan.search.scheme.outer_splits[:-1]):
         chosen = int(cube["outer_candidate"][fold])
         model = DecisionTreeClassifier(
             random_state=0, max_depth=GRID["max_depth"][chosen]
@@ -289,7 +289,7 @@ def test_loss_of_a_third_party__whose_bound_is_a_tolerance_is_reported_by_value(
         )
         for loss in (losses.error_quantile(0.9), OwnQuantile(0.9))
     ]
-    few, of_own = ([str(each) for each in plan.caveats] for plan in plans)
+    few, of_own = ([str(each) for each in plan.facts.caveats] for plan in plans)
     assert "the tolerance would be infinite" in "".join(of_own)
     proof = "OwnQuantile is not of dsel, nor is the proof of this bound"
     assert sorted(of_own) == sorted([*few, proof])

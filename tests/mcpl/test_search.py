@@ -29,8 +29,8 @@ def plan(rows, grid=GRID, **params):
 def test_plan_search__models_are_those_of_the_fitting_part(rows):
     X, y, pool = rows
     made = plan(rows)
-    part = made.context.fitting_pool
-    assert part.n_rows + made.pool.n_rows == len(pool)
+    part = made.search.context.fitting_pool
+    assert part.n_rows + made.search.pool.n_rows == len(pool)
     outcome = made.run()
     model = outcome.models["all_rows"]
     expected = clone(model).fit(X, y, pool=part)
@@ -53,7 +53,7 @@ class Unreadable:
 def test_read_summary__all_fits_of_a_process_share_one_read(rows, start_rows):
     X, y, pool = rows
     made = plan((X, y, 1.5 * pool), start_rows=start_rows)  # of this test alone
-    part = made.context.fitting_pool
+    part = made.search.context.fitting_pool
     gone = Unreadable(part.token, part.n_rows)
     with pytest.raises(AssertionError, match="read once more"):
         read_summary(gone, n_sampled=start_rows)

@@ -72,7 +72,7 @@ def test_what_weakens_a_plan__is_said_by_every_choice_from_its_cube():
         KNeighborsClassifier(), {"n_neighbors": [1, 5]}, copies, Y, random_state=0
     )
     outcome = plan.run()
-    [copied] = [each for each in plan.caveats if each.effect is Effect.WARNS]
+    [copied] = [each for each in plan.facts.caveats if each.effect is Effect.WARNS]
     assert "equal rows of other folds" in copied.text
     for choice in (outcome.choice, dsel.select(outcome, "cv_error")):
         assert copied in choice.caveats
@@ -83,7 +83,7 @@ def test_what_weakens_a_plan__is_said_by_every_choice_from_its_cube():
 def test_folds_that_were_given__void_numbers_of_plan_and_choice():
     plan, outcome = search(None, cv=KFold(3), criterion="cv_error")
     text = "the folds are not plain random: `cv` gave them"
-    assert plan.caveats[0] == Caveat(Effect.VOIDS, text)
+    assert plan.facts.caveats[0] == Caveat(Effect.VOIDS, text)
     assert f"NOT CERTIFIED: {text}" in " ".join(str(plan).split())
     assert text in outcome.certificate.reasons
 
@@ -169,10 +169,12 @@ def test_caveats_of_a_plan__are_repeated_but_those_about_how_it_runs():
     regressor = dsel.plan_search(
         KNeighborsRegressor(), {"n_neighbors": [1, 5]}, X, Y * 1.0, random_state=0
     )
-    information = [each for each in regressor.caveats if each.effect is Effect.INFO]
+    information = [
+        each for each in regressor.facts.caveats if each.effect is Effect.INFO
+    ]
     assert information
     assert {*information} <= {*regressor.run().choice.caveats}
-    [note] = regressor.fit_notes
+    [note] = regressor.search.fit_notes
     assert "2 candidates by scikit-learn" in note
     assert note in " ".join(str(regressor).split())
     assert note not in str(regressor.run().choice)
@@ -235,7 +237,7 @@ def test_a_rare_class_that_is_mostly_missed__is_named_with_the_way_out():
         for loss in ("error", "balanced")
     }  # fmt: skip
     outcome = plans["error"].run()
-    fold = plans["error"].scheme.outer_splits[outcome.certificate.fold].test_rows
+    fold = plans["error"].search.scheme.outer_splits[outcome.certificate.fold].test_rows
     there = fold[fraud[fold]]
     right = int((outcome.model.predict(rows[there]) == "fraud").sum())
     assert 2 * right < len(there)
@@ -292,9 +294,9 @@ def test_a_rare_class__has_the_rows_that_the_models_of_all_folds_found():
         said[loss] = " ".join(str(plan.run().choice).split())
         found = [
             LogisticRegression().fit(rows[s.train_rows], y[s.train_rows]).predict(
-                rows[s.test_rows]) for s in plan.scheme.fold_splits
+                rows[s.test_rows]) for s in plan.search.scheme.fold_splits
         ]  # fmt: skip
-        truth = np.concatenate([y[s.test_rows] for s in plan.scheme.fold_splits])
+        truth = np.concatenate([y[s.test_rows] for s in plan.search.scheme.fold_splits])
         predicted = np.concatenate(found) == "fraud"
         right = int((predicted & (truth == "fraud")).sum())
         text = f"of {n} rows of the class 'fraud' the models of all folds found {right}"

@@ -99,7 +99,7 @@ def test_bars__end_with_all_that_was_done(rows, monkeypatch):
     frame = last_frame(terminal)
     assert lines_of_screen(terminal.getvalue()) == []
     # No total of the whole run is smaller than that of the plan.
-    least, most = plan.fits_range()
+    least, most = plan.search.fits_range()
     assert f" of up to {most} fits" in terminal.getvalue()
     totals = re.findall(r"Whole run[^\n]* of (\d+) fits", terminal.getvalue())
     assert min(map(int, totals), default=least) >= least

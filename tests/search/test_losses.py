@@ -67,7 +67,7 @@ def rate_of(loss, table):
 @pytest.mark.parametrize("name", LOSSES)
 def test_loss__chooses_and_counts_as_a_loop_of_plain_fits(name):
     made = plan(loss=LOSSES[name], prune=False)
-    outcome, scheme = made.run(), made.scheme
+    outcome, scheme = made.run(), made.search.scheme
     candidates = list(ParameterGrid(GRID))
 
     def table(number, split, rows):
@@ -148,7 +148,7 @@ def test_recall__is_the_limit_of_the_missed_rows_of_the_best_fold():
         for limit, a in zip(limits, answers, strict=True)
     ]
     assert outcome.certificates["all_rows"].unclipped == pytest.approx(min(sums))
-    rows = plan().scheme.outer_splits[found.fold].test_rows
+    rows = plan().search.scheme.outer_splits[found.fold].test_rows
     wanted = counted(outcome.models["one_fold"], rows)
     np.testing.assert_array_equal(tables[found.fold][0], wanted[0])
 
@@ -256,7 +256,7 @@ def test_report__has_limits_of_every_number_at_its_share_of_delta():
     fold = outcome.certificates["one_fold"].fold
     share = 0.95 * 0.05 / 5 * SHARES[fold]  # of five numbers
     found = outcome.certified_report("one_fold").to_dataframe()
-    rows = plan().scheme.outer_splits[fold].test_rows
+    rows = plan().search.scheme.outer_splits[fold].test_rows
     table = counted(outcome.models["one_fold"], rows)
     for place, label in enumerate(CLASSES):
         recall, precision = (1 - missed(t, place, share) for t in (table, table.T))
@@ -352,7 +352,7 @@ def test_cost__is_read_from_a_frame_and_costs_most_elsewhere():
     assert losses.cost(frame[CLASSES[::-1]]) == LOSSES["cost"]
     assert LOSSES["cost"].costs.tolist() == [[0, 5, 5], [1, 0, 5], [5, 5, 5]]
     dear = losses.cost([[3, 5], [1, 0]], CLASSES)  # of right answers
-    assert plan(loss=dear).identity != plan(loss=LOSSES["cost"]).identity
+    assert plan(loss=dear).facts.identity != plan(loss=LOSSES["cost"]).facts.identity
 
 
 def test_labels_of_numpy__are_told_as_they_stand_in_y():

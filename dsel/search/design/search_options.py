@@ -1,7 +1,7 @@
 """The options of a search, as one record."""
 
-from dataclasses import dataclass, fields, replace
-from typing import Any, Final, Self
+from dataclasses import dataclass, replace
+from typing import Final, Self
 
 from dsel.arrays import RandomState
 from dsel.checks import check_delta, check_integer
@@ -41,12 +41,6 @@ class SearchOptions:
     prior: PriorLike = None
     n_queries: int = 0
     baseline: BaselineLike = None
-
-    @classmethod
-    def of(cls, search: object, **others: Any) -> Self:
-        """Return the options that a search has as attributes, and these others."""
-        names = {field.name for field in fields(cls)} - others.keys()
-        return cls(**{name: getattr(search, name) for name in names}, **others)
 
     def check_values(self) -> Self:
         """Return them with plain numbers; raise if one is of the wrong kind."""

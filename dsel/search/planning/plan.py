@@ -6,7 +6,7 @@ values, and `Plan.with_leave_one_out` returns another plan.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from dsel.data.splits import all_rows_split
 from dsel.errors import OldName
 from dsel.families.family import FitId
 from dsel.results.caveats import texts_that_void_nothing
+from dsel.results.cube import GridAxes
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.progress import Progress, check_verbose
 from dsel.runtime.tasks import limit_threads
@@ -26,7 +27,7 @@ from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan_caveats import name_counted_rows, note_on_possible_bound
 from dsel.search.planning.plan_text import plan_lines, plan_rows
 from dsel.search.running.execute import execute
-from dsel.search.running.planned_search import PlannedSearch
+from dsel.search.running.planned_search import PlanFacts, PlannedSearch
 from dsel.search.running.run import RunOptions
 from dsel.typing import Options, PathLike
 
@@ -37,51 +38,70 @@ NEXT: Final = "Next: `run()`, or `run(out='results')` to keep results in a folde
 
 
 @dataclass(frozen=True, repr=False)
-class Plan(PlannedSearch):
+class Plan:
     """A planned search, with the methods that users call, such as `run`.
 
     It needs the labeled rows for its fits, so a pickle of it contains them; that of an
     outcome does not.
     """
 
+    search: PlannedSearch
+    """The decisions: candidates, folds, pool, certificate and delta."""
+    facts: PlanFacts
+    """What is known before any fit, such as caveats."""
+
+    @property
+    def axes(self) -> GridAxes:
+        """The candidates, with their axes in the cube."""
+        return self.search.axes
+
     @property
     def notes_on_few_rows(self) -> list[str]:
         """Notes about limits that will say little, for too few labeled rows."""
-        few_rows = self.context.losses.vacuous_caveats(
-            self.labeled.y[self.scheme.counted_rows],
-            self.scheme.n_folds,
-            self.planned_delta.model_label_delta,
+        search, scheme = self.search, self.search.scheme
+        few_rows = search.context.losses.vacuous_caveats(
+            search.labeled.y[scheme.counted_rows],
+            scheme.n_folds,
+            search.planned_delta.model_label_delta,
         )
-        named = name_counted_rows(few_rows, self.scheme, self.row_groups)
+        named = name_counted_rows(few_rows, scheme, search.row_groups)
         texts = [caveat.text for caveat in named]
-        note = note_on_possible_bound(self)
+        note = note_on_possible_bound(search)
         return [*texts, note] if note else texts
 
     @property
     def fold_variances(self) -> Floats | None:
         """Variance of the targets of each fold, (n_folds,); None for classes."""
-        if not self.is_regression:
+        search = self.search
+        if not search.is_regression:
             return None
-        all_rows = np.arange(self.labeled.n_rows)
+        all_rows = np.arange(search.labeled.n_rows)
         # A fold tests one row of a group, and inner searches read all rows of it.
         rows = [
             split.test_rows
-            if self.row_groups is None or not self.method.is_nested
+            if search.row_groups is None or not search.method.is_nested
             else np.setdiff1d(all_rows, split.train_rows)
-            for split in self.scheme.fold_splits
+            for split in search.scheme.fold_splits
         ]
-        return np.array([self.labeled.y[row_numbers].var() for row_numbers in rows])
+        return np.array([search.labeled.y[row_numbers].var() for row_numbers in rows])
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """Texts of the caveats that do not void a bound, and notes about the fits."""
-        return (*texts_that_void_nothing(self.caveats), *self.fit_notes)
+        return (*texts_that_void_nothing(self.facts.caveats), *self.search.fit_notes)
 
-    certificate = OldName("method_name")
-    layout = OldName("scheme")
-    spans = OldName("slices")
-    prior = OldName("prior_shares")
-    delta_shares = OldName("candidate_deltas")
+    certificate, layout = OldName("search.method_name"), OldName("search.scheme")
+    spans, prior = OldName("search.slices"), OldName("search.prior_shares")
+    delta_shares = OldName("search.candidate_deltas")
+    context, labeled = OldName("search.context"), OldName("search.labeled")
+    pool, classes = OldName("search.pool"), OldName("search.classes")
+    criterion, method = OldName("search.criterion"), OldName("search.method")
+    delta, deploy = OldName("search.delta"), OldName("search.deploy")
+    prune, seed = OldName("search.prune"), OldName("search.seed")
+    n_candidates = OldName("search.n_candidates")
+    comparisons = OldName("search.comparisons")
+    fits_range, identity = OldName("search.fits_range"), OldName("facts.identity")
+    assumptions, caveats = OldName("facts.assumptions"), OldName("facts.caveats")
 
     def run(
         self,
@@ -154,9 +174,9 @@ class Plan(PlannedSearch):
             verbose=check_verbose(verbose),
             n_jobs=n_jobs,
         )
-        return execute(self, options)
+        return execute(self.search, self.facts, options)
 
-    def with_leave_one_out(self) -> Self:
+    def with_leave_one_out(self) -> "Plan":
         """Return a plan that also counts leave-one-out errors, for ``loo_error``.
 
         Returns
@@ -169,24 +189,29 @@ class Plan(PlannedSearch):
         ValueError
             If the search is nested, rows come in groups, or candidates predict numbers.
         """
-        if self.method.is_nested:
+        if self.search.method.is_nested:
             raise ValueError(
                 "a nested search fits no candidate without each row, so it cannot "
                 "count leave-one-out errors; plan with criterion='loo_error', or with "
                 "certificate='cv_bound' and then `with_leave_one_out`."
             )
-        if self.is_regression or self.row_groups is not None:
-            what = "`groups`" if self.row_groups is not None else "a `y` of numbers"
+        if self.search.is_regression or self.search.row_groups is not None:
+            what = (
+                "`groups`" if self.search.row_groups is not None else "a `y` of numbers"
+            )
             raise ValueError(
                 f"leave-one-out errors are counted row by row for classifiers, got a "
                 f"plan with {what}; run it without `with_leave_one_out`."
             )
-        scheme = with_leave_one_out(self.scheme, self.labeled.n_rows)
+        scheme = with_leave_one_out(self.search.scheme, self.search.labeled.n_rows)
         # Only splits and identity differ, since assumptions and caveats are about the
         # folds.
-        context = replace(self.context, scheme=scheme)
-        identity = {**self.identity, "splits": scheme.identity}
-        return replace(self, context=context, identity=identity)
+        context = replace(self.search.context, scheme=scheme)
+        identity = {**self.facts.identity, "splits": scheme.identity}
+        return Plan(
+            replace(self.search, context=context),
+            replace(self.facts, identity=identity),
+        )
 
     def model(self, candidate: int, fold: int | None = None) -> Any:
         """Fit a candidate again, in this process, on all rows or without a fold.
@@ -223,21 +248,21 @@ class Plan(PlannedSearch):
         >>> plan.model(1, fold=3).predict(X[:2]).tolist()
         [0, 0]
         """
-        last = self.n_candidates - 1
-        split = all_rows_split(self.labeled.n_rows)
+        last = self.search.n_candidates - 1
+        split = all_rows_split(self.search.labeled.n_rows)
         candidate_number = check_integer(
             candidate, "candidate", at_least=0, at_most=last
         )
         if fold is not None:
-            folds = self.scheme.fold_splits
+            folds = self.search.scheme.fold_splits
             last = len(folds) - 1
             split = folds[check_integer(fold, "fold", at_least=0, at_most=last)]
         # Workers fit on one thread, too. On several threads BLAS would sum in another
         # order, and the model would differ in its last digits.
         with limit_threads():
-            candidate_group = self.context.candidate_group_of(candidate_number)
+            candidate_group = self.search.context.candidate_group_of(candidate_number)
             fitted = fit_splits(
-                self.context, candidate_group, (candidate_number,), [split]
+                self.search.context, candidate_group, (candidate_number,), [split]
             )
         if fitted.fit_counts.has_failed[0, 0]:
             raise RuntimeError(
@@ -269,14 +294,14 @@ class Plan(PlannedSearch):
         >>> [(number, model.C) for number, model in plan.models()]
         [(0, 0.1), (1, 1.0)]
         """
-        split = all_rows_split(self.labeled.n_rows)
-        for candidate_group in self.context.candidate_groups:
+        split = all_rows_split(self.search.labeled.n_rows)
+        for candidate_group in self.search.context.candidate_groups:
             candidate_numbers = tuple(
                 candidate.number for candidate in candidate_group.candidates
             )
             with limit_threads():
                 fitted = fit_splits(
-                    self.context, candidate_group, candidate_numbers, [split]
+                    self.search.context, candidate_group, candidate_numbers, [split]
                 )
             failures = fitted.fit_counts.has_failed[:, 0]
             for candidate_number, has_failed in zip(
@@ -299,4 +324,4 @@ class Plan(PlannedSearch):
 
     def shown_rows(self) -> list[ShownRow]:
         """Return rows of texts: a title, names with texts, and caveats."""
-        return plan_rows(self)
+        return plan_rows(self.search, self.facts)

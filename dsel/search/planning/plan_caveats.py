@@ -34,7 +34,7 @@ from dsel.rounded_texts import count_of, in_percent
 from dsel.search.design.assumptions import DuplicatesAcrossFolds
 from dsel.search.design.folds import CVScheme
 from dsel.search.planning.plan_inputs import DividedPool, SearchInputs
-from dsel.search.running.planned_search import SearchDesign
+from dsel.search.running.planned_search import PlannedSearch
 from dsel.typing import AnyArray
 
 MOST_CLASSES_NAMED: Final = 5
@@ -119,14 +119,14 @@ def notes_on_scoring(inputs: SearchInputs, losses: DeclaredLosses) -> list[str]:
 
 
 def plan_caveats(
-    design: SearchDesign,
+    search: PlannedSearch,
     inputs: SearchInputs,
     divided_pool: DividedPool,
     duplicates: DuplicatesAcrossFolds,
 ) -> tuple[Caveat, ...]:
-    """Return the caveats of a design, the gravest first."""
-    scheme, labeled, row_groups = design.scheme, design.labeled, design.row_groups
-    losses = design.context.losses
+    """Return the caveats of a search, the gravest first."""
+    scheme, labeled, row_groups = search.scheme, search.labeled, search.row_groups
+    losses = search.context.losses
     given_folds = [] if scheme.is_plain_random else [GIVEN_FOLDS]
     group_caveats, in_groups = list[str](), list[Caveat]()
     if row_groups is None:
@@ -137,9 +137,9 @@ def plan_caveats(
             divided_pool.counted is not None
         )
     few_rows = list[FewRows]()
-    if design.method.is_guarantee:  # otherwise rows cannot be too few for a bound
+    if search.method.is_guarantee:  # otherwise rows cannot be too few for a bound
         counted = labeled.y[scheme.counted_rows]
-        label_delta = design.planned_delta.model_label_delta
+        label_delta = search.planned_delta.model_label_delta
         few_rows = losses.caveats(counted, scheme.n_folds, label_delta)
     texts = (label for label in labeled.classes.tolist() if isinstance(label, str))
     similar = notes_on_similar_labels(texts)
@@ -152,24 +152,24 @@ def plan_caveats(
             group_caveats + caveats_of_parameters(inputs.estimator, inputs.candidates),
         ),
         duplicates.caveats(
-            has_classes=not design.is_regression, has_pool=design.pool is not None
+            has_classes=not search.is_regression, has_pool=search.pool is not None
         ),
         caveats_of_rows(labeled, scheme),
         caveats_of_copies(inputs.given_rows, labeled.y, labeled.columns, inputs.target),
         make_caveats(
             Effect.INFO,
             notes_on_scoring(inputs, losses)
-            + notes_on_names(labeled, design.pool)
-            + notes_on_proofs(losses.main, design.criterion, design.method),
+            + notes_on_names(labeled, search.pool)
+            + notes_on_proofs(losses.main, search.criterion, search.method),
         ),
         [*in_groups, *make_caveats(Effect.WARNS, similar)],
-        make_caveats(Effect.PLAN, _of_prior(design.prior_shares)),
-        make_caveats(Effect.PLAN, filter(None, [note_on_possible_bound(design)])),
+        make_caveats(Effect.PLAN, _of_prior(search.prior_shares)),
+        make_caveats(Effect.PLAN, filter(None, [note_on_possible_bound(search)])),
         caveats_of_sizes(
             scheme,
-            design.pool,
+            search.pool,
             "row" if row_groups is None else "group",
-            is_guarantee=design.method.is_guarantee,
+            is_guarantee=search.method.is_guarantee,
         ),
         # A run repeats how many rows it lacks for any bound.
         (
@@ -255,7 +255,7 @@ def name_counted_rows(
 
 
 def known_assumptions(
-    design: SearchDesign,
+    search: PlannedSearch,
     inputs: SearchInputs,
     duplicates: DuplicatesAcrossFolds,
     violation: str = "",
@@ -265,11 +265,11 @@ def known_assumptions(
     `violation` is why labeled rows are known to be no random sample, or "".
     """
     known = list[Assumption]()
-    has_pool = design.pool is not None
-    fitting = design.context.fitting_pool
+    has_pool = search.pool is not None
+    fitting = search.context.fitting_pool
     if violation:
         known.append(Assumption("A1", VIOLATED, violation))
-    elif inputs.row_groups is not None and design.scheme.is_plain_random:
+    elif inputs.row_groups is not None and search.scheme.is_plain_random:
         known.append(Assumption("A1", DECLARED, says=OF_GROUPS))
     elif inputs.row_groups is not None or "groups" in inputs.fit_params:
         known.append(Assumption("A1", VIOLATED, IN_GROUPS))
@@ -423,17 +423,17 @@ def _caveat_of_scaling(X: Any) -> str:
     return ""
 
 
-def smallest_limit(design: SearchDesign, factor: int = 1) -> float:
+def smallest_limit(search: PlannedSearch, factor: int = 1) -> float:
     """Return the limit of the best fold if no model makes any error, part of `largest`.
 
     `factor` as many rows are assumed. NaN if the loss is of numbers.
     """
-    losses, labeled = design.context.losses, design.labeled
+    losses, labeled = search.context.losses, search.labeled
     main = losses.main
     # The limit is computed from counts of perfect predictions, not by a formula, so
     # that for any loss it is the one that the run itself will compute.
-    folds = [split.test_rows for split in design.scheme.fold_splits]
-    if design.is_regression or main.statistic.fold_shape is None:
+    folds = [split.test_rows for split in search.scheme.fold_splits]
+    if search.is_regression or main.statistic.fold_shape is None:
         return nan
     perfect = stack_folds(
         [
@@ -446,64 +446,64 @@ def smallest_limit(design: SearchDesign, factor: int = 1) -> float:
         ]
     )
     counts = FoldCounts(factor * perfect, factor * np.array([len(f) for f in folds]))
-    delta = losses.main_division(design.planned_delta).label_delta
+    delta = losses.main_division(search.planned_delta).label_delta
     with naming_loss(main, "limits"):
         return float(np.min(main.limits(counts, delta))) / main.largest
 
 
-def note_on_possible_bound(design: SearchDesign, most: float = LARGE) -> str:
+def note_on_possible_bound(search: PlannedSearch, most: float = LARGE) -> str:
     """Return a note if the bound is above a limit whatever the models are, else "".
 
     It says how many rows are enough for a bound of `LARGE`.
     """
-    has_bound = design.method.is_guarantee and design.scheme.is_plain_random
-    limit = smallest_limit(design) if has_bound else nan
+    has_bound = search.method.is_guarantee and search.scheme.is_plain_random
+    limit = smallest_limit(search) if has_bound else nan
     if not limit > most:  # NaN is not
         return ""
-    main = design.context.losses.main
-    y = design.labeled.y[design.scheme.counted_rows]
+    main = search.context.losses.main
+    y = search.labeled.y[search.scheme.counted_rows]
     n_rows = len(y)
-    unit = "labeled row" if design.row_groups is None else "group"
+    unit = "labeled row" if search.row_groups is None else "group"
     classes: tuple[Any, ...] = getattr(main, "classes", ())
     of_class = ""
     if len(classes) == 1:
-        n_rows = int((y == design.classes.tolist().index(classes[0])).sum())
+        n_rows = int((y == search.classes.tolist().index(classes[0])).sum())
         of_class = f" of the class {classes[0]!r}"
     times = range(2, MOST_TIMES)
-    enough = next((n for n in times if smallest_limit(design, n) <= LARGE), None)
+    enough = next((n for n in times if smallest_limit(search, n) <= LARGE), None)
     # More rows do not help, for example where correct predictions have a cost.
     if enough is None:
         return ""
     return (
-        f"with {count_of(n_rows, unit)}{of_class} in {design.scheme.n_folds} folds the "
+        f"with {count_of(n_rows, unit)}{of_class} in {search.scheme.n_folds} folds the "
         f"bound is {in_percent(limit)} or more even if no model makes an error; "
         f"about {enough * n_rows:,} are enough for 50%"
     )
 
 
-def check_possible_bound(design: SearchDesign) -> None:
+def check_possible_bound(search: PlannedSearch) -> None:
     """Raise ValueError if the bound of a plan cannot say anything of use.
 
     That is, if rows are too few, or if every row of a pool equals a labeled row.
     """
     # Other certificates bound no single fold, and may have folds of one row.
-    bounds_folds = design.method.is_nested or design.scheme.is_holdout
-    if bounds_folds and (note := note_on_possible_bound(design, USELESS)):
-        what = design.context.losses.main.title
-        name = "`y` has" if design.row_groups is None else "`groups` have"
+    bounds_folds = search.method.is_nested or search.scheme.is_holdout
+    if bounds_folds and (note := note_on_possible_bound(search, USELESS)):
+        what = search.context.losses.main.title
+        name = "`y` has" if search.row_groups is None else "`groups` have"
         raise ValueError(f"{name} too few rows for a bound of {what!r}: {note}.")
-    pool = design.pool
+    pool = search.pool
     # A larger pool is compared in the pass that reads it, next to the fits.
-    has_bound = design.method.is_guarantee and design.scheme.is_plain_random
-    if pool is None or not has_bound or pool.n_rows > design.labeled.n_rows:
+    has_bound = search.method.is_guarantee and search.scheme.is_plain_random
+    if pool is None or not has_bound or pool.n_rows > search.labeled.n_rows:
         return
     if pool.other_records:
         return
-    find = duplicate_finder(pool, design.labeled)
+    find = duplicate_finder(pool, search.labeled)
     n_duplicates = pool.reduce(
         lambda X, rows: int(find(X).sum()),
         lambda earlier, later: earlier + later,
-        allow_nan=design.context.reading.allow_nan,
+        allow_nan=search.context.reading.allow_nan,
     )
     if n_duplicates == pool.n_rows:
         raise ValueError(

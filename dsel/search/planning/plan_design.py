@@ -30,7 +30,7 @@ from dsel.search.design.folds import CVScheme
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.engine.jobs import JobContext, PoolReading
 from dsel.search.planning.plan_inputs import CallerSettings, DividedPool, SearchInputs
-from dsel.search.running.planned_search import SearchDesign
+from dsel.search.running.planned_search import PlannedSearch
 from dsel.typing import Options, PriorLike
 
 
@@ -55,11 +55,11 @@ def check_losses(
         )
 
 
-def check_queries(design: SearchDesign) -> None:
+def check_queries(search: PlannedSearch) -> None:
     """Raise ValueError if labels of pool rows cannot make a bound smaller."""
-    if not design.n_queries:
+    if not search.n_queries:
         return
-    method, losses = design.method, design.context.losses
+    method, losses = search.method, search.context.losses
     reasons = (
         (losses.main.is_regression,
          "is for classifiers: two regressors differ on every row; leave it out"),
@@ -67,17 +67,17 @@ def check_queries(design: SearchDesign) -> None:
          f"is for labels where the two models of certificate='nested' differ, got "
          f"certificate={method.name or None!r}, which has one model; leave it out, and "
          f"give `cv` as a number"),
-        (design.row_groups is not None,
+        (search.row_groups is not None,
          "is for labels of pool rows, whose groups are not known; leave it out, "
          "or leave out `groups`"),
-        (design.pool is None,
+        (search.pool is None,
          "is for labels of unlabeled rows, but `pool` is None; pass the pool"),
         (not losses.is_default,
          f"is for loss='error' without a report, got loss={losses.main!r}"
          f"{' and a report' * bool(losses.report_classes)}"
          f"{' and report_by' * (losses.by_value is not None)}; leave one of them out"),
     )  # fmt: skip
-    argument = f"`n_queries` {design.n_queries}"
+    argument = f"`n_queries` {search.n_queries}"
     raise_first(*((is_wrong, f"{argument} {why}.") for is_wrong, why in reasons))
 
 
@@ -115,20 +115,20 @@ def make_context(
     )
 
 
-def make_design(
+def design_search(
     search_options: SearchOptions,
     inputs: SearchInputs,
     divided_pool: DividedPool,
     method: CertificateMethod,
     context: JobContext,
     caller_settings: CallerSettings,
-) -> SearchDesign:
+) -> PlannedSearch:
     """Return all decisions about a search.
 
     Raises ValueError if groups or a prior do not fit the certificate.
     """
     row_groups = choose_counted_groups(inputs, divided_pool, method, context.scheme)
-    return SearchDesign(
+    return PlannedSearch(
         axes=caller_settings.axes or inputs.axes,
         context=context,
         # With groups the pool is not compared: the groups of its rows are not known.
@@ -257,50 +257,50 @@ def choose_losses(
 
 
 def plan_identity(
-    design: SearchDesign, search_options: SearchOptions, inputs: SearchInputs
+    search: PlannedSearch, search_options: SearchOptions, inputs: SearchInputs
 ) -> dict[str, str]:
     """Return the identity of a plan: texts and hashes by name.
 
     Names and texts are in the stores of users, so none of them may change.
     """
-    context, method = design.context, design.method
+    context, method = search.context, search.method
     losses = context.losses
     keys = [
         candidate_group.candidate_keys for candidate_group in context.candidate_groups
     ]
     certificate = method.name or "none"
-    delta = f"{design.delta:g}"
-    if float(delta) != design.delta:
-        delta = repr(design.delta)
+    delta = f"{search.delta:g}"
+    if float(delta) != search.delta:
+        delta = repr(search.delta)
     identity = {
         "estimator": short_hash(exact_text(inputs.estimator)),
         "candidates": short_hash(keys),
-        "certificate": f"{certificate}, {design.criterion.name}, delta={delta}",
-        "splits": design.scheme.identity,
-        "prune": design.prune or "no",
-        "deploy": design.deploy,
+        "certificate": f"{certificate}, {search.criterion.name}, delta={delta}",
+        "splits": search.scheme.identity,
+        "prune": search.prune or "no",
+        "deploy": search.deploy,
         "loss": repr(losses.main),
         "report": repr(losses.tolerances or losses.report_classes or None),
         "max_pool_rows": str(search_options.max_pool_rows),
         "fit_params": short_hash(exact_text(inputs.fit_params)),
         "transform_output": str(get_config()["transform_output"]),
-        "seed": str(design.seed),
+        "seed": str(search.seed),
     }
     # Newer options are part of the identity only where they are used, so that other
     # plans keep the identity that their stores have.
-    if design.pool is not None and design.pool.other_records:
+    if search.pool is not None and search.pool.other_records:
         identity["other_records"] = "declared"
     if losses.by_value is not None:
         identity["report_by"] = losses.by_value.column.name
-    if design.prior_shares is not None:
-        identity["prior"] = short_hash(design.prior_shares.tolist())
-    if design.n_queries:
-        identity["n_queries"] = str(design.n_queries)
+    if search.prior_shares is not None:
+        identity["prior"] = short_hash(search.prior_shares.tolist())
+    if search.n_queries:
+        identity["n_queries"] = str(search.n_queries)
     if context.baseline is not None:
         identity["baseline"] = context.baseline.identity
     if inputs.row_groups is not None:
         identity["groups"] = inputs.row_groups.token
-    if code := list_user_code(context, design.criterion, method):
+    if code := list_user_code(context, search.criterion, method):
         identity["own_code"] = short_hash(code)
     return identity
 

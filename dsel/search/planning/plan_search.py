@@ -1,6 +1,6 @@
 """Planning of a search: reads the inputs, chooses a design, and lists assumptions."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from dsel.arrays import Estimator, RandomState
 from dsel.candidates import Grid
@@ -17,11 +17,12 @@ from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_caveats import known_assumptions, plan_caveats
 from dsel.search.planning.plan_design import (
     check_queries,
+    design_search,
     make_context,
-    make_design,
     plan_identity,
 )
 from dsel.search.planning.plan_inputs import CallerSettings, divide_pool, read_inputs
+from dsel.search.running.planned_search import PlanFacts
 from dsel.typing import (
     BaselineLike,
     GroupsLike,
@@ -259,29 +260,29 @@ def make_plan(
     if caller_settings.leave_one_out:
         scheme = with_leave_one_out(scheme, inputs.labeled.n_rows)
     context = make_context(search_options, inputs, divided_pool, method, scheme)
-    design = make_design(
+    search = design_search(
         search_options, inputs, divided_pool, method, context, caller_settings
     )
-    check_queries(design)
+    check_queries(search)
     # Nothing is refused from here on.
     if search_options.criterion is None and not scheme.is_plain_random:
         text = "no bound: the folds of `cv` are not plain random; write cv=5."
         warn(text, GuaranteeWarning)
     duplicates = DuplicatesAcrossFolds.of(
-        design.labeled,
+        search.labeled,
         scheme,
-        has_groups=design.row_groups is not None,
+        has_groups=search.row_groups is not None,
         have_unique_ids=caller_settings.has_unique_ids,
     )
-    return Plan(
-        **{field.name: getattr(design, field.name) for field in fields(design)},
-        identity=plan_identity(design, search_options, inputs),
+    facts = PlanFacts(
+        identity=plan_identity(search, search_options, inputs),
         assumptions=known_assumptions(
-            design, inputs, duplicates, caller_settings.violation
+            search, inputs, duplicates, caller_settings.violation
         ),
         caveats=collect_caveats(
-            plan_caveats(design, inputs, divided_pool, duplicates),
+            plan_caveats(search, inputs, divided_pool, duplicates),
             caller_settings.caveats,
         ),
         duplicates=duplicates,
     )
+    return Plan(search, facts)

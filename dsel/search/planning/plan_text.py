@@ -16,7 +16,7 @@ from dsel.results.caveats import Effect, collect_caveats, make_caveats
 from dsel.results.certificate import short_names
 from dsel.rounded_texts import count_of, wrap_line
 from dsel.search.engine.inner_searches import count_survivors
-from dsel.search.running.planned_search import PlannedSearch
+from dsel.search.running.planned_search import PlanFacts, PlannedSearch
 
 
 def plan_lines(shown_rows: Iterable[ShownRow]) -> str:
@@ -30,52 +30,58 @@ def plan_lines(shown_rows: Iterable[ShownRow]) -> str:
     return "\n".join(wrap_line(text, indent) for text, indent in paragraphs)
 
 
-def plan_rows(plan: PlannedSearch, *, in_short: bool = False) -> list[ShownRow]:
+def plan_rows(
+    search: PlannedSearch, facts: PlanFacts, *, in_short: bool = False
+) -> list[ShownRow]:
     """Return rows of texts: a title, names with texts, and caveats.
 
     In short they are rows, pool, number of fits, and what voids the bound, for which
     somebody may stop the run. The choice has the other caveats.
     """
-    n, d = plan.labeled.X.shape
+    n, d = search.labeled.X.shape
     pool = "none"
-    if plan.pool is not None:
-        n_tasks = len(plan.slices)
-        size = format_bytes(plan.pool.nbytes)
+    if search.pool is not None:
+        n_tasks = len(search.slices)
+        size = format_bytes(search.pool.nbytes)
         tasks = f"read by {count_of(n_tasks, 'task')}"
-        pool = f"{plan.pool.n_rows:,} rows, {size}, {tasks}"
-    folds, fits, pruning = _folds_and_fits(plan)
-    what = f"{len(plan.classes)} classes"
-    if plan.is_regression:
-        least, most = plan.labeled.y.min(), plan.labeled.y.max()
+        pool = f"{search.pool.n_rows:,} rows, {size}, {tasks}"
+    folds, fits, pruning = _folds_and_fits(search)
+    what = f"{len(search.classes)} classes"
+    if search.is_regression:
+        least, most = search.labeled.y.min(), search.labeled.y.max()
         what = f"targets from {least:,.6g} to {most:,.6g}"
     labeled = f"{n:,} x {d}, {what}"
-    if plan.row_groups is not None:
-        labeled += f"; {plan.row_groups.n_groups:,} groups, one row of each is counted"
+    if search.row_groups is not None:
+        labeled += (
+            f"; {search.row_groups.n_groups:,} groups, one row of each is counted"
+        )
     shown_rows = {"labeled rows": labeled, "pool": pool, "fits": fits}
     if in_short:
-        shown_rows["seed"] = str(plan.seed)
+        shown_rows["seed"] = str(search.seed)
     else:
         shown_rows |= pruning | {
             "folds": folds,
             "memory": (
-                f"{format_bytes(_worker_nbytes(plan))} for each worker of one thread"
+                f"{format_bytes(_worker_nbytes(search))} for each worker of one thread"
             ),
-            "certificate": _certificate_text(plan),
-            **_baseline(plan),
-            "seed": str(plan.seed),
+            "certificate": _certificate_text(search),
+            **_baseline(search),
+            "seed": str(search.seed),
         }
     violated = [
-        assumption.reason for assumption in plan.assumptions if assumption.is_violated
+        assumption.reason for assumption in facts.assumptions if assumption.is_violated
     ]
     caveats = collect_caveats(
-        make_caveats(Effect.PLAN, plan.fit_notes),
-        plan.caveats,
+        make_caveats(Effect.PLAN, search.fit_notes),
+        facts.caveats,
         make_caveats(Effect.VOIDS, violated),
     )
-    differing = [name for name, size in plan.axes.sizes.items() if size > 1]
+    differing = [name for name, size in search.axes.sizes.items() if size > 1]
     if differing == [names.CANDIDATE]:  # a list of several grids
-        differing = sorted({name for params in plan.axes.candidates for name in params})
-    candidates = count_of(plan.n_candidates, "candidate")
+        differing = sorted(
+            {name for params in search.axes.candidates for name in params}
+        )
+    candidates = count_of(search.n_candidates, "candidate")
     if differing:
         short = short_names(differing)
         differing = [short[name] for name in differing]
@@ -91,38 +97,38 @@ def plan_rows(plan: PlannedSearch, *, in_short: bool = False) -> list[ShownRow]:
     ]
 
 
-def _folds_and_fits(plan: PlannedSearch) -> tuple[str, str, dict[str, str]]:
+def _folds_and_fits(search: PlannedSearch) -> tuple[str, str, dict[str, str]]:
     """Return texts about folds, fits, and how candidates are pruned, if they are."""
-    scheme = plan.scheme
+    scheme = search.scheme
     k = scheme.n_folds
     splits = len(scheme.splits)
-    whole = " of whole groups" * (plan.row_groups is not None)
+    whole = " of whole groups" * (search.row_groups is not None)
     name = f"{k}{whole}"
     if scheme.n_halvings:
         folds = f"{scheme.n_halvings} random halvings"
     elif scheme.is_holdout:
         refit = " and all rows" * (scheme.all_rows is not None)
         folds = f"1{whole}, of {scheme.fold_rows[0]:,} labeled rows{refit}"
-    elif plan.method.is_nested:
+    elif search.method.is_nested:
         folds = f"{name}; "
         if splits:
             folds += f"candidates are fitted without each of {splits} pairs of folds, "
             folds += "and "
         folds += "the chosen ones without each fold"
-        folds += " and on all rows" * (plan.pool is not None)
+        folds += " and on all rows" * (search.pool is not None)
     else:
         folds = f"{name}{' and all rows' * (scheme.all_rows is not None)}"
-    least, most = plan.fits_range()
-    if plan.is_halved:
-        n = plan.n_candidates
+    least, most = search.fits_range()
+    if search.is_halved:
+        n = search.n_candidates
         pruning = (
             f"after a first round of fits each search keeps the best "
             f"{count_survivors(n):,} of its {n:,} candidates, and may miss the one "
             f"that is best on all folds; prune='exact' never does"
         )
         return folds, f"{least:,} to {most:,}", {"pruning": pruning}
-    count = f"{most:,} {plan.fit_unit}" if plan.fitted_search else f"{most:,}"
-    if plan.prune != Pruning.EXACT:
+    count = f"{most:,} {search.fit_unit}" if search.fitted_search else f"{most:,}"
+    if search.prune != Pruning.EXACT:
         return folds, count, {}
     return (
         folds,
@@ -131,10 +137,10 @@ def _folds_and_fits(plan: PlannedSearch) -> tuple[str, str, dict[str, str]]:
     )
 
 
-def _worker_nbytes(plan: PlannedSearch) -> int:
+def _worker_nbytes(search: PlannedSearch) -> int:
     """Return the estimated bytes of a worker process, with all imports."""
     reading_nbytes = 0
-    candidate_groups = plan.context.candidate_groups
+    candidate_groups = search.context.candidate_groups
     # Families are compared by identity: the groups of one family object share its
     # matrices.
     n_groups = Counter(
@@ -145,36 +151,38 @@ def _worker_nbytes(plan: PlannedSearch) -> int:
         for candidate_group in candidate_groups
     }
     shared_nbytes = sum(
-        families[key].shared_nbytes(n, len(plan.labeled.y))
+        families[key].shared_nbytes(n, len(search.labeled.y))
         for key, n in n_groups.items()
     )
-    if plan.pool is not None:  # three copies of a chunk: stored, decoded, as rows
-        most_rows = int(np.diff(plan.pool.boundaries).max(initial=0))
-        reading_nbytes = 3 * most_rows * plan.pool.row_nbytes
+    if search.pool is not None:  # three copies of a chunk: stored, decoded, as rows
+        most_rows = int(np.diff(search.pool.boundaries).max(initial=0))
+        reading_nbytes = 3 * most_rows * search.pool.row_nbytes
     # This allows for imports and three times the labeled rows: the rows themselves,
     # those of a fit, and models.
-    return 400 * 2**20 + 3 * nbytes_of(plan.labeled.X) + shared_nbytes + reading_nbytes
+    return (
+        400 * 2**20 + 3 * nbytes_of(search.labeled.X) + shared_nbytes + reading_nbytes
+    )
 
 
-def _certificate_text(plan: PlannedSearch) -> str:
+def _certificate_text(search: PlannedSearch) -> str:
     """Return the entry of the certificate: its delta, losses and models."""
-    if not plan.method_name:
-        return f"none: {plan.criterion.name} is an estimate"
-    text = f"{plan.method_name} at delta={plan.delta:g}"
-    k = plan.scheme.n_folds
-    text += ", divided by `prior`" * (plan.prior_shares is not None)
-    if of_losses := plan.context.losses.plan_text:
+    if not search.method_name:
+        return f"none: {search.criterion.name} is an estimate"
+    text = f"{search.method_name} at delta={search.delta:g}"
+    k = search.scheme.n_folds
+    text += ", divided by `prior`" * (search.prior_shares is not None)
+    if of_losses := search.context.losses.plan_text:
         text += f"; {of_losses}"
-    if not plan.method.is_nested:
+    if not search.method.is_nested:
         return text
     models = [f"trained on {1 - 1 / k:.0%} of the labels", "trained on all labels"]
-    if plan.pool is None:
+    if search.pool is None:
         return f"{text}, of the model {models[0]}"
-    if plan.deploy != ONE_FOLD:
+    if search.deploy != ONE_FOLD:
         models.reverse()
     text += f", of the model {models[0]}, which is deployed, and of that {models[1]}"
-    if plan.n_queries:
-        n = plan.n_queries
+    if search.n_queries:
+        n = search.n_queries
         text += (
             f"; labels of {n:,} pool row{'s' * (n > 1)} on which they differ will "
             f"be queried; {QUERY_SHARES.queries:.0%} of delta is for them"
@@ -182,14 +190,14 @@ def _certificate_text(plan: PlannedSearch) -> str:
     return text
 
 
-def _baseline(plan: PlannedSearch) -> dict[str, str]:
+def _baseline(search: PlannedSearch) -> dict[str, str]:
     """Return a text about the baseline by its name; empty without a baseline."""
-    difference = plan.context.losses.baseline
+    difference = search.context.losses.baseline
     if difference is None:
         return {}
     what, *others = dict.fromkeys(difference.described)
     what = "always predicting the largest class" if others else what
     return {
         "baseline": f"whether the models err less than {what}, at delta="
-        f"{plan.delta:g} of its own"
+        f"{search.delta:g} of its own"
     }

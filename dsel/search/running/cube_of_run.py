@@ -33,7 +33,7 @@ from dsel.results.records import to_record
 from dsel.runtime.versions import installed_versions
 from dsel.search.design.assumptions import PoolFacts
 from dsel.search.engine.counts import DataCounts, SearchCounts
-from dsel.search.running.planned_search import PlannedSearch
+from dsel.search.running.planned_search import PlanFacts, PlannedSearch
 from dsel.search.running.pool_assumptions import (
     caveats_of_fitting_rows,
     notes_on_other_records,
@@ -104,10 +104,12 @@ def make_data_counts(plan: PlannedSearch, n_duplicates: int = 0) -> DataCounts:
     )
 
 
-def describe_run(plan: PlannedSearch, pool_facts: PoolFacts) -> RunDescription:
+def describe_run(
+    plan: PlannedSearch, facts: PlanFacts, pool_facts: PoolFacts
+) -> RunDescription:
     """Return the assumptions, caveats and data counts of the plan and its pool."""
-    labeled, assumptions, duplicates = plan.labeled, plan.assumptions, plan.duplicates
-    caveats = [caveat for caveat in plan.caveats if caveat.effect is not Effect.PLAN]
+    labeled, assumptions, duplicates = plan.labeled, facts.assumptions, facts.duplicates
+    caveats = [caveat for caveat in facts.caveats if caveat.effect is not Effect.PLAN]
     if plan.pool is not None and plan.method.is_guarantee:
         violation = duplicates.violation(pool_facts.n_duplicates, plan.pool.n_rows)
         reasons = "; ".join(filter(None, (violation, pool_facts.violation)))

@@ -40,7 +40,7 @@ from dsel.search.running.nested import (
     refit_nested_models,
     search_nested,
 )
-from dsel.search.running.planned_search import PlannedSearch
+from dsel.search.running.planned_search import PlanFacts, PlannedSearch
 from dsel.search.running.procedures import FunctionEstimator
 from dsel.search.running.run import Run, RunOptions, make_outcome
 from dsel.typing import Model, PathLike
@@ -56,7 +56,7 @@ CHANGED_POOL_KEY: Final = "pool/changed"
 """Key of a record that marks all counts in the store as invalid."""
 
 
-def execute(plan: PlannedSearch, options: RunOptions) -> Outcome:
+def execute(plan: PlannedSearch, facts: PlanFacts, options: RunOptions) -> Outcome:
     """Run a plan; see `Plan.run`."""
     with ExitStack() as stack:
         store, why_unstored = None, ""
@@ -66,7 +66,7 @@ def execute(plan: PlannedSearch, options: RunOptions) -> Outcome:
                 Store(
                     options.out,
                     kind="search",
-                    identity={**plan.identity, **row_tokens(plan, options.client)},
+                    identity={**facts.identity, **row_tokens(plan, options.client)},
                     storage_options=options.storage_options,
                     columns=plan.labeled.columns or (),
                 )
@@ -79,13 +79,14 @@ def execute(plan: PlannedSearch, options: RunOptions) -> Outcome:
             cube = store.dataset(CUBE)
             # The outcome is written last: without one a killed run continues.
             if store.outcome is not None and cube is not None:
-                return open_finished_run(plan, options, store, cube)
+                run = Run(plan, facts, options)
+                return open_finished_run(run, store, cube)
             # Hours of fits should not end with models that cannot be written.
             why_unstored = check_estimators(plan.context.estimators, store.place)
         on_progress = options.on_progress
         if on_progress is None:
             on_progress = stack.enter_context(progress_display(options.verbose))
-        run = Run(plan, options, store, on_progress)
+        run = Run(plan, facts, options, store, on_progress)
         run_search = search_nested if plan.method.is_nested else search_exhaustively
         stack.enter_context(explain_interrupt(_how_to_resume(store, plan.seed)))
         try:
@@ -134,7 +135,7 @@ def row_tokens(
     }
 
 
-def check_out(plan: PlannedSearch, out: PathLike) -> None:
+def check_out(plan: PlannedSearch, facts: PlanFacts, out: PathLike) -> None:
     """Raise if a run of the plan would refuse `out`, before anything is printed.
 
     Raises StoreMismatchError if `out` belongs to another plan. Nothing is written, and
@@ -142,7 +143,7 @@ def check_out(plan: PlannedSearch, out: PathLike) -> None:
     """
     tokens = row_tokens(plan, may_read=False)
     columns = plan.labeled.columns or ()
-    check_claim(Place(out), "search", {**plan.identity, **tokens}, columns)
+    check_claim(Place(out), "search", {**facts.identity, **tokens}, columns)
 
 
 def store_outcome(
@@ -158,16 +159,15 @@ def store_outcome(
         return outcome
     # Another run of this plan was first: its certificate is the one that holds.
     cube = store.dataset(CUBE) or outcome.results
-    return open_finished_run(run.plan, run.options, store, cube)
+    return open_finished_run(run, store, cube)
 
 
-def open_finished_run(
-    plan: PlannedSearch, options: RunOptions, store: Store, cube: xr.Dataset
-) -> Outcome:
+def open_finished_run(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
     """Return the outcome of a run that had ended; models are loaded or fitted again."""
     assert store.outcome is not None  # else the run has not ended
     # Models that are fitted again are not stored, and show no progress.
-    run = Run(plan, options)
+    run = replace(run, store=None, on_progress=None)
+    plan = run.plan
     try:
         choice = Choice.from_json(store.outcome["choice"])
         candidates = plan.axes.candidates

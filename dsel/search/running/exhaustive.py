@@ -48,7 +48,7 @@ def search_exhaustively(run: Run) -> Outcome:
     if plan.pool is not None:
         run.progress.show_check()
     findings = check_pool(run)
-    description = describe_run(plan, findings.pool_facts)
+    description = describe_run(plan, run.facts, findings.pool_facts)
     with open_engine(run, plan.pool_reading(findings)) as engine:
         pruner = ExactPruner(
             plan.criterion,

@@ -69,7 +69,7 @@ def search_nested(run: Run) -> Outcome:
         if not pool_check.done():
             run.progress.show_check()
         findings = pool_check.result()
-        description = describe_run(plan, findings.pool_facts)
+        description = describe_run(plan, run.facts, findings.pool_facts)
         counts = inner.final_counts(table, description.data)
         # This check comes before the fits of the chosen candidates, which take time.
         check_failures(plan, counts, table.unpredicting_candidates)

@@ -1,11 +1,11 @@
-"""The stages of a plan, each complete when it is made.
+"""The two parts of a plan, each complete when it is made.
 
-1. `SearchDesign` is the decisions. Identity, assumptions and caveats, which are known
-before any fit, are computed from it.
-2. `PlannedSearch` is a design with these, and all that a run reads. It stands here
-   since a run imports nothing from planning.
-3. `planning.plan.Plan` is a planned search with what users call: it prints itself,
-   runs, and fits candidates again.
+1. `PlannedSearch` is the decisions, by which a run fits and counts.
+2. `PlanFacts` is what is known before any fit, and is computed from the decisions:
+   identity, assumptions and caveats.
+
+`planning.plan.Plan` has both, with what users call: it prints itself, runs, and fits
+candidates again. They stand here since a run imports nothing from planning.
 
 None is completed or changed later. Settings of a caller besides options, such as that
 labeled rows were picked by active learning, are part of `planning.plan_inputs` instead.
@@ -27,7 +27,6 @@ from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool, PoolSlice
 from dsel.data.splits import Split
-from dsel.errors import OldName
 from dsel.families.estimator_kinds import name_search
 from dsel.losses.base import PlannedDelta
 from dsel.option_values import Pruning
@@ -51,7 +50,7 @@ SLICE_ROWS: Final = (8_192, 2**20)  # fewest and most stored rows of a slice
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class SearchDesign:
+class PlannedSearch:
     """The decisions of a plan: candidates, folds, pool, certificate and delta."""
 
     axes: GridAxes
@@ -84,8 +83,6 @@ class SearchDesign:
     are independent, or there is no bound."""
     renamings: Mapping[str, str]
     """Words of its texts, and those of the reader for them; see `errors.reword`."""
-
-    groups = OldName("row_groups")
 
     @property
     def labeled(self) -> LabeledRows:
@@ -210,20 +207,6 @@ class SearchDesign:
         )
         return least, most
 
-
-@dataclass(frozen=True, repr=False, kw_only=True)
-class PlannedSearch(SearchDesign):
-    """A design, with what is known of its numbers before any fit."""
-
-    identity: Mapping[str, str]
-    """Everything but rows that affects counts; a store recognizes its plan by it."""
-    assumptions: tuple[Assumption, ...]
-    caveats: tuple[Caveat, ...]
-    """Caveats, the gravest first, without violated assumptions. Choices repeat all but
-    those with `Effect.PLAN`."""
-    duplicates: DuplicatesAcrossFolds
-    """Duplicates among labeled rows; only with the pool's can a run judge them."""
-
     def pool_reading(self, findings: PoolFindings) -> PoolReading:
         """Return how passes read the pool, which compare the sample of its check."""
         return replace(self.context.reading, sampled_rows=findings.sampled_rows)
@@ -236,3 +219,17 @@ class PlannedSearch(SearchDesign):
         """
         is_declared = self.pool is not None and self.pool.other_records
         return 0 if is_declared else pool_facts.n_duplicates
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanFacts:
+    """What is known of the numbers of a search before any fit."""
+
+    identity: Mapping[str, str]
+    """Everything but rows that affects counts; a store recognizes its plan by it."""
+    assumptions: tuple[Assumption, ...]
+    caveats: tuple[Caveat, ...]
+    """Caveats, the gravest first, without violated assumptions. Choices repeat all but
+    those with `Effect.PLAN`."""
+    duplicates: DuplicatesAcrossFolds
+    """Duplicates among labeled rows; only with the pool's can a run judge them."""

@@ -23,7 +23,7 @@ from dsel.search.engine.job_queue import Engine
 from dsel.search.engine.jobs import PoolReading
 from dsel.search.outcomes.deployed_model import InputFormat
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.running.planned_search import PlannedSearch
+from dsel.search.running.planned_search import PlanFacts, PlannedSearch
 from dsel.search.running.run_progress import RunProgress
 from dsel.typing import Model, Options, PathLike
 
@@ -64,6 +64,7 @@ class Run:
     """A plan with the options, store and progress of its run."""
 
     plan: PlannedSearch
+    facts: PlanFacts
     options: RunOptions = RunOptions()
     store: Store | None = None
     """The store that results are written to, or None."""

@@ -364,7 +364,7 @@ def test_with_pool_facts__keep_a_violation_that_the_plan_has_found():
 
 LABELED = dsel.plan_search(
     KNeighborsClassifier(), {"n_neighbors": [1]}, SINGLE, SINGLE[:, 0] > 0
-).labeled
+).search.labeled
 
 
 def compare(rows, chunk_rows=100, **options):

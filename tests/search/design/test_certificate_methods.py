@@ -22,12 +22,12 @@ def plan(**options):
 @pytest.mark.parametrize("name", METHODS)
 def test_plan__follows_its_method_where_nothing_else_is_wanted(name):
     method, made = METHODS[name], plan(certificate=name)
-    assert made.method is method
-    assert made.method_name == name
-    assert made.prune == method.pruning
-    assert made.deploy == method.deploys
-    assert made.criterion is method.criterion
-    assert made.scheme.is_nested == method.is_nested
+    assert made.search.method is method
+    assert made.search.method_name == name
+    assert made.search.prune == method.pruning
+    assert made.search.deploy == method.deploys
+    assert made.search.criterion is method.criterion
+    assert made.search.scheme.is_nested == method.is_nested
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -49,9 +49,9 @@ def test_plan_bound__has_a_row_for_every_certificate():
 
 def test_estimate__has_no_certificate_and_ranks_by_its_criterion():
     made = plan(criterion="cv_error")
-    assert made.method_name == ""
-    assert not made.method.is_guarantee
-    assert made.method.ranks_by == "cv_error"
+    assert made.search.method_name == ""
+    assert not made.search.method.is_guarantee
+    assert made.search.method.ranks_by == "cv_error"
 
 
 def test_covalidation__counts_leave_one_out_without_a_scheme_as_cv():
@@ -65,7 +65,7 @@ def test_covalidation__counts_leave_one_out_without_a_scheme_as_cv():
 
 
 def test_scheme__is_no_value_of_cv():
-    scheme = plan().scheme
+    scheme = plan().search.scheme
     with pytest.raises(TypeError, match="`cv` must be a number of folds"):
         plan(cv=scheme)
 

@@ -54,4 +54,4 @@ def test_nested__a_single_candidate_is_chosen_without_any_fit():
 def test_plan__by_halves_takes_as_many_halvings_as_asked(cv, rng):
     rows = rng.normal(size=(40, 2)), np.arange(40) % 2
     made = dsel.plan_search(SVC(), {"C": [1]}, *rows, criterion="two_fold_cv", cv=cv)
-    assert made.scheme.n_halvings == cv
+    assert made.search.scheme.n_halvings == cv

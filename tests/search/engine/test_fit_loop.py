@@ -22,15 +22,16 @@ PLAN = dsel.plan_search(
     DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2, 8]}, X, Y,
     prune=False, random_state=0,
 )  # fmt: skip
+SEARCH = PLAN.search
 
 
 def new_table():
-    return FitTable(PLAN.scheme, PLAN.context.candidate_groups, PLAN.n_candidates)
+    return FitTable(SEARCH.scheme, SEARCH.context.candidate_groups, SEARCH.n_candidates)
 
 
 def run_loop(pruner=None, table=None, fault=lambda task: None, show=lambda loop: None):
-    run = Run(PLAN, RunOptions(client=faulty_threads(fault)))
-    pruner = pruner or InnerSearches(PLAN.scheme, PLAN.prune)
+    run = Run(SEARCH, PLAN.facts, RunOptions(client=faulty_threads(fault)))
+    pruner = pruner or InnerSearches(SEARCH.scheme, SEARCH.prune)
     with open_engine(run) as engine:
         loop = FitLoop(engine, table or new_table(), pruner, show)
         loop.fit()
@@ -51,8 +52,8 @@ def test_loop__makes_all_fits_once_and_counts_their_errors():
     table = run_loop(fault=tasks.append).table
     assert table.finished_fits.all()
     assert {*count_fits(tasks).values()} == {1}
-    for number, tree in enumerate(PLAN.context.estimators):
-        for split in PLAN.scheme.splits:
+    for number, tree in enumerate(SEARCH.context.estimators):
+        for split in SEARCH.scheme.splits:
             model = clone(tree).fit(X[split.train_rows], Y[split.train_rows])
             wrong = [(model.predict(X[n]) != Y[n]).sum() for n in split.row_parts]
             assert table.errors[number, split.number].tolist() == wrong
@@ -62,7 +63,7 @@ def test_loop__makes_only_fits_that_its_pruner_needs():
     loop = run_loop(OnlyCandidate(1))
     assert loop.table.finished_fits.all(axis=1).tolist() == [False, True, False]
     progress = loop.progress()
-    assert progress.fits_done == len(PLAN.scheme.splits)
+    assert progress.fits_done == len(SEARCH.scheme.splits)
     assert progress.fits_done + progress.fits_dropped == progress.fits_total
 
 
@@ -71,7 +72,7 @@ def test_loop__makes_no_fit_again_that_its_table_has():
     loop = run_loop(table=table, fault=tasks.append)
     assert table.finished_fits.all()
     assert {number for number, _ in count_fits(tasks)} == {0, 2}
-    assert loop.progress().fits_kept == len(PLAN.scheme.splits)
+    assert loop.progress().fits_kept == len(SEARCH.scheme.splits)
 
 
 def test_loop__tries_the_jobs_of_a_failed_task_again_with_the_same_counts():
@@ -97,14 +98,14 @@ def test_loop__ends_with_an_error_of_its_display():
 
     with pytest.raises(KeyboardInterrupt):
         run_loop(show=interrupt)
-    assert 0 < n_fits[-1] < PLAN.n_candidates * len(PLAN.scheme.splits)
+    assert 0 < n_fits[-1] < SEARCH.n_candidates * len(SEARCH.scheme.splits)
 
 
 def test_refit__makes_fits_once_more_before_others_and_keeps_their_counts():
     tasks, table = [], run_loop(OnlyCandidate(1)).table
     before = table.fit_status.copy()
     with open_engine(
-        Run(PLAN, RunOptions(client=faulty_threads(tasks.append)))
+        Run(SEARCH, PLAN.facts, RunOptions(client=faulty_threads(tasks.append)))
     ) as engine:
         loop = FitLoop(engine, table, OnlyCandidate(1), lambda loop: None)
         lost = np.zeros_like(table.finished_fits)

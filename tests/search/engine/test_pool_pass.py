@@ -31,22 +31,24 @@ X, POOL = RNG.normal(size=(150, 3)), RNG.normal(size=(2_000, 3))
 Y = (X[:, 0] + 0.5 * RNG.normal(size=150) > 0).astype(int)
 TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
 PLAN = dsel.plan_search(TREE, {"max_depth": [3]}, X, Y, POOL, random_state=0)
+SEARCH = PLAN.search
 FITTED = fit_splits(
-    PLAN.context, PLAN.context.candidate_groups[0], (0,), PLAN.scheme.outer_splits
+    SEARCH.context, SEARCH.context.candidate_groups[0], (0,), SEARCH.scheme.outer_splits
 )
 ANSWERS = [FITTED.model(0, split).predict(POOL) for split in range(6)]
 N_DIFFERING = [int((answers != ANSWERS[5]).sum()) for answers in ANSWERS[:5]]
-FOLDS = {ERROR_RATE.statistic: FoldCounts(np.zeros(5, int), PLAN.scheme.fold_rows)}
-COMPARISON = AllFolds(PLAN.scheme.all_rows_number, FOLDS, None)
+FOLDS = {ERROR_RATE.statistic: FoldCounts(np.zeros(5, int), SEARCH.scheme.fold_rows)}
+COMPARISON = AllFolds(SEARCH.scheme.all_rows_number, FOLDS, None)
 COMPARED = ComparedModels(
     [((0,), JoinedModels(((tuple(range(6)), FITTED),)))],
-    ("counted",), (COMPARISON,), PLAN.context.reading,
+    ("counted",), (COMPARISON,), SEARCH.context.reading,
 )  # fmt: skip
 SLICES = (PoolSlice(0, 800, 800), PoolSlice(800, 2_000, 1_200))
 
 
 def count(pool_slice):
-    job, sources = CountJob(*pool_slice[:2], (0,)), PLAN.pool.sources(pool_slice, None)
+    job = CountJob(*pool_slice[:2], (0,))
+    sources = SEARCH.pool.sources(pool_slice, None)
     [result] = count_slice(job, sources, COMPARED).results
     return result
 
@@ -57,7 +59,7 @@ def differences(counts):
 
 def run_pass(table, adopt_models=lambda model_sets: None):
     tasks, shown = [], []
-    run = Run(PLAN, RunOptions(client=faulty_threads(tasks.append)))
+    run = Run(SEARCH, PLAN.facts, RunOptions(client=faulty_threads(tasks.append)))
     with open_engine(run) as engine:
         pool_pass = PoolPass(
             engine, table, CountChosenBatch, partial(shown.append, 0),
@@ -117,6 +119,6 @@ def test_fit_splits__fails_models_that_answer_a_row_otherwise_alone(
     learner = make_pipeline(FunctionTransformer(transform), TREE)
     grid = {"decisiontreeclassifier__max_depth": [3]}
     plan = dsel.plan_search(learner, grid, X, Y, random_state=0)
-    [group], split = plan.context.candidate_groups, plan.scheme.fold_splits[0]
-    fitted = fit_splits(plan.context, group, (0,), [split])
+    context, split = plan.search.context, plan.search.scheme.fold_splits[0]
+    fitted = fit_splits(context, context.candidate_groups[0], (0,), [split])
     assert fitted.fit_counts.has_failed.tolist() == [[has_failed]]

@@ -40,12 +40,12 @@ def plan(y=Y, pool=None, **options):
 )
 def test_possible_bound__of_no_use_is_refused(options, words):
     with pytest.raises(ValueError, match=words):
-        check_possible_bound(plan(**options))
+        check_possible_bound(plan(**options).search)
 
 
 def test_plan__says_about_how_many_rows_are_enough():
     with pytest.raises(ValueError, match="enough for 50%") as refused:
-        check_possible_bound(plan(rare(3), loss="recall:fraud"))
+        check_possible_bound(plan(rare(3), loss="recall:fraud").search)
     n = int(re.search("about ([0-9]+) are enough", str(refused.value))[1])
     assert 6 <= n <= 40
     assert "no model makes an error" not in str(plan(rare(2 * n), loss="recall:fraud"))

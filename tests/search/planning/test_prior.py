@@ -78,7 +78,7 @@ def test_prior__more_weight_makes_a_bound_smaller():
 def test_prior__is_an_array_or_a_function_of_the_parameters():
     by_function = plan(prior=lambda params: params["C"] * params["gamma"])
     listed = [each["C"] * each["gamma"] for each in by_function.axes.candidates]
-    assert plan(prior=listed).identity == by_function.identity
+    assert plan(prior=listed).facts.identity == by_function.facts.identity
     assert "divided by `prior`" in str(by_function)
 
 

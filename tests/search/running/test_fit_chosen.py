@@ -30,16 +30,17 @@ PLAN = dsel.plan_search(
     DecisionTreeClassifier(random_state=0), {"max_depth": DEPTHS}, X, Y, POOL,
     random_state=0,
 )  # fmt: skip
+SEARCH = PLAN.search
 CANDIDATES = ChosenCandidates(1, (0, 1, 2, 1, 0))
 
 
 def fit(shown=None, fault=lambda task: None):
     on_progress = None if shown is None else shown.append
     options = RunOptions(client=faulty_threads(fault))
-    run = Run(PLAN, options, on_progress=on_progress)
+    run = Run(SEARCH, PLAN.facts, options, on_progress=on_progress)
     with open_engine(run) as engine:
         chosen = fit_chosen(run, engine, CANDIDATES, np.zeros(5))
-        return count_chosen(run, engine, chosen, 0, PLAN.context.reading)
+        return count_chosen(run, engine, chosen, 0, SEARCH.context.reading)
 
 
 @pytest.mark.parametrize("n_failures", [0, 2])
@@ -57,7 +58,7 @@ def test_fit_chosen__counts_each_model_on_its_fold_and_on_the_pool(n_failures):
     depths = [model.max_depth for model in models]
     assert depths == [DEPTHS[number] for number in (0, 1, 2, 1, 0, 1)]
     statistic, predictions = ERROR_RATE.statistic, models[5].predict(POOL)
-    for split, model in zip(PLAN.scheme.fold_splits, models, strict=False):
+    for split, model in zip(SEARCH.scheme.fold_splits, models, strict=False):
         rows, fold = split.test_rows, split.number
         errors = (model.predict(X[rows]) != Y[rows]).sum()
         assert chosen.fold_counts_of[statistic].counts[fold] == errors
@@ -106,16 +107,16 @@ def test_bounds__are_those_of_the_counts():
     assert certificates["all_rows"].bound == terms.bound
 
 
-def bound(plan=PLAN, **changes):
+def bound(search=SEARCH, **changes):
     """Bound the chosen models of `fit`, of which some fields are changed."""
     inputs = fit()
     inputs = replace(inputs, chosen=replace(inputs.chosen, **changes))
-    description = describe_run(plan, PoolFacts())
+    description = describe_run(search, PLAN.facts, PoolFacts())
     counts = SearchCounts(
         description.data, np.zeros(3, np.int8), np.full(5, 30), np.full(5, 120),
         fold_errors=np.full((3, 5), 12), fold_predictions=np.full((3, 5), 120),
     )  # fmt: skip
-    return inputs, bound_chosen(plan, counts, inputs, description)
+    return inputs, bound_chosen(search, counts, inputs, description)
 
 
 def test_bound_chosen__bounds_both_models_by_the_counts_alone():
@@ -123,9 +124,9 @@ def test_bound_chosen__bounds_both_models_by_the_counts_alone():
     errors = inputs.chosen.fold_counts_of[ERROR_RATE.statistic].integers
     differ = inputs.pool_counts_of[ERROR_RATE.statistic].counts
     _, terms = nested_all_rows(
-        errors, np.full(5, 30), differ, len(POOL), delta=PLAN.delta
+        errors, np.full(5, 30), differ, len(POOL), delta=SEARCH.delta
     )
-    deltas = LABEL_SHARE * PLAN.delta * fold_shares(5)
+    deltas = LABEL_SHARE * SEARCH.delta * fold_shares(5)
     limits = binomial_tail_inversion(errors, np.full(5, 30), delta=deltas)
     one_fold, all_rows = (choice.certificates[n] for n in ("one_fold", "all_rows"))
     fold = inputs.chosen.deployed_fold
@@ -146,8 +147,8 @@ def test_bound_chosen__bounds_both_models_by_the_counts_alone():
 def test_bound_chosen__bounds_the_model_of_a_fold_where_that_of_all_rows_failed(
     deploy, effect
 ):
-    plan = replace(PLAN, deploy=deploy)
-    _, choice = bound(plan, all_rows_model=None, all_rows_failure="no memory")
+    search = replace(SEARCH, deploy=deploy)
+    _, choice = bound(search, all_rows_model=None, all_rows_failure="no memory")
     assert (choice.deploy, [*choice.certificates]) == ("one_fold", ["one_fold"])
     certificate = choice.certificate
     assert certificate.certified

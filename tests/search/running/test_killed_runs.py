@@ -92,7 +92,7 @@ def plan_of_draws(learner, certificate, **options):
     learner, grid = DRAWS[learner](N_DRAWN if is_of_folds else 0)
     options = {"certificate": certificate, "cv": 3, "random_state": 7, **options}
     plan = dsel.plan_search(learner, grid, X, y, pool, **options)
-    assert len(plan.slices) > 2
+    assert len(plan.search.slices) > 2
     return plan, X, y, pool
 
 
@@ -117,7 +117,7 @@ def check_counts(plan, outcome, X, y, pool):
     choice, cube, models = outcome.choice, outcome.results, outcome.models
     assert choice.certificate.certified
     name = choice.deploy
-    if plan.method.is_nested:
+    if plan.search.method.is_nested:
         name, fold = "one_fold", choice.certificates["one_fold"].fold
         errors = cube["outer_errors"][fold]
         differ = models["one_fold"].predict(pool) != models["all_rows"].predict(pool)
@@ -131,10 +131,10 @@ def check_counts(plan, outcome, X, y, pool):
                 assert answers.tolist() == list(codes)
     elif choice.fold is None:
         number, full = choice.candidate, models[name].predict(pool)
-        of_folds = [plan.model(number, n) for n in range(plan.scheme.n_folds)]
+        of_folds = [plan.model(number, n) for n in range(plan.search.scheme.n_folds)]
         folds = [model.predict(pool) for model in of_folds]
-        for comparison in plan.comparisons:
-            counted = cube[comparison.key].values.reshape(plan.n_candidates, -1)
+        for comparison in plan.search.comparisons:
+            counted = cube[comparison.key].values.reshape(plan.search.n_candidates, -1)
             if comparison.key == "disagreements":
                 drawn = comparison.draw_folds(np.arange(len(pool)))
                 differs = np.choose(drawn, folds) != full
@@ -144,9 +144,9 @@ def check_counts(plan, outcome, X, y, pool):
         return
     else:
         fold = choice.fold
-        by_fold = cube["fold_errors"].values.reshape(plan.n_candidates, -1)
+        by_fold = cube["fold_errors"].values.reshape(plan.search.n_candidates, -1)
         errors = by_fold[choice.candidate, fold]
-    rows = plan.scheme.fold_splits[fold].test_rows
+    rows = plan.search.scheme.fold_splits[fold].test_rows
     assert (models[name].predict(X[rows]) != y[rows]).sum() == errors
 
 
@@ -185,7 +185,7 @@ def test_run__that_goes_on_counts_no_slice_of_a_learner_that_repeats_again(
     shown = []
     outcome = plan.run(out=tmp_path, on_progress=shown.append, n_jobs=1)
     check_counts(plan, outcome, X, y, pool)
-    assert 0 < shown[-1].slices_total < len(plan.slices)
+    assert 0 < shown[-1].slices_total < len(plan.search.slices)
     assert shown[-1].fits_kept > 0
 
 
@@ -197,9 +197,9 @@ def test_candidate__that_was_dropped_is_deployed_only_if_its_fit_repeats(repeats
             SVC(), {"C": [0.1, 1.0]}, X, y, pool, certificate="holdout",
             random_state=7,
         )  # fmt: skip
-    run = Run(plan, RunOptions(n_jobs=1))
-    deltas, data = Settings(plan.candidate_deltas), make_data_counts(plan)
-    pruner = ExactPruner(plan.criterion, deltas, data, may_prune=False)
+    run = Run(plan.search, plan.facts, RunOptions(n_jobs=1))
+    deltas, data = Settings(plan.search.candidate_deltas), make_data_counts(plan.search)
+    pruner = ExactPruner(plan.search.criterion, deltas, data, may_prune=False)
     with open_engine(run) as engine:
         loop = make_loop(run, engine, pruner)
         loop.fit_and_count()
@@ -249,7 +249,7 @@ def test_run__whose_workers_end_once_fits_once_more_and_deploys_what_it_counted(
         outcome = plan.run(client, on_progress=restart)
     assert n_restarts == 1
     n_fits = Counter(log.read_text().splitlines())
-    assert len(n_fits) == plan.n_candidates * len(plan.scheme.splits)
+    assert len(n_fits) == plan.search.n_candidates * len(plan.search.scheme.splits)
     assert max(n_fits.values()) == 2
     assert (outcome.results["status"] == 0).all()
     check_counts(plan, outcome, X, y, pool)

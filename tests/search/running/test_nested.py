@@ -72,7 +72,7 @@ class FailsOnRows(ClassifierMixin, BaseEstimator):
 
 
 def test_inner_search__a_failed_predict_counts_in_the_search_that_reads_it_alone():
-    folds = plan().scheme.outer_splits
+    folds = plan().search.scheme.outer_splits
     grid = {"depth": [3, 4]}
     learner = FailsOnRows(rows=X[folds[2].test_rows, 0])
     failing = plan(learner, grid, pool=None, prune=False).run()
@@ -108,7 +108,8 @@ def test_choice__without_a_fold_is_blind_to_its_rows(cv, prune):
     # where one column alone is right, would choose this one.
     rng, grid = np.random.default_rng(0), {"column": [1, 0]}
     options = {"cv": cv, "prune": prune, "random_state": 7}
-    splits = dsel.plan_search(OfColumn(), grid, X, Y, **options).scheme.outer_splits
+    plan = dsel.plan_search(OfColumn(), grid, X, Y, **options)
+    splits = plan.search.scheme.outer_splits
     for fold in (0, cv - 1):
         rows, y = splits[fold].test_rows, rng.integers(2, size=len(Y))
         codes = np.tile(1 - y[:, np.newaxis], 2)
@@ -127,7 +128,7 @@ def test_models__without_folds_are_blind_to_their_rows(cv):
     plain = plan(learner, grid, cv=cv, prune=False)
     first = plain.run(n_jobs=1)
     deployed = first.choice.certificates["one_fold"].fold
-    rows = plain.scheme.outer_splits[deployed].test_rows
+    rows = plain.search.scheme.outer_splits[deployed].test_rows
     others = np.setdiff1d(np.arange(len(Y)), rows)
     y = Y.copy()  # by what its model predicts there the fold is the best one again
     y[rows] = learner.fit(X[others], Y[others]).predict(X[rows])
@@ -195,7 +196,7 @@ class FailsWithoutTheFirst(DecisionTreeClassifier):
 
 def test_chosen__a_model_that_cannot_be_fitted_counts_as_wrong_everywhere():
     outcome = plan(FailsWithoutTheFirst(random_state=0)).run()
-    cube, folds = outcome.results, plan().scheme.outer_splits
+    cube, folds = outcome.results, plan().search.scheme.outer_splits
     fold = next(n for n in range(5) if 0 in folds[n].test_rows)
     assert int(cube["outer_errors"][fold]) == len(folds[fold].test_rows)
     assert int(cube["outer_disagreements"][fold]) == len(POOL)
@@ -244,7 +245,7 @@ def test_outcome__unseeded_models_are_those_that_were_counted():
     outcome = pickle.loads(pickle.dumps(plan(Drawn(), {"scale": [1.0, 2.0]}).run()))
     assert all(each.certified for each in outcome.certificates.values())
     fold = outcome.certificates["one_fold"].fold
-    rows = outcome.choice and plan().scheme.outer_splits[fold].test_rows
+    rows = outcome.choice and plan().search.scheme.outer_splits[fold].test_rows
     wrong = (outcome.models["one_fold"].predict(X[rows]) != Y[rows]).sum()
     assert wrong == int(outcome.results["outer_errors"][fold])
     one, full = (outcome.models[name].predict(POOL) for name in outcome.models)
@@ -330,11 +331,13 @@ class NeedsARow(DecisionTreeClassifier):
 def test_slices__are_stored_by_the_failed_fits_and_the_best_fold(tmp_path):
     made = plan(NeedsARow(), {"max_depth": [2]}, n_queries=5)
     [lacking] = [
-        n for n, split in enumerate(made.scheme.fold_splits) if 0 in split.test_rows
+        n
+        for n, split in enumerate(made.search.scheme.fold_splits)
+        if 0 in split.test_rows
     ]
-    with Store(tmp_path, kind="search", identity=made.identity) as store:
-        outcome = search_nested(Run(made, store=store))
-    with Store(tmp_path, kind="search", identity=made.identity) as store:
+    with Store(tmp_path, kind="search", identity=made.facts.identity) as store:
+        outcome = search_nested(Run(made.search, made.facts, store=store))
+    with Store(tmp_path, kind="search", identity=made.facts.identity) as store:
         keys = {key.split("/")[2] for key in store.records if key.startswith("slice")}
     fold = outcome.certificates["one_fold"].fold
     assert keys == {f"chosen-0-0-0-0-0-0-without-{lacking}-deployed-{fold}"}
@@ -343,18 +346,18 @@ def test_slices__are_stored_by_the_failed_fits_and_the_best_fold(tmp_path):
 def test_count_table__drops_what_was_counted_with_other_models():
     made = plan(certificate="cv_bound", prune=False)
     table = ExhaustiveTable(
-        made.scheme,
-        made.context.candidate_groups,
-        made.n_candidates,
-        made.comparisons,
-        made.slices,
+        made.search.scheme,
+        made.search.context.candidate_groups,
+        made.search.n_candidates,
+        made.search.comparisons,
+        made.search.slices,
     )
     fit = FitResult(FitStatus.DONE, 0.0, (1, 0))
-    splits = made.scheme.splits_with_models
+    splits = made.search.scheme.splits_with_models
     for split in splits:
         table.add_fit(0, split, replace(fit, token="a"))
-    [pool_slice] = made.slices
-    counts = {c.key: (1,) * c.n_bins for c in made.comparisons}
+    [pool_slice] = made.search.slices
+    counts = {c.key: (1,) * c.n_bins for c in made.search.comparisons}
     token = join_tokens(dict.fromkeys(splits, "a"))
     counted = CountResult(pool_slice.start, pool_slice.stop, 0.0, token, counts, counts)
     record = json.loads(json.dumps(to_record(counted)))
@@ -533,7 +536,7 @@ def test_out__equal_candidates_have_records_of_their_own(tmp_path):
 class FailsWithoutTheFirstFold(DummyClassifier):
     """Predicts one class, and cannot be fitted on four fifths that lack a fold."""
 
-    first = plan().scheme.outer_splits[0].test_rows
+    first = plan().search.scheme.outer_splits[0].test_rows
 
     def fit(self, X_train, y):
         if len(X_train) == 240 and not np.isin(X[self.first, 0], X_train[:, 0]).any():
@@ -682,7 +685,7 @@ def test_search__a_test_that_kills_its_task_fails_the_search_that_reads_it(part)
         outcome = made.run(faulty_threads(fault))
     [reader] = [
         test.left_out_fold
-        for test in made.scheme.inner_tests
+        for test in made.search.scheme.inner_tests
         if (test.split_number, test.part_number) == (3, part)
     ]
     assert undisturbed.results["outer_candidate"].values.tolist() == [0] * 5
