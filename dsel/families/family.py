@@ -78,9 +78,14 @@ class FitId(NamedTuple):
     split_number: int
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class FitCounts:
-    """Counts of the fits of a group, by candidate and split."""
+    """Counts of the fits of a group, by candidate and split.
+
+    They accumulate while the group is fitted: a family begins with `empty` ones, and
+    its methods `record` and ``record_...`` are the only ones that change them. Later
+    `mark_failed` alone takes a fit back.
+    """
 
     errors: Integers
     """Errors on each of `Split.row_parts`, candidates x splits x 2 parts; -1
@@ -104,13 +109,23 @@ class FitCounts:
         # The flag is derived from the errors, so that no failed fit can have errors.
         return np.asarray(self.errors[..., 0] < 0)
 
-    def record(self, index: Any, *errors: ArrayLike) -> None:
-        """Record the errors of successful fits at `index`, one argument for each part.
+    def record(
+        self, index: tuple[int | slice | Integers, int], *errors: ArrayLike
+    ) -> None:
+        """Record the errors of successful fits on a split, an argument for each part.
 
-        `index` selects candidates and splits.
+        `index` has the positions of the candidates in the group, and of the split.
         """
         for part_number, n_errors in enumerate(errors):
             self.errors[..., part_number][index] = n_errors
+
+    def record_seconds(self, column: int, seconds: ArrayLike) -> None:
+        """Record the time of the fits on a split, of one candidate or of each."""
+        self.seconds[:, column] = seconds
+
+    def record_message(self, fit: FitId, message: FitMessage) -> None:
+        """Record the message of a fit; it replaces an earlier one."""
+        self.messages[fit] = message
 
     def record_error(
         self,
@@ -136,12 +151,14 @@ class FitCounts:
                 f"{Path(user_frames[-1].filename).name}, line {user_frames[-1].lineno}"
             )
             message = f"{message.rstrip('.')} ({where})"
-        self.messages[FitId(candidate, split_number)] = FitMessage(problem, message)
+        self.record_message(
+            FitId(candidate, split_number), FitMessage(problem, message)
+        )
 
     def mark_failed(self, index: tuple[int, int], fit: FitId, why: str) -> None:
         """Record a successful fit, at `index` of the arrays, as failed."""
         self.errors[index] = -1
-        self.messages[fit] = FitMessage(FitProblem.FAILED, why)
+        self.record_message(fit, FitMessage(FitProblem.FAILED, why))
 
 
 def error_line(error: Exception) -> str:

@@ -150,7 +150,7 @@ class ScikitLearnFamily(Family):
                     continue
                 models[key] = fit.model
                 if fit.message is not None:
-                    fit_counts.messages[key] = fit.message
+                    fit_counts.record_message(key, fit.message)
                 # All rows are errors until they are predicted: `predict` may raise.
                 errors = [len(rows) for rows in split.row_parts]
                 predictions = self._predict_parts(fit.last, fit.tests)
@@ -165,7 +165,8 @@ class ScikitLearnFamily(Family):
                             is_wrong = predicted != y[rows]
                         errors[part_number] = int(np.sum(is_wrong))
                 fit_counts.record((i, j), *errors)
-            fit_counts.seconds[:, j] = (time.perf_counter() - started) / len(candidates)
+            seconds = (time.perf_counter() - started) / len(candidates)
+            fit_counts.record_seconds(j, seconds)
         return FittedEstimators(
             tuple(candidate.number for candidate in candidates),
             tuple(split.number for split in splits),

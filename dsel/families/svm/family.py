@@ -173,9 +173,8 @@ class KernelSVMFamily(Family):
                     fit_counts.record_error(
                         candidate.number, split.number, failure, problem
                     )
-            fit_counts.seconds[:, column] = (time.perf_counter() - started) / len(
-                candidates
-            )
+            seconds = (time.perf_counter() - started) / len(candidates)
+            fit_counts.record_seconds(column, seconds)
         return PackedSVMs(
             candidates=tuple(candidate.number for candidate in candidates),
             split_numbers=tuple(split.number for split in splits),

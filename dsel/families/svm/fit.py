@@ -142,7 +142,8 @@ class GroupFit:
         )
         errors, failures = self._test(matrix, machines, split, tests)
         fit_counts.record((self.order, column_number), *errors)
-        fit_counts.messages.update(self._messages_of_stops(split, gaps))
+        for fit, message in self._messages_of_stops(split, gaps):
+            fit_counts.record_message(fit, message)
         return machines, row_set, failures
 
     def _transform_rows(self, split: Split) -> tuple[RowsByClass, tuple[Any, ...]]:

@@ -108,9 +108,8 @@ def leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
     candidates = candidate_group.select(job.candidates)
     rows = np.arange(len(y))
     failures: dict[int, str] = {}
-    totals = FitCounts.empty(len(candidates), 1)
-    totals.record(np.s_[:], 0)
-    totals.seconds[:] = 0.0
+    n_errors = np.zeros(len(candidates), np.int64)
+    seconds = np.zeros(len(candidates))
     for start in range(0, len(y), MODELS_AT_ONCE):
         splits = [
             Split(row, SplitKind.ROW, (row,), np.delete(rows, row), rows[[row]])
@@ -124,14 +123,17 @@ def leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
             pool=context.fitting_pool,
             cache=process_cache(),
         ).fit_counts
-        # Failed fits add -1 here; `refuse` below overwrites the sums of their rows.
-        totals.errors[:, 0, 0] += fit_counts.errors[..., 0].sum(axis=1)
-        totals.seconds[:, 0] += np.nansum(fit_counts.seconds, axis=1)
+        # Failed fits add -1 here; `mark_failed` below overwrites their sums.
+        n_errors += fit_counts.errors[..., 0].sum(axis=1)
+        seconds += np.nansum(fit_counts.seconds, axis=1)
         for i, column in np.argwhere(fit_counts.has_failed).tolist():
             row = splits[column].number
             message = fit_counts.messages.get(FitId(candidates[i].number, row))
             why = message.text if message is not None else ""
             failures.setdefault(i, f"without row {row}: {why}")
+    totals = FitCounts.empty(len(candidates), 1)
+    totals.record((slice(None), 0), n_errors)
+    totals.record_seconds(0, seconds)
     for i, why in failures.items():
         fit = FitId(candidates[i].number, job.split_number)
         totals.mark_failed((i, 0), fit, why)
