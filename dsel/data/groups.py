@@ -17,6 +17,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import is_float_dtype
 from scipy import sparse
 
 from dsel.arrays import (
@@ -93,15 +94,15 @@ class RowGroups:
     def caveats(self) -> list[str]:
         """Return caveats about groups that make a bound doubtful or large."""
         caveats, by_letters = [], dict[str, str]()
-        for key in self.group_keys.tolist():
-            if not isinstance(key, str):
-                break  # keys are of one type
-            known = by_letters.setdefault(letters_of(key), key)
+        keys = [key for key in self.group_keys.tolist() if isinstance(key, str)]
+        letters = pd.DataFrame({"key": list(map(letters_of, keys))}, dtype=object)
+        for key, spelled in zip(keys, normalize_spelling(letters), strict=True):
+            known = by_letters.setdefault(spelled, key)
             if known != key:
                 caveats.append(
-                    f"groups {known!r} and {key!r} differ only by case, blanks or "
-                    f"Unicode forms: if they are one, its rows are in several folds "
-                    f"and the bound is too small; write all keys of a group alike"
+                    f"groups {known!r} and {key!r} differ only by case, blanks, "
+                    f"Unicode forms or zeros: if they are one, its rows are in several "
+                    f"folds and the bound is too small; write all keys of a group alike"
                 )
                 break
         sizes = np.bincount(self.codes)
@@ -114,6 +115,27 @@ class RowGroups:
                 f"one group of {self.n_groups:,}"
             )
         return caveats
+
+
+def normalize_spelling(ids: pd.DataFrame) -> pd.Series:
+    """Return the ids of each row as one text, in which spellings of an id are equal.
+
+    One program writes 007, another one 7 or 7.0: such ids may be of one record, and
+    then count as equal.
+    """
+    texts = [
+        (ids[name].map("{:.17g}".format) if is_float_dtype(ids[name]) else ids[name])
+        .astype(str)
+        .str.strip()
+        .str.casefold()
+        .str.replace(r"\.0+$", "", regex=True)
+        .str.replace(r"^[+]?0+(?=.)", "", regex=True)
+        for name in ids
+    ]
+    spelled = texts[0]
+    for more in texts[1:]:
+        spelled = spelled + "\0" + more
+    return spelled
 
 
 def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:

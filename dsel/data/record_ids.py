@@ -6,10 +6,10 @@ from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_float_dtype
 
 from dsel.arrays import Bools, Integers
 from dsel.data.frames import native
+from dsel.data.groups import normalize_spelling
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.errors import Correction, UndecidedError
@@ -35,7 +35,7 @@ class RecordIds(NamedTuple):
         """Return the ids of all rows; none where a row lacks one."""
         if ids is None or not ids.shape[1] or ids.isna().to_numpy().any():
             return cls((), pd.Index([]))
-        spelled = _normalize_spelling(ids)
+        spelled = normalize_spelling(ids)
         known = pd.Index(spelled.unique())
         return cls(tuple(map(str, ids.columns)), known, len(known) == len(spelled))
 
@@ -47,7 +47,7 @@ class RecordIds(NamedTuple):
         if not self.names or not {*self.names} <= {*rows.columns}:
             return np.ones(len(rows), np.bool_)
         ids = rows[[*self.names]]
-        is_known = _normalize_spelling(ids).isin(self.known) | ids.isna().any(axis=1)
+        is_known = normalize_spelling(ids).isin(self.known) | ids.isna().any(axis=1)
         return np.array(is_known, np.bool_)
 
     def find(self, pool: Pool) -> Integers | None:
@@ -119,8 +119,8 @@ def check_ids(
         frame = source.reduce(take, lambda a, b: pd.concat([a, b]), allow_nan=True)
         return frame.set_axis([*(source.columns or ())], axis=1).loc[np.sort(rows)]
 
-    keys = pd.Index(_normalize_spelling(read(keyed.with_columns(known.names))))
-    labeled = X.iloc[pd.Index(_normalize_spelling(ids)).get_indexer(keys)]
+    keys = pd.Index(normalize_spelling(read(keyed.with_columns(known.names))))
+    labeled = X.iloc[pd.Index(normalize_spelling(ids)).get_indexer(keys)]
     others = read(pool)
     names = [name for name in X if name in others]
     is_equal = _equal_cells(labeled[names], others[names])
@@ -153,24 +153,3 @@ def _equal_cells(one: pd.DataFrame, other: pd.DataFrame) -> Bools:
         for name in one
     ]
     return np.array(columns, np.bool_).T
-
-
-def _normalize_spelling(ids: pd.DataFrame) -> pd.Series:
-    """Return the ids of each row as one text, in which spellings of an id are equal.
-
-    One program writes 007, another one 7 or 7.0: such ids may be of one record, and
-    then count as equal.
-    """
-    texts = [
-        (ids[name].map("{:.17g}".format) if is_float_dtype(ids[name]) else ids[name])
-        .astype(str)
-        .str.strip()
-        .str.casefold()
-        .str.replace(r"\.0+$", "", regex=True)
-        .str.replace(r"^[+]?0+(?=.)", "", regex=True)
-        for name in ids
-    ]
-    spelled = texts[0]
-    for more in texts[1:]:
-        spelled = spelled + "\0" + more
-    return spelled
