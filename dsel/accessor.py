@@ -15,7 +15,7 @@ from dsel.checks import attribute_error, did_you_mean, explain_unknown
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dsel.least_squares.losses import LossChoice
+    from dsel.least_squares.loss_cube import LossChoice
     from dsel.results import Certificate, Choice
     from dsel.results.by_class import CertifiedReport
 

@@ -72,6 +72,21 @@ def is_fitted(estimator: Estimator) -> bool:
     return True
 
 
+def last_step(estimator: Any) -> Any:
+    """Return the estimator at the end of a pipeline, or of pipelines in pipelines.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> last_step(make_pipeline(make_pipeline(Ridge()))), last_step(Ridge())
+    (Ridge(), Ridge())
+    """
+    while hasattr(estimator, "steps"):
+        estimator = estimator.steps[-1][1]
+    return estimator
+
+
 def name_search(estimator: Estimator) -> str:
     """Return the class of an estimator of which each fit is a search; "" of others.
 
@@ -84,10 +99,9 @@ def name_search(estimator: Estimator) -> str:
     >>> name_search(GridSearchCV(Ridge(), {"alpha": [1, 2]})), name_search(Ridge())
     ('GridSearchCV', '')
     """
-    if hasattr(estimator, "steps"):
-        return name_search(estimator.steps[-1][1])
-    is_search = hasattr(estimator, "estimator") and hasattr(estimator, "refit")
-    return type(estimator).__name__ if is_search else ""
+    last = last_step(estimator)
+    is_search = hasattr(last, "estimator") and hasattr(last, "refit")
+    return type(last).__name__ if is_search else ""
 
 
 def name_learner(estimator: Estimator) -> str:
@@ -126,10 +140,9 @@ def reader_of_labels(estimator: Any) -> Any:
     >>> reader_of_labels(GridSearchCV(LogisticRegression(), {}))
     LogisticRegression()
     """
-    if hasattr(estimator, "steps"):
-        return reader_of_labels(estimator.steps[-1][1])
-    passes_on = type(estimator).__module__.startswith(PASS_LABELS_ON)
-    return reader_of_labels(estimator.estimator) if passes_on else estimator
+    last = last_step(estimator)
+    passes_on = type(last).__module__.startswith(PASS_LABELS_ON)
+    return reader_of_labels(last.estimator) if passes_on else last
 
 
 def reads_marks(estimator: Estimator) -> bool:

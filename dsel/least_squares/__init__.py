@@ -22,7 +22,7 @@ from dsel.least_squares.estimators import (
     KernelLeastSquares,
     KernelLeastSquaresClassifier,
 )
-from dsel.least_squares.losses import select_least_squares
+from dsel.least_squares.loss_cube import select_least_squares
 from dsel.least_squares.search import LeastSquaresSearch
 from dsel.least_squares.streamed import StreamedLeastSquaresSearch
 

@@ -33,7 +33,7 @@ from dsel.least_squares.closed_form import (
     solve_dual,
     whitening,
 )
-from dsel.least_squares.targets import check_targets
+from dsel.least_squares.target_checks import check_targets
 from dsel.typing import RowsLike
 
 PENALTIES: Final = ("coefficients", "rkhs")

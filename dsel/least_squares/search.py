@@ -41,6 +41,17 @@ from dsel.data.row_random import seed_from
 from dsel.data.splits import Split, fold_splits, given_splits, random_folds
 from dsel.errors import rename_in_errors
 from dsel.families.predictions import predict_numbers
+from dsel.least_squares.certified_choice import (
+    AUTO,
+    PAIR_LOSSES,
+    RENAMINGS,
+    add_certified_counts,
+    certify,
+    is_auto,
+    mean_squares_of,
+    plan_certified_search,
+    why_below_rounding,
+)
 from dsel.least_squares.closed_form import (
     COPIES,
     block_residuals,
@@ -53,7 +64,7 @@ from dsel.least_squares.closed_form import (
     solve_dual,
 )
 from dsel.least_squares.estimators import PENALTIES, KernelLeastSquares
-from dsel.least_squares.losses import (
+from dsel.least_squares.loss_cube import (
     ESTIMATES,
     LossChoice,
     Record,
@@ -61,18 +72,7 @@ from dsel.least_squares.losses import (
     select_least_squares,
     why_unusable,
 )
-from dsel.least_squares.nested import (
-    AUTO,
-    PAIR_LOSSES,
-    RENAMINGS,
-    add_certified_counts,
-    certify,
-    is_auto,
-    mean_squares_of,
-    plan_certified_search,
-    why_below_rounding,
-)
-from dsel.least_squares.targets import check_targets
+from dsel.least_squares.target_checks import check_targets
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import Choice
 from dsel.results.by_class import CertifiedReport

@@ -27,9 +27,9 @@ from dsel.data.pool import Pool
 from dsel.data.row_random import seed_from
 from dsel.least_squares.closed_form import gaussian_kernel, whitening
 from dsel.least_squares.estimators import check_centers
-from dsel.least_squares.losses import Record, make_loss_cube, why_unusable
+from dsel.least_squares.loss_cube import Record, make_loss_cube, why_unusable
 from dsel.least_squares.search import NUMERIC, BaseSearch, open_store
-from dsel.least_squares.targets import check_targets
+from dsel.least_squares.target_checks import check_targets
 from dsel.least_squares.two_passes import (
     Sums,
     ThinSolution,

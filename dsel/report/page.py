@@ -27,14 +27,7 @@ from dsel.plots.spread import (
 )
 from dsel.plots.svg import draw_svg
 from dsel.report.figures import figures_of_prefit, figures_of_search
-from dsel.report.sentences import (
-    compare_estimates,
-    plain_sentences,
-    title_of_search,
-    why_chosen,
-    why_holdout_may_be_smaller,
-)
-from dsel.report.tables import (
+from dsel.report.page_tables import (
     N_ROWS,
     best_table,
     class_table,
@@ -42,6 +35,13 @@ from dsel.report.tables import (
     distance_table,
     own_confusion_table,
     provenance_table,
+)
+from dsel.report.sentences import (
+    compare_estimates,
+    plain_sentences,
+    title_of_search,
+    why_chosen,
+    why_holdout_may_be_smaller,
 )
 from dsel.results import Choice
 from dsel.results.candidate_tables import all_params

@@ -17,7 +17,7 @@ from dsel.plots.spread import (
     name_cross_validation,
     name_of_fold_losses,
 )
-from dsel.report.tables import about_root
+from dsel.report.page_tables import about_root
 from dsel.results import Choice
 from dsel.results.candidate_tables import all_params
 from dsel.results.certificate import Certificate, attribute, short_params_text

@@ -13,8 +13,8 @@ assumption is a caveat that voids it.
 
 `caveats` defines caveats, `renderings` shows results as lines, HTML and JSON.
 `certificate`, `choice` and `prefit` have the results themselves, `cube` and `tables`
-the counts, `place`, `models` and `run_store` the files, `rows` results for every row of
-a pool.
+the counts, `place`, `model_files` and `run_store` the files, `rows` results for every
+row of a pool.
 """
 
 from dsel.checks import explain_public
@@ -27,7 +27,7 @@ from dsel.results.certificate import Certificate
 from dsel.results.choice import Choice
 from dsel.results.choice_parts import BoundedModel
 from dsel.results.comparison import ModelComparison
-from dsel.results.models import open_model, save_model
+from dsel.results.model_files import open_model, save_model
 from dsel.results.monitoring import MonitorReport
 from dsel.results.prefit import PrefitCertificate
 from dsel.results.queries import Queries

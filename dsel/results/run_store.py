@@ -30,7 +30,7 @@ from dsel.checks import show
 from dsel.data.query_rows import POOL_ROW
 from dsel.errors import NewerRecordError
 from dsel.results.cube import check_schema, cube_of
-from dsel.results.models import read_model, write_model
+from dsel.results.model_files import read_model, write_model
 from dsel.results.place import (
     CUBE,
     JOURNAL,

@@ -29,7 +29,7 @@ from dsel.data.labeled import LabeledRows, names_of_columns
 from dsel.data.schema import ColumnSchema, TableSchema, schema_of, with_categories
 from dsel.results.certificate import Certificate
 from dsel.results.choice import Choice
-from dsel.results.models import open_model
+from dsel.results.model_files import open_model
 from dsel.results.place import Place, check_has_results, read_outcome
 from dsel.results.query_files import read_labeled_result
 from dsel.results.run_tables import load_schema

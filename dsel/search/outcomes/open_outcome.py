@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from dsel.checks import check_strings
 from dsel.results.choice import Choice
-from dsel.results.models import open_model
+from dsel.results.model_files import open_model
 from dsel.results.place import PAIRS, Place, check_has_results, read_outcome
 from dsel.results.query_files import read_labeled_result
 from dsel.results.row_hashes import load_row_hashes

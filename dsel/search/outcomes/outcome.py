@@ -27,7 +27,7 @@ from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import CHOICE, NO_QUERIES
 from dsel.results.choice import NAMES_IN_OUTCOME
 from dsel.results.choice_parts import ByModel
-from dsel.results.models import dump_model
+from dsel.results.model_files import dump_model
 from dsel.results.monitoring import MonitorReport
 from dsel.results.place import CUBE, PAIRS
 from dsel.results.renderings import render_lines

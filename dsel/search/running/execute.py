@@ -24,7 +24,12 @@ from dsel.errors import (
     warn,
 )
 from dsel.results import Choice
-from dsel.results.models import IMPORTABLE, dump_model, script_types, untrusted_types
+from dsel.results.model_files import (
+    IMPORTABLE,
+    dump_model,
+    script_types,
+    untrusted_types,
+)
 from dsel.results.place import CUBE, PAIRS, Place, check_claim
 from dsel.results.run_store import Store, check_names, read_query_rows
 from dsel.runtime.progress import progress_display

@@ -29,7 +29,7 @@ from dsel.least_squares import KernelLeastSquaresClassifier
 from dsel.mcpl import SemiSupervisedLDA
 from dsel.nonconformity import NonconformityClassifier
 from dsel.results import open_model, open_results, save_model, save_results
-from dsel.results.models import TRUSTED, dump_model
+from dsel.results.model_files import TRUSTED, dump_model
 from dsel.results.place import seal, unseal
 from dsel.results.run_store import Store
 from tests.object_store import BUCKET

@@ -26,7 +26,7 @@ from dsel.errors import rename_in_errors
 from dsel.families.family import FitId
 from dsel.least_squares.closed_form import EPS
 from dsel.least_squares.estimators import KernelLeastSquares
-from dsel.least_squares.losses import axes_of
+from dsel.least_squares.loss_cube import axes_of
 from dsel.losses.regression import mean_squared_error
 from dsel.option_values import ALL_ROWS
 from dsel.results.candidate_tables import content_token
