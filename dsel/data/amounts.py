@@ -102,8 +102,8 @@ class AmountScan:
         self.examples: dict[str, str] = {}
         """An amount by its sign."""
         self.marks: dict[str, str] = {}
-        """An amount by the decimal mark that it shows: 1,234.5 and 1.23 do, 1,234 and
-        123 do not."""
+        """An example for each decimal mark that an amount shows: 1,234.5 and 1.23 show
+        it, 1,234 and 123 do not."""
         self.either: str | None = None
         """An amount that is one number with decimal points, and another with commas."""
         self.no_number: str | None = None

@@ -41,7 +41,7 @@ class ByteCache:
         """Return the value stored under `key`, or make it and keep it if it fits.
 
         Values of one named scan never replace each other. A repeated scan over more
-        than fits then keeps its first part; by recency alone it would lose every part
+        than fits then keeps its first part. By recency alone it would lose every part
         just before it is needed again.
         """
         # One lock for each key: two threads never make the same value, and makers of

@@ -33,8 +33,8 @@ class MissingColumnsError(UndecidedError):
             for name in columns
             if _letters(name) in letters
         }
-        """Columns of the table that differ from a missing one by case, blanks or signs,
-        with the name of that one."""
+        """Columns of the table that differ from a missing column only by case, blanks
+        or signs, with the name of the missing one."""
         self.similar = dict[str, str]()
         """Columns with a similar name as another missing one, which they may be."""
         for name in missing:
@@ -64,8 +64,8 @@ def check_columns(
 ) -> None:
     """Raise MissingColumnsError if a table lacks columns; it names all of them.
 
-    `whose` says why they are needed, and `way` a way out. `used` are names that have a
-    meaning already, and `named` those that the argument `option` names.
+    `whose` tells why they are needed, and `way` is a way out. `used` are names that
+    have a meaning already, and `named` are those that the argument `option` names.
 
     Examples
     --------

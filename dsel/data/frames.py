@@ -248,7 +248,7 @@ class Frame:
 
 
 def are_texts_of_numbers(values: Any) -> bool:
-    """Return whether values, of which none is missing, are texts of numbers alone."""
+    """Return whether all values are texts of numbers; no value may be missing."""
     array = np.asarray(values)
     texts = array.ravel().tolist()
     if not texts or not all(isinstance(text, str | bytes) for text in texts):
@@ -289,7 +289,7 @@ def way_to_encode(frame: pd.DataFrame, column: Column) -> str:
 
 
 def _is_free_text(frame: pd.DataFrame, column: Column) -> bool:
-    """Return whether a column has texts of words, of which hardly one occurs twice.
+    """Return whether a column has texts of words that hardly ever occur twice.
 
     One-hot columns of such texts are noise.
     """
@@ -302,8 +302,7 @@ def _is_free_text(frame: pd.DataFrame, column: Column) -> bool:
 def with_column_names(rows: Any) -> Any:
     """Return a table of xarray whose columns have a coordinate as a data frame.
 
-    Its columns are found by these names, as those of every data frame. Other rows are
-    unchanged.
+    The columns of data frames are found by their names. Other rows are unchanged.
     """
     is_array = isinstance(rows, xr.DataArray) and rows.ndim == 2
     if not is_array or rows.dims[1] not in rows.coords:
@@ -335,9 +334,9 @@ def names_of_frame(rows: Any) -> tuple[str, ...] | None:
 def rows_by_name(rows: Any, names: Sequence[str] | None, whose: str) -> Any:
     """Return a data frame of any library with the columns that a model was fitted to.
 
-    Columns are found by their names, and others are left out. Rows without names, or of
-    a model without, are unchanged. Raises ValueError that names the missing columns;
-    `whose` says whose they are, such as " of the model".
+    Columns are found by their names, and others are left out. Rows are unchanged if
+    they or the model have no names. Raises ValueError that names the missing columns;
+    `whose` tells to what they belong, such as " of the model".
     """
     rows = with_column_names(rows)
     is_pandas = isinstance(rows, pd.DataFrame)

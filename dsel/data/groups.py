@@ -1,7 +1,7 @@
 """Rows that come in groups: customers, patients, documents.
 
-Rows of one group are not independent, but groups are. So folds are made of whole
-groups, and bounds count one row of each group, drawn before the data are looked at:
+Rows of one group are not independent, but groups are. Therefore folds consist of whole
+groups, and bounds count one row of each group, drawn before the data are inspected:
 these rows are independent draws of a random row of a new group.
 """
 
@@ -351,9 +351,10 @@ def holds_sentences(values: pd.Series) -> bool:
 def notes_on_repeats(values: pd.Series) -> list[str]:
     """Return a caveat where rows with one identifier may be no independent rows.
 
-    Few values, or values of very many rows, are ordinary categories, such as towns;
-    values of mostly one row identify rows; numbers with decimals are measured;
-    sentences are free text.
+    A column is not meant if it has few values, or values with very many rows, which are
+    ordinary categories such as towns; if most values have one row, so that they
+    identify rows; if it has numbers with decimals, which are measured; or sentences,
+    which are free text.
 
     Examples
     --------

@@ -1,11 +1,11 @@
 """Texts and hashes that identify values, the same in every process.
 
-Stores look up counts by them. Values that differ in any way must have different texts;
-equal values may have different texts, which only costs counting again. Dask's
-`tokenize` is no substitute: it gives a class of a script another token in each run, and
-an edited function of an imported module the same one. Here a user's Python code is
-identified by its content, an installed package by its version. Data that code reads
-elsewhere, such as a file, are not part of the hash.
+Stores look up counts by these texts. Values that differ in any way must have different
+texts; equal values may have different texts, which only costs counting again.
+`tokenize` of Dask is no substitute: the token of a class of a script changes in each
+run, and the token of a function of an imported module stays when it is edited. Here a
+user's Python code is identified by its content, an installed package by its version.
+Data that code reads elsewhere, such as a file, are not part of the hash.
 """
 
 import sys
@@ -89,8 +89,8 @@ def is_of_dsel(value: object) -> bool:
 def _digest(value: object, visited: dict[int, tuple[int, Any]]) -> bytes:
     """Return the hash of a value and everything that it contains; cycles are allowed.
 
-    A hash of the pickle would not do: pickles depend on the order of sets and on which
-    equal constants are one object, and contain file names and line numbers.
+    A hash of the pickle cannot be used: pickles depend on the order of sets and on
+    which equal constants are one object, and contain file names and line numbers.
     """
     if type(value) not in _CONSTANTS:
         if id(value) in visited:

@@ -58,8 +58,8 @@ NUMBER: Final = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9
 COMMA_NUMBER: Final = r"^-?(?:0|[1-9][0-9]*),[0-9]+(?:[eE][+-]?[0-9]+)?$"
 WHOLE: Final = r"^(?:0|-?[1-9][0-9]*)$"
 CODE: Final = r"^[0-9]+[eE][0-9]+$"
-"""Numbers that may be codes, such as 3E5: what writes exponents writes a point or a
-sign, too, as in 3.0E5 and 3e+05."""
+"""Numbers that may be codes, such as 3E5: programs that write exponents also write a
+point or a sign, as in 3.0E5 and 3e+05."""
 _NOT_ZERO: Final = r"^-?[0.,]*[1-9]"
 """Numbers other than 0, however near to it."""
 _DAY: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -81,8 +81,8 @@ NUMERIC_DATE: Final = (
     r"^(?:[0-9]{1,2}\.[0-9]{1,2}\.|[0-9]{1,2}/[0-9]{1,2}/|[0-9]{1,2}-[0-9]{1,2}-)"
     rf"[0-9]{{4}}(?:(?:,? |T)(?:[0-9]{{1,2}}{_MINUTES}|{_TO_12}))?$"
 )
-"""Dates of day, month and year as numbers, with or without a time. Where dots separate
-them the day comes first in every country, else the day or the month."""
+"""Dates of day, month and year as numbers, with or without a time. If dots separate the
+numbers, the day comes first in every country; otherwise it is the day or the month."""
 _REAL_MONTH: Final = r"^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 _MONTHS: Final = (
     r"(?i:jan|ene|feb|fév|mar|mär|mrz|apr|avr|abr|may|mai|jun|jui|jul|aug|aoû|ago|sep|"
@@ -106,9 +106,9 @@ LIKE_NUMBER: Final = (
     r"|^[+-]?(?:inf|Inf|INF|Infinity|infinity|1\.#(?:INF|IND|QNAN))$"
     rf"|{_BASE_16}|^[+-]?\p{{Nd}}+(?:[.,\x{{66b}}]\p{{Nd}}+)?$"
 )
-"""Numbers with thousands separators, units, signs of currencies, a decimal comma, the
-minus sign of print, or in parentheses, as accounts write what is below zero; numbers of
-base 16, in digits of other scripts, and as C and Fortran print them."""
+"""Numbers with thousands separators, units, signs of currencies, a decimal comma or the
+minus sign of print; negative numbers in parentheses, as in accounts; numbers of base
+16, in digits of other scripts, and in the formats of C and Fortran."""
 _TO_255: Final = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _ADDRESS: Final = rf"^{_TO_255}(?:\.{_TO_255}){{3}}$"
 """Addresses of the internet, which may look like grouped digits."""
@@ -180,8 +180,8 @@ class Form:
     words: tuple[str, str] | None = None
     """Words for truth values, the true one first; None where any pair is accepted."""
     day_first: bool | None = None
-    """Whether the day comes first in dates such as 5/9/2023, or the month; None where
-    dates are written as 2023-09-05 only."""
+    """Whether the day, and not the month, comes first in dates such as 5/9/2023; None
+    if all dates are written like 2023-09-05."""
     sign: str | None = None
     """Sign of amounts, such as $, "" for amounts without one; None for plain numbers"""
     decimal: str = "."
@@ -298,9 +298,10 @@ class NumberForms(NamedTuple):
 def number_forms(values: pa.StringArray) -> NumberForms | None:
     """Return the forms of texts that are all finite numbers, else None.
 
-    None of them may be missing or empty. Patterns say the same, and take three to six
-    times as long. Arrow reads what matches `NUMBER`, and besides a plus, leading zeros
-    and words for infinity and NaN: with these it is None, and the patterns decide.
+    None of them may be missing or empty. Patterns give the same result, but take three
+    to six times as long. Arrow reads all texts that match `NUMBER`, and also a plus,
+    leading zeros and words for infinity and NaN: with these the result is None, and the
+    patterns decide.
 
     Examples
     --------
@@ -592,7 +593,7 @@ class ColumnScan:
     def _add_forms(self, known: pa.Array, counts: pa.Array | None = None) -> bool:
         """Count values that are all finite numbers; False if some are not.
 
-        `counts` say how many times each occurs, where they are distinct.
+        `counts` has how many times each value occurs, if the values are distinct.
         """
         forms = number_forms(known) if len(known) else None
         if forms is None:
@@ -779,9 +780,9 @@ class ColumnScan:
     def day_first(self, named: bool | None = None) -> bool | None:
         """Return whether the day comes first in dates of numbers, and not the month.
 
-        Dots show it, and numbers above 12; where all dates may be read in both ways it
-        is `named`. Next to dates that ISO writes it must be `named`. None if the column
-        does not hold such dates, all others of them in one form.
+        Dots and numbers above 12 show the order; if all dates can be read in both ways,
+        it is `named`. Next to ISO dates it must be `named`. None if the column does not
+        hold such dates, all of one form.
         """
         orders = self.date_orders
         if self.n_times:
@@ -1042,7 +1043,8 @@ def _part(n: int, n_all: int) -> str:
 def write_iso_dates(values: pa.Array, *, day_first: bool | None) -> pa.Array:
     """Return texts in which dates of numbers are written as ISO writes them.
 
-    With None nothing is changed, and no dotted date where the month comes first.
+    Nothing is changed if the order is None, and no dotted date if the month comes
+    first.
 
     Examples
     --------
@@ -1236,8 +1238,8 @@ def decimal_mark(
 ) -> str:
     """Return the decimal mark of a file; ValueError where it uses both.
 
-    `amounts` are the columns of amounts, with the decimal mark that they have where
-    nothing in the file shows it; None if that is unknown.
+    `amounts` are the columns of amounts, with the decimal mark that they have if
+    nothing in the file shows it; None if it is unknown.
     """
     shown: dict[str, tuple[str, str]] = {}
     for name, scan in scans.items():

@@ -279,7 +279,7 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
 def one_column(y: LabelsLike) -> LabelsLike:
     """Return a table of one column as that column, and other labels as they are.
 
-    Estimators warn of such labels, as those of scikit-learn do; functions take them.
+    Estimators warn of such labels, like those of scikit-learn; functions accept them.
     """
     shape = getattr(y, "shape", None)
     if not isinstance(shape, tuple) or len(shape) != 2 or shape[1] != 1:
@@ -549,9 +549,9 @@ def check_spelling(
 ) -> None:
     """Raise ValueError for labels that differ by blanks, case or Unicode forms only.
 
-    `n_rows` has the rows of each label. `way` takes other spellings and the most
-    frequent ones, and returns the text that says how to replace the former by the
-    latter, and perhaps the file that has it done.
+    `n_rows` has the rows of each label. `way` is a function of other spellings and the
+    most frequent ones. It returns a text on how to replace the former by the latter,
+    and perhaps a file in which this is done.
     """
     if not (alike := similar_labels(n_rows)):
         return

@@ -77,11 +77,11 @@ def open_pool_like(
 ) -> tuple[Pool, Pool, tuple[str, ...], Mapping[str, UnknownValues]]:
     """Open a pool with the column kinds of a labeled table.
 
-    Returns it, the pool as it is stored, with all columns, caveats, and values that no
-    labeled row has. Text columns are read once, to check every value. TypeError where a
-    column holds what cannot be converted, such as lists; ValueError for all columns at
-    once that are missing, or hold a value of another kind. `why_texts` has the reasons
-    why columns of the labeled table are text.
+    Returns this pool, the pool as it is stored, with all columns, caveats, and values
+    that no labeled row has. Text columns are read once, to check every value. TypeError
+    where a column holds what cannot be converted, such as lists; ValueError for all
+    columns at once that are missing, or hold a value of another kind. `why_texts` has
+    the reasons why columns of the labeled table are text.
     """
     stored = pool = open_pool(location)
     columns = pool.columns or ()

@@ -349,8 +349,8 @@ def _csr_rows(matrix: Any, rows: slice) -> Any:
 class _NpyFile:
     """An array in a file, which is read and not mapped.
 
-    While another program writes a file anew it is short for a moment, and a process
-    that then reads a mapped file is killed.
+    While another program rewrites a file, the file is short for a moment, and a process
+    that reads a mapped file at this time is killed.
     """
 
     path: str

@@ -156,9 +156,9 @@ def join_schemas(
 ) -> pa.Schema:
     """Return the common schema of all files, with the fields of partition folders.
 
-    Categories become plain values, since the labeled rows decide the categories.
-    TypeError where no type holds those of a column, and ValueError where files have
-    different columns, or one of them twice; both begin with `what`.
+    Categories become plain values, since the labeled rows decide the categories. Raises
+    TypeError if no type holds all types of a column, and ValueError if files have
+    different columns, or a column twice; both messages begin with `what`.
     """
     first, joined = fragments[0].path, None
     for fragment in fragments:
@@ -236,8 +236,8 @@ def to_exact_pandas(rows: pa.Table) -> pd.DataFrame:
 def columns_of_few_values(rows: pa.Table | pa.RecordBatch) -> list[str]:
     """Return the columns of few different values, as far as the first rows show.
 
-    These are written by a dictionary. One of values that all differ takes more time
-    than all the rest.
+    They are written with a dictionary. A dictionary of values that all differ takes
+    more time than all the rest.
     """
     some, few = rows.slice(0, _ROWS_SHOWN), []
     for name in some.schema.names:

@@ -185,8 +185,8 @@ class Pool:
     def to_dask_array(self, lengths: Any = None) -> Any:
         """Return the rows that pass the filters as a numeric Dask array.
 
-        The lengths of its chunks are always known. `lengths` is ignored; it is here
-        because Dask data frames have it, so that learners can treat both alike.
+        The lengths of its chunks are always known. `lengths` is ignored; Dask data
+        frames have this argument, and learners can treat both alike.
         """
         del lengths
         return self.as_array(resolve_client(None))
@@ -241,7 +241,8 @@ class Pool:
     ) -> "Pool":
         """Return the pool with some of its columns, in this order.
 
-        `block_rows` is the most rows of a block, where files can be read in any blocks.
+        `block_rows` is the largest number of rows of a block, if files can be read in
+        any blocks.
         """
         names, columns = tuple(map(str, names)), self.columns or ()
         if names == columns and (block_rows is None or not self.origin.read_columns):
@@ -360,8 +361,9 @@ class Pool:
     def slices(self, rows: int | None = None) -> tuple[PoolSlice, ...]:
         """Split the pool into slices of about `rows` stored rows along its chunks.
 
-        Chunks at their ends in which the filter leaves no row are cut off. For None
-        the number depends on the pool alone, so that all machines group sums alike.
+        Chunks at the ends of a slice in which the filter leaves no row are cut off. If
+        `rows` is None, the number depends on the pool alone, so that all machines group
+        sums in the same way.
         """
         if rows is None:
             # There are at least four slices where they are not too small, so that a few
@@ -603,8 +605,8 @@ def _is_future(value: object) -> bool:
 def send_values(values: list[Any], nbytes: int, client: "Client") -> list[Any]:
     """Send values to workers, and return their futures.
 
-    There are none where the values are few bytes, or the cluster does not answer: then
-    they are sent with their task instead.
+    There are no futures if the values have few bytes, or the cluster does not answer:
+    then the values are sent with their task.
     """
     # If the scheduler is gone, the call would wait for a long time.
     if not values or nbytes < _SENT_NBYTES or client.status != "running":
@@ -664,8 +666,8 @@ def read_blocks(
     """Yield the rows of a slice in order, at most `block_rows` at a time.
 
     It runs inside a task, on the list of `Pool.sources` with its futures resolved. A
-    caller that drops a block before it takes the next one has one block in memory.
-    With an `allow_nan` of None it is the caller who checks that numbers are finite.
+    caller that drops a block before it takes the next one has one block in memory. If
+    `allow_nan` is None, the caller checks that numbers are finite.
     """
     pool, *values = sources
     blocks, row_filter = pool.blocks, pool.row_filter

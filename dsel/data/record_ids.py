@@ -18,7 +18,7 @@ from dsel.rounded_texts import count_of
 from dsel.typing import Features
 
 FEWEST_EQUAL_IDS: Final = 10
-"""Pool rows with ids of labeled rows from which their other columns are compared."""
+"""Fewest pool rows with ids of labeled rows for a comparison of their other columns."""
 
 
 class RecordIds(NamedTuple):
@@ -53,8 +53,9 @@ class RecordIds(NamedTuple):
     def find(self, pool: Pool) -> Integers | None:
         """Return the numbers of a pool's rows of these records; None if unknown.
 
-        Unknown are rows without an id, and those of ids that several labeled rows
-        have, or more pool rows than records: there an id is more than one record's.
+        The rows are unknown if some have no id, if several labeled rows share an id, or
+        if there are more such pool rows than records, since an id then belongs to
+        several records.
         """
         if not self.names or not {*self.names} <= {*(pool.columns or ())}:
             return None
@@ -82,7 +83,8 @@ def leave_out_records(
     """Return a pool without rows of known records, and a note if there are some.
 
     Rows of `keyed`, which has the columns of ids, are those of `pool`. The returned
-    pool is declared to hold other records. It is `pool` itself where that is unknown.
+    pool is declared to hold other records; if this is unknown, `pool` itself is
+    returned.
     """
     rows_of_table = [ids.find(keyed) for ids in known]
     parts = [rows for rows in rows_of_table if rows is not None]

@@ -87,8 +87,8 @@ class ColumnSchema:
     has_gaps: bool | None = None
     """Whether a row of a text column has no value; None if that was not recorded."""
     new_share: float = 0.0
-    """Share of the rows whose text no other row has. About as many new rows of the same
-    population hold a text that none of these has (estimate of Good and Turing)."""
+    """Share of the rows whose text no other row has. It estimates the share of new rows
+    of the same population with a text that none of these rows has (Good and Turing)."""
 
     @property
     def meaning(self) -> tuple[Kind, str]:
@@ -112,9 +112,9 @@ class ColumnSchema:
     ) -> tuple[pa.Array | None, WrongValue | None]:
         """Return texts in the Arrow type of the kind, or the first that does not fit.
 
-        `decimal` is the mark of their table; None where it has types, so that numbers
-        have points and amounts the mark of the labeled table. `is_sure` is that of
-        `kinds.convert`.
+        `decimal` is the decimal mark of their table; None if the table has types, so
+        that numbers have points and amounts the mark of the labeled table. `is_sure` is
+        that of `kinds.convert`.
         """
         mark = decimal or self.form.decimal
         return convert(values, self.kind, mark, self.form, is_sure=is_sure)
@@ -371,7 +371,8 @@ def _ways_of_wrong_values(
 ) -> list[Way]:
     """Return the options by which wrong values are gaps, or columns text or none.
 
-    A word is one for a gap; a value with digits may be a code, as in 01067 and 4711.
+    A word may stand for a gap; a value with digits may be a code, such as 01067 and
+    4711.
     """
     names = [column.name for column, _ in wrong]
     are_words = all(re.search(r"\d", bad.value) is None for _, bad in wrong)

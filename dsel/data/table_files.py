@@ -87,7 +87,7 @@ def name_text_file(path: str) -> Iterator[None]:
 
 
 def is_of_system(error: Exception) -> bool:
-    """Return whether the system refused the file: it names it, and says why.
+    """Return whether the system refused the file, with an error that names it.
 
     Libraries raise OSError without a number for content that they cannot decode.
     """

@@ -25,10 +25,10 @@ FEWEST_ROWS_OF_CLASS: Final = 10
 With fewer, most of five folds have one row of a class, or none.
 """
 FEWEST_ROWS_OF_COPY: Final = 20
-"""Labeled rows from which on a feature is hardly a copy of the target by chance."""
+"""Fewest labeled rows with which a feature is hardly a copy of the target by chance."""
 MOST_WRONG_OF_COPY: Final = 0.02
-"""Largest number of rows whose label a copy of the target does not give, over that of
-rows that are not of the largest class."""
+"""Largest number of rows whose label a copy of the target does not give, as a part of
+the rows outside of the largest class."""
 _ROWS_TRIED: Final = 2000
 
 
@@ -145,8 +145,8 @@ def notes_on_copies(
 def _purity(values: pd.Series, labels: NDArray[np.generic]) -> float:
     """Return the part of rows whose label follows from the column; 0.0 if too few do.
 
-    It follows from a value that most rows of one label have, or for numbers by a line.
-    Where many values differ, labels follow from them by chance.
+    A label follows from a value that most rows of this label have; numbers follow by a
+    line. Where many values differ, labels follow from them by chance.
     """
     try:
         codes, texts = pd.factorize(values, use_na_sentinel=False)

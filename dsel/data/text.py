@@ -78,7 +78,7 @@ _MOST_LINES: Final = 100
 class Dialect:
     """Separator, decimal mark and byte order mark of a text table.
 
-    Files that dsel writes for a table have the same.
+    Files that dsel writes for a table have the same dialect.
 
     Examples
     --------
@@ -149,7 +149,7 @@ class TextFile:
         return tuple(name for name in self.header[self.n_row_numbers :] if name)
 
     def estimate_rows(self) -> int | None:
-        """Return about how many rows it has, by its first lines and its size.
+        """Return the approximate number of rows, by first lines and size of the file.
 
         None for a compressed file.
         """
@@ -204,9 +204,9 @@ class TextFile:
     def parts(self, names: Sequence[str], n_rows: int) -> Generator["TextPart"]:
         """Yield the rows in order, in parts of about `n_rows` that tasks parse.
 
-        This only finds where lines end. Where that takes a parser, as after a quote
-        inside of a value, the rest of the file is parsed here. Checks are those of
-        `batches`, and the rows of all parts are the same.
+        This only finds where lines end. If a parser is needed for this, such as after a
+        quote inside of a value, the rest of the file is parsed here. Checks are those
+        of `batches`, and the rows of all parts are the same.
         """
         layout, n_read = self._layout_of(names), 0
         if len(self.header) == 1 or self.nameless:

@@ -27,13 +27,13 @@ from dsel.errors import OldName
 
 Predictions = NDArray[Any]
 """Predictions: class codes of the plan (codes below 0 are no class), or numbers of a
-regressor; those of `no_predictions` for a model that is missing, or raised."""
+regressor. A model that is missing, or that raised, has those of `no_predictions`."""
 # This is no class code, so it is an error on any row. It equals itself, unlike NaN: two
 # models that both predict nothing agree.
 NO_PREDICTION = int(np.iinfo(np.int64).min)
 Counts = NDArray[np.int64 | np.float64]
-"""Counts of a fold: integers of one shape for any rows; or float64, one number for each
-row, such as its residual."""
+"""Counts of a fold: integers whose shape does not depend on the rows, or float64 with
+one number for each row, such as its residual."""
 
 
 def no_predictions(shape: tuple[int, ...], dtype: DTypeLike) -> Predictions:
@@ -244,8 +244,8 @@ class DeltaDivision:
 class PlannedDelta:
     """Delta of a plan, and what divides it, fixed before anything is counted.
 
-    A share is used up even if nothing comes of it, such as that of the pool where the
-    fit on all rows fails: shares that depend on what was counted would void a bound.
+    A share is used up even if it serves no bound, such as that of the pool if the fit
+    on all rows fails: shares that depend on counts would void a bound.
     """
 
     delta: float
@@ -365,8 +365,8 @@ class Loss(Protocol):
     def of_table(self, classes: tuple[object, ...], table: Any) -> "Loss":
         """Return a copy of the loss for these classes.
 
-        `table` is a statistic, the `ClassTable` that all losses of a plan share: what
-        can be read from it is counted once.
+        `table` is the `ClassTable` that all losses of a plan share, so that its counts
+        are made only once.
         """
 
     def score_from_errors(self, n_errors: int, n_rows: int) -> float | None:
@@ -472,10 +472,11 @@ class Exceedance(NamedTuple):
 
 @runtime_checkable
 class DistanceLoss(Loss, Protocol):
-    """A loss whose bound says how many predictions are how far off.
+    """A loss whose bound limits how many predictions are off by a distance.
 
-    New labeled rows can refute its bound, without `RefutableLoss.lower_limits`: these
-    limit the loss itself, while here rows are counted by the bound of each model.
+    New labeled rows can refute its bound without `RefutableLoss.lower_limits`: those
+    are limits of the loss itself, while here the rows beyond the bound of each model
+    are counted.
     """
 
     def exceedance(self, bound: float) -> Exceedance:

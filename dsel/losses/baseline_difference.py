@@ -1,8 +1,8 @@
 """Comparison of models with a baseline, by the rows that only one predicts correctly.
 
-The baseline is an existing model, or the constant that predicts the largest class. It
-is compared on the rows of each fold, on which neither it nor the fold's model was
-trained, so that no new label is needed. `Rows` have its predictions.
+The baseline is an existing model, or the constant that predicts the largest class. Both
+are compared on the rows of each fold, on which neither was trained, so that no new
+label is needed. `Rows` have its predictions.
 """
 
 from collections.abc import Mapping
@@ -103,7 +103,7 @@ class BaselineDifference:
     ) -> tuple["BaselineBound", ...]:
         """Bound the difference of the model of this fold, then of that of all rows.
 
-        These bounds alone have all of delta.
+        These bounds share nothing of delta with other bounds.
         """
         folds = evidence.fold_counts_of[self.statistic]
         pool_counts = evidence.pool_counts_of.get(self.statistic)
@@ -129,4 +129,4 @@ class BaselineBound:
     """The fold whose rows it is computed from."""
     upper: float
     label_term: float = nan
-    """Part from labeled rows, for the model of all rows."""
+    """Part of the limit from labeled rows, for the model of all rows."""

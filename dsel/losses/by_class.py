@@ -44,7 +44,8 @@ from dsel.losses.base import (
 from dsel.rounded_texts import count_of, floor_percent
 
 USEFUL_CLASS_LIMIT = 0.05
-"""A class gets a caveat before the run if its limit will be above this at best."""
+"""A class gets a caveat before the run if even its best possible limit is above
+this."""
 MOST_FEW_NAMED = 3
 """Most classes with few rows that one caveat names."""
 OTHERS = "others"

@@ -46,12 +46,14 @@ from dsel.losses.joint import Evidence, ModelBounds, bound_models
 VALUES_SHARE: Final = 0.5
 """Share of delta that goes to the values of a column; the main bound gets the rest.
 
-Fixed before the column is inspected: the main bound must not depend on the number of
-values. It is near the optimum, which is flat: both bounds get about 5% larger.
+It is fixed before the column is inspected, since the main bound must not depend on the
+number of values. It is near the optimum, which is flat: both bounds get about 5%
+larger.
 """
 MOST_VALUES: Final = 100
 USEFUL_LIMIT: Final = 0.5
-"""A value is named before the run if its limit will be above this at best."""
+"""A caveat before the run names a value if even its best possible limit is above
+this."""
 MOST_VALUES_NAMED: Final = 8
 """Most values that one caveat names."""
 OTHERS: Final = "others"
@@ -419,10 +421,9 @@ def find_column(
     """Return the column that ``report_by=`` names, or None if it names none.
 
     `X` are the counted labeled rows, before conversion: if rows come in groups, one row
-    of each. The values of other rows of a group would reveal something about it, and
-    the counted row would be no fresh draw.
-    `columns` are the names of the columns, if any, and `target` is the name of the
-    labels.
+    of each. The values of other rows of a group would reveal something about the
+    counted row, which would then be no fresh draw. `columns` are the names of the
+    columns, if any, and `target` is the name of the labels.
 
     Raises
     ------

@@ -110,7 +110,8 @@ def count_pair(
 def rate_beyond(loss: Loss) -> float | None:
     """Return the fraction of rows that may be off by more than a bound of this loss.
 
-    None for a loss whose bound is no tolerance, or says nothing of such a fraction.
+    The result is None for a loss whose bound is no tolerance, or does not limit such a
+    fraction.
     """
     if not np.isinf(loss.largest) or not isinstance(loss, DistanceLoss):
         return None
@@ -186,9 +187,9 @@ def best_constant(
     """Return the constant with the smallest loss on labeled rows; None without one.
 
     `y` are class codes, or the targets of a regressor. `X` are the rows, which a loss
-    of the user's own may read. A loss with `HasBestConstant.best_constant` is asked.
-    Another classifier gets the largest class or one that the loss names; regressors get
-    none.
+    of the user's own may read. A loss with `HasBestConstant.best_constant` finds it
+    itself. Another classifier gets the largest class or one that the loss names;
+    regressors get none.
 
     Examples
     --------

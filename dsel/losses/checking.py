@@ -43,7 +43,8 @@ _TRIANGLE_ROWS: Final = 4_000
 SHARING_FOLDS: Final = 20
 """Folds with equal counts that share the pool's delta; none gets nearly all of it."""
 _POOL_ROWS: Final = 400
-"""So few that what they add shows a share; shares of labeled rows change it little."""
+"""Number of pool rows, which is small so that the terms of the pool show its share of
+delta."""
 
 
 def check_loss(loss: Any, *, n_classes: int = 2, n_folds: int = 5) -> None:
@@ -253,7 +254,7 @@ def _check_bounds(loss: Loss, folds: FoldCounts, pool_counts: PoolCounts) -> Non
 
 
 def _limits(loss: Loss, folds: FoldCounts, delta: float) -> Floats:
-    """Return the limits of a loss; an error of its own names the member."""
+    """Return the limits of a loss; an error that it raises names the member."""
     with naming_loss(loss, "limits"):
         return np.asarray(loss.limits(folds, delta))
 
@@ -263,7 +264,7 @@ def _check_divided_delta(
 ) -> None:
     """Raise if limits that must hold together, or with the pool's, spend all of delta.
 
-    A fold alone has all of delta that is there for folds.
+    A single fold gets all of the delta of the folds.
     """
     name, delta = type(loss).__name__, CHECK_DIVISION.label_delta
     together = _limits(loss, folds, delta)
@@ -318,8 +319,8 @@ def _check_triangle(
 
     The rows are the fold and the pool, so the counts themselves, whose limits are
     larger, must bound the loss of the second model by that of the first one. Nine of
-    ten rows are of one `case`, a class and both predictions, so that counts which miss
-    this case show; or all are random.
+    ten rows have one `case`, a class and both predictions, so that counts that miss
+    this case become visible; without a case all rows are random.
     """
     n, statistic = _TRIANGLE_ROWS, loss.statistic
     draw = partial(_draw_predictions, loss, n_classes, rng)
@@ -367,8 +368,8 @@ def _check_divided_pool_delta(
 ) -> None:
     """Raise if limits on the pool spend more than `pool_delta`, or all of it each.
 
-    Folds have equal counts. So whichever of them makes the bound, its part from the
-    pool shows the share of delta that it got.
+    Folds have equal counts, so that the part of the bound from the pool shows the share
+    of delta of a fold, whichever fold gives the bound.
     """
     name, statistic, n = type(loss).__name__, loss.statistic, _TRIANGLE_ROWS
     if statistic.fold_shape is None:  # quantiles move in steps, which hide a share

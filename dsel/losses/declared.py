@@ -36,7 +36,8 @@ class FewRows(NamedTuple):
 
     text: str
     infinite_loss: str = ""
-    """`repr` of the loss that has no finite limit with these rows; "" if all have."""
+    """`repr` of the loss that has no finite limit with these rows; "" if all losses
+    have one."""
 
     @classmethod
     def of(cls, loss: Loss, texts: Iterable[str]) -> "list[FewRows]":
@@ -47,7 +48,7 @@ class FewRows(NamedTuple):
 
 @dataclass(frozen=True)
 class DeclaredLosses:
-    """All losses of a plan: what ranks and is certified, reports, and a baseline."""
+    """All losses of a plan: the main loss, those of reports, and a baseline."""
 
     main: Loss = ERROR_RATE
     """The loss that ranks the candidates, and is certified."""
@@ -144,8 +145,8 @@ class DeclaredLosses:
 
         All numbers of a report share delta equally. The main loss is one of them, or
         the mean of several, whose shares it gets. A report by the values of a column
-        has a fixed part, for any number of values; `has_values` says so of a finished
-        search, whose column is not at hand.
+        has a fixed part, for any number of values; `has_values` replaces this column
+        for a finished search, which no longer has it.
         """
         if has_values or self.by_value is not None:
             delta *= 1.0 - VALUES_SHARE
@@ -180,7 +181,7 @@ class DeclaredLosses:
         """Return the caveats about limits that will say nothing, with so few rows.
 
         These are limits by the values of a column, and tolerances, which may be
-        infinite. A class with few rows still has a limit, though a large one.
+        infinite. A class with few rows still has a limit, although a large one.
         """
         if self.main.is_regression:
             return self.caveats(y, n_folds, delta)
@@ -256,8 +257,8 @@ class JointBounds:
     baseline_bounds: tuple[BaselineBound, ...]
     """Comparisons of the model of one fold and then, if any, of that of all rows."""
     expected_holdout: float
-    """The bound by the main loss to expect of a 20% hold-out set; NaN if the only fold
-    is one."""
+    """Expected bound of a 20% hold-out set by the main loss; NaN if the only fold is
+    such a set."""
 
 
 def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> DeclaredLosses:
