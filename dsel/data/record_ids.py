@@ -72,6 +72,7 @@ class RecordIds(NamedTuple):
 
         rows = pool.with_columns(self.names).reduce(find, join, allow_nan=True)
         is_known = self.are_distinct and len(rows) <= len(self.known)
+        # One row without an id may be of any record, so nothing is known of the pool.
         if len(rows) and (not is_known or (rows < 0).any()):
             return None
         return np.asarray(rows, np.int64)
@@ -130,6 +131,8 @@ def check_ids(
     shifted = others[names].iloc[np.roll(np.arange(len(rows)), 1)]
     by_chance = _equal_cells(labeled[names], shifted).mean()
     n_other = int((~is_equal.all(axis=1)).sum())
+    # The ids are right if at least half of the rows agree, or if cells agree more than
+    # half-way from chance to all.
     if 2 * n_other <= len(rows) or 2 * is_equal.mean() > 1 + by_chance:
         return
     shown = " and ".join(map(repr, known.names))

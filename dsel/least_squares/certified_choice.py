@@ -140,6 +140,7 @@ def plan_certified_search(
             deploy=search.deploy,
             cv=None if is_auto(search.cv) else search.cv,
             delta=search.delta,
+            # All candidates are computed at once, so pruning would save nothing.
             prune=False,
             random_state=seed,
             loss=search.loss,
@@ -163,6 +164,7 @@ def mean_squares_of(split: Split, left_out: Integers, residuals: Floats) -> Floa
     """
     means = np.full(2, np.nan)
     for part_number, rows in enumerate(split.row_parts):
+        # `left_out` is sorted, so the positions of rows in it are found by bisection.
         part_residuals = residuals[np.searchsorted(left_out, rows)].ravel()
         means[part_number] = mean_squared_error(
             part_residuals, np.zeros(len(part_residuals))
@@ -186,6 +188,9 @@ def certify(
     scheme, candidate_groups = search.scheme, search.context.candidate_groups
     table = FitTable(scheme, candidate_groups, search.n_candidates)
     is_usable = reasons == ""
+    # The closed form has computed all inner fits, so the table is filled at once and
+    # the inner searches read it like one of real fits. Residuals are numbers, which
+    # have no errors.
     table.scores[:], table.errors[:], table.predicting_fits[:] = losses, 0, True
     table.fit_status[:] = np.where(
         is_usable[:, np.newaxis], FitStatus.DONE, FitStatus.FAILED
@@ -241,4 +246,5 @@ def add_certified_counts(cube: xr.Dataset, certified: xr.Dataset) -> xr.Dataset:
         if name not in cube and names.CRITERION not in variable.dims
     }
     cube = cube.assign(added).assign_attrs(certified.attrs)
+    # The token is that of the joined cube, whose variables are of both parts.
     return cube.assign_attrs({TOKEN: content_token(cube)})

@@ -285,6 +285,7 @@ class LeastSquaresPlan:
                 certified = certify(self.certified, losses, reasons, client, n_jobs)
                 cube = add_certified_counts(cube, certified[0].results)
             if store is not None:
+                # The cube is saved last: a killed run continues with the stored widths.
                 store.save(CUBE, cube)
         return cube, certified
 
@@ -378,6 +379,8 @@ def evaluate_width(plan: LeastSquaresPlan, width: float) -> Record:
     """Decompose the kernel matrix of one width and evaluate every regularization."""
     X, penalty, fit_intercept = plan.X, plan.search.penalty, plan.search.fit_intercept
     gram = gaussian_gram(X, width=width)
+    # The matrix is decomposed once; each regularization, fold and pair of folds then
+    # costs products of matrices only.
     spectrum = decompose_gram(gram, penalty=penalty)
     if plan.is_certified:
         reasons = why_below_rounding(plan.regularizations, len(plan.y))
@@ -402,6 +405,7 @@ def evaluate_width(plan: LeastSquaresPlan, width: float) -> Record:
         folds, pairs, block_residuals(solution, left_out), strict=True
     ):
         trainings = list(zip(splits, left_out, residuals, strict=True))
+        # `splits` has the folds first, then the pairs of folds.
         for i, (split, rows, row_residuals) in enumerate(trainings[: len(sums)]):
             sums[i] = np.square(row_residuals[np.isin(rows, split.test_rows)]).sum()
         for i, (split, rows, row_residuals) in enumerate(trainings[len(sums) :]):
@@ -417,6 +421,7 @@ def evaluate_width(plan: LeastSquaresPlan, width: float) -> Record:
         rows, targets = plan.extra
         dual = solution.values.reshape(len(gram), -1)
         if penalty == "coefficients":
+            # With this penalty the coefficients are K times the dual solution.
             dual = gram @ dual
         fitted = gaussian_kernel(rows, X, width=width) @ dual
         fitted = (

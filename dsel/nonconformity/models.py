@@ -142,6 +142,7 @@ def train_grid(
         for _, candidate_groups in trained
         for candidate_group in candidate_groups
     ):
+        # Each group was fitted on one split, which has the position 0.
         for i in np.flatnonzero(candidate_group.fit_counts.has_failed[:, 0]):
             key = FitId(candidate_group.candidates[i], candidate_group.split_numbers[0])
             message = candidate_group.fit_counts.messages.get(key)

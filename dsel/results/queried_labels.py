@@ -83,6 +83,7 @@ def labels_by_row(labels: Any, row_numbers: Sequence[int]) -> tuple[Any, ...]:
             f"labels['label']."
         )
     if isinstance(labels, pd.Series):
+        # A table that was read as text has row numbers as texts.
         index = pd.to_numeric(labels.index, errors="coerce")
         unknown = labels.index[~np.isin(index, row_numbers)]
         if len(unknown):
@@ -95,6 +96,8 @@ def labels_by_row(labels: Any, row_numbers: Sequence[int]) -> tuple[Any, ...]:
         label_of_row: dict[int, Any] = {}
         for row, label in zip(index.astype(int), map(_plain, labels), strict=True):
             before = label_of_row.get(row)
+            # A spreadsheet may repeat a row with an empty label, which contradicts
+            # nothing.
             if None not in (before, label) and before != label:
                 raise ValueError(
                     f"`labels` must have one label for each pool row, got {before!r} "
@@ -145,6 +148,7 @@ def check_usable(
             f"(nothing was counted or stored)."
         )
     is_text = {isinstance(label, str) for label in classes}
+    # Comparing texts with numbers would find no class at all, so the types come first.
     if {isinstance(label, str) for label in known}.isdisjoint(is_text):
         raise TypeError(
             f"{rules.labels} must be of the type that the models predict, such as "

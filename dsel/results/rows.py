@@ -68,6 +68,8 @@ def write_rows(
     if isinstance(store, LocalStore):
         zarr_stores.check_not_in_pool(store.root, "path")
         check_folder(store.root, "path")
+    # The same call may replace its own unfinished file; anything else belongs to
+    # somebody.
     if _has_foreign_group(store, attrs):
         raise FileExistsError(
             f"`path` {path} exists; choose another one, or delete it."
@@ -105,6 +107,7 @@ def write_rows(
         with pool.guard_pass():
             for rows, values in results_in_order(task, tasks, resolve_client(client)):
                 first, stop = int(rows[0]), int(rows[-1]) + 1
+                # Row numbers have gaps where the filters leave rows out.
                 index = slice(first, stop) if len(rows) == stop - first else rows
                 for name, array in arrays.items():
                     array.oindex[index] = values[name]
@@ -112,6 +115,7 @@ def write_rows(
         for array in arrays.values():
             for chunk in empty:  # the filters leave out all rows of the chunk
                 array[chunk * CHUNK_ROWS : (chunk + 1) * CHUNK_ROWS] = array.fill_value
+        # The mark comes last, so that readers refuse the file of a killed run.
         group.attrs[COMPLETE] = True
         zarr_stores.consolidate(store)
 

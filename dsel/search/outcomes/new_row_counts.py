@@ -146,6 +146,7 @@ class MonitorContext:
             loss = None if named is None else declare_losses(named, None, classes).main
         like, find = None, None
         if labeled is not None:
+            # Tasks need only names and types of the labeled rows, so no row is sent.
             like = labeled.X[:0]
             find = duplicate_finder(matching_pool(table.like, labeled), labeled)
         return cls(
@@ -171,6 +172,8 @@ class MonitorContext:
         if self.find_duplicates is not None and self.is_counted is None:
             is_duplicate = self.find_duplicates(converted)
         if self.labeled_ids is not None and isinstance(X, Frame):
+            # A row with another id is another record, even if all its features are
+            # equal.
             is_duplicate = is_duplicate & self.labeled_ids.may_have(X.given)
         prepared = self.model_rows.prepare(X, row_numbers)
         predicted = [self._codes(np.asarray(m.predict(prepared))) for m in self.models]
@@ -202,6 +205,8 @@ class MonitorContext:
                 for some in map(np.flatnonzero, masks)
             ]
         )
+        # Rows with the smallest random words are a random sample that does not depend
+        # on the blocks.
         random_words, sampled_rows, sample = smallest_rows(
             (row_random_at(SEED, SHIFT_STREAM, row_numbers), row_numbers, converted),
             COMPARED_ROWS,

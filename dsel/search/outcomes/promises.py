@@ -68,6 +68,7 @@ class Promises:
         text, own_loss = self.choice.certificate.loss, self.own_loss
         if (named := loss_of_text(text)) is not None:
             return named
+        # The text alone identifies a loss, as in the identity of a plan.
         if own_loss is None or repr(own_loss) != text:
             return None
         adds_up = own_loss.statistic.fold_shape is not None
@@ -110,6 +111,8 @@ def disagreement_limit(cube: xr.Dataset, choice: Choice) -> float | None:
         int(cube[names.N_DUPLICATES]),
         int(duplicates[fold]),
     )
+    # The labels choose the fold, so its limit must hold among those of all folds (union
+    # bound).
     fold_delta = disagreement_delta(choice) / len(differ)
     return float(binomial_tail_inversion(int(differ[fold]), rows, delta=fold_delta))
 
