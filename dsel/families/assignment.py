@@ -25,10 +25,12 @@ FAMILIES: Final[list[type[Family]]] = [
     EnsembleFamily,
     ScikitLearnFamily,
 ]
-"""A candidate goes to the first family that does not refuse it; the last takes any."""
+"""A candidate goes to the first family that does not refuse it; the last one accepts
+any."""
 
 MOST_NAME_LETTERS: Final = 60
-"""Characters of a group's name; a longer one would hide the rest of a task's name."""
+"""Most characters of the name of a group; a longer one would hide the rest of the name
+of a task."""
 
 
 @dataclass(frozen=True)

@@ -111,9 +111,9 @@ def _compare(
     X: NDArray[np.generic],
     predictions: dict[str, bytes],
 ) -> None:
-    """Raise where a model counts, predicts or is named differently alone.
+    """Raise if a model has other counts, predictions or tokens when it is fitted alone.
 
-    `predictions` has the predictions that were made under each token.
+    `predictions` has the predictions of each token.
     """
     counts = [
         (fitted.fit_counts.errors[index].tolist(), fitted.fit_counts.has_failed[index])

@@ -1,8 +1,8 @@
 """Ensembles that begin with the members of smaller ones, whose fits they contain.
 
-For one seed scikit-learn's forests, bagging and boosting draw for one member after the
-other, so an ensemble of 30 members is exactly the beginning of one of 100. Its
-`warm_start` and `staged_predict` rest on this.
+With one seed scikit-learn's forests, bagging and boosting draw for one member after the
+other, so that an ensemble of 30 members is exactly the beginning of one of 100.
+`warm_start` and `staged_predict` of scikit-learn rely on this.
 """
 
 import uuid
@@ -134,8 +134,8 @@ def _is_integer(value: object) -> bool:
 def keep_members(model: Any, size: int) -> Any:
     """Return a copy of a fitted model with the first members of its ensemble.
 
-    The copy shares these with the model. A model without members, that of rows of a
-    single class, is copied as it is.
+    The copy shares these with the model. A model without members, as for rows of a
+    single class, is copied unchanged.
     """
     if type(model) is Pipeline:
         return with_last_step(model, keep_members(model.steps[-1][1], size))
@@ -166,8 +166,9 @@ class _WithoutGenerators(cloudpickle.Pickler):
 def hash_pickle(model: Any) -> str:
     """Return a hash of a model's pickle, the same if a larger ensemble was fitted.
 
-    Boosting keeps its generator, whose state depends on how many members were drawn
-    from it, and no prediction does. A model that cannot be pickled equals no other one.
+    Boosting keeps its generator, whose state depends on the number of members that were
+    drawn, but no prediction depends on it. A model that cannot be pickled equals no
+    other model.
     """
     last, file = model.steps[-1][1] if has_prefix(model) else model, BytesIO()
     is_ensemble = type(last) in ENSEMBLES

@@ -17,7 +17,7 @@ class EnsembleFamily(ScikitLearnFamily):
     """Forests, bagging and boosting that differ in the number of their members.
 
     Only the largest of them is fitted on a split. The others are copies of its first
-    members, which predict what they would if each ensemble had been fitted by itself.
+    members, which predict as if each ensemble had been fitted by itself.
     """
 
     takes_single: ClassVar[bool] = False

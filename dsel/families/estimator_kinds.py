@@ -88,7 +88,7 @@ def last_step(estimator: Any) -> Any:
 
 
 def name_search(estimator: Estimator) -> str:
-    """Return the class of an estimator of which each fit is a search; "" of others.
+    """Return the class of an estimator whose fits are searches; "" for others.
 
     A search has an `estimator`, of which it fits many clones, and an option `refit`.
 
@@ -107,8 +107,8 @@ def name_search(estimator: Estimator) -> str:
 def name_learner(estimator: Estimator) -> str:
     """Return the class of the model inside of searches, with the steps of a pipeline.
 
-    Only searches for parameters count here, not one for a threshold: the model that a
-    `TunedThresholdClassifierCV` returns is of this class.
+    Only searches for parameters count, not one for a threshold: the model that a
+    `TunedThresholdClassifierCV` returns has that class itself.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def name_learner(estimator: Estimator) -> str:
 
 
 def reader_of_labels(estimator: Any) -> Any:
-    """Return the learner in an estimator that is fitted to the labels as they are.
+    """Return the learner in an estimator that is fitted to unchanged labels.
 
     Examples
     --------

@@ -27,8 +27,8 @@ INSTALLED: Final = (
     str(Path(__file__).parents[1]),
     *(get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")),
 )
-"""Prefixes of the files of installed packages, Python and dsel included; any other
-file in a traceback is the user's own code."""
+"""Prefixes of the files of installed packages, including Python and dsel; any other
+file in a traceback is code of the user."""
 Cache = ByteCache | LastUseCache
 """Cache of arrays that tasks of one process share, within a limit of bytes."""
 N_PARTS: Final = 2
@@ -164,8 +164,8 @@ class FitCounts:
 def error_line(error: Exception) -> str:
     r"""Return the type and the message of an error as one line.
 
-    A search of scikit-learn whose fits all failed has their tracebacks in its message:
-    of these the line is the last cause.
+    If all fits of a search of scikit-learn failed, its message has their tracebacks,
+    and the line is the last cause in them.
 
     Examples
     --------
@@ -253,9 +253,10 @@ class FittedGroup:
     def token(self, candidate: int, split_number: int) -> str:
         """Return a hash of all that the predictions of a model depend on.
 
-        Equal tokens say that a fit was repeated exactly, so that counts of the model of
-        another fit are those of this one. It is asked for once, where the model was
-        fitted: a model that was sent may be written otherwise. KeyError if none.
+        Equal tokens prove that a fit was repeated exactly, so that the counts of one
+        model are those of the other. The token is computed once, where the model was
+        fitted, since a transferred model may have another pickle. Raises KeyError if
+        there is no model.
         """
         raise NotImplementedError
 
@@ -273,8 +274,8 @@ class Family:
     """Whether fits hold Python's interpreter lock, so that processes are faster than
     threads."""
     takes_single: ClassVar[bool] = True
-    """Whether it takes a candidate that shares work with no other one. If not, the
-    next family takes it, and must make the same model."""
+    """Whether it accepts a candidate that shares work with no other one. If not, the
+    next family fits the candidate, and must give the same model."""
     classes: NDArray[Any]
     """Label of each class code, sorted; empty for regressors."""
     seed: int
@@ -344,9 +345,9 @@ class Family:
 
         A fit that raises is recorded in the counts as failed, and never ends the call.
         The result for a candidate and split does not depend on the others in the call.
-        `pool` is the subset for fits, for learners that take one. `cache` has
-        what fits of this process share, such as kernel matrices; a family that shares
-        nothing leaves it alone. `cache.limit` are the bytes that a task may use.
+        `pool` is the subset for fits, for learners that take one. `cache` has the data
+        that fits of this process share, such as kernel matrices; a family that shares
+        nothing ignores it. `cache.limit` is the number of bytes that a task may use.
         """
         raise NotImplementedError
 

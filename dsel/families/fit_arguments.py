@@ -64,7 +64,7 @@ def check_fit_names(
 ) -> None:
     """Raise TypeError where a fit parameter is a misspelled argument of `fit`.
 
-    Names that the `fit` of the estimator has, or may have, are its own.
+    Names that the `fit` of the estimator has, or may have, are accepted.
     """
     own_parameters = inspect.signature(fit).parameters
     # An object that is no estimator passes here, since the plan refuses it with a
@@ -86,7 +86,7 @@ def check_fit_names(
 def check_fit_takes(fit_params: Iterable[str], estimators: Iterable[Estimator]) -> None:
     """Raise TypeError where the `fit` of an estimator lacks a fit parameter.
 
-    Without metadata routing those of a pipeline begin with the name of a step.
+    Without metadata routing the parameters of a pipeline begin with the name of a step.
     """
     is_routed = get_config()["enable_metadata_routing"]
     for name, learner in product(fit_params, estimators):

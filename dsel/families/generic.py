@@ -55,8 +55,8 @@ _LIBSVM_DRAWS = threading.Lock()
 def predicts_by_row(model: Any) -> bool:
     """Return whether a model is known to predict each row by itself.
 
-    These are scikit-learn's own linear models and trees. A subclass may predict in
-    another way, so that its type must be exactly one of them.
+    These are the linear models and trees of scikit-learn. A subclass may predict in
+    another way, so the type must be exactly one of them.
     """
     kind = type(model)
     return kind in LINEAR or kind.__module__ in BY_ROW
@@ -327,7 +327,7 @@ class ScikitLearnFamily(Family):
         }
 
     def seed_text(self, candidate: Candidate) -> str:
-        """Return a text from which the seeds of the last step are derived; "" if none.
+        """Return a text to derive the seeds of the last step from; "" if there is none.
 
         The size of an ensemble is left out where a larger fit contains a smaller one,
         so that ensembles of all sizes draw alike, in one fit or in several.

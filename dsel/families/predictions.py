@@ -147,8 +147,8 @@ class FittedEstimators(FittedGroup):
     tested: dict[tuple[int, int, int], NDArray[Any]] = field(
         default_factory=dict, repr=False, compare=False
     )
-    """Predictions for the test rows by candidate, split and part, until they are
-    scored: a loss then needs no second prediction."""
+    """Predictions for the test rows by candidate, split and part. They are kept until
+    they are scored, so that a loss needs no second prediction."""
 
     @cached_property
     def nbytes(self) -> int:

@@ -178,7 +178,7 @@ def seeded_clone(
 def with_seeds(estimator: Estimator, seed: int, *behind: Any) -> Any:
     """Set each `random_state` that is None to a hash of the seed and its name.
 
-    `behind` are hashed, too, such as the name of a split.
+    `behind` are further texts that are hashed, such as the name of a split.
     """
     missing = {
         name: derive_seed(seed, name, *behind)

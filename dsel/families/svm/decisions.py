@@ -22,7 +22,8 @@ TINY: Final = float(np.finfo(np.float32).tiny)
 LEAST: Final = 1e-30
 """Kernel values below it are set to 0: arithmetic on subnormal numbers is slow."""
 MOST_DOUBLINGS: Final = {False: 1, True: 4}
-"""How often the exponents of a block may be doubled, by `KernelBlock.less_one`."""
+"""Number of times that the exponents of a block may be doubled, by
+`KernelBlock.less_one`."""
 TERM_ROUNDINGS: Final = 15
 """Roundings of one term in float32, in addition to those of its sum; with these
 doublings."""
@@ -164,9 +165,9 @@ def decide(
 ) -> Integers:
     """Return the class codes of some rows of a block, (n_models, n_rows).
 
-    `rows` are ascending row numbers of the block. Codes of models that are not in
-    `model_numbers` have no meaning. `guess` has a class code for each row of the block,
-    which is tried first; a good guess saves time and changes no code.
+    `rows` are ascending row numbers of the block. The codes of models that are not in
+    `model_numbers` are undefined. `guess` has a class code for each row of the block,
+    which is tried first; a good guess saves time and does not change the result.
     """
     from dsel.families.svm import votes
     from dsel.families.svm.lanes import LANES

@@ -40,7 +40,7 @@ votes."""
 
 @dataclass(frozen=True)
 class KernelSVMFamily(Family):
-    """SVCs, alone or at the end of a pipeline; those that differ in C share a kernel.
+    """SVCs, alone or at the end of a pipeline; SVCs that differ in C share a kernel.
 
     A fit takes exactly the steps of libsvm, so it depends only on its training rows and
     its C. Several values of C share their first steps, up to the first step that the

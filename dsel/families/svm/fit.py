@@ -96,7 +96,8 @@ class GroupFit:
         self.sample_weight = np.asarray(weights, dtype=np.float64)
         self.matrix: KernelMatrix | None = None
         self.untransformed: RowsByClass | None = None
-        """The labeled rows where no step transforms them, the same for all splits."""
+        """The labeled rows if no step transforms them; they are the same for all
+        splits."""
         self.content = content_hash(X, y)
         if not self.steps:
             n_values = len(y) if self.svc.kernel == "precomputed" else 0
@@ -149,8 +150,9 @@ class GroupFit:
     def _transform_rows(self, split: Split) -> tuple[RowsByClass, tuple[Any, ...]]:
         """Return the rows for the SVMs, by the steps that are fitted on the split.
 
-        Also the test rows of each part, or why they could not be transformed; none
-        where no step transforms rows, since the test rows are among the others.
+        The result also has the test rows of each part, or the reason why they could not
+        be transformed. There are none if no step transforms rows, since the test rows
+        are among the labeled rows.
         """
         if self.untransformed is not None:
             return self.untransformed, ()

@@ -41,7 +41,7 @@ insert: Any = cgutils.get_or_insert_function
 class CompileListener(event.Listener):
     """Listener by which the progress of a run shows that code is compiled.
 
-    numba calls it where it compiles, not where it reads what is on disk.
+    numba calls it when it compiles, and not when it reads compiled code from the disk.
     """
 
     def on_start(self, event: object) -> None:
@@ -114,8 +114,8 @@ class Lanes:
     def load_ahead(self, start: ir.Value) -> Any:
         """Load the numbers from an address on, and prefetch later ones.
 
-        Kernel rows of large machines come from memory, not from the cache: the
-        processor asks for too few of their lines by itself.
+        Kernel rows of large machines come from memory, not from the cache, and the
+        processor prefetches too few of their lines by itself.
         """
         word = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [start.type, word, word, word])
@@ -450,8 +450,8 @@ def _subtract_rows(
 def _maximum(typing_context: "Context", a: types.Type, b: types.Type) -> Any:
     """Return the larger of two numbers of float32, neither of them NaN.
 
-    A maximum written with `if` stays scalar: LLVM wants flags on the comparison that
-    numba does not pass on.
+    A maximum written with `if` stays scalar, since LLVM needs flags on the comparison
+    that numba does not pass on.
     """
 
     def emit(

@@ -8,10 +8,10 @@ replaces those that depend on the rows, such as `support_` and `_dual_coef_`, by
 solution that was counted. Decision values and votes are computed from these by
 scikit-learn itself.
 
-A class of our own lost, since it would be no SVC to code that asks; so did a second
-fit by libsvm: it takes as long as the first one, and is another model than the counted
-one, as both stop at a tolerance. `tests/families/svm/test_models.py` compares all
-attributes with those of a fitted SVC, and fails where scikit-learn adds, renames or
+Two alternatives lost. A class of dsel would be no SVC for code that tests the type. A
+second fit by libsvm takes as long as the first one, and gives another model than the
+counted one, as both stop at a tolerance. `tests/families/svm/test_models.py` compares
+all attributes with those of a fitted SVC, and fails where scikit-learn adds, renames or
 retypes one; CI runs it with the lowest supported version, too.
 """
 
