@@ -5,16 +5,17 @@ regularization, of leave-one-out, of generalized cross-validation and of all fol
 `LeastSquaresSearch` holds the rows in memory; `StreamedLeastSquaresSearch` reads them
 twice, chunk by chunk, for a few centers. Their squared errors are estimates, not
 bounds. With ``certificate="nested"`` the former also certifies how far off predictions
-can be: `nested` passes residuals without pairs of folds to a nested search, which
-chooses candidates by them.
+can be: `certified_choice` passes residuals without pairs of folds to a nested search,
+which chooses candidates by them.
 
 Vocabulary: a *width* is c of the kernel and one task; a *regularization* is lambda and
 a column of its result; *losses* are sums of squared residuals; a *record* is the result
 of one task, from which an interrupted search continues.
 
-`closed_form` and `two_passes` have the algebra, `losses` the estimates and the choice,
-`estimators` the models, `search` and `streamed` the two searches. To add an estimate of
-the error, put its value into the records of `search` and list it in `losses`.
+`closed_form` and `two_passes` have the algebra, `loss_cube` the estimates and the
+choice, `estimators` the models, `search` and `streamed` the two searches. To add an
+estimate of the error, put its value into the records of `search` and list it in
+`loss_cube`.
 """
 
 from dsel.checks import explain_public

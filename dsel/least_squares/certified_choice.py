@@ -5,10 +5,10 @@ models trained without both. `closed_form` computes those of all pairs of folds 
 decomposition for each width. The choice of each search is then fitted, counted and
 certified by the same steps as for every other learner.
 
-A model trained without fold i must not depend on this fold. With the RKHS penalty none
-does: a kernel at a row that is left out has the coefficient 0. The set of candidates
-must not depend on the fold either: a regularization is excluded if it is below the
-rounding of any kernel matrix of this number of rows, whatever the rows are.
+A model trained without fold i must not depend on this fold. With the RKHS penalty it
+does not: the coefficient of the kernel at a row that is left out is 0. The set of
+candidates must not depend on the fold either: a regularization is excluded if it is
+below the rounding of any kernel matrix of this number of rows, whatever the rows are.
 """
 
 from collections.abc import Sequence

@@ -35,8 +35,8 @@ from dsel.results.cube import (
 from dsel.typing import Options
 
 Record = Mapping[str, Any]
-"""Results of one width: variables of the cube by name, with regularizations as the
-first axis. They may be lists. A width that failed has only messages."""
+"""Results of one width: arrays or lists by the name of their variable in the cube, with
+regularizations as the first axis. A width that failed has only messages."""
 
 
 @dataclass(frozen=True)

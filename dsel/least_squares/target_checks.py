@@ -16,8 +16,8 @@ from dsel.typing import AnyArray
 def check_targets(X: Any, y: Any) -> None:
     """Raise where targets are no finite real numbers, one or more for each row of `X`.
 
-    Two kinds are left to what reads them: None, which `validate_data` refuses, and a
-    dask array, of which only a mask is refused here.
+    Two kinds are not checked here: None, which `validate_data` refuses, and a dask
+    array, which is only refused if it has a mask.
 
     Raises TypeError for values that are no numbers, and ValueError for a number of rows
     that is not that of `X`, and for complex, masked, missing and infinite targets.

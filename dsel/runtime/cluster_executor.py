@@ -58,9 +58,9 @@ class Sent(Generic[T]):
     def snapshot(cls, value: T) -> Self:
         """Return the object as it is now, whatever later tasks do to it.
 
-        Workers send a context to each other while their tasks use it. A pickle fails
-        where a task changes one of its dictionaries at that moment, as a cached
-        property does, and the task that waits for it is never run.
+        Workers send a context to each other while their tasks use it. A pickle fails if
+        a task changes one of the object's dictionaries at that moment, as a cached
+        property does, and the task that waits for the pickle never runs.
         """
         sent = cls(value)
         sent._content, sent._arrays = _to_bytes(value)
@@ -217,8 +217,8 @@ class ClusterExecutor:
     def fetch_results(self, keys: Sequence[str]) -> list[Any]:
         """Return the results of tasks that keep output, as they are now.
 
-        They belong to the present output. A task that was lost with its worker is run
-        again by Dask, and the result that `wait` has returned is of the first time.
+        They belong to the present output. Dask runs a task again that was lost with its
+        worker, and the result that `wait` has returned is that of the first run.
         """
         return self._fetch(keys, "result")
 

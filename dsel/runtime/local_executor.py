@@ -1,8 +1,8 @@
 """Tasks on threads of this process and, in longer runs, in processes of this machine.
 
-Two threads fit a learner that holds the interpreter's lock no faster than one, and a
-process takes a second to start. So a run of such a learner begins on one thread, and
-moves to processes once it has lasted for a second.
+Two threads fit a learner that holds the interpreter's lock no faster than one thread,
+and a process takes a second to start. Therefore a run of such a learner begins on one
+thread, and moves to processes once it has lasted for a second.
 """
 
 import logging
@@ -73,12 +73,12 @@ class ContextMissingError(Exception):
 
 
 class LocalExecutor:
-    """Threads of this process, and processes for learners that hold its lock.
+    """Threads of this process, and processes for learners that hold the lock.
 
     `processes_since` is the time, by the monotonic clock, at which the run of such a
     learner began; None for all other runs, which use no processes. Tasks go to
-    processes as soon as these are ready. Tasks that need kept output of others stay on
-    threads, where this output is.
+    processes as soon as these are ready. Tasks that need kept output of other tasks
+    stay on threads, which have this output.
     """
 
     def __init__(

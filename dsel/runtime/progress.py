@@ -218,8 +218,8 @@ def phase_progress(verbose: bool | None, phase: str) -> Iterator[None]:
 class Compilers:
     """The number of threads of this process that translate code to machine code.
 
-    The first use of a compiled function in an installation takes seconds; whatever
-    waits for it says so.
+    The first use of a compiled function in an installation takes seconds, and the
+    progress shows that it waits for this.
     """
 
     def __init__(self) -> None:
@@ -321,8 +321,8 @@ class _Phase:
     def time_left(self, now: float) -> float | None:
         """Return the seconds that are left; None before they can be estimated.
 
-        It is based on what was done, so it falls until the next fit, slice or row is
-        done; where that takes longer than all the rest should, it is None again.
+        It is based on finished units, so that it falls until the next fit, slice or row
+        is done; if that takes longer than all remaining units should, it is None again.
         """
         total, n = self.state.total, self.n_timed
         if not total or n < ESTIMATE_DONE or now - self.began < ESTIMATE_SECONDS:
@@ -354,7 +354,7 @@ def _display(verbose: bool | None) -> Iterator[Callable[[_State], None] | None]:
     """Yield a function that shows the state of a phase; None if nothing is shown.
 
     A terminal or a notebook shows bars. Elsewhere, as in logs, there are plain lines:
-    at once if `verbose` is True, and of runs that take long if it is None.
+    at once if `verbose` is True, and only in runs that take long if it is None.
     """
     if verbose is False or (verbose is None and is_task()):
         yield None
@@ -477,8 +477,8 @@ class _Lines:
         self.run: _Phase | None = None
         """All fits of the run, if they are known."""
         self.unwritten: list[str] = []
-        """Lines of phases that ended before lines were due. They are written with the
-        first line that is: no log begins with the second round."""
+        """Lines of phases that ended before lines were due. They are written together
+        with the first line that is due, so that no log begins with the second round."""
 
     def show(self, state: _State) -> None:
         now = time.monotonic()

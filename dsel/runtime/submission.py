@@ -1,8 +1,8 @@
 """The one queue of submitted tasks, a few more than can run at once.
 
 Searches, passes over a pool, and least squares all submit to a `TaskQueue`, and wait
-for its tasks. So all of them wait equally long for a cluster without workers, and
-submit a task again whose input rows were lost with a worker.
+for its tasks. Therefore all of them wait equally long for a cluster without workers,
+and resubmit a task whose input rows were lost with a worker.
 """
 
 import logging
@@ -32,8 +32,8 @@ TURN_SECONDS: Final = 0.5
 """Longest wait before a loop shows its progress and looks for what it can submit."""
 LOST_TRIES: Final = 8
 """Largest number of times that a task is submitted whose input rows are lost with a
-worker. Another task probably killed this worker, so it is more than for tasks that
-fail."""
+worker. It is larger than for tasks that fail, since another task probably killed this
+worker."""
 
 Executor = LocalExecutor | ClusterExecutor
 """Executors share the public methods and attributes that this module uses."""

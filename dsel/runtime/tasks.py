@@ -1,9 +1,9 @@
 """Work, the tasks that carry it to a thread or a worker, and how tasks end.
 
 Work is a value: its fields hold everything that it needs in addition to the context,
-which is sent to the executor once. So the fields show what is sent with each task, and
-work can be logged and compared. It runs with one native thread: limits apply to BLAS,
-OpenMP and the `n_jobs` of estimators.
+which is sent to the executor once. Therefore the fields show what is sent with each
+task, and work can be logged and compared. It runs with one native thread: limits apply
+to BLAS, OpenMP and the `n_jobs` of estimators.
 """
 
 import sys
@@ -240,7 +240,8 @@ def keep_filters() -> Iterator[None]:
     """Keep the warning filters of the process until the last of the threads has left.
 
     Code that changes filters while several threads work must enter this context: two
-    contexts that overlap and restore what each has found would leave the state of one.
+    overlapping contexts that restore the filters they found would leave the state of
+    one of them.
     """
     global _keeping
     with _lock:

@@ -45,8 +45,8 @@ Worker = Mapping[str, Any]
 _reports: Final[WeakKeyDictionary[Any, tuple[float, dict[str, Worker]]]] = (
     WeakKeyDictionary()
 )
-"""Time and content of the last report of each client's scheduler. It is shared by
-executors, since every pass over a pool has one of its own, which would poll again."""
+"""Time and content of the last report of each client's scheduler. Executors share it,
+since every pass over a pool has its own executor, which would poll again."""
 
 
 class Workers:
