@@ -138,6 +138,20 @@ def test_compare_models__takes_models_with_columns_of_their_own():
     assert found.n_differ == differ.sum()
 
 
+def test_compare_models__refuses_columns_in_another_order_than_a_model_has_them():
+    names = [f"pixel {j}" for j in range(X.shape[1])]
+    frame = pd.DataFrame(X, columns=names)
+    new = SVC().fit(frame[:200], Y[:200])
+    options = {"n_queries": 60, "random_state": 0}
+    question = dsel.compare_models(OLD, new, frame[200:], **options)
+    assert question.n_differ == DIFFER.sum()
+    with pytest.raises(ValueError, match=r"`old` .* without names .* in their order"):
+        dsel.compare_models(OLD, new, frame.loc[200:, names[::-1]], **options)
+    turned = SVC().fit(frame[names[::-1]][:200], Y[:200])
+    question = dsel.compare_models(turned, new, frame[200:], **options)
+    assert question.n_differ < DIFFER.sum() / 4
+
+
 def test_compare_models__opens_kept_models(tmp_path):
     dsel.results.save_model(OLD, tmp_path / "old")
     dsel.results.save_model(NEW, tmp_path / "new")

@@ -12,7 +12,14 @@ from sklearn.base import BaseEstimator
 
 from dsel.arrays import ArrayLike, Features, Integers, RandomState
 from dsel.candidates import takes_nan
-from dsel.checks import as_array, check_delta, check_integer, explain_unknown, show
+from dsel.checks import (
+    as_array,
+    check_delta,
+    check_integer,
+    explain_unknown,
+    listing,
+    show,
+)
 from dsel.data.duplicates import FindDuplicates, duplicate_finder
 from dsel.data.labeled import (
     LabeledRows,
@@ -397,6 +404,17 @@ def _match_columns(
         else:
             n_columns = getattr(model, "n_features_in_", pool.n_columns)
             with_columns(pool, n_columns, None)  # raises where their number differs
+            order = pool.columns or ()
+            known = next(filter(None, named.values()), order)
+            is_other = known != order and sorted(known) == sorted(order)
+            if is_other and not takes_frame[name]:
+                raise ValueError(
+                    f"`{name}` was fitted to rows without names of columns, and would "
+                    f"get those of `pool` in their order, {listing(order, 10)}, but "
+                    f"the other model has them in the order {listing(known, 10)}; "
+                    f"bring the columns of `pool` into that order, if `{name}` was "
+                    f"fitted in it."
+                )
     return pool, [
         ConvertingModel(model, name, named[name], takes_frame[name])
         for name, model in models.items()
