@@ -204,15 +204,22 @@ class DeclaredLosses:
         return limits_of_loss(self.main, fold_counts_of, self.main_division(planned))
 
     def bound(
-        self, evidence: Evidence, planned: PlannedDelta, fold: int
+        self,
+        evidence: Evidence,
+        planned: PlannedDelta,
+        fold: int,
+        limits: Floats | None = None,
     ) -> "JointBounds":
         """Bound the main loss and all numbers of the reports, all at once.
 
-        The model of `fold` is deployed; the limits of `main_limits` may have chosen it.
+        The model of `fold` is deployed; `limits` are those of `main_limits`, which may
+        have chosen it, or None to compute them.
         The comparison with a baseline has its own delta: it holds together with the
         others at twice delta.
         """
-        main = bound_models(self.main, evidence, self.main_division(planned), fold)
+        main = bound_models(
+            self.main, evidence, self.main_division(planned), fold, limits
+        )
         folds = evidence.fold_counts_of[self.main.statistic]
         expected_holdout = nan
         if len(folds.n_rows) > 1:  # a single fold is a hold-out set itself

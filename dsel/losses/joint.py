@@ -114,14 +114,21 @@ def limits_of_loss(
 
 
 def bound_models(
-    loss: Loss, evidence: Evidence, division: DeltaDivision, fold: int
+    loss: Loss,
+    evidence: Evidence,
+    division: DeltaDivision,
+    fold: int,
+    limits: Floats | None = None,
 ) -> ModelBounds:
     """Bound the model of a fold, and that of all rows, by one loss.
 
-    The limits of all folds hold at once, so counts may have chosen the fold.
+    The limits of all folds hold at once, so counts may have chosen the fold. `limits`
+    are those of `limits_of_loss` where they are known already.
     """
     folds = evidence.fold_counts_of[loss.statistic]
-    one_fold = float(limits_of_loss(loss, evidence.fold_counts_of, division)[fold])
+    if limits is None:
+        limits = limits_of_loss(loss, evidence.fold_counts_of, division)
+    one_fold = float(limits[fold])
     with naming_loss(loss, "estimate"):
         estimate = loss.estimate(folds)
     pool_counts = evidence.pool_counts_of.get(loss.statistic)

@@ -118,7 +118,7 @@ def run(name, rate, n, learner, draw, loss):
     numbers = list(chosen.candidates.by_fold)
     scores = search_counts.fold_scores[numbers]
     main, classes = plan.search.context.losses.main, range(len(shares))
-    models = [chosen.fold_models[fold] for fold in range(plan.search.scheme.n_folds)]
+    models = [chosen.models[fold] for fold in range(plan.search.scheme.n_folds)]
     predicted = np.array([model.predict(X[rest]) for model in models])
     truth = y[rest]
     has_class = [(truth == c).any() for c in classes]

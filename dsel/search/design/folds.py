@@ -40,6 +40,14 @@ FEWEST_FOLD_ROWS: Final = 4
 candidates, and have two rows then."""
 
 
+ModelRef = int | None
+"""Which of the bounded models: the fold that it leaves out, None for that of all rows.
+
+Jobs, counts, certificates and caveats name models so. `CVScheme.outer_split` has the
+split of each, by whose number families and stores know it.
+"""
+
+
 @dataclass(frozen=True)
 class InnerTest:
     """Errors of a model that one inner search may use: those on one fold."""
@@ -104,9 +112,11 @@ class CVScheme:
         """Number of the split on all rows, after those of the folds."""
         return len(self.fold_splits)
 
-    def outer_number(self, fold: int | None) -> int:
-        """Return the outer split without a fold; None asks for that on all rows."""
-        return self.all_rows_number if fold is None else fold
+    def outer_split(self, ref: ModelRef) -> Split:
+        """Return the split on which a bounded model is trained."""
+        split = self.all_rows if ref is None else self.fold_splits[ref]
+        assert split is not None  # a hold-out set has no model of all rows
+        return split
 
     @property
     def outer_splits(self) -> tuple[Split, ...]:

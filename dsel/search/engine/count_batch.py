@@ -49,23 +49,23 @@ class JoinedModels:
     model has no predictions.
     """
 
-    fitted_groups: tuple[tuple[tuple[int, ...], FittedGroup], ...]
-    """Pairs of outer split numbers and the group of their models; each group has one
-    candidate.
-    """
+    fitted_groups: tuple[FittedGroup, ...]
+    """Groups of one candidate each; no two have a model of the same split."""
 
     @property
     def row_nbytes(self) -> int:
         """Bytes that `predict` needs for one row."""
-        return max(fitted_group.row_nbytes for _, fitted_group in self.fitted_groups)
+        return max(fitted_group.row_nbytes for fitted_group in self.fitted_groups)
 
     def predict(self, X: Features, splits: Sequence[SplitNumbers]) -> NDArray[Any]:
         """Return predictions, (len(splits), 1, n_rows); each item is one split."""
         indices = [int(split) for split in splits]
         predictions: dict[int, NDArray[Any]] = {}
-        for split_numbers, fitted_group in self.fitted_groups:
+        for fitted_group in self.fitted_groups:
             items = [
-                item for item, split in enumerate(indices) if split in split_numbers
+                item
+                for item, split in enumerate(indices)
+                if split in fitted_group.split_numbers
             ]
             group_predictions = fitted_group.predict(
                 X, [splits[item] for item in items]
@@ -76,11 +76,18 @@ class JoinedModels:
         return np.stack([predictions.get(n, missing) for n in range(len(indices))])
 
 
+class ModelSets(NamedTuple):
+    """Sets of models that predict together."""
+
+    numbers: tuple[int, ...]
+    """Numbers of the model sets."""
+    predictor: Predictor
+
+
 class ComparedModels(NamedTuple):
     """Sets of models, and the comparisons of the models of a set."""
 
-    predictors: Sequence[tuple[tuple[int, ...], Predictor]]
-    """Models that predict together, with the numbers of the model sets of each."""
+    model_sets: Sequence[ModelSets]
     tokens: Sequence[str]
     """Token of each set, in the order of the job's `model_sets`."""
     comparisons: Sequence[Comparison]
@@ -103,14 +110,14 @@ def count_slice(
     job: CountJob, sources: list[object], compared: ComparedModels
 ) -> CountedJob:
     """Count the rows of a slice on which the models of a set differ."""
-    predictors, tokens, comparisons, reading = compared
+    comparisons, reading = compared.comparisons, compared.reading
     started = time.perf_counter()
     all_sets = job.model_sets
     # This is the number of predictions for each pool row. The compared splits do not
     # depend on the rows, so none are passed.
     n_predictions = sum(len(c.compared_splits(NO_ROWS, all_sets)) for c in comparisons)
     # Predictions are int64, and comparisons need as much memory again.
-    row_nbytes = max(predictor.row_nbytes for _, predictor in predictors)
+    row_nbytes = max(sets.predictor.row_nbytes for sets in compared.model_sets)
     row_nbytes += 16 * n_predictions * len(all_sets)
     counts = {c.key: np.zeros((len(all_sets), c.n_bins), np.int64) for c in comparisons}
     rows = {c.key: c.rows_by_bin(NO_ROWS) for c in comparisons}
@@ -119,11 +126,11 @@ def count_slice(
         if reading.sampled_rows is not None:
             reading.sampled_rows.check(block)
         # One group for each family, whose models share work when they predict.
-        for model_sets, predictor in predictors:
-            positions = [all_sets.index(model_set) for model_set in model_sets]
+        for numbers, predictor in compared.model_sets:
+            positions = [all_sets.index(model_set) for model_set in numbers]
             with _name_rows_in_errors(block):
                 predict = partial(predictor.predict, block.X)
-                differences = count_differences(comparisons, predict, block, model_sets)
+                differences = count_differences(comparisons, predict, block, numbers)
             for comparison, (block_counts, block_queried) in zip(
                 comparisons, differences, strict=True
             ):
@@ -149,7 +156,7 @@ def count_slice(
                 {key: tuple(n[position].tolist()) for key, n in counts.items()},
                 queried,
             )
-            for position, token in enumerate(tokens)
+            for position, token in enumerate(compared.tokens)
         ),
     )
 

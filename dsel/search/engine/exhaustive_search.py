@@ -21,7 +21,7 @@ from dsel.families.family import Family, FitCounts, FitId, FittedGroup
 from dsel.runtime.progress import Progress
 from dsel.runtime.tasks import Finished, Inputs, Output
 from dsel.search.design.comparisons import Comparison
-from dsel.search.engine.count_batch import ComparedModels, count_slice
+from dsel.search.engine.count_batch import ComparedModels, ModelSets, count_slice
 from dsel.search.engine.exact_pruner import ExhaustiveTable
 from dsel.search.engine.fit_batch import (
     FitBatch,
@@ -169,7 +169,7 @@ class CountBatch:
         )
         models = ComparedModels(
             # The models of a candidate are the model set with its number.
-            [(fitted_group.candidates, fitted_group) for fitted_group in fitted_groups],
+            [ModelSets(group.candidates, group) for group in fitted_groups],
             tokens,
             self.comparisons,
             context.reading,

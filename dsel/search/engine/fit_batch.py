@@ -65,7 +65,7 @@ class FitChosenBatch:
     def run(self, context: JobContext, inputs: Inputs) -> Output[list[ChosenFit]]:
         """Fit and count; the result is one `ChosenFit`."""
         candidate_group = context.candidate_groups[self.job.candidate_group]
-        split = context.scheme.outer_splits[self.job.outer_split_number]
+        split = context.scheme.outer_split(self.job.model_ref)
         candidate = self.job.candidate
         fitted_group = fit_splits(context, candidate_group, [candidate], [split])
         # A resumed run fits again: slices that were counted before are of this model

@@ -17,7 +17,7 @@ from dsel.criteria.base import TIE_TOLERANCE
 from dsel.errors import AllFitsFailedError
 from dsel.option_values import Pruning
 from dsel.rounded_texts import name_folds
-from dsel.search.design.folds import CVScheme, InnerTest
+from dsel.search.design.folds import CVScheme, InnerTest, ModelRef
 from dsel.search.engine.counts import DataCounts, FitTable, SearchCounts
 from dsel.search.engine.jobs import FitStatus
 from dsel.search.engine.pruning import PruningDecision, first_proofs, margin_above
@@ -66,9 +66,9 @@ class ChosenCandidates:
     by_fold: tuple[int, ...]
     """Candidates that were chosen without each fold, (n_folds,)."""
 
-    def candidate_of(self, fold: int | None) -> int:
-        """Return the candidate that was chosen without a fold; None asks for all."""
-        return self.candidate_of_all_rows if fold is None else self.by_fold[fold]
+    def candidate_of(self, ref: ModelRef) -> int:
+        """Return the candidate that was chosen for a model."""
+        return self.candidate_of_all_rows if ref is None else self.by_fold[ref]
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from dsel.results.fit_messages import FitMessage, FitProblem, message_of_text
 from dsel.results.records import older_name, to_record
 from dsel.search.design.baseline import Baseline
 from dsel.search.design.comparisons import QueriedRows
-from dsel.search.design.folds import CVScheme
+from dsel.search.design.folds import CVScheme, ModelRef
 
 
 @dataclass(frozen=True)
@@ -114,14 +114,14 @@ class FitJob:
 
 @dataclass(frozen=True)
 class ChosenFitJob:
-    """A chosen candidate on one of the outer splits."""
+    """A chosen candidate, for one of the bounded models."""
 
     candidate_group: int
     """Number of the candidate group."""
     candidate: int
     """Number of the candidate."""
-    outer_split_number: int
-    """Number of the split in `CVScheme.outer_splits`."""
+    model_ref: ModelRef
+    """The fold that the model leaves out; None for that of all rows."""
 
     def smaller_jobs(self) -> list["ChosenFitJob"]:
         """Return the job itself, which is one fit."""

@@ -80,10 +80,10 @@ def bound_chosen(
     """
     chosen, evidence = counted_models.chosen, counted_models.evidence
     joint_bounds = plan.context.losses.bound(
-        evidence, plan.planned_delta, chosen.deployed_fold
+        evidence, plan.planned_delta, chosen.deployed_fold, chosen.limits
     )
     search = BoundedSearch(plan, counted_models, description, joint_bounds)
-    bounded = {name: make_bounded_model(search, name) for name in chosen.bounded_folds}
+    bounded = {name: make_bounded_model(search, name) for name in chosen.ref_by_name}
     # The fit of all rows may have failed; the bound of a fold holds all the same.
     deployed = bounded[plan.deploy if plan.deploy in bounded else ONE_FOLD]
     candidates = plan.axes.candidates
@@ -97,7 +97,7 @@ def bound_chosen(
             description.caveats,
             notes_on_found_rows(
                 plan.context,
-                chosen.fold_models,
+                chosen.models,
                 evidence.fold_counts_of,
                 bounded[ONE_FOLD].certificate,
             ),
@@ -138,7 +138,7 @@ def params_of_fold(
 
     If the model is itself a search, such as a GridSearchCV, its fit has chosen them.
     """
-    model = chosen.fold_models.get(fold)
+    model = chosen.models.get(fold)
     params = candidates[chosen.candidates.by_fold[fold]]
     return params or (None if model is None else best_params(model))
 
@@ -146,15 +146,14 @@ def params_of_fold(
 def make_bounded_model(search: BoundedSearch, name: str) -> BoundedModel:
     """Return the certificate and the reports of one model, by its name."""
     plan, chosen, context = search.plan, search.chosen, search.plan.context
-    fold = chosen.bounded_folds[name]
-    candidate = chosen.candidates.candidate_of(fold)
-    model = chosen.fitted_estimator(fold)
+    ref = chosen.ref_by_name[name]
+    candidate, model = chosen.candidates.candidate_of(ref), chosen.models[ref]
     certificate = certify_model(search, name)
     # Both models get these caveats: rows of a failed fold count as errors in either
     # estimate.
     caveats = [
         *caveats_of_failed_folds(plan, chosen.failed_folds, search.joint_bounds),
-        *caveats_of_failed_all_rows(plan.deploy, chosen.all_rows_failure, certificate),
+        *caveats_of_failed_all_rows(plan.deploy, chosen.failures, certificate),
         *caveats_of_missed_classes(context, certificate, model),
         *caveats_of_unranked(plan.labeled, model),
     ]
@@ -176,7 +175,7 @@ def make_bounded_model(search: BoundedSearch, name: str) -> BoundedModel:
         report_by_value=reports.report_by_value(),
         tolerances=reports.tolerances(),
         baseline=reports.comparison(),
-        confusion=count_confusion(context, fold, model),
+        confusion=count_confusion(context, ref, model),
     ).with_caveats(*caveats)
 
 
@@ -211,7 +210,7 @@ def certify_model(search: BoundedSearch, name: str) -> Certificate:
         is_holdout=plan.scheme.is_holdout,
         label_term=label_term,
         disagreement_term=disagreement_term,
-        fold=chosen.bounded_folds[name],
+        fold=chosen.ref_by_name[name],
         trained_on=f"{fraction:.0%} of the labels" if is_of_fold else "",
         **loss_fields(loss),
     )

@@ -15,6 +15,7 @@ from dsel.results import BoundedModel, Certificate
 from dsel.results.caveats import Caveat, Effect, make_caveats
 from dsel.results.certificate import short_params_text
 from dsel.rounded_texts import confidence, count_of, name_folds
+from dsel.search.design.folds import ModelRef
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.procedures import find_searches, returned_model
@@ -56,15 +57,16 @@ def caveats_of_failed_folds(
 
 
 def caveats_of_failed_all_rows(
-    wanted: str, failure: str, one_fold: Certificate
+    wanted: str, failures: Mapping[ModelRef, str], one_fold: Certificate
 ) -> list[Caveat]:
     """Return the caveat of a fit on all labels that failed, if it did.
 
     `wanted` is the name of the model that was to be deployed.
     """
-    if not failure:
+    if None not in failures:
         return []
-    text = f"the fit on all labels failed ({failure}), so it has no model and no bound"
+    failed = f"the fit on all labels failed ({failures[None]})"
+    text = f"{failed}, so it has no model and no bound"
     if wanted != ALL_ROWS:
         return [Caveat(Effect.INFO, text)]
     end = f"; the {one_fold.model_text} is deployed in its place"

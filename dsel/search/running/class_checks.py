@@ -19,6 +19,7 @@ from dsel.results import Certificate
 from dsel.results.caveats import Caveat, Effect, make_caveats
 from dsel.results.fit_messages import collect_warnings
 from dsel.rounded_texts import about_percent, count_of
+from dsel.search.design.folds import ModelRef
 from dsel.search.engine.jobs import JobContext
 from dsel.typing import AnyArray, Model
 
@@ -113,13 +114,13 @@ class FoundRows(NamedTuple):
 
 def notes_on_found_rows(
     context: JobContext,
-    models: Mapping[int, Model],
+    models: Mapping[ModelRef, Model],
     fold_counts_of: Mapping[Statistic, FoldCounts],
     one_fold: Certificate,
 ) -> list[Caveat]:
     """Return a note on how many rows of rare classes the models of all folds found.
 
-    `models` are fitted estimators by fold, and each predicts the rows of its fold;
+    `models` are fitted estimators, and each predicts the rows of its fold;
     `fold_counts_of` has the counts there. The model of the certificate `one_fold` is
     one of them, and is named if it finds less than half of such a class. The class of a
     loss has the precision, too, since recall is large if nearly all rows are predicted
@@ -153,7 +154,7 @@ def notes_on_found_rows(
 
 def count_found_rows(
     context: JobContext,
-    models: Mapping[int, Model],
+    models: Mapping[ModelRef, Model],
     fold_counts_of: Mapping[Statistic, FoldCounts],
     named_fold: int | None,
 ) -> dict[int, FoundRows]:
@@ -231,7 +232,7 @@ def _way_of_one_candidate(estimator: Estimator, n_missed: int) -> str:
 
 
 def count_confusion(
-    context: JobContext, fold: int | None, model: Model
+    context: JobContext, ref: ModelRef, model: Model
 ) -> tuple[tuple[int, ...], ...]:
     """Return the rows of a model's own fold by true class and prediction.
 
@@ -242,11 +243,11 @@ def count_confusion(
     """
     labeled = context.labeled
     classes = tuple(labeled.classes.tolist())
-    if fold is None or context.losses.report_classes or len(classes) > MOST_CONFUSED:
+    if ref is None or context.losses.report_classes or len(classes) > MOST_CONFUSED:
         return ()
     if len(classes) < 2:
         return ()
-    rows = context.scheme.fold_splits[fold].test_rows
+    rows = context.scheme.fold_splits[ref].test_rows
     table = ClassTable(classes, tuple(range(len(classes))))
     with collect_warnings(), suppress(Exception):  # other caveats name what raises
         codes = predict_codes(model, labeled.take(rows), labeled.classes)

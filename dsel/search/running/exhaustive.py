@@ -131,9 +131,10 @@ def count_only_fold(
         # The only candidate is both the one chosen without the fold and the one chosen
         # by all rows.
         candidates=ChosenCandidates(candidate, (candidate,)),
-        fold_models={0: fitted_group.model(candidate, 0)},
+        models={0: fitted_group.model(candidate, 0)},
         fold_counts_of=fold_counts_of,
         fold_scores=np.array([score]),
+        limits=context.losses.main_limits(fold_counts_of, plan.planned_delta),
         deployed_fold=0,
     )
     return CountedModels(chosen)
@@ -143,7 +144,7 @@ def fetch_deployed_model(
     plan: PlannedSearch, loop: ExhaustiveLoop, choice: Choice
 ) -> dict[str, Model] | None:
     """Return the deployed model, by its name; None if the counted model is lost."""
-    split = plan.scheme.outer_number(choice.fold)
+    split = plan.scheme.outer_split(choice.fold).number
     candidate = choice.candidate
     fitted_group = loop.fetch_counted_group(candidate, split)
     if fitted_group is None:

@@ -7,15 +7,14 @@ the deployed model is the counted one, even if the learner draws at random.
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from dsel import names
-from dsel.arrays import Bools, Floats
+from dsel.arrays import Floats
 from dsel.data.duplicates import duplicate_finder
-from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError
 from dsel.losses.base import FoldCounts, PoolCounts, Statistic, stack_folds
 from dsel.losses.error_rate import ERROR_RATE
@@ -24,11 +23,13 @@ from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.fit_messages import FitMessage
 from dsel.runtime.tasks import Task
 from dsel.search.design.comparisons import AllFolds, QueriedRows
+from dsel.search.design.folds import ModelRef
 from dsel.search.engine.count_batch import (
     CHOSEN_SET,
     ComparedModels,
     CountChosenBatch,
     JoinedModels,
+    ModelSets,
 )
 from dsel.search.engine.counts import PoolTable, SearchCounts
 from dsel.search.engine.fit_batch import FitChosenBatch
@@ -56,52 +57,46 @@ class ChosenModels:
 
     candidates: ChosenCandidates
     """The chosen candidates: one for each fold, and one by all rows."""
-    fold_models: Mapping[int, Model]
-    """Fitted estimators by the fold that they left out; none if the fit failed."""
-    all_rows_model: Model | None = None
-    """The estimator that was fitted on all rows; None without a pool, or if its fit
-    failed."""
+    models: Mapping[ModelRef, Model]
+    """The fitted estimators, without those whose fit failed; that of all rows is fitted
+    only with a pool."""
     fold_counts_of: Mapping[Statistic, FoldCounts]
     """Counts of the models without a fold on this fold."""
     fold_scores: Floats
     """The score of each model on its fold, (n_folds,)."""
+    limits: Floats
+    """Limits of the main loss of the models of all folds, (n_folds,)."""
     deployed_fold: int
     """The fold whose model is deployed; labeled rows decide it, before the pool is
     counted."""
-    fits: Mapping[int, ChosenFit] = field(default_factory=dict)
-    """Results of the fits by the number of the outer split, to be counted on the
-    pool."""
-    all_rows_failure: str = ""
-    """Cause of a failed fit on all rows; "" if it did not fail."""
-    failed_folds: Mapping[int, str] = field(default_factory=dict)
-    """Causes by fold, if the fit without the fold failed, or its model cannot predict
-    the fold: then all rows of the fold count as errors."""
+    fits: Mapping[ModelRef, ChosenFit] = field(default_factory=dict)
+    """Results of the fits, to be counted on the pool."""
+    failures: Mapping[ModelRef, str] = field(default_factory=dict)
+    """Cause where a fit failed, or a model cannot predict its fold: then all rows of
+    the fold count as errors."""
     messages: Mapping[int, FitMessage] = field(default_factory=dict)
     """The first message of completed fits by candidate, such as an early stop."""
 
     @property
-    def bounded_folds(self) -> dict[str, int | None]:
-        """The fold that each bounded model left out, by its name; None for all rows."""
-        fold_of: dict[str, int | None] = {ONE_FOLD: self.deployed_fold}
-        return fold_of if self.all_rows_model is None else fold_of | {ALL_ROWS: None}
+    def ref_by_name(self) -> dict[str, ModelRef]:
+        """Which model each name of a certificate stands for."""
+        ref_of: dict[str, ModelRef] = {ONE_FOLD: self.deployed_fold}
+        return ref_of | {ALL_ROWS: None} if None in self.models else ref_of
 
-    def fitted_estimator(self, fold: int | None) -> Model:
-        """Return the estimator that left out a fold; None selects that of all rows."""
-        if fold is not None:
-            return self.fold_models[fold]
-        # A model without this number is not bounded.
-        assert self.all_rows_model is not None
-        return self.all_rows_model
-
-    def model(self, fold: int | None) -> Model:
+    def model(self, ref: ModelRef) -> Model:
         """Return the model of an estimator; a procedure has returned its model."""
-        model: Model = returned_model(self.fitted_estimator(fold))
+        model: Model = returned_model(self.models[ref])
         return model
 
     @property
     def models_by_name(self) -> dict[str, Model]:
         """The fitted models that get a bound, by name."""
-        return {name: self.model(fold) for name, fold in self.bounded_folds.items()}
+        return {name: self.model(ref) for name, ref in self.ref_by_name.items()}
+
+    @property
+    def failed_folds(self) -> dict[int, str]:
+        """Cause by fold, for the folds whose rows all count as errors."""
+        return {fold: why for fold, why in self.failures.items() if fold is not None}
 
     def without_failed_folds(self, statistic: Statistic) -> FoldCounts:
         """Return the counts of the folds that a model has predicted."""
@@ -159,8 +154,8 @@ def fit_chosen(
 
     Raises AllFitsFailedError if no model of a fold could be fitted.
     """
-    splits = deque(run.plan.outer_splits_to_fit)
-    fits = ChosenFitLoop(run, engine, candidates, splits).fit()
+    models_to_fit = deque(run.plan.models_to_fit)
+    fits = ChosenFitLoop(run, engine, candidates, models_to_fit).fit()
     return collect_models(run, candidates, fits, inner_scores)
 
 
@@ -171,16 +166,15 @@ class ChosenFitLoop:
     run: Run
     engine: Engine
     candidates: ChosenCandidates
-    waiting: deque[Split]
-    """Outer splits whose fits are not submitted yet."""
-    fits: dict[int, ChosenFit] = field(init=False, default_factory=dict)
-    """Results by the number of the outer split."""
+    waiting: deque[ModelRef]
+    """Models whose fits are not submitted yet."""
+    fits: dict[ModelRef, ChosenFit] = field(init=False, default_factory=dict)
 
-    def fit(self) -> dict[int, ChosenFit]:
-        """Make all fits; return the results by the number of the outer split."""
+    def fit(self) -> dict[ModelRef, ChosenFit]:
+        """Make all fits, and return their results."""
         queue: JobQueue[ChosenFitJob, ChosenFit] = JobQueue(self.engine.executor)
         for _, task in queue.run(self):
-            self.fits.update((fit.job.outer_split_number, fit) for fit in task.get())
+            self.fits.update((fit.job.model_ref, fit) for fit in task.get())
         return self.fits
 
     def begin_turn(self) -> None:
@@ -193,28 +187,27 @@ class ChosenFitLoop:
         # one.
         if not self.waiting:
             return []
-        split = self.waiting.popleft()
-        fold = None if split.is_all_rows else split.number
-        candidate = self.candidates.candidate_of(fold)
+        model_ref = self.waiting.popleft()
+        candidate = self.candidates.candidate_of(model_ref)
         candidate_group = self.run.plan.context.candidate_group_of(candidate)
-        return [ChosenFitJob(candidate_group.number, candidate, split.number)]
+        return [ChosenFitJob(candidate_group.number, candidate, model_ref)]
 
     def make_task(self, jobs: list[ChosenFitJob]) -> Task[JobContext, list[ChosenFit]]:
         """Return the task of a fit."""
         [job] = jobs
         plan = self.run.plan
         candidate_group = plan.context.candidate_groups[job.candidate_group]
-        split = plan.scheme.outer_splits[job.outer_split_number]
+        split = plan.scheme.outer_split(job.model_ref)
         key = f"fit-chosen-{candidate_group.short_name}-{split.short_name}"
         key += f"-{next(self.engine.serial)}"
         # The affinity spreads them over the workers, like the first fits.
-        return Task(key, FitChosenBatch(job), affinity=job.outer_split_number)
+        return Task(key, FitChosenBatch(job), affinity=split.number)
 
 
 def collect_models(
     run: Run,
     candidates: ChosenCandidates,
-    fits: Mapping[int, ChosenFit],
+    fits: Mapping[ModelRef, ChosenFit],
     inner_scores: Floats,
 ) -> ChosenModels:
     """Return the models of the chosen candidates, with the counts on their folds.
@@ -223,80 +216,65 @@ def collect_models(
     """
     plan = run.plan
     losses, scheme = plan.context.losses, plan.scheme
-    models = dict[int, Model]()
+    models = dict[ModelRef, Model]()
     messages = dict[int, FitMessage]()
-    why_failed = dict[int, str]()
-    why_unpredicted = dict[int, str]()
-    for split in plan.outer_splits_to_fit:
-        fit = fits[split.number]
+    why_failed = dict[ModelRef, str]()
+    why_unpredicted = dict[ModelRef, str]()
+    for ref in plan.models_to_fit:
+        fit, split = fits[ref], scheme.outer_split(ref)
         message, candidate = fit.result.message, fit.job.candidate
         if fit.result.status is FitStatus.FAILED:
-            why_failed[split.number] = message.text if message else "the fit failed"
+            why_failed[ref] = message.text if message else "the fit failed"
             continue
-        models[split.number] = fit.fitted_group.model(candidate, split.number)
+        models[ref] = fit.fitted_group.model(candidate, split.number)
         if message is not None:
             text = f"{split.trained_on}: {message.text}"
             messages.setdefault(candidate, replace(message, text=text))
             if fit.result.predicts_none_of(split):
-                why_unpredicted[split.number] = message.text
+                why_unpredicted[ref] = message.text
     check_chosen_fits(run, why_failed, why_unpredicted)
-    fold_fits = [fits[split.number] for split in scheme.fold_splits]
-    counts = zip(*(fit.counts for fit in fold_fits), strict=True)
+    unpredicted = {ref: f"`predict`: {why}" for ref, why in why_unpredicted.items()}
+    causes = why_failed | unpredicted
+
+    folds = range(scheme.n_folds)
+    counts = zip(*(fits[fold].counts for fold in folds), strict=True)
     fold_counts_of = {
         statistic: FoldCounts(stack_folds(by_fold), scheme.fold_rows)
         for statistic, by_fold in zip(losses.statistics, counts, strict=True)
     }
-    folds = range(scheme.n_folds)
-    fold_models = {fold: models[fold] for fold in folds if fold in models}
-    causes = why_failed | {n: f"`predict`: {why}" for n, why in why_unpredicted.items()}
+    # A failed fit has no score.
+    fold_scores = [fits[fold].result.scores[:1] or (np.nan,) for fold in folds]
+
+    # Labeled rows alone decide which model is deployed, before the pool is counted.
+    limits = losses.main_limits(fold_counts_of, plan.planned_delta)
+    has_model = np.array([fold in models for fold in folds])
     return ChosenModels(
         candidates=candidates,
-        fold_models=fold_models,
-        all_rows_model=models.get(scheme.all_rows_number),
+        models=models,
         fold_counts_of=fold_counts_of,
-        # A failed fit has no score.
-        fold_scores=np.ravel([fit.result.scores[:1] or (np.nan,) for fit in fold_fits]),
-        deployed_fold=choose_deployed_fold(
-            plan,
-            fold_counts_of,
-            np.isin(folds, list(fold_models)),
-            inner_scores,
-        ),
+        fold_scores=np.ravel(fold_scores),
+        limits=limits,
+        deployed_fold=fold_to_deploy(limits, has_model, tie_ranks(inner_scores)),
         fits=fits,
-        all_rows_failure=why_failed.get(scheme.all_rows_number, ""),
-        failed_folds={fold: causes[fold] for fold in folds if fold in causes},
+        failures={ref: causes[ref] for ref in plan.models_to_fit if ref in causes},
         messages=messages,
     )
 
 
-def choose_deployed_fold(
-    plan: PlannedSearch,
-    fold_counts_of: Mapping[Statistic, FoldCounts],
-    has_model: Bools,
-    inner_scores: Floats,
-) -> int:
-    """Return the fold whose model is deployed.
-
-    Labeled rows alone decide, before the pool is counted: the limits of all folds are
-    compared, and if some are nearly equal, the scores of inner searches, one for each
-    fold.
-    """
-    limits = plan.context.losses.main_limits(fold_counts_of, plan.planned_delta)
-    return fold_to_deploy(limits, has_model, tie_ranks(inner_scores))
-
-
 def check_chosen_fits(
-    run: Run, why_failed: Mapping[int, str], why_unpredicted: Mapping[int, str]
+    run: Run,
+    why_failed: Mapping[ModelRef, str],
+    why_unpredicted: Mapping[ModelRef, str],
 ) -> None:
     """Raise if no fold has a model that predicts, or if any failure ends the run.
 
-    A bound needs the model of one fold, whichever it is. Both map outer splits to
-    causes: of fits that failed, and of models that predict no row of their fold.
+    A bound needs the model of one fold, whichever it is. Both have causes: of fits that
+    failed, and of models that predict no row of their fold.
     """
     plan = run.plan
     if run.options.raise_failures and why_failed:
-        number, why = next(iter(why_failed.items()))
-        trained_on = plan.scheme.outer_splits[number].trained_on
+        ref, why = next(iter(why_failed.items()))
+        trained_on = plan.scheme.outer_split(ref).trained_on
         raise RuntimeError(f"what was chosen, {trained_on}: {why}")
     folds = range(run.plan.scheme.n_folds)
     first = next((fold for fold in folds if fold not in why_failed), None)
@@ -311,29 +289,27 @@ def check_chosen_fits(
         begin = f"{what} cannot predict; `predict` raised on all rows:"
     else:
         return
-    trained_on = plan.scheme.outer_splits[first or 0].trained_on
+    trained_on = plan.scheme.outer_split(first or 0).trained_on
     message = name_column(f"{trained_on}: {why}", plan.labeled)
     raise AllFitsFailedError(f"{begin} {message}")
 
 
-def join_models(
-    context: JobContext, chosen_fits: Mapping[int, ChosenFit]
-) -> JoinedModels:
-    """Return the models of all outer splits, which predict together."""
-    done = [fit for fit in chosen_fits.values() if fit.result.status is FitStatus.DONE]
+def join_models(context: JobContext, chosen_fits: Iterable[ChosenFit]) -> JoinedModels:
+    """Return the models of all chosen candidates, which predict together."""
+    done = [fit for fit in chosen_fits if fit.result.status is FitStatus.DONE]
     # Models of one candidate share work when they predict.
     by_candidate: dict[int, list[ChosenFit]] = {}
     for fit in done:
         by_candidate.setdefault(fit.job.candidate, []).append(fit)
-    groups = []
+    joined_groups = []
     for candidate, fits in by_candidate.items():
         fitted_groups = [fit.fitted_group for fit in fits]
         joined = fitted_groups[0]
         if len(fitted_groups) > 1:
             family = context.candidate_group_of(candidate).family
             joined = family.join(fitted_groups, [candidate])
-        groups.append((tuple(fit.job.outer_split_number for fit in fits), joined))
-    return JoinedModels(tuple(groups))
+        joined_groups.append(joined)
+    return JoinedModels(tuple(joined_groups))
 
 
 def key_of_chosen(plan: PlannedSearch, chosen: ChosenModels) -> str:
@@ -346,9 +322,7 @@ def key_of_chosen(plan: PlannedSearch, chosen: ChosenModels) -> str:
     candidate_numbers = *candidates.by_fold, candidates.candidate_of_all_rows
     key = f"chosen-{'-'.join(map(str, candidate_numbers))}"
     folds = range(plan.scheme.n_folds)
-    key += "".join(
-        f"-without-{fold}" for fold in folds if fold not in chosen.fold_models
-    )
+    key += "".join(f"-without-{fold}" for fold in folds if fold not in chosen.models)
     return key + f"-deployed-{chosen.deployed_fold}" * (plan.n_queries > 0)
 
 
@@ -367,7 +341,7 @@ def count_chosen(
     """
     plan, pool = run.plan, run.plan.pool
     # Where the model of all rows failed, that of one fold still has its bound.
-    if pool is None or chosen.all_rows_model is None:
+    if pool is None or None not in chosen.models:
         return CountedModels(chosen)
     fits = chosen.fits
     comparison = AllFolds(
@@ -381,17 +355,18 @@ def count_chosen(
         deployed_fold=chosen.deployed_fold,
         seed=plan.seed,
     )
+    # Stores know models by the numbers of their splits.
     token = join_tokens(
         {
-            outer_split_number: fit.result.token
-            for outer_split_number, fit in fits.items()
+            plan.scheme.outer_split(ref).number: fit.result.token
+            for ref, fit in fits.items()
         }
     )
     key = key_of_chosen(plan, chosen)
     table = PoolTable(plan.slices, (comparison,), [key], [token])
     replay_counts(run, table)
-    models = [((CHOSEN_SET,), join_models(plan.context, fits))]
-    compared = ComparedModels(models, (token,), table.comparisons, reading)
+    models = ModelSets((CHOSEN_SET,), join_models(plan.context, fits.values()))
+    compared = ComparedModels([models], (token,), table.comparisons, reading)
     pool_pass = PoolPass(
         engine,
         table,

@@ -29,7 +29,7 @@ def make_queries(
 
     None if no queries were planned, or there is no model of all rows.
     """
-    if not plan.n_queries or counted_models.chosen.all_rows_model is None:
+    if not plan.n_queries or None not in counted_models.chosen.models:
         return None
     queried = counted_models.queried
     order = np.argsort(queried.rows)  # in that of the pool
@@ -60,7 +60,7 @@ def forecast_queries(
         or plan.row_groups is not None
         or not plan.method.is_nested
         or plan.context.losses != DeclaredLosses()
-        or counted_models.chosen.all_rows_model is None
+        or None not in counted_models.chosen.models
         or not counted_models.pool_counts_of
     ):
         return None

@@ -26,7 +26,6 @@ from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool, PoolSlice
-from dsel.data.splits import Split
 from dsel.families.estimator_kinds import name_search
 from dsel.losses.base import PlannedDelta
 from dsel.option_values import Pruning
@@ -40,7 +39,7 @@ from dsel.search.design.assumptions import (
 )
 from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.design.comparisons import BestFold, Comparison, Halves, RandomFold
-from dsel.search.design.folds import CVScheme
+from dsel.search.design.folds import CVScheme, ModelRef
 from dsel.search.engine.inner_searches import count_survivors
 from dsel.search.engine.jobs import JobContext, PoolReading
 from dsel.typing import AnyArray
@@ -110,19 +109,18 @@ class PlannedSearch:
         return self.axes.n_candidates
 
     @property
-    def outer_splits_to_fit(self) -> tuple[Split, ...]:
-        """The outer splits that chosen candidates are fitted on; none if not nested.
+    def models_to_fit(self) -> tuple[ModelRef, ...]:
+        """The models of chosen candidates; none if the search is not nested.
 
         The model of all rows has a bound only by a pool, and is not fitted without one.
         """
-        splits = self.scheme.outer_splits
-        has_pool = self.pool is not None
-        return tuple(split for split in splits if has_pool or not split.is_all_rows)
+        folds = range(self.scheme.n_folds) if self.scheme.is_nested else ()
+        return (*folds, None) if folds and self.pool is not None else (*folds,)
 
     @property
     def n_chosen_fits(self) -> int:
         """Fits of chosen candidates."""
-        return len(self.outer_splits_to_fit)
+        return len(self.models_to_fit)
 
     @property
     def scheme(self) -> CVScheme:

@@ -17,6 +17,7 @@ from dsel.search.engine.count_batch import (
     ComparedModels,
     CountChosenBatch,
     JoinedModels,
+    ModelSets,
     count_slice,
 )
 from dsel.search.engine.counts import PoolTable
@@ -40,7 +41,7 @@ N_DIFFERING = [int((answers != ANSWERS[5]).sum()) for answers in ANSWERS[:5]]
 FOLDS = {ERROR_RATE.statistic: FoldCounts(np.zeros(5, int), SEARCH.scheme.fold_rows)}
 COMPARISON = AllFolds(SEARCH.scheme.all_rows_number, FOLDS, None)
 COMPARED = ComparedModels(
-    [((0,), JoinedModels(((tuple(range(6)), FITTED),)))],
+    [ModelSets((0,), JoinedModels((FITTED,)))],
     ("counted",), (COMPARISON,), SEARCH.context.reading,
 )  # fmt: skip
 SLICES = (PoolSlice(0, 800, 800), PoolSlice(800, 2_000, 1_200))

@@ -54,7 +54,7 @@ def test_fit_chosen__counts_each_model_on_its_fold_and_on_the_pool(n_failures):
 
     counted_models = fit(shown, fault)
     chosen = counted_models.chosen
-    models = [chosen.fitted_estimator(fold) for fold in (*range(5), None)]
+    models = [chosen.models[fold] for fold in (*range(5), None)]
     depths = [model.max_depth for model in models]
     assert depths == [DEPTHS[number] for number in (0, 1, 2, 1, 0, 1)]
     statistic, predictions = ERROR_RATE.statistic, models[5].predict(POOL)
@@ -148,7 +148,8 @@ def test_bound_chosen__bounds_the_model_of_a_fold_where_that_of_all_rows_failed(
     deploy, effect
 ):
     search = replace(SEARCH, deploy=deploy)
-    _, choice = bound(search, all_rows_model=None, all_rows_failure="no memory")
+    models = {fold: fit().chosen.models[fold] for fold in range(5)}
+    _, choice = bound(search, models=models, failures={None: "no memory"})
     assert (choice.deploy, [*choice.certificates]) == ("one_fold", ["one_fold"])
     certificate = choice.certificate
     assert certificate.certified
@@ -157,7 +158,7 @@ def test_bound_chosen__bounds_the_model_of_a_fold_where_that_of_all_rows_failed(
 
 
 def test_bound_chosen__estimates_without_folds_that_failed():
-    inputs, choice = bound(failed_folds={4: "no class"})
+    inputs, choice = bound(failures={4: "no class"})
     errors = inputs.chosen.fold_counts_of[ERROR_RATE.statistic].integers
     for certificate in choice.certificates.values():
         assert certificate.estimate == errors.sum() / 150
