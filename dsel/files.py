@@ -13,10 +13,14 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from dsel.checks import check_path, did_you_mean, show
 from dsel.errors import explain_write_errors
-from dsel.typing import PathLike
+from dsel.option_values import PREDICTION_ENDINGS, SPREADSHEETS
+
+if TYPE_CHECKING:  # its imports take seconds, and commands are refused before them
+    from dsel.typing import PathLike
 
 PARTIAL: Final = re.compile(r"[^/\\]+\.[0-9a-f]{32}\.partial$")
 """Names of files that dsel or zarr is writing, or whose writer was killed."""
@@ -32,7 +36,7 @@ TRIES: Final = 5
 """Attempts to write a file, if another run removes the temporary one."""
 
 
-def check_no_link(path: PathLike, name: str, *, below: PathLike = "") -> None:
+def check_no_link(path: "PathLike", name: str, *, below: "PathLike" = "") -> None:
     """Raise ValueError if a path is a symbolic link, or passes through one.
 
     Only folders inside of `below` are checked: those above a destination may be links
@@ -70,7 +74,7 @@ def check_free(path: Path, name: str, begins: bytes | None = None) -> None:
     )
 
 
-def check_no_links_inside(folder: PathLike, name: str) -> None:
+def check_no_links_inside(folder: "PathLike", name: str) -> None:
     """Raise ValueError if a folder, or anything in it, is a symbolic link."""
     check_no_link(folder, name)
     for parent, folders, files in os.walk(folder):
@@ -78,7 +82,33 @@ def check_no_links_inside(folder: PathLike, name: str) -> None:
             check_no_link(os.path.join(parent, member), name)
 
 
-def check_folder(path: PathLike, name: str) -> None:
+def check_new_file(path: "PathLike") -> Path:
+    """Return the path of predictions; raise if it exists or its ending is unknown."""
+    text = check_path(path, "out")
+    if "://" in text:
+        raise ValueError(
+            f"`out` must be a path of this machine, got the URL {text!r}; write here, "
+            f"then copy the file."
+        )
+    check_ending(text)
+    check_no_link(text, "out")
+    check_free(Path(text), "out")
+    return Path(text)
+
+
+def check_ending(text: str) -> None:
+    """Raise ValueError if no file of predictions has this ending."""
+    if text.lower().endswith(PREDICTION_ENDINGS):
+        return
+    stem, ending = os.path.splitext(text)
+    way = did_you_mean(ending, PREDICTION_ENDINGS)
+    if ending.lower() in SPREADSHEETS:
+        way = f"; spreadsheet programs open .csv: write {stem}.csv."
+    endings = ", ".join(PREDICTION_ENDINGS)
+    raise ValueError(f"`out` must end in one of {endings}, got {show(text)}{way}")
+
+
+def check_folder(path: "PathLike", name: str) -> None:
     """Raise if a path is a file or a symbolic link, or a folder with a link in it.
 
     The check is needed since dsel may remove the folder again, with its contents.
@@ -93,7 +123,7 @@ def check_folder(path: PathLike, name: str) -> None:
 
 
 @contextmanager
-def whole_file(path: PathLike, name: str) -> Iterator[Path]:
+def whole_file(path: "PathLike", name: str) -> Iterator[Path]:
     """Yield a temporary path, whose file is renamed to `path` after the block.
 
     If anything fails the temporary file is removed, and an earlier file is unchanged.
@@ -200,7 +230,7 @@ def _sync(path: Path) -> None:
             os.close(number)
 
 
-def remove(path: PathLike, name: str) -> None:
+def remove(path: "PathLike", name: str) -> None:
     """Remove a file, or a folder with its contents; links are refused."""
     check_no_links_inside(path, name)
     try:
@@ -212,7 +242,7 @@ def remove(path: PathLike, name: str) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def remove_leftovers(folder: PathLike) -> None:
+def remove_leftovers(folder: "PathLike") -> None:
     """Remove temporary files of killed writers; an active one writes its file again."""
     for parent, _, files in os.walk(folder):
         for file in filter(PARTIAL.match, files):

@@ -32,6 +32,11 @@ class Pruning(StrEnum):
     """No candidate is dropped: ``prune=False``."""
 
 
+PREDICTION_ENDINGS: Final = (".parquet", ".csv", ".zarr")
+"""Endings of files of predictions; `dsel.results.prediction_files` writes them."""
+SPREADSHEETS: Final = (".xlsx", ".xls", ".xlsm", ".ods")
+"""Endings of files that are not read: a sheet may be saved as CSV."""
+
 CLASSIFICATION: Final = "classification"
 REGRESSION: Final = "regression"
 TASKS: Final = (CLASSIFICATION, REGRESSION)

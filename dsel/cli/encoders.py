@@ -27,6 +27,8 @@ from dsel.errors import ShellOptions, UndecidedError
 from dsel.option_values import join_names
 
 Steps = list[tuple[str, Any]]
+COLUMNS: Final = "columns"
+"""Name of the row of texts that counts the columns of each kind."""
 MOST_VALUES: Final = 100
 """Most different values of a column that is one-hot encoded."""
 MOST_WORDS: Final = 0.05
@@ -86,7 +88,14 @@ def encoders(
         n_columns = f"{len(used['numbers'][2]):,} columns: " if used else ""
         return numbers, [("numbers", f"{n_columns}{filled}")]
     shown_rows = [
-        (kind, f"{_list_columns(of)}: {text}") for kind, (_, text, of) in used.items()
+        (
+            COLUMNS,
+            ", ".join(f"{len(of):,} of {kind}" for kind, (*_, of) in used.items()),
+        ),
+        *(
+            (kind, f"{_list_columns(of)}: {text}")
+            for kind, (_, text, of) in used.items()
+        ),
     ]
     _, _, left_out = used.pop("left out", (None, "", []))
     if not used:
@@ -128,12 +137,12 @@ def _undecided_error(
     ids = [t for t in singles if pool_columns is None or t in pool_columns]
     dropped = [c.name for c in undecided if c.name not in ids]
     # Rows of one customer are not independent: without its column a certificate
-    # would be about other rows, so that no command leaves it out.
+    # would be about other rows, so that a command names the groups first.
     owners = [t for t in texts if t in dropped and is_name_of_identifier(t)]
     owners = [t for t in owners if t not in why_texts and t not in singles]
     owners = [t for t in owners if not has_groups and not holds_sentences(X[t])][:1]
     ways = [_options(dropped, ids, owners)]
-    if owners and _is_prose(X[owners[0]]):  # a name of two words, or a short text
+    if owners:  # nothing in a table shows which of both meanings its keys have
         ways.append(_options(dropped, ids))
     # Another option reads some of the columns, and the rest is left out.
     rest = [name for name in dropped if name not in named]
@@ -172,7 +181,7 @@ def _undecided_error(
     if len(others) < len(undecided):
         pronoun_of_all = names.replace(",", ", ")
     leave_out = (
-        f"{'Or leave' if belong else 'Leave'} {pronoun_of_all} out by --drop "
+        f"{'Else leave' if belong else 'Leave'} {pronoun_of_all} out by --drop "
         f"{shlex.quote(names)}{advice}, or name"
         if others
         else "Or name"
@@ -183,12 +192,18 @@ def _undecided_error(
         f"tables.md, Free text, has its pipeline."
         for name in free[:1]
     )
-    return UndecidedError(
+    error = UndecidedError(
         f"{shown}{f' (and {len(undecided) - 10} more)' * (len(undecided) > 10)}."
         f"{belong} {leave_out} a pipeline that encodes them by --model "
         f"MODULE:OBJECT.{keep}",
         *ways,
     )
+    # Else a user mends these columns, and reads of others before the next run.
+    known = {column.name for column in undecided}
+    for name, reason in why_texts.items():
+        if name not in known and name in X and (reason.as_numbers or reason.text):
+            error.add_note(reason.text)
+    return error
 
 
 def _options(

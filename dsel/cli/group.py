@@ -17,7 +17,7 @@ from dsel.checks import did_you_mean
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.options import CHECK, split_options
 from dsel.cli.printing import say
-from dsel.cli.stops import Commands, Stop, find_commands
+from dsel.cli.stops import Commands, Stop, find_commands, print_commands
 from dsel.cli.users_code import user_frames
 from dsel.errors import (
     ClusterLostError,
@@ -266,14 +266,7 @@ def _say_stop(error: Exception, text: str, words: Sequence[str]) -> None:
     doubts = [note for note in notes_of(error) if note not in behind]
     doubtful = "".join(f" Also, {note}." for note in doubts)
     say(f"Error: {text}{doubtful}{behind}", err=True)
-    meanings = commands.meanings(words)
-    for number, (line, meaning) in enumerate(
-        zip(commands.lines, meanings, strict=True)
-    ):
-        # The command is one line and not wrapped, so that it can be pasted.
-        click.echo(f"{'Or' if number else 'Run'}: {line}", err=True)
-        if meaning and len(meanings) > 1:
-            say(f"({meaning})", err=True)
+    print_commands(commands, words)
 
 
 def _complete(command: click.Command) -> click.Command:

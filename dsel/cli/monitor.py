@@ -29,6 +29,7 @@ from dsel.runtime.progress import row_progress
 from dsel.search.outcomes.monitor import monitor_table, open_new_rows
 from dsel.search.outcomes.new_labels import NewLabels, check_new_labels
 from dsel.search.outcomes.promises import Promises, open_promises
+from dsel.search.outcomes.table_rows import check_values
 
 
 def run(options: MonitorOptions) -> None:
@@ -61,7 +62,7 @@ def run(options: MonitorOptions) -> None:
                 which = "run dsel select on the labeled rows of this table alone"
             steps = [
                 f"{which}: together with the old rows they are no random sample of one "
-                f"population (A1)"
+                f"population"
             ]
         rows = report.shown_rows()
         print_rows(rows[:1] if output.quiet else [*rows, *next_rows(*steps)])
@@ -94,7 +95,7 @@ def check(options: MonitorOptions) -> None:
     promises, _, source, labels = _open(options)
     text = options.text.arguments
     with offer_new_run(options.results), offer_changed_table(options.next_month, text):
-        open_new_rows(promises, source, labels, **text)
+        check_values(open_new_rows(promises, source, labels, **text))
 
 
 def _open(
@@ -119,6 +120,8 @@ def _open(
         groups=groups,
         **options.text.arguments,
     )
+    input_format = promises.input_format.with_gap_words(options.gaps)
+    promises = replace(promises, input_format=input_format)
     source, labels = _rows_and_labels(options.next_month, target)
     labels = replace(labels, groups=groups, groups_option="--groups")
     return promises, notes, source, labels

@@ -10,6 +10,8 @@ from typing import Final, NoReturn
 import click
 
 from dsel.checks import check_delta, check_level, check_probability
+from dsel.errors import rename_in_errors
+from dsel.files import check_ending, check_new_file
 
 
 class Fraction(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
@@ -63,16 +65,18 @@ LEVEL: Final = Fraction(check_level)
 """The level of the tests of `monitor`."""
 
 
-def check_predictions_ending(
+def check_predictions_file(
     context: click.Context, param: click.Parameter, value: str
 ) -> str:
-    """Return the file of predictions to write, or raise where its ending is unknown."""
-    # The module takes long to import, and `--help` does not need it.
-    from dsel.results.prediction_files import check_ending
+    """Return the file of predictions to write, or raise where it cannot be written.
 
-    try:
-        check_ending(value)
-    except ValueError as error:
-        text = str(error).replace("`out`", param.opts[0])
-        raise click.BadParameter(text, context, param) from error
+    That is known before anything is imported that takes seconds.
+    """
+    with rename_in_errors({"`out`": param.opts[0]}):
+        try:
+            check_ending(value)
+        except ValueError as error:
+            text = str(error).replace("`out`", param.opts[0])
+            raise click.BadParameter(text, context, param) from error
+        check_new_file(value)
     return value

@@ -354,7 +354,8 @@ gap_option = click.option(
     "gaps",
     multiple=True,
     help="Word for a missing value, such as unknown; in text files NA, None, ? and the "
-    "like are known. It holds for later tables, too. May be given several times.",
+    "like are known. Those of `dsel select` hold for later tables, too. May be given "
+    "several times.",
 )
 """Adds the words for gaps of the labeled table."""
 

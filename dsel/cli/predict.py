@@ -1,6 +1,7 @@
 """``dsel predict``: apply the stored model of a search to a table."""
 
 import shlex
+from dataclasses import replace
 
 import click
 
@@ -20,19 +21,17 @@ from dsel.cli.running import (
 )
 from dsel.data.groups import is_name_of_identifier
 from dsel.option_values import names_in
-from dsel.results.prediction_files import ROW, check_new_file
+from dsel.results.prediction_files import ROW
 from dsel.runtime.progress import row_progress
-from dsel.search.outcomes.deployed_model import open_deployed_model
+from dsel.search.outcomes.deployed_model import Deployed, open_deployed_model
 from dsel.search.outcomes.predict_table import PredictedTable, predict_table
-from dsel.search.outcomes.table_rows import open_table
+from dsel.search.outcomes.table_rows import check_values, open_table
 
 
 def run(options: PredictOptions) -> None:
     """Predict every row of NEW with the model in RESULTS."""
     import_from_here(options.trust)
-    deployed = open_deployed_model(
-        options.results, deploy=options.deploy, trusted=options.trust
-    )
+    deployed = _open_deployed(options)
     output, out = options.output, options.out
     progress = row_progress(output.shows_progress, "Predicting")
     try:
@@ -85,19 +84,26 @@ def run(options: PredictOptions) -> None:
 
 def check(options: PredictOptions) -> None:
     """Raise what stops the command before it predicts a row."""
-    deployed = open_deployed_model(
-        options.results, deploy=options.deploy, trusted=options.trust
-    )
-    check_new_file(options.out)
+    deployed = _open_deployed(options)
     text = options.text.arguments
     with offer_new_run(options.results), offer_changed_table(options.new, text):
-        open_table(
+        table = open_table(
             deployed.input_format,
             options.new,
             None if options.ids is None else names_in(options.ids),
             model=deployed.model,
             **text,
         )
+        check_values(table)
+
+
+def _open_deployed(options: PredictOptions) -> Deployed:
+    """Return the model, which reads the words of ``--gap`` as missing values, too."""
+    deployed = open_deployed_model(
+        options.results, deploy=options.deploy, trusted=options.trust
+    )
+    input_format = deployed.input_format.with_gap_words(options.gaps)
+    return replace(deployed, input_format=input_format)
 
 
 def bound_lines(made: PredictedTable) -> list[str]:

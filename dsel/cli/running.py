@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from itertools import groupby
-from math import isfinite
+from math import isfinite, nan
 from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +16,7 @@ import click
 
 from dsel.cards import ShownRow
 from dsel.checks import listing
+from dsel.cli.encoders import COLUMNS
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.options import (
     ClusterOptions,
@@ -25,7 +26,7 @@ from dsel.cli.options import (
     words_of_plan_call,
 )
 from dsel.cli.printing import say
-from dsel.cli.stops import new_place, with_options
+from dsel.cli.stops import Commands, new_place, print_commands, with_options
 from dsel.data.columns import MissingColumnsError
 from dsel.data.open import open_pool
 from dsel.data.table_files import FEATHER, JSON_LINES, PARQUET
@@ -52,7 +53,9 @@ from dsel.results.run_tables import (
     save_run_tables,
     save_schema,
 )
-from dsel.rounded_texts import terminal_width
+from dsel.rounded_texts import count_of, in_percent, terminal_width
+from dsel.runtime.clients import count_threads
+from dsel.search.planning.plan_caveats import smallest_limit
 from dsel.search.planning.plan_text import plan_lines, plan_rows
 from dsel.search.running.execute import check_out, trusted_types
 
@@ -63,6 +66,8 @@ if TYPE_CHECKING:
     from dsel.search.outcomes.outcome import Outcome
     from dsel.search.planning.plan import Plan
 
+IN_SHORT: Final = ("model", COLUMNS, "left out")
+"""Names of rows about the tables that a plan in short has, too."""
 VERSION: Final = 1
 """Version of the output of `print_json`; raised whenever a reader could misread it."""
 BACKGROUND: Final = ("Assumes", ORIGIN, "Folds", COMPARED)
@@ -75,8 +80,8 @@ WITHOUT_IDS: Final = (
 )
 """The next step where an identifier distinguishes labeled rows from pool rows."""
 OF_GROUPS: Final = (
-    "the command below, if rows of one {} belong together: then the bound is about "
-    "rows of new ones"
+    "one of the commands below: the first one if rows of one {} belong together, as "
+    "visits of one person do"
 )
 """The next step where that is a column whose values several rows share."""
 LOST_GROUPS: Final = (
@@ -85,6 +90,11 @@ LOST_GROUPS: Final = (
     "new groups"
 )
 """The next step where labeled rows seem to come in groups."""
+UNSEEN_GROUPS: Final = (
+    "the same command with --groups COLUMN, if several rows are about one person, "
+    "machine or day: without a pool no test sees it"
+)
+"""The next step without a pool, which would show that rows come in groups."""
 AFTER_SHIFT: Final = (
     "label a random sample of the pool, some 300 rows, and run dsel select on these "
     "alone, with the others as --pool: that bound is about them",
@@ -396,10 +406,27 @@ def run_plan(
         if not (output.quiet or output.as_json):
             names = shell_names(click.get_current_context().command)
             planned = plan_rows(plan.search, plan.facts, in_short=not output.verbose)
-            planned = reword_rows(planned, names)
+            shown_rows = list(shown_rows)
+            if not output.verbose:
+                shown_rows = [
+                    (name, f"{text} (--verbose lists them)" * (name == COLUMNS) or text)
+                    for name, text in shown_rows
+                    if name in IN_SHORT
+                ]
+                search = plan.search
+                is_plain = search.method.is_nested
+                is_plain = is_plain and search.context.losses.is_about_error
+                limit = smallest_limit(search) if is_plain else nan
+                if isfinite(limit):
+                    least = f"{in_percent(limit)} or more, even if no model errs"
+                    shown_rows.insert(0, ("bound", least))
+            if client is None:
+                threads = count_of(count_threads(), "thread")
+                shown_rows.append(("runs on", f"{threads}, one for each processor"))
+            planned = reword_rows([*planned, *shown_rows], names)
             # The plan is printed once, before the run: later a reader looks for the
             # result.
-            click.secho(f"{plan_lines([*planned, *shown_rows])}\n", dim=True)
+            click.secho(f"{plan_lines(planned)}\n", dim=True)
         outcome = plan.run(client, out=out, verbose=output.shows_progress)
         outcome.models  # noqa: B018  # a stored run may fit them again, on the workers
     if out is not None and schema is not None:
@@ -419,12 +446,16 @@ def run_plan(
         steps = _next_steps(outcome, out, tables, ids, owners)
     print_outcome(outcome, text, output, out, steps=steps)
     if keys:
-        option = "--groups" if owners else "--id"
-        change = [(option, join_names(owners or ids))]
-        if out is not None:
-            change.append(("--out", new_place(out)))
-        words = with_options(click.get_current_context().obj, change)
-        click.echo(f"Run: {shlex.join(['dsel', *words])}", err=True)
+        words = click.get_current_context().obj
+        place = [] if out is None else [("--out", new_place(out))]
+        lines = [
+            shlex.join(["dsel", *with_options(words, [change, *place])])
+            for change in [
+                *[("--groups", name) for name in owners],
+                ("--id", join_names(keys)),
+            ]
+        ]
+        print_commands(Commands([], lines), words)
     if name == NEXT and output.quiet and not output.as_json:
         print_rows(next_rows(text))  # no other line names the file to label
     certificates = outcome.choice.certificates.values()
@@ -473,7 +504,9 @@ def _next_steps(
         return [*[drop] * bool(names), *AFTER_SHIFT]
     if out is None:
         return ["the same command with --out FOLDER keeps the model for dsel predict"]
-    return [f"dsel predict {place} NEW --out FILE", f"dsel report {place}"]
+    steps = [f"dsel predict {place} NEW --out FILE", f"dsel report {place}"]
+    bound = outcome.choice.certificate
+    return [*steps, *[UNSEEN_GROUPS] * (not (bound.n_unlabeled or bound.n_groups))]
 
 
 def _find_shifted_columns(outcome: "Outcome") -> tuple[str, ...] | None:

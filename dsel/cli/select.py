@@ -577,7 +577,7 @@ def open_pools(
 
 @contextmanager
 def _naming_groups(table: Table, options: SelectOptions) -> Iterator[None]:
-    """Let no way of an error leave out a column that rows may belong together by."""
+    """Name groups first where rows may belong together by a column that is missing."""
     try:
         yield
     except MissingColumnsError as error:
@@ -594,6 +594,7 @@ def _naming_groups(table: Table, options: SelectOptions) -> Iterator[None]:
             f"{error} If rows of one {owner} belong together, write --groups "
             f"{shlex.quote(owner)}: without it the bound would be too small.",
             ways,
+            *error.ways,
         ) from error
 
 
@@ -634,12 +635,9 @@ def write_rows(
     queries = outcome.choice.queries
     if queries is not None and not queries.would_help:
         return "", f"{file} has these rows{what}"
-    are_all = ""
-    if queries is not None and n_rows < (n := queries.n_planned):
-        are_all = f", all on which both models differ (--queries was {n:,})"
     return "Next", (
         f"label the {n_rows:,} rows of {file}{what} in their last "
-        f"column, {target!r}{are_all}, then run: dsel label {shlex.quote(out)}"
+        f"column, {target!r}, then run: dsel label {shlex.quote(out)}"
     )
 
 

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 import click
 
 from dsel.cli.options import LISTS, REPEATED, split_options
+from dsel.cli.printing import say
 from dsel.errors import (
     Correction,
     NewFile,
@@ -309,6 +310,18 @@ def with_options(words: Sequence[str], options: ShellOptions) -> list[str]:
         is_list = option in LISTS
         changed[place] = f"{changed[place]},{value}" if is_list else value
     return changed
+
+
+def print_commands(commands: Commands, words: Sequence[str]) -> None:
+    """Print commands that go on from one with these words, and what each decides."""
+    meanings = commands.meanings(words)
+    for number, (line, meaning) in enumerate(
+        zip(commands.lines, meanings, strict=True)
+    ):
+        # The command is one line and not wrapped, so that it can be pasted.
+        click.echo(f"{'Or' if number else 'Run'}: {line}", err=True)
+        if meaning and len(meanings) > 1:
+            say(f"({meaning})", err=True)
 
 
 def new_place(place: str) -> str:

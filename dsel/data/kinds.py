@@ -216,6 +216,12 @@ class WrongValue(NamedTuple):
 
     row: int
     value: str
+    others: tuple[str, ...] = ()
+    """Other values of these rows that are not of the kind either, the first ones."""
+
+
+MOST_WRONG: Final = 20
+"""Most values of one column that an error names: a stop tells all words at once."""
 
 
 def trim(values: pa.Array, gaps: Sequence[str] = ()) -> pa.Array:
@@ -1187,7 +1193,7 @@ def _convert_amounts(
         return None, _first(values, wrong)
     numbers, bad = convert(plain, kind)  # amounts have decimal points by now
     # A message shows the value as it stands in the table, with its sign.
-    return numbers, bad and WrongValue(bad.row, values[bad.row].as_py())
+    return numbers, bad and WrongValue(bad.row, values[bad.row].as_py(), bad.others)
 
 
 def _plain_floats(texts: pa.Array, kind: Kind) -> pa.Array | None:
@@ -1223,7 +1229,11 @@ def _convert_truths(
 
 def _first(texts: pa.Array, wrong: pa.Array) -> WrongValue | None:
     place = pc.index(wrong, True).as_py()
-    return None if place < 0 else WrongValue(place, texts[place].as_py())
+    if place < 0:
+        return None
+    value = texts[place].as_py()
+    values = texts.filter(wrong).unique().slice(0, MOST_WRONG).to_pylist()
+    return WrongValue(place, value, tuple(v for v in values if v not in (value, None)))
 
 
 def truth_words(scan: ColumnScan) -> tuple[str, str] | None:

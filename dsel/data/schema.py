@@ -355,7 +355,11 @@ def refuse_wrong_values(
                 why = " (numbers of this table have decimal points)"
             elif "." in bad.value and re.match(PLAIN_NUMBER, bad.value):
                 why = " (numbers of this table have decimal commas)"
-        parts += [start, first_row + bad.row, f"; it holds {column.noun}{why}. "]
+        others = ""
+        if bad.others:
+            others = f", and {listing([*map(repr, bad.others)], 8)} in other rows"
+        end = f"{others}; it holds {column.noun}{why}. "
+        parts += [start, first_row + bad.row, end]
     if len(known) > MOST_COLUMNS_NAMED:
         parts.append(f"(And {len(known) - MOST_COLUMNS_NAMED} more columns.) ")
     raise RowError(
@@ -375,12 +379,12 @@ def _ways_of_wrong_values(
     4711.
     """
     names = [column.name for column, _ in wrong]
-    are_words = all(re.search(r"\d", bad.value) is None for _, bad in wrong)
+    values = [value for _, bad in wrong for value in (bad.value, *bad.others)]
+    are_words = all(re.search(r"\d", value) is None for value in values)
     are_amounts = any(column.form.is_amount for column, _ in wrong)
     ways: list[Way] = []
     if are_words:
-        words = dict.fromkeys(bad.value for _, bad in wrong)
-        ways.append([("--gap", word) for word in words])
+        ways.append([("--gap", word) for word in dict.fromkeys(values)])
     elif not are_amounts and not any(c.kind is Kind.TRUTH for c, _ in wrong):
         ways.append([("--text", name) for name in names])
     return [*ways, [("--drop", join_names(names))]]
@@ -402,7 +406,7 @@ def find_wrong_values(
         values = texts(column.name)
         _, bad = (None, None) if values is None else column.convert(values, decimal)
         if bad is not None:
-            wrong[column.name] = column, WrongValue(int(rows[bad.row]), bad.value)
+            wrong[column.name] = column, bad._replace(row=int(rows[bad.row]))
     return wrong
 
 

@@ -24,7 +24,6 @@ JSON_LINES: Final = tuple(
 )
 NPZ: Final = (".npz",)
 NPY: Final = (".npy",)
-SPREADSHEETS: Final = (".xlsx", ".xls", ".xlsm", ".ods")
 SVMLIGHT: Final = (".svm", ".svmlight", ".libsvm", ".svm.gz", ".svmlight.gz")
 ZARR: Final = ".zarr"
 ENDINGS: Final = (

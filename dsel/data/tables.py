@@ -23,7 +23,6 @@ from dsel.data.table_files import (
     NPY,
     NPZ,
     PARQUET,
-    SPREADSHEETS,
     SVMLIGHT,
     TEXT_FILES,
     ZARR,
@@ -44,7 +43,7 @@ from dsel.data.typed_tables import (
     read_zarr,
 )
 from dsel.errors import NewFile, UndecidedError, Way
-from dsel.option_values import CLASSIFICATION
+from dsel.option_values import CLASSIFICATION, SPREADSHEETS
 
 FORMATS: Final[dict[str, Callable[[str, TableRequest], Table]]] = {
     **dict.fromkeys(TEXT_FILES, read_text),

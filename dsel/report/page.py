@@ -289,8 +289,8 @@ def _plain_words(choice: Choice) -> dict[str, str]:
     if choice.baseline_advice:
         words[choice.baseline_advice] = ""
     if choice.deployed_text:
-        words[f"; {choice.deployed_text}"] = (
-            ". Predictions are made by the first of these two models."
+        words[choice.deployed_text] = (
+            "Predictions are made by the first of these two models."
         )
     return words
 

@@ -54,7 +54,7 @@ FOLD_MODELS: Final = "models of all folds"
 POOLED: Final = f"{FOLD_MODELS}, pooled"
 """The subject of an estimate that belongs to no single model: each fold tests one."""
 IF_COPIES: Final = (
-    "if they are copies of the same records, bound and estimate may be too small (A1): "
+    "if they are copies of the same records, bound and estimate may be too small: "
     "take each record once (drop_duplicates), or pass `groups`"
 )
 """Advice if equal labeled rows may be one record."""

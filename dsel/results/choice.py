@@ -112,7 +112,8 @@ class Choice(Renderable):
     Error at most 15.1% (95% confidence), model trained on 80% of the labels
     Error at most 17.8% (95% confidence that both bounds hold), model trained
     on all labels
-    Chosen: C=8.0; deployed: the first model (the second with deploy='all_rows')
+    Chosen: C=8.0
+    Deployed: the first model (the second with deploy='all_rows')
     For comparison: a 20% hold-out set would give a bound of about 16.4% on average,
     between these two
     Assumes  labeled rows and pool rows are independent draws from one population
@@ -529,7 +530,7 @@ class Choice(Renderable):
         The order follows the questions of a reader: the bounds and their subject, the
         limits of the statement, and the next steps. Warnings come before all.
         """
-        printed, deployed = [*self.certificate.reasons[:1]], self.deployed_text
+        printed = [*self.certificate.reasons[:1]]
         bounds = [self.certificate.headline()]
         for name, other in self.bounded_models.items():
             if name != self.deploy:
@@ -541,7 +542,8 @@ class Choice(Renderable):
             *[f"{self.why_useless[:1].upper()}{self.why_useless[1:]}"]
             * bool(self.why_useless),
             *bounds[1:],
-            "; ".join(filter(None, (f"Chosen: {self.chosen_text}", deployed))),
+            *self._choices(),
+            *filter(None, [self.deployed_text]),
             *self._estimate(),
         ]
         comparisons = "; ".join(self._comparisons())
@@ -666,7 +668,7 @@ class Choice(Renderable):
             return ""
         # The text does not name the better model: the run has measured no difference of
         # errors.
-        return f"deployed: the first model (the second with deploy={others[0]!r})"
+        return f"Deployed: the first model (the second with deploy={others[0]!r})"
 
     def _estimate(self) -> list[str]:
         """Return the line of the estimate; none if the number itself is one."""
@@ -737,9 +739,8 @@ class Choice(Renderable):
         """The function of the user that made the choice, as messages name it."""
         return "certify" if self.procedure else "the search"
 
-    @property
-    def chosen_text(self) -> str:
-        """The chosen parameters, and the procedure that chose them, as text."""
+    def _choices(self) -> list[str]:
+        """Return lines of the chosen parameters, and the procedure that chose them."""
         deployed = self.bounded_models[self.deploy]
         models = [
             deployed,
@@ -750,18 +751,17 @@ class Choice(Renderable):
                 or model.candidate != deployed.candidate
             ),
         ]
-        choices = [short_params_text(model.params) for model in models]
-        if len(models) > 1:
-            # Each search saw other labels, so both lines may be right.
-            choices = [
-                f"{text} {model.certificate.training_text}"
-                for text, model in zip(choices, models, strict=True)
-            ]
-        if not self.procedure:
-            return ", but ".join(choices)
-        if not any(model.params for model in models):
-            return f"{self.procedure}, as it is"
-        return f"{', but '.join(choices)} (by {self.procedure})"
+        if self.procedure and not any(model.params for model in models):
+            return [f"Chosen: {self.procedure}, as it is"]
+        by = f" (by {self.procedure})" if self.procedure else ""
+        if len(models) == 1:
+            return [f"Chosen: {short_params_text(deployed.params)}{by}"]
+        # Each search saw other labels, so both lines may be right.
+        return [
+            f"Chosen {model.certificate.training_text}: "
+            f"{short_params_text(model.params)}{by}"
+            for model in models
+        ]
 
     @property
     def fold_choices(self) -> FoldChoices:

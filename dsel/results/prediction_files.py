@@ -21,13 +21,11 @@ import xarray as xr
 from pandas.api.types import infer_dtype, is_list_like
 from pyarrow import csv, parquet
 
-from dsel.checks import check_path, did_you_mean, show
+from dsel.checks import show
 from dsel.data.parquet import columns_of_few_values
-from dsel.data.table_files import SPREADSHEETS
 from dsel.data.text import PLAIN_DIALECT, Dialect
 from dsel.errors import explain_write_errors
-from dsel.files import check_free, check_no_link, whole_file
-from dsel.typing import PathLike
+from dsel.files import check_free, whole_file
 from dsel.zarr_stores import consolidate
 
 ROW: Final = "row"
@@ -38,33 +36,6 @@ _TIMES: Final = {"units": "microseconds since 1970-01-01", "dtype": "int64"}
 later blocks may not be exact."""
 
 Append = Callable[[pd.DataFrame], Any]
-
-
-def check_new_file(path: PathLike) -> Path:
-    """Return the path of predictions; raise if it exists or its ending is unknown."""
-    text = check_path(path, "out")
-    if "://" in text:
-        raise ValueError(
-            f"`out` must be a path of this machine, got the URL {text!r}; write here, "
-            f"then copy the file."
-        )
-    check_ending(text)
-    check_no_link(text, "out")
-    check_free(Path(text), "out")
-    return Path(text)
-
-
-def check_ending(text: str) -> None:
-    """Raise ValueError if no file of predictions has this ending."""
-    if text.lower().endswith(tuple(_WRITERS)):
-        return
-    stem, ending = os.path.splitext(text)
-    way = did_you_mean(ending, _WRITERS)
-    if ending.lower() in SPREADSHEETS:
-        way = f"; spreadsheet programs open .csv: write {stem}.csv."
-    raise ValueError(
-        f"`out` must end in one of {', '.join(_WRITERS)}, got {show(text)}{way}"
-    )
 
 
 @contextmanager

@@ -265,7 +265,10 @@ class Queries:
 
     def _offer(self) -> str:
         """Return what labels of the queried rows would give."""
-        rows = f"{count_of(len(self.rows), 'pool row')} on which both models differ"
+        n = len(self.rows)
+        rows = f"{count_of(n, 'pool row')} on which both models differ"
+        if n < self.n_planned:
+            rows += f" (there are no more: {self.n_planned:,} were planned)"
         if not self.would_help:
             return (
                 f"Labels of {rows} would hardly help: with them the bound of the "

@@ -268,9 +268,13 @@ class _Phase:
         # An earlier run, or an earlier part of this one, may have done some already.
         self.first, self.began, self.changed = state, now, now
         self.state = state
+        # No later fit waits for a compiler, so its time is no part of a forecast.
+        self.compiled = now
 
     def take(self, state: _State, now: float) -> None:
         """Take a new state; note when something was done last."""
+        if COMPILERS.are_running and state.done == self.first.done:
+            self.compiled = now
         if state.done != self.state.done:
             self.changed = now
         self.state = state
@@ -308,7 +312,7 @@ class _Phase:
 
     def _rate(self) -> str:
         """Return the speed as ", 12 rows/s"; "" before anything was timed."""
-        n, seconds = self.n_timed, max(self.changed - self.began, 1e-9)
+        n, seconds = self.n_timed, max(self.changed - self.compiled, 1e-9)
         if n <= 0 or not self.state.has_rate:
             return ""
         if self.state.rows is not None:
@@ -325,11 +329,11 @@ class _Phase:
         is done; if that takes longer than all remaining units should, it is None again.
         """
         total, n = self.state.total, self.n_timed
-        if not total or n < ESTIMATE_DONE or now - self.began < ESTIMATE_SECONDS:
+        if not total or n < ESTIMATE_DONE or now - self.compiled < ESTIMATE_SECONDS:
             return None
         if n < ESTIMATE_PART * (total - self.first.done):
             return None
-        seconds_per_item = (self.changed - self.began) / n
+        seconds_per_item = (self.changed - self.compiled) / n
         left = seconds_per_item * (total - self.state.done) - (now - self.changed)
         return left if left > 0 else None
 

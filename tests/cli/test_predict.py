@@ -182,17 +182,27 @@ WRONG = [
 ]  # fmt: skip
 
 
-def test_predict__offers_no_option_that_it_lacks(results, new, tmp_path):
-    new.astype(object).assign(age="old").to_csv(tmp_path / "new.csv", index=False)
+def test_predict__tells_all_unknown_words_of_a_table_in_one_stop(
+    results, new, tmp_path
+):
+    frame = new.astype(object)
+    frame.loc[[3, 4, 5], "age"] = "old", "young", "older"
+    frame.loc[6, "since"] = "soon"
+    frame.to_csv(tmp_path / "new.csv", index=False)
     done = run("predict", results, tmp_path / "new.csv", "--out", tmp_path / "p.csv")
     assert done.exit_code == 1
-    assert "or leave the cell of a gap empty." in done.output
+    assert "has 'old' in line 5, and 'young', 'older' in other rows" in done.output
+    assert "column 'since'" in done.output
     assert "--drop" not in done.output
-    [_, command] = done.output.splitlines()  # empties the cell in a file of its own
-    code, _, words = command.removeprefix("Run: python -c ").rpartition(" && dsel ")
-    exec(shlex.split(code)[0])
-    assert pd.read_csv(tmp_path / "new_gaps.csv").age.isna().all()
-    succeed(*shlex.split(words))
+    [_, command] = done.output.splitlines()
+    words = shlex.split(command.removeprefix("Run: dsel "))
+    given = [words[k + 1] for k, word in enumerate(words) if word == "--gap"]
+    assert given == ["old", "young", "older", "soon"]
+    succeed(*words)
+    frame.loc[[3, 4, 5], "age"] = frame.loc[6, "since"] = None
+    frame.to_csv(tmp_path / "clean.csv", index=False)
+    succeed("predict", results, tmp_path / "clean.csv", "--out", tmp_path / "q.csv")
+    assert (tmp_path / "p.csv").read_text() == (tmp_path / "q.csv").read_text()
 
 
 @pytest.mark.parametrize(("changes", "words", "message"), WRONG)

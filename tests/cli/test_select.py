@@ -82,7 +82,7 @@ def numbers(tmp_path, rng):
 def test_select__encodes_text_categories_dates_and_gaps(folder, suffix, model, grid):
     found = succeed(
         "select", folder / f"labeled.{suffix}", *ASKED, "--model", model, *grid,
-        "--pool", folder / "pool.parquet",
+        "--pool", folder / "pool.parquet", "--verbose",
     )  # fmt: skip
     assert "\nError at most" in found.stdout
     scaled = ", scaled" * (model in ("svm", "logistic"))
@@ -123,24 +123,27 @@ def test_select__says_the_plan_first_then_the_verdict_then_assumptions(numbers):
     text = run(*numbers).stdout
     plan, verdict = (part.splitlines() for part in text.split("\n\n"))
     assert plan[0].startswith("Plan of 2 candidates")
-    assert len(plan) <= 12
+    assert len(plan) <= 8
+    [possible] = [line for line in plan if line.startswith("  bound")]
+    assert possible.endswith("% or more, even if no model errs")
+    least = float(re.search(r"[\d.]+", possible)[0])
+    assert least <= float(re.search(r"[\d.]+", verdict[0])[0])
     meaning = verdict.pop(1)
-    begins = [*["Error at most "] * 2, "Chosen: ", "Error about "]
+    begins = [*["Error at most "] * 2, "Chosen: ", "Deployed: ", "Error about "]
     begins += ["For comparison: a 20% hold-out"]
     assert all(map(str.startswith, verdict, begins))
     n_wrong = round(10 * float(re.search(r"[\d.]+", verdict[0])[0]))
     assert meaning.startswith(f"Of 1,000 new rows the model gets at most {n_wrong} wro")
-    assert verdict[2].endswith("the first model (the second with --deploy all_rows)")
-    assert "; always predicting " in verdict[4]
-    assert verdict[5:7] == [
+    assert verdict[3].endswith("the first model (the second with --deploy all_rows)")
+    assert "; always predicting " in verdict[5]
+    assert verdict[6:8] == [
         "Assumes  labeled rows and pool rows are independent draws from one population "
         "(several rows of one customer: name their --groups); --verbose lists all",
         "Next     the same command with --out FOLDER keeps the model for dsel predict",
     ]
-    assert verdict[7].startswith("Next     --queries 50 in your next search, of other ")
-    assert "  seed           0" in plan
+    assert verdict[8].startswith("Next     --queries 50 in your next search, of other ")
     assert max(map(len, plan)) <= 80
-    assert run(*numbers, "--quiet").output.splitlines() == verdict[:5]
+    assert run(*numbers, "--quiet").output.splitlines() == verdict[:6]
 
 
 def test_select__says_all_with_verbose(numbers):
@@ -185,7 +188,7 @@ def test_select__goes_on_from_out_and_report_reads_it(numbers, tmp_path):
     shown = re.sub("<[^>]+>", "", page)
     # The page says in plain words which model is deployed.
     verdict = [bound, meaning.partition(" the model ")[2], *verdict]
-    assert all(line.partition("; deployed: ")[0] in shown for line in verdict)
+    assert all(line in shown for line in verdict if "Deployed: " not in line)
     assert "Predictions are made by the first of these two models." in shown
     # The command on the page can be pasted, and makes what it says.
     [command] = re.findall("<pre>(.*)</pre>", page)
@@ -231,7 +234,7 @@ def test_select__reports_by_a_column_that_may_be_no_feature(folder, drop):
         folder / "pool.parquet",
     ]
     asked += ["--model", "logistic", "--grid", "C=1", "--out", folder / "run", *drop]
-    told = succeed(*asked, "--report-by", "city")
+    told = succeed(*asked, "--report-by", "city", "--verbose")
     table = told.stdout[told.stdout.index("Error by city (95% confidence, all") :]
     assert "Note: too few labeled rows to say anything about" in told.stderr
     names = [line.split()[0] for line in table.splitlines()[2:6]]
@@ -320,15 +323,16 @@ def test_select__takes_other_certificates(numbers, words, told):
 def test_select__takes_sparse_rows(tmp_path, rng):
     X = rng.random((60, 5)) * (rng.random((60, 5)) < 0.5)
     dump_svmlight_file(X, np.arange(60) % 2, str(tmp_path / "t.svm"))
-    found = succeed("select", tmp_path / "t.svm", "--cv", 3, "--grid", "C=1,4")
+    asked = ("select", tmp_path / "t.svm", "--cv", 3, "--grid", "C=1,4")
+    found = succeed(*asked, "--verbose")
     assert "numbers        scaled by the largest" in found.stdout
 
 
 def test_demo__says_what_was_chosen_and_how_wrong_it_can_be():
     lines = run("demo", "--quiet").output.splitlines()
     assert lines[0].startswith("Error at most 5.6% (95% confidence)")
-    assert lines[2].startswith("Chosen: C=2.0, gamma=0.0009765625; deployed: the first")
-    assert lines[5].startswith("Observed error on the pool: 2.2%, ")
+    assert lines[2] == "Chosen: C=2.0, gamma=0.0009765625"
+    assert lines[6].startswith("Observed error on the pool: 2.2%, ")
 
 
 @pytest.mark.cluster
@@ -510,7 +514,7 @@ def test_select__takes_classes_whose_names_look_missing(tmp_path, name, words):
         "select", str(tmp_path / "t.csv"), "--target", "label", "--model", "logistic",
         "--grid", "C=1,10", "--quiet", *words,
     )  # fmt: skip
-    assert "Chosen: " in found.output
+    assert "\nChosen" in found.output
 
 
 @pytest.mark.parametrize("queries", [(), ("--queries", 5, "--out", "run")])
@@ -529,7 +533,8 @@ def test_select__says_which_columns_of_the_pool_are_not_used(
     ):
         pool = rows.drop(columns="y").assign(**more)
         getattr(pool, f"to_{ending}")(f"p.{ending}", index=False)
-        found = succeed(*words, "--pool", f"p.{ending}", *(queries if more else ()))
+        more_words = ("--verbose", *(queries if more else ()))
+        found = succeed(*words, "--pool", f"p.{ending}", *more_words)
         assert found.stdout.count("not used  ") == (shown is not None)
         assert shown is None or shown in found.stdout
 
@@ -697,7 +702,7 @@ def test_select__takes_several_models_as_one_search(numbers, tmp_path):
     words = numbers[:6]
     found = succeed(*words, "--model", "forest, logistic", "--out", tmp_path / "both")
     assert "Plan of 10 candidates that differ in model, " in found.output
-    assert "Chosen: model=" in found.output
+    assert re.search("\nChosen.*: model=", found.output)
     models = {str(text).partition("(")[0] for text in
               dsel.open_results(tmp_path / "both").dsel.table()["model"]}  # fmt: skip
     assert models == {"RandomForestClassifier", "LogisticRegression"}
@@ -911,9 +916,13 @@ def test_select__names_groups_first_where_rows_of_one_client_may_belong_together
              "--grid", "C=1", "--quiet")  # fmt: skip
     error, *commands = run(*words).output.splitlines()
     assert "If rows of one client belong together, write --groups client: " in error
-    # No command leaves the column out, whose bound would be of other rows.
+    # Nothing in the table shows which meaning the keys have, so both have a command.
     command = f"{shlex.join(map(str, words))} --groups client --id loan"
-    assert commands == [f"Run: dsel {command}"]
+    other = f"{shlex.join(map(str, words))} --drop client --id loan"
+    lines = [line for line in commands if not line.startswith("(")]
+    assert lines == [f"Run: dsel {command}", f"Or: dsel {other}"]
+    assert commands[1].startswith("(rows of one 'client' belong together, and the bou")
+    assert commands[3].startswith("(used by no model: 'client'; ")
     assert "on a random row of a new group" in succeed(*shlex.split(command)).stdout
     other = run(*words, "--groups", "loan").output
     assert "belong together" not in other
@@ -935,9 +944,11 @@ def test_select__after_a_pool_of_other_customers_names_the_groups(tmp_path, rng,
     assert found.exit_code == 3
     said = " ".join(found.output.split())
     assert "most by column customer (AUC" in said
-    assert "Next the command below, if rows of one customer belong together" in said
+    assert "Next one of the commands below: the first one if rows of one cust" in said
     command = f"{shlex.join(map(str, words))} --groups customer"
+    other = f"{shlex.join(map(str, words))} --id customer"
     assert f"Run: dsel {command}" in found.output.splitlines()
+    assert f"Or: dsel {other}" in found.output.splitlines()
     assert "on a random row of a new group" in succeed(*shlex.split(command)).stdout
 
 

@@ -132,7 +132,9 @@ def test_select__groups_rows_by_an_owner_that_the_pool_lacks(tables):
     words = ["select", "l.csv", "--target", "left", "--pool", "u.csv", *MODEL]
     error, commands = stop(*words)
     assert "If rows of one client belong together, write --groups client" in error
-    assert commands == [shlex.join([*words, "--groups", "client"])]
+    assert commands == [
+        shlex.join([*words, option, "client"]) for option in ("--groups", "--drop")
+    ]
     assert "of a new group" in succeed(*shlex.split(commands[0])).stdout
 
 
@@ -303,7 +305,8 @@ def test_number__names_the_value_that_is_no_number(tables):
     assert "reads it as numbers once '$0,100.50' in line 2 is corrected" in error
     assert "Leave it out by --drop amount, or name a pipeline" in error
     error, commands = stop(*words, "--number", "amount")
-    assert "has '$0,100.50' in line 2; it holds numbers with '$'" in error
+    assert "has '$0,100.50' in line 2, and '$0,107.50', " in error
+    assert "in other rows; it holds numbers with '$'" in error
     assert commands == [shlex.join([*words, "--drop", "amount"])]
 
 
@@ -395,7 +398,7 @@ def test_select__takes_a_word_of_the_pool_for_a_gap_or_drops_its_column(tables, 
              "customer_id", *MODEL]  # fmt: skip
     error, commands = stop(*words)
     assert "has 'pending' in " in error
-    assert "has 'tbd' in " in error
+    assert "and 'tbd' in other rows" in error
     assert commands == [
         shlex.join([*words, "--gap", "pending", "--gap", "tbd"]),
         shlex.join([*words, "--drop", "age"]),  # which needs no gap word
@@ -621,7 +624,7 @@ def test_free_text__is_kept_by_the_pipeline_of_the_page(tables, monkeypatch):
 
 @pytest.mark.parametrize(
     ("n_words", "ways"),
-    [(4, ["--drop"]), (1, ["--groups"]), (2, ["--groups", "--drop"])],
+    [(4, ["--drop"]), (1, ["--groups", "--drop"]), (2, ["--groups", "--drop"])],
 )
 def test_texts_named_subject__are_groups_unless_they_are_sentences(
     tables, n_words, ways

@@ -57,8 +57,10 @@ def test_certify__names_what_the_search_has_chosen():
     outcome = dsel.certify(SEARCH, X, Y, POOL, cv=3, random_state=0)
     depth = outcome.model.best_params_["max_depth"]
     of_all = outcome.models["all_rows"].best_params_["max_depth"]
-    both = f"{depth} on 67% of the labels, but max_depth={of_all} on all labels"
-    assert f"\nChosen: max_depth={both} (by GridSearchCV); deployed: " in str(outcome)
+    lines = str(outcome).splitlines()
+    assert f"Chosen on 67% of the labels: max_depth={depth} (by GridSearchCV)" in lines
+    assert f"Chosen on all labels: max_depth={of_all} (by GridSearchCV)" in lines
+    assert "\nDeployed: the first model (" in str(outcome)
     assert outcome.choice.params == {"max_depth": depth}
     chosen = [params["max_depth"] for params in outcome.choice.fold_params]
     assert len(chosen) == 3

@@ -118,10 +118,13 @@ def test_monitor__limit_of_the_disagreement_is_the_part_of_the_bound(outcome):
 @pytest.mark.parametrize(
     ("options", "stated"),
     [
-        ({}, "(99.75% confidence)"),
-        ({"delta": 0.1}, "(99.5% confidence)"),
-        ({"n_queries": 10}, "(99.75% confidence)"),
-        ({"loss": dsel.losses.balanced()}, "(99.75% confidence)"),
+        ({}, "(99.75% confidence: of the 5% that bounds may fail, 0.25% are for"),
+        (
+            {"delta": 0.1},
+            "(99.5% confidence: of the 10% that bounds may fail, 0.5% are for",
+        ),
+        ({"n_queries": 10}, "(99.75% confidence: of the 5% "),
+        ({"loss": dsel.losses.balanced()}, "(99.75% confidence: of the 5% "),
     ],
 )
 def test_monitor__states_the_confidence_of_the_limit_of_the_disagreement(

@@ -204,7 +204,7 @@ def test_select__ends_in_a_bound_after_one_stop_at_most(make, tmp_path, rng):
     path = tmp_path / "t.csv"
     path.write_bytes(text.encode())
     words = ["select", path, "--target", target, "--model", "logistic"]
-    words += ["--grid", "C=1"]
+    words += ["--grid", "C=1", "--verbose"]
     done = run(*words)
     said = done.output
     if make in STOPS:

@@ -90,7 +90,7 @@ WRONG = [
     (["$007", "$8"], "has '\\$007' in line 2"),
     (["$99999999999999999999", "$8"], "has '\\$9999"),
     (["1.234 €", "5 €"], "'1.234 €', which may be 1234 or 1.234"),
-    (["town", "city"], "has 'town' in line 2; it holds numbers without a sign"),
+    (["town", "city"], "'city' in other rows; it holds numbers without a sign"),
     (["-$-5", "$1"], "has '-\\$-5'"),
     (["($5", "$1"], "has '\\(\\$5'"),
 ]

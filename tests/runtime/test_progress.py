@@ -229,6 +229,23 @@ def test_lines__say_that_a_run_waits_for_a_compiler(monkeypatch):
     )
 
 
+def test_time_left__counts_no_time_of_a_compiler(monkeypatch):
+    clock = Clock(monkeypatch)
+    monkeypatch.setattr(sys, "stderr", log := io.StringIO())
+    COMPILERS.begin()
+    try:
+        with row_progress(True, "Predicting") as show:
+            show(0, 10)
+            clock.now = 30.0
+            show(0, 10)
+            COMPILERS.end()
+            clock.now = 40.0
+            show(5, 10)
+    finally:
+        assert not COMPILERS.are_running
+    assert log.getvalue().splitlines()[1] == "Predicting: 5 of 10 rows, 0:10 left"
+
+
 def test_lines__end_with_one_that_says_that_all_is_done(monkeypatch):
     clock = Clock(monkeypatch)
     monkeypatch.setattr(sys, "stderr", log := io.StringIO())

@@ -10,6 +10,7 @@ from dsel.cli.options import (
     ExistingPath,
     OutputOptions,
     TextOptions,
+    gap_option,
     model_options,
     run_from,
 )
@@ -28,6 +29,7 @@ class MonitorOptions:
     level: float
     trust: tuple[str, ...]
     text: TextOptions
+    gaps: tuple[str, ...]
     cluster: ClusterOptions
     output: OutputOptions
 
@@ -59,6 +61,7 @@ class MonitorOptions:
     show_default=True,
     help="Probability that a test refutes a promise that holds.",
 )
+@gap_option
 @model_options
 @run_from("dsel.cli.monitor", record=MonitorOptions)
 def command() -> None:

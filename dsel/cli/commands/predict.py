@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 import click
 
-from dsel.cli.option_types import check_predictions_ending
+from dsel.cli.option_types import check_predictions_file
 from dsel.cli.options import (
     ClusterOptions,
     ExistingPath,
     NameOf,
     OutputOptions,
     TextOptions,
+    gap_option,
     model_options,
     run_from,
 )
@@ -29,6 +30,7 @@ class PredictOptions:
     output: OutputOptions
     cluster: ClusterOptions
     text: TextOptions
+    gaps: tuple[str, ...]
     trust: tuple[str, ...]
 
 
@@ -38,7 +40,7 @@ class PredictOptions:
 @click.option(
     "--out",
     required=True,
-    callback=check_predictions_ending,
+    callback=check_predictions_file,
     help="File to write, which ends in .parquet, .csv or .zarr.",
 )
 @click.option(
@@ -52,6 +54,7 @@ class PredictOptions:
     help="Columns of NEW that are carried into the file, in the place of row numbers; "
     "those of `dsel select --id` by default.",
 )
+@gap_option
 @model_options
 @run_from("dsel.cli.predict", record=PredictOptions)
 def command() -> None:

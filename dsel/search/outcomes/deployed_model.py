@@ -172,6 +172,14 @@ class InputFormat:
         columns = (*schema.columns, ColumnSchema(name, Kind.NUMBERS, form))
         return replace(self, schema=replace(schema, columns=columns).to_json())
 
+    def with_gap_words(self, words: Sequence[str]) -> "InputFormat":
+        """Return the format with further words for a missing value."""
+        schema = self.table_schema
+        if not words or schema is None:
+            return self
+        gap_words = (*schema.gap_words, *words)
+        return replace(self, schema=replace(schema, gap_words=gap_words).to_json())
+
     @property
     def table_schema(self) -> TableSchema | None:
         """Kinds of the columns; None without names."""

@@ -174,10 +174,8 @@ def read_report(
     unexpected = select_unexpected(tally.unknown, tally.n_rows)
     notes += [column_values.line for column_values in unexpected]
     if promises.labeled is None:
-        notes.append(
-            "the labeled rows are not known, so new rows that equal one are counted as "
-            "others are"
-        )
+        why = promises.why_unknown or "the labeled rows are not known"
+        notes.append(f"{why}: new rows that equal a labeled one are counted, too")
     row_tests = [
         _test_rows(promises, tally, level),
         _test_disagreement(promises, tally, level),
@@ -292,7 +290,8 @@ def _test_disagreement(promises: Promises, tally: Tally, level: float) -> Promis
     delta = float(f"{disagreement_delta(promises.choice):.12g}")
     promise = (
         f"Both models differ on at most {in_percent(limit)} of the rows "
-        f"({confidence(delta)}% confidence)"
+        f"({confidence(delta)}% confidence: of the {100 * promises.choice.delta:g}% "
+        f"that bounds may fail, {100 * delta:g}% are for this limit)"
     )
     test = replace(test, limit=limit, promise=promise)
     if tally.n_duplicates == tally.n_rows:

@@ -38,9 +38,10 @@ from dsel.data.unknown_values import (
 from dsel.errors import explain_interrupt
 from dsel.families.estimator_kinds import is_classifier
 from dsel.families.predictions import predict_numbers
+from dsel.files import check_new_file
 from dsel.option_values import ALL_ROWS
 from dsel.results.certificate import Certificate
-from dsel.results.prediction_files import ROW, Append, check_new_file, predictions_file
+from dsel.results.prediction_files import ROW, Append, predictions_file
 from dsel.results.renderings import Shown
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.progress import OnProgress

@@ -30,7 +30,7 @@ from dsel.data.text_tables import (
 from dsel.errors import rename_in_errors
 from dsel.runtime.clients import count_threads
 from dsel.runtime.submission import results_in_order
-from dsel.runtime.tasks import Inputs, Task, Work
+from dsel.runtime.tasks import Inputs, Output, Task, Work
 from dsel.search.outcomes.deployed_model import InputFormat
 from dsel.typing import Model, PoolLike
 
@@ -320,6 +320,22 @@ def _block_rows(n_columns: int, n_rows: int | None = None) -> int:
 def _as_frames(pool: Pool) -> Pool:
     """Return a pool whose data frames stay frames, even if all columns are numbers."""
     return pool.with_schema(pool.frames)
+
+
+class ReadSlice:
+    """Reads all rows of a slice of a table, so that a wrong value is found."""
+
+    def run(self, context: None, inputs: Inputs) -> Output[None]:
+        """Read the rows; raise where one has a value that is not of its column."""
+        for _ in read_table_slice(inputs):
+            pass
+        return Output(None)
+
+
+def check_values(table: TableRows) -> None:
+    """Raise where a row of a table has a value that is not of its column."""
+    for _ in table.run(None, ReadSlice(), None):
+        pass
 
 
 def read_table_slice(

@@ -44,7 +44,7 @@ def plan_rows(
         n_tasks = len(search.slices)
         size = format_bytes(search.pool.nbytes)
         tasks = f"read by {count_of(n_tasks, 'task')}"
-        pool = f"{search.pool.n_rows:,} rows, {size}, {tasks}"
+        pool = f"{search.pool.n_rows:,} rows" + f", {size}, {tasks}" * (not in_short)
     folds, fits, pruning = _folds_and_fits(search)
     what = f"{len(search.classes)} classes"
     if search.is_regression:
@@ -56,9 +56,7 @@ def plan_rows(
             f"; {search.row_groups.n_groups:,} groups, one row of each is counted"
         )
     shown_rows = {"labeled rows": labeled, "pool": pool, "fits": fits}
-    if in_short:
-        shown_rows["seed"] = str(search.seed)
-    else:
+    if not in_short:
         shown_rows |= pruning | {
             "folds": folds,
             "memory": (
