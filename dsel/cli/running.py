@@ -81,7 +81,7 @@ WITHOUT_IDS: Final = (
 """The next step where an identifier distinguishes labeled rows from pool rows."""
 OF_GROUPS: Final = (
     "one of the commands below: the first one if rows of one {} belong together, as "
-    "visits of one person do"
+    "visits of one person do, else the second one"
 )
 """The next step where that is a column whose values several rows share."""
 LOST_GROUPS: Final = (
@@ -397,7 +397,8 @@ def run_plan(
             check_out(plan.search, plan.facts, out)
         except StoreMismatchError as error:
             there = _options_there(out, tables)
-            raise StoreMismatchError(f"{error}{there}") from error
+            mismatch = StoreMismatchError(f"{error}{there}")
+            raise with_ways(mismatch, [("--out", new_place(out))]) from error
         if read_outcome(Place(out)) is not None:
             print_notes(
                 [f"{out} has this run already, and its result is read from there"]

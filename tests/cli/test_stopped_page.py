@@ -116,6 +116,12 @@ def test_page__has_the_words_of_a_message(words, folder):
     assert words.replace("YEAR", "2023") in SHELL
 
 
+def test_select__into_a_place_of_another_plan_names_a_free_one(folder):
+    error, command = run(*STOPS["holds another plan"].split()).output.splitlines()
+    assert "holds another plan" in error
+    assert command == f"Run: dsel {SELECT} --drop town --out run_2"
+
+
 def test_page__has_no_message_that_no_command_prints():
     rows = re.findall(r"^\| (`.+?) \|", SHELL, re.MULTILINE)
     rows = [row for row in rows if row not in WARNINGS]
