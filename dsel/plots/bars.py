@@ -167,7 +167,7 @@ def plot_certificates(
     unit = ", %" * main.is_rate
     if main.is_tolerance:
         unit = f" at most{UNITS}"
-    ax.set_xlabel(f"{main.what}{unit}")
+    ax.set_xlabel(f"{main.title}{unit}")
     if not main.is_rate:
         ax.xaxis.set_major_formatter(IN_UNITS)
     tidy(ax, title=short_verdict(main))

@@ -116,7 +116,7 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     ax.yaxis.set_major_formatter(in_hundreds if certificate.is_rate else IN_UNITS)
     ax.grid(axis="y", color=MIDDLE, alpha=0.4, linewidth=0.5)
     ax.set_xlabel(unit)
-    label = f"{certificate.what} at most{UNITS}"
+    label = f"{certificate.title} at most{UNITS}"
     ax.set_ylabel(label if certificate.is_tolerance else "bound on the error, %")
     what = "groups" if certificate.n_groups else "labels"
     line = dict(zip(numbers, lines[choice.deploy].tolist(), strict=True))
@@ -248,7 +248,7 @@ def choice_by_labels(results: xr.Dataset) -> Choice:
     if certificate.loss != "error" and not is_quantile:
         raise ValueError(
             f"`results` must bound the error, or how far off predictions are, got "
-            f"{certificate.what!r}: what more labels would give for it depends on how "
+            f"{certificate.title!r}: what more labels would give for it depends on how "
             f"many there will be of each class; plan_bound(class_share=0.1) has it for "
             f"the recall of a class."
         )

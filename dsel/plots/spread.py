@@ -54,7 +54,7 @@ class FoldLosses(NamedTuple):
     values: np.ndarray
     """(n_candidates, n_folds); NaN where it was not counted."""
     name: str
-    """Name of the loss: ``error on the fold``."""
+    """Name of the loss: ``error``."""
     in_percent: bool = False
     """Whether it is shown in percent."""
 
@@ -67,12 +67,12 @@ def fold_losses(results: xr.Dataset) -> FoldLosses:
         if is_squared(results):
             what = "mean squared error"  # it ranks, whatever loss is bounded
         elif loss is not None:
-            what, is_rate = loss.what[:1].lower() + loss.what[1:], loss.is_rate
-        return FoldLosses(np.asarray(means, float), f"{what} on the fold", is_rate)
+            what, is_rate = loss.title[:1].lower() + loss.title[1:], loss.is_rate
+        return FoldLosses(np.asarray(means, float), what, is_rate)
     rates = fold_error_rates(counts)
     # Halvings have an axis of repeats and one of halves.
     rates = rates.reshape(len(rates), -1)
-    return FoldLosses(rates, "error on the fold", in_percent=True)
+    return FoldLosses(rates, "error", in_percent=True)
 
 
 def whole_candidates(results: xr.Dataset) -> Bools:
@@ -89,7 +89,10 @@ def is_squared(results: xr.Dataset) -> bool:
 
 
 def name_of_fold_losses(results: xr.Dataset) -> str:
-    """Return the name of the numbers in a figure of folds: roots of squared errors."""
+    """Return the name of the numbers in a figure of folds, such as ``error``.
+
+    Squared errors are shown as their roots.
+    """
     return "root " * is_squared(results) + fold_losses(results).name
 
 
@@ -154,7 +157,7 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     >>> ax.get_xlabel()
     'error on the fold, %'
     """
-    losses, name, in_percent = fold_losses(results)
+    losses, _, in_percent = fold_losses(results)
     choice, params = select(results), all_params(results)
     chosen = choice.candidate
     is_whole, n_most = whole_candidates(results), MOST_CANDIDATES_DRAWN
@@ -173,13 +176,13 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     if chosen not in order and is_whole[chosen]:
         order[-1] = chosen
     if is_squared(results):  # in units of the target
-        losses, means, name = np.sqrt(losses), np.sqrt(means), f"root {name}"
+        losses, means = np.sqrt(losses), np.sqrt(means)
     labels = candidate_labels([params[n] for n in order])
     if choice.procedure:  # the only candidate, whose text has all of its parameters
-        chose = choice.choices_of_folds
+        choices = choice.fold_choices.texts
         # Each choice is in a line of its own.
-        chose = chose.replace("; ", "\n")
-        labels = [f"{choice.procedure} chose\n{chose}" if chose else choice.procedure]
+        chose = "\n".join([" chose", *choices]) if choices else ""
+        labels = [f"{choice.procedure}{chose}"]
     n_lines = max(label.count("\n") for label in labels)
     ax = new_axes(ax, height=1.3 + 0.42 * len(order) + 0.16 * n_lines)
     what_mean = "root of their mean square" if is_squared(results) else "mean of folds"
@@ -212,7 +215,10 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     if low < 0:
         ax.set_xlim(-0.02 * high, high)
     unit = UNITS if is_squared(results) else ", %" * in_percent
-    ax.set_xlabel(f"{name}{unit}{count_shown(len(order), results)}")
+    ax.set_xlabel(
+        f"{name_of_fold_losses(results)} on the fold{unit}"
+        f"{count_shown(len(order), results)}"
+    )
     about = about_percent if in_percent else choice.certificate.about
     if is_squared(results):
         about = amount_about

@@ -236,7 +236,7 @@ class ValueAxis(NamedTuple):
 def _value_axis(results: xr.Dataset, ranking: Criterion, others: str) -> ValueAxis:
     """Return how the numbers of a criterion are shown, smallest over other axes."""
     loss = declared_loss(results) if ranking.uses_declared_loss else None
-    label = loss.what if loss else TITLES.get(ranking.name, ranking.title)
+    label = loss.title if loss else TITLES.get(ranking.name, ranking.title)
     by_folds = loss is not None or ranking.name in TITLES
     how = f"{name_cross_validation(results)}, an estimate" if by_folds else "estimate"
     label = f"{label} ({how}){UNITS if ranking.name in _ROOTS else ''}"

@@ -21,6 +21,7 @@ from dsel.plots.bars import estimate_name
 from dsel.plots.spread import (
     BY_OTHER_FOLDS,
     fold_losses,
+    is_squared,
     name_chosen,
     name_cross_validation,
     name_of_fold_losses,
@@ -221,6 +222,7 @@ def _content_of_search(results: xr.Dataset, tables: RunTables | None) -> dict[st
     return {
         **_content_of_choice(choice),
         "assumptions": choice.certificate.assumptions,
+        "are_squared": is_squared(results),
         "best": best_table(results, choice),
         "classes": class_table(results, confusion),
         "command_of_report": "" if tables is None else tables.command_of_report,

@@ -176,7 +176,7 @@ def best_table(results: xr.Dataset, choice: Choice) -> list[list[Any]]:
     if is_squared(results):
         texts[criterion] = about_root
         titles[0] = f"root {titles[0]}"
-    titles = [loss.what if name == "mean loss" else name for name in titles]
+    titles = [loss.title if name == "mean loss" else name for name in titles]
     return [["candidate", "parameters", *titles]] + [
         [n, short_params_text(params[n])]
         + [texts[name](row[name]) if row[name] >= 0 else "" for name in columns]

@@ -90,8 +90,7 @@ def why_chosen(results: xr.Dataset, choice: Choice) -> str:
     about = about_percent if in_percent else choice.certificate.about
     if is_squared(results):  # in units of the target
         about = about_root
-    what = name_of_fold_losses(results).removesuffix(" on the fold")
-    what = f"{what} in {name_cross_validation(results)}"
+    what = f"{name_of_fold_losses(results)} in {name_cross_validation(results)}"
     others = np.flatnonzero(is_whole & (np.arange(len(means)) != choice.candidate))
     second = int(others[np.argmin(means[others])])
     least, most = (about(f(losses[choice.candidate])) for f in (np.min, np.max))

@@ -93,7 +93,7 @@ RANDOM_ROW: Final = "a random row of a new group"
 """Subject of a bound if rows come in groups, of which one row each is counted."""
 CHOICE: Final = "choice"
 """Attribute of a search's cube: the run's choice, with its certificates."""
-LOSS_FIELDS: Final = ("loss", "says", "largest", "is_cost", "sentence", "fraction")
+LOSS_FIELDS: Final = ("loss", "title", "largest", "is_cost", "sentence", "fraction")
 """Fields of a certificate about its loss."""
 NO_QUERIES: Final = (
     "no rows are to be labeled: the search planned no queries, or has no model of all "
@@ -119,6 +119,8 @@ class Assumption:
     assumption."""
     has_lost_groups: bool = False
     """Whether labeled rows seem to come in groups that were not passed."""
+    has_test: bool = False
+    """Whether its reason has the result of a test of labeled rows against the pool."""
 
     @property
     def statement(self) -> str:
@@ -196,8 +198,7 @@ def loss_fields(loss: "Loss | Certificate") -> dict[str, Any]:
     beyond = rate_beyond(loss)
     # 1 - (1 - 0.3) is 0.30000000000000004.
     fraction = nan if beyond is None else round(1.0 - beyond, 15)
-    says = f"{loss.title} at most"
-    texts = repr(loss), says, loss.largest, loss.is_cost, loss.sentence
+    texts = repr(loss), loss.title, loss.largest, loss.is_cost, loss.sentence
     return dict(zip(LOSS_FIELDS, (*texts, fraction), strict=True))
 
 
@@ -257,8 +258,8 @@ class Certificate(Renderable):
     """Part of the labels that the model was trained on, as printed."""
     loss: str = "error"
     """The bounded loss: ``error``, or the one that the plan declared."""
-    says: str = "Error at most"
-    """First words of its line."""
+    title: str = ERROR_RATE.title
+    """Name of the bounded quantity: ``Error``, ``Misses of 'fraud'``."""
     largest: float = 1.0
     """The largest value of the loss: 1 of a rate, infinity of a tolerance."""
     sentence: RowSentence | None = ERROR_RATE.sentence
@@ -284,6 +285,7 @@ class Certificate(Renderable):
     criterion = OldName("method")
     share = OldName("trained_on")
     model = OldName("model_text")
+    what = OldName("title")
     equal_rows = OldName("n_duplicates")
 
     @property
@@ -371,8 +373,10 @@ class Certificate(Renderable):
 
     @classmethod
     def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
-        """Return a record of 0.2 with its reasons as caveats."""
+        """Return a record of 0.2 with its reasons as caveats, and with a title."""
         record = upgrade_texts(record, "objections", Effect.VOIDS)
+        if isinstance(record.get("says"), str):  # the first words of its line
+            record["title"] = record.pop("says").removesuffix(" at most")
         record.pop(ALL_CAVEATS, None)  # the list follows from the other fields
         name = record.get("criterion")
         if "sentence" not in record:
@@ -434,6 +438,11 @@ class Certificate(Renderable):
         if self.conditions:
             level += f", if {' and '.join(self.conditions)}"
         return f"{self.says} {amount}{self.on_rows} ({level})"
+
+    @property
+    def says(self) -> str:
+        """First words of its line."""
+        return f"{self.title} at most"
 
     @property
     def conditions(self) -> list[str]:
@@ -522,11 +531,6 @@ class Certificate(Renderable):
         return has_new_rows and (is_large or self.says_nothing)
 
     @property
-    def what(self) -> str:
-        """Name of the bounded quantity: ``Error``, ``Misses of 'fraud'``."""
-        return self.says.removesuffix(" at most")
-
-    @property
     def how_far(self) -> str:
         """Name of a bounded tolerance inside of a sentence."""
         if isnan(self.fraction):
@@ -546,7 +550,7 @@ class Certificate(Renderable):
     @property
     def no_bound(self) -> str:
         """Text in place of a bound that excludes nothing, with the reason in short."""
-        what = f"{self.what[:1].lower()}{self.what[1:]}"
+        what = f"{self.title[:1].lower()}{self.title[1:]}"
         begin = f"No bound below {self.most} for the {what}"
         if self.is_tolerance:
             begin = f"No finite bound of {self.how_far}"

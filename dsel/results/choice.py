@@ -681,7 +681,7 @@ class Choice(Renderable):
         how = "(cross-validated, an estimate)"
         if bound.is_holdout:
             how = "(an estimate), this model on the held-out rows"
-        return [f"{bound.what} about {bound.about(estimate)} {how}"]
+        return [f"{bound.title} about {bound.about(estimate)} {how}"]
 
     def _comparisons(self) -> list[str]:
         """Return texts of numbers without a guarantee, to compare the bounds with."""
@@ -771,4 +771,4 @@ class Choice(Renderable):
     @property
     def choices_of_folds(self) -> str:
         """The choices without each fold, as text; "" without any."""
-        return self.fold_choices.text
+        return "; ".join(self.fold_choices.texts)

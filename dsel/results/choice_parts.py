@@ -164,17 +164,17 @@ class FoldChoices(NamedTuple):
         return Counter(map(short_params_text, chosen))
 
     @property
-    def text(self) -> str:
-        """All choices as text, the most frequent first; "" without any."""
+    def texts(self) -> list[str]:
+        """A text for each choice, the most frequent first; none without any."""
         if not any(self.params):
-            return ""
+            return []
         counts, n = self.n_times, len(self.params)
-        shown = "; ".join(
+        shown = [
             f"{params} ({n_times} of {n} times)"
             for params, n_times in counts.most_common(MOST_CHOICES)
-        )
-        more = f"; and {len(counts) - MOST_CHOICES} more" * (len(counts) > MOST_CHOICES)
-        return f"{shown}{more}"
+        ]
+        n_more = len(counts) - MOST_CHOICES
+        return [*shown, f"and {n_more} more"] if n_more > 0 else shown
 
     def note_on_others(self, chosen: Params, params_of: Mapping[str, Params]) -> str:
         """Return a note if nearly all folds agree on others than the `chosen` ones.
@@ -217,7 +217,7 @@ class BestConstant(NamedTuple):
                 f"{about_percent(self.loss)} of the labeled rows"
             )
         verb = "at most" if bound.is_tolerance else "about"
-        what = bound.what[:1].lower() + bound.what[1:]
+        what = bound.title[:1].lower() + bound.title[1:]
         return (
             f"always predicting {self.text}: {what} {verb} {bound.about(self.loss)} on "
             f"the labeled rows"

@@ -174,9 +174,9 @@ class PrefitCertificate(Certificate):
     def shown_rows(self) -> list[ShownRow]:
         """Return names and texts, which all renderings show; the first has no name."""
         estimate = self.about(self.estimate)
-        observed = f"{self.what} on these rows: {estimate}"
+        observed = f"{self.title} on these rows: {estimate}"
         if self.is_tolerance:
-            observed = f"On these rows {self.what} at most {estimate}"
+            observed = f"On these rows {self.title} at most {estimate}"
         shown_rows = [
             ("", self.headline()),
             ("", observed),

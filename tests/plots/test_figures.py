@@ -273,7 +273,7 @@ def test_plots__name_the_declared_loss(loss, label, says):
     # Of the loss alone, read again, nothing is a percent that is none.
     whole = run({"n_neighbors": [1, 3, 9]}, loss=loss, prune=False)
     told = whole.dsel.select("mean_loss").certificate
-    assert told.what == says.removesuffix(", %")
+    assert told.title == says.removesuffix(", %")
     assert ("%" in told.amount(told.bound)) == ("%" in label)
 
 

@@ -358,7 +358,7 @@ def test_cost__is_read_from_a_frame_and_costs_most_elsewhere():
 def test_labels_of_numpy__are_told_as_they_stand_in_y():
     classes = np.unique(Y)
     outcome = plan(loss=losses.recall(classes[0]), report=classes).run()
-    assert outcome.certificate.says == "Misses of 'fraud' at most"
+    assert outcome.certificate.title == "Misses of 'fraud'"
     assert outcome.certified_report().classes == ("fraud", "ok")
     assert losses.cost([[0, 5], [1, 0]], classes) == LOSSES["cost"]
     numbered = {(np.int64(1), np.int64(0)): 5, (0, 1): 1}

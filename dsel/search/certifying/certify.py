@@ -357,18 +357,17 @@ def check_model(
 ) -> None:
     """Raise TypeError if it is neither an estimator nor a function of two arguments."""
     if isinstance(model, type) or not (is_estimator or callable(model)):
-        what = show_model(model)
+        what = f"{show_model(model)}."
         # The description of an array has a shape, too.
         is_class = isinstance(model, type)
         if not is_class and (
             hasattr(model, "shape") or isinstance(model, list | tuple)
         ):
             what = f"rows ({type(model).__name__}): did you swap the arguments?"
-        end = "." * (not what.endswith("?"))
         raise TypeError(
             f"`model` must be a classifier or a regressor with `fit`, such as `SVC()`, "
             f"or a function of features and labels that returns a fitted one, got "
-            f"{what}{end}"
+            f"{what}"
         )
     if is_estimator or not callable(model):
         return

@@ -400,7 +400,7 @@ def _make_test(model_name: str, certificate: Certificate, limit: float) -> Promi
     """Return the test of one model's bound before it is made."""
     if not certificate.certified or certificate.says_nothing:
         what = "How far predictions are off" * certificate.is_tolerance
-        promise = f"{what or certificate.what}, {certificate.model_text}"
+        promise = f"{what or certificate.title}, {certificate.model_text}"
     else:
         amount = f"{certificate.amount(certificate.bound)}{certificate.on_rows}"
         promise = f"{certificate.says} {amount}, {certificate.model_text}"

@@ -346,7 +346,7 @@ def _certify_candidate(
     if ranking.criterion.is_regression:
         fields: dict[str, Any] = {
             "loss": ranking.criterion.name,
-            "says": "Mean squared error at most",
+            "title": "Mean squared error",
             "largest": inf,
             "estimate": bound,
         }
