@@ -551,6 +551,29 @@ def test_certify__says_where_a_search_had_no_score_to_rank_by(wrap):
         assert len(warned) == 1
 
 
+class SearchWithoutScore(DecisionTreeClassifier):
+    """A search of the user's own, whose score raises when it is read."""
+
+    @property
+    def best_params_(self):
+        return {"max_depth": 3}
+
+    @property
+    def best_score_(self):
+        raise RuntimeError("no score was kept")
+
+
+def test_caveat_that_fails__is_named_and_loses_no_fits():
+    tree = SearchWithoutScore(max_depth=3, random_state=0)
+    outcome = dsel.certify(tree, X, Y, POOL, random_state=0)
+    assert outcome.certificate.certified
+    assert len(outcome.model.predict(NEW_X)) == len(NEW_X)
+    (warned,) = (str(c) for c in outcome.choice.all_caveats if "dsel failed" in str(c))
+    assert "`caveats_of_unranked`" in warned
+    assert "(RuntimeError: no score was kept)" in warned
+    assert f"Warning  {warned}" in str(outcome)
+
+
 @pytest.mark.parametrize("short", [np.float16, np.float32])
 def test_options__of_short_floats_are_the_numbers_that_were_written(short):
     tree = DecisionTreeClassifier(random_state=0)

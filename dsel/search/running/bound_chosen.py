@@ -31,6 +31,7 @@ from dsel.search.running.class_checks import (
     notes_on_found_rows,
 )
 from dsel.search.running.cube_caveats import (
+    Advice,
     caveats_of_choice,
     caveats_of_evidence,
     caveats_of_fits,
@@ -87,35 +88,41 @@ def bound_chosen(
     # The fit of all rows may have failed; the bound of a fold holds all the same.
     deployed = bounded[plan.deploy if plan.deploy in bounded else ONE_FOLD]
     candidates = plan.axes.candidates
+    advice = Advice()
+    advice.find(
+        notes_on_found_rows,
+        plan.context,
+        chosen.models,
+        evidence.fold_counts_of,
+        bounded[ONE_FOLD].certificate,
+    )
+    advice.find(notes_of_choice, plan, bounded, deployed)
+    advice.find(notes_on_dropped_candidates, plan, search_counts, bounded.get(ALL_ROWS))
+    advice.find(
+        caveats_of_fits,
+        search_counts.status,
+        search_counts.problems,
+        search_counts.texts,
+        candidates,
+    )
+    advice.find(caveats_of_evidence, evidence)
+    forecast = advice.call(forecast_queries, plan, counted_models)
+    fold_forecast = advice.call(
+        forecast_folds,
+        plan,
+        bounded[ONE_FOLD].certificate,
+        joint_bounds.expected_holdout,
+    )
     return Choice(
         criterion=plan.criterion.name,
         criterion_value=float(search_counts.fold_scores[deployed.candidate].mean()),
         bounded_models=bounded,
         deploy=deployed.name,
         expected_holdout=joint_bounds.expected_holdout,
-        caveats=caveats_of_choice(
-            description.caveats,
-            notes_on_found_rows(
-                plan.context,
-                chosen.models,
-                evidence.fold_counts_of,
-                bounded[ONE_FOLD].certificate,
-            ),
-            notes_of_choice(plan, bounded, deployed),
-            notes_on_dropped_candidates(plan, search_counts, bounded.get(ALL_ROWS)),
-            caveats_of_fits(
-                search_counts.status,
-                search_counts.problems,
-                search_counts.texts,
-                candidates,
-            ),
-            caveats_of_evidence(evidence),
-        ),
+        caveats=caveats_of_choice(description.caveats, advice.caveats),
         queries=make_queries(plan, counted_models, joint_bounds.main),
-        forecast=forecast_queries(plan, counted_models),
-        fold_forecast=forecast_folds(
-            plan, bounded[ONE_FOLD].certificate, joint_bounds.expected_holdout
-        ),
+        forecast=forecast,
+        fold_forecast=fold_forecast,
         n_candidates=len(candidates),
         fold_params=tuple(
             params_of_fold(chosen, candidates, fold)
@@ -151,12 +158,12 @@ def make_bounded_model(search: BoundedSearch, name: str) -> BoundedModel:
     certificate = certify_model(search, name)
     # Both models get these caveats: rows of a failed fold count as errors in either
     # estimate.
-    caveats = [
-        *caveats_of_failed_folds(plan, chosen.failed_folds, search.joint_bounds),
-        *caveats_of_failed_all_rows(plan.deploy, chosen.failures, certificate),
-        *caveats_of_missed_classes(context, certificate, model),
-        *caveats_of_unranked(plan.labeled, model),
-    ]
+    advice = Advice()
+    advice.find(caveats_of_failed_folds, plan, chosen.failed_folds, search.joint_bounds)
+    advice.find(caveats_of_failed_all_rows, plan.deploy, chosen.failures, certificate)
+    advice.find(caveats_of_missed_classes, context, certificate, model)
+    advice.find(caveats_of_unranked, plan.labeled, model)
+    confusion = advice.call(count_confusion, context, ref, model)
     reports = ModelReports(
         losses=context.losses,
         evidence=search.counted_models.evidence,
@@ -175,8 +182,8 @@ def make_bounded_model(search: BoundedSearch, name: str) -> BoundedModel:
         report_by_value=reports.report_by_value(),
         tolerances=reports.tolerances(),
         baseline=reports.comparison(),
-        confusion=count_confusion(context, ref, model),
-    ).with_caveats(*caveats)
+        confusion=confusion or (),
+    ).with_caveats(*advice.caveats)
 
 
 def certify_model(search: BoundedSearch, name: str) -> Certificate:

@@ -7,10 +7,10 @@ gets them from the cube. Where no candidate is left, `check_failures` ends the r
 import json
 import re
 from ast import literal_eval
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from math import floor
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 import numpy as np
 import xarray as xr
@@ -23,6 +23,7 @@ from dsel.checks import listing, show
 from dsel.data.frames import Frame, way_to_encode
 from dsel.data.labeled import LabeledRows
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
+from dsel.families.family import error_line
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import Evidence
 from dsel.results.candidate_tables import all_params
@@ -36,11 +37,47 @@ from dsel.search.engine.counts import SearchCounts
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.typing import AnyArray, Options
 
+P = ParamSpec("P")
+T = TypeVar("T")
 MOST_CANDIDATES_NAMED: Final = 3
 """Most candidates that a note names."""
 CAVEAT_DELTA: Final = 0.05
 """Probability that the limit in a caveat about disagreements is wrong. The text says
 95% confidence, whatever the delta of the search is."""
+
+
+class Advice:
+    """Caveats and forecasts about fits that are made already, which no error may lose.
+
+    Models of the user's and rare data reach this code after hours of fits. A function
+    that raises becomes a warning with its name, in the place of what it would say.
+    """
+
+    def __init__(self) -> None:
+        self.caveats: list[Caveat] = []
+
+    def find(
+        self,
+        function: Callable[P, Iterable[Caveat]],
+        *args: P.args,
+        **params: P.kwargs,
+    ) -> None:
+        """Add the caveats that a function returns."""
+        self.caveats += self.call(function, *args, **params) or ()
+
+    def call(
+        self, function: Callable[P, T], *args: P.args, **params: P.kwargs
+    ) -> T | None:
+        """Return what a function returns; None, with a warning, if it raises."""
+        try:
+            return function(*args, **params)
+        except Exception as error:
+            text = (
+                f"`{function.__name__}` of dsel failed ({error_line(error)}): what it "
+                f"checks is not known, and no bound depends on it"
+            )
+            self.caveats.append(Caveat(Effect.WARNS, text))
+            return None
 
 
 def run_caveats(cube: xr.Dataset) -> tuple[Caveat, ...]:
@@ -62,18 +99,24 @@ def caveats_of(cube: xr.Dataset) -> tuple[Caveat, ...]:
     """Return the caveats of any choice from a cube."""
     counts = read_counts(cube)
     texts = cube[names.MESSAGE].values.ravel() if names.MESSAGE in cube else ()
-    caveats = caveats_of_fits(
-        counts[names.STATUS], problems_of_cube(cube), texts, all_params(cube)
+    advice, candidates = Advice(), all_params(cube)
+    advice.find(
+        caveats_of_fits,
+        counts[names.STATUS],
+        problems_of_cube(cube),
+        texts,
+        candidates,
     )
     if names.OUTER_ERRORS in counts and names.OUTER_DISAGREEMENTS in counts:
         duplicates = counts.get(names.OUTER_DUPLICATE_DISAGREEMENTS, 0)
-        caveats += caveats_of_disagreements(
+        advice.find(
+            caveats_of_disagreements,
             counts[names.OUTER_ERRORS],
             counts[names.FOLD_ROWS],
             counts[names.OUTER_DISAGREEMENTS] - duplicates,
             int(counts[names.N_UNLABELED]),
         )
-    return caveats_of_choice(run_caveats(cube), caveats)
+    return caveats_of_choice(run_caveats(cube), advice.caveats)
 
 
 def caveats_of_choice(*groups: Iterable[Caveat]) -> tuple[Caveat, ...]:
